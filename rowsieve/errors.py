@@ -1,0 +1,109 @@
+"""The tree of errors: a class for each thing a caller does next.
+
+Every message says what was being done, to what, what was found and what to do about it; the pieces
+are attributes where a caller may want them. Whatever Rowsieve raises on purpose is a `RowsieveError`.
+"""
+
+from __future__ import annotations
+
+
+class RowsieveError(Exception):
+    """The root of every error that Rowsieve raises on purpose."""
+
+
+# What was asked or handed in is wrong: mend the call.
+
+
+class InvalidInput(RowsieveError, ValueError):
+    """An argument, option or value that cannot be used as it is."""
+
+
+class InvalidData(InvalidInput):
+    """Rows that do not fit what the operation asks of them."""
+
+
+class SchemaMismatch(InvalidData):
+    """Columns or types of the data that do not fit the table's schema."""
+
+
+class KeyViolation(InvalidData):
+    """A key that is NULL, or that stands more than once where once is the rule."""
+
+
+class InvalidPredicate(InvalidInput):
+    """A filter or expression that is not well formed, not well typed, or past a limit.
+
+    `position` is the offset in the text (0-based characters) where that is known.
+    """
+
+    def __init__(self, message: str, *, position: int | None = None) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+class UnknownColumn(InvalidPredicate):
+    """A name that is no column of the table."""
+
+    def __init__(self, message: str, *, name: str, position: int | None = None) -> None:
+        super().__init__(message, position=position)
+        self.name = name
+
+
+class EvaluationError(RowsieveError):
+    """An expression failed on a row that survives every other condition."""
+
+
+# It cannot be done here.
+
+
+class UnsupportedOperation(RowsieveError):
+    """A well-formed request that this table, store or engine cannot serve."""
+
+
+class UnsupportedProtocol(UnsupportedOperation):
+    """The table was written by a newer protocol, or with features unknown here."""
+
+
+class MissingExtra(UnsupportedOperation, ImportError):
+    """An optional dependency is not installed; the message names the extra."""
+
+
+# It is not there, or already there.
+
+
+class NotFound(RowsieveError, LookupError):
+    """Something that was named does not exist."""
+
+
+class TableNotFound(NotFound):
+    """No Rowsieve table stands at this place."""
+
+
+class VersionNotFound(NotFound):
+    """A version that the table has not reached, or a time before it existed."""
+
+
+class SnapshotExpired(NotFound):
+    """A version, or a file of it, that has been removed."""
+
+
+class TableExists(RowsieveError):
+    """A table stands at this place already."""
+
+
+# It is broken.
+
+
+class CorruptData(RowsieveError):
+    """Stored bytes that are not what was written: a checksum or a structure does not hold."""
+
+
+class StoreError(RowsieveError):
+    """The object store failed in a way that retries did not mend."""
+
+
+# Try again.
+
+
+class CommitConflict(RowsieveError):
+    """Another commit changed what this one was computed from; computing it again may succeed."""

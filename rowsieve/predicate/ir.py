@@ -1,0 +1,346 @@
+"""The tree: a predicate over a row, as plain data.
+
+Nodes are frozen values with structural equality and hash. AND and OR take any number of terms; IN
+lists hold one Arrow array. A predicate is TRUE, FALSE, NULL or an error on a row; an operand has a
+value, NULL or an error. Nothing here knows an engine or a file.
+
+Values of a `Literal` are the physical ones of its type: a date is its days since 1970, a timestamp
+and a time are microseconds, a UUID is 16 bytes, a decimal a `decimal.Decimal`. `type` is None for a
+bare NULL and for a quoted SQL string, which `bind` gives the type of what it is compared with.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from rowsieve.types.logical import LogicalType
+
+PhysicalValue: TypeAlias = bool | int | float | decimal.Decimal | str | bytes | None
+
+
+class ComparisonOp(Enum):
+    """The comparisons, spelt as SQL spells them."""
+
+    EQ = "="
+    NE = "<>"
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    DISTINCT = "IS DISTINCT FROM"
+    NOT_DISTINCT = "IS NOT DISTINCT FROM"
+
+
+# Operands
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column by the name the user wrote."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoundColumn:
+    """A column of the table: `bind` puts it where a `Column` stood."""
+
+    field_id: int
+    name: str
+    type: LogicalType
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant. One NaN object stands for every NaN, so that literals compare structurally."""
+
+    value: PhysicalValue
+    type: LogicalType | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, float) and math.isnan(self.value):
+            object.__setattr__(self, "value", math.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of the registry by its name in lower case: `date_trunc`, `add`, `lower`."""
+
+    function: str
+    arguments: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """`CAST(operand AS type)`; with `try_`, a value that does not fit gives NULL."""
+
+    operand: Operand
+    type: LogicalType
+    try_: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FieldAccess:
+    """A member of a struct by name."""
+
+    operand: Operand
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`CASE WHEN … THEN … ELSE … END`; a simple CASE is written with comparisons."""
+
+    branches: tuple[tuple[Predicate, Operand], ...]
+    otherwise: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """The statement's time, an instant; folded to one literal per statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A predicate as a boolean value, as in `(a = b) IS NULL`."""
+
+    predicate: Predicate
+
+
+Operand: TypeAlias = (
+    Column | BoundColumn | Literal | Call | Cast | FieldAccess | Case | Now | Condition
+)
+
+
+# Predicates
+
+
+@dataclass(frozen=True, slots=True)
+class TruePredicate:
+    """TRUE on every row."""
+
+
+@dataclass(frozen=True, slots=True)
+class FalsePredicate:
+    """FALSE on every row."""
+
+
+TRUE = TruePredicate()
+FALSE = FalsePredicate()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`left op right`; NULL if a side is NULL, but for IS [NOT] DISTINCT FROM."""
+
+    op: ComparisonOp
+    left: Operand
+    right: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """NOT; NULL stays NULL."""
+
+    term: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """FALSE if a term is FALSE, whatever the others are."""
+
+    terms: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """TRUE if a term is TRUE, whatever the others are."""
+
+    terms: tuple[Predicate, ...]
+
+
+class ValueSet:
+    """The members of an IN list as one Arrow array, which may hold NULLs. Immutable."""
+
+    __slots__ = ("_array", "_hash", "type")
+
+    def __init__(self, array: pa.Array, type_: LogicalType | None = None) -> None:
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks()
+        self._array = array
+        self.type = type_
+        self._hash: int | None = None
+
+    @property
+    def array(self) -> pa.Array:
+        """The members, in the order given."""
+        return self._array
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ValueSet):
+            return NotImplemented
+        return self.type == other.type and bool(self._array.equals(other._array))
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            head = tuple(repr(value) for value in self._array[:8])
+            self._hash = hash((len(self._array), str(self._array.type), head))
+        return self._hash
+
+    def __repr__(self) -> str:
+        shown = ", ".join(str(value) for value in self._array[:5])
+        return f"ValueSet({shown}{', …' if len(self) > 5 else ''}; {len(self)} values)"
+
+
+@dataclass(frozen=True, slots=True)
+class InList:
+    """`operand IN (values)`; NULL for a NULL operand, and for no match when a member is NULL."""
+
+    operand: Operand
+    values: ValueSet
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """`operand IS NULL`; never NULL itself. NaN is not NULL."""
+
+    operand: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """`operand LIKE pattern` with `%`, `_` and an optional escape character."""
+
+    operand: Operand
+    pattern: str
+    escape: str | None = None
+    ignore_case: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BooleanOperand:
+    """A boolean operand standing as a predicate."""
+
+    operand: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Something another engine evaluates: here it may be TRUE, FALSE, NULL or an error."""
+
+    description: str
+    source: str
+    columns: tuple[str, ...] = ()
+
+
+Predicate: TypeAlias = (
+    Comparison
+    | Not
+    | And
+    | Or
+    | InList
+    | IsNull
+    | Like
+    | BooleanOperand
+    | Opaque
+    | TruePredicate
+    | FalsePredicate
+)
+
+Node: TypeAlias = Predicate | Operand
+
+
+def conjoin(terms: Iterable[Predicate]) -> Predicate:
+    """AND of the terms: flat, without TRUE, FALSE if one is FALSE; TRUE of none."""
+    flat: list[Predicate] = []
+    for term in terms:
+        flat.extend(term.terms if isinstance(term, And) else (term,))
+    kept = tuple(dict.fromkeys(term for term in flat if not isinstance(term, TruePredicate)))
+    if any(isinstance(term, FalsePredicate) for term in kept):
+        return FALSE
+    return TRUE if not kept else kept[0] if len(kept) == 1 else And(kept)
+
+
+def disjoin(terms: Iterable[Predicate]) -> Predicate:
+    """OR of the terms: flat, without FALSE, TRUE if one is TRUE; FALSE of none."""
+    flat: list[Predicate] = []
+    for term in terms:
+        flat.extend(term.terms if isinstance(term, Or) else (term,))
+    kept = tuple(dict.fromkeys(term for term in flat if not isinstance(term, FalsePredicate)))
+    if any(isinstance(term, TruePredicate) for term in kept):
+        return TRUE
+    return FALSE if not kept else kept[0] if len(kept) == 1 else Or(kept)
+
+
+def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
+    """The terms of a top-level AND; TRUE has none."""
+    match predicate:
+        case TruePredicate():
+            return ()
+        case And(terms=terms):
+            return terms
+        case _:
+            return (predicate,)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly below, in the order written."""
+    match node:
+        case Comparison(left=left, right=right):
+            return (left, right)
+        case Not(term=term):
+            return (term,)
+        case And(terms=terms) | Or(terms=terms):
+            return terms
+        case InList(operand=operand) | IsNull(operand=operand) | Like(operand=operand):
+            return (operand,)
+        case BooleanOperand(operand=operand) | Cast(operand=operand):
+            return (operand,)
+        case FieldAccess(operand=operand):
+            return (operand,)
+        case Call(arguments=arguments):
+            return arguments
+        case Case(branches=branches, otherwise=otherwise):
+            flat: list[Node] = []
+            for when, then in branches:
+                flat += [when, then]
+            return (*flat, otherwise)
+        case Condition(predicate=predicate):
+            return (predicate,)
+        case _:
+            return ()
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """Every node, parents first; iterative, so that depth cannot overflow the stack."""
+    stack: list[Node] = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(children(node)))
+
+
+def column_names(root: Node) -> tuple[str, ...]:
+    """Names of the columns that the tree reads, each once, in order of appearance."""
+    found: dict[str, None] = {}
+    for node in walk(root):
+        if isinstance(node, Column | BoundColumn):
+            found[node.name] = None
+        elif isinstance(node, Opaque):
+            found.update(dict.fromkeys(node.columns))
+    return tuple(found)
+
+
+def literal(value: Any, type_: LogicalType | None = None) -> Literal:
+    """A literal of a physical Python value."""
+    return Literal(value, type_)

@@ -1,0 +1,71 @@
+"""What engines disagree on, as a value that travels with a predicate.
+
+The same text means different rows to different engines: NaN, division by zero, overflow. A bound
+predicate carries the `Semantics` it is to be evaluated under; bridges attach their engine's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar
+
+
+class NanOrder(Enum):
+    """How NaN compares."""
+
+    GREATEST = "greatest"  # equal to itself, above every other number
+    IEEE = "ieee"  # every comparison with it is false, <> is true
+
+
+class OnFailure(Enum):
+    """What an operation gives where it has no value."""
+
+    ERROR = "error"
+    NULL = "null"
+    WRAP = "wrap"  # integer overflow only: two's complement
+    IEEE = "ieee"  # division by zero of floats only: infinity or NaN
+
+
+@dataclass(frozen=True, slots=True)
+class Semantics:
+    """One engine's answers. `signed_zeros_differ_in_lists`: IN compares floats bit by bit."""
+
+    name: str
+    nan: NanOrder = NanOrder.GREATEST
+    signed_zeros_differ_in_lists: bool = False
+    integer_overflow: OnFailure = OnFailure.ERROR
+    integer_division_by_zero: OnFailure = OnFailure.ERROR
+    float_division_by_zero: OnFailure = OnFailure.ERROR
+    failed_cast: OnFailure = OnFailure.ERROR
+    time_zone: str = "UTC"
+
+    SQL: ClassVar[Semantics]
+    DATAFUSION: ClassVar[Semantics]
+    SPARK: ClassVar[Semantics]
+    DUCKDB: ClassVar[Semantics]
+
+    @classmethod
+    def named(cls, name: str) -> Semantics:
+        """The built-in semantics of this name; KeyError for an unknown one."""
+        return _BY_NAME[name]
+
+
+Semantics.SQL = Semantics("sql")
+Semantics.DATAFUSION = Semantics(
+    "datafusion",
+    signed_zeros_differ_in_lists=True,
+    integer_overflow=OnFailure.WRAP,
+    float_division_by_zero=OnFailure.IEEE,
+)
+Semantics.SPARK = Semantics("spark")
+Semantics.DUCKDB = Semantics(
+    "duckdb",
+    integer_division_by_zero=OnFailure.NULL,
+    float_division_by_zero=OnFailure.IEEE,
+)
+
+_BY_NAME = {
+    semantics.name: semantics
+    for semantics in (Semantics.SQL, Semantics.DATAFUSION, Semantics.SPARK, Semantics.DUCKDB)
+}

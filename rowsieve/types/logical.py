@@ -1,0 +1,171 @@
+"""The logical types: what a column's values are, whatever file or engine holds them.
+
+A closed family of frozen values, read with `match`. Nested types hold `Field`s, which carry the ids
+that survive renames. `type_name` is the one spelling used in messages, in the log and in the docs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+
+@dataclass(frozen=True, slots=True)
+class Bool:
+    """True or false; false sorts first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Int:
+    """A whole number of 8, 16, 32 or 64 bits."""
+
+    bits: int = 64
+    signed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    """An IEEE 754 number of 32 or 64 bits."""
+
+    bits: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """An exact number of `precision` digits (at most 38), `scale` of them after the point."""
+
+    precision: int
+    scale: int
+
+
+@dataclass(frozen=True, slots=True)
+class String:
+    """UTF-8 text; sorts by bytes, which is by code point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Bytes; sort as unsigned bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """Days since 1970-01-01."""
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """Microseconds since midnight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """Microseconds since 1970-01-01; an instant when `utc`, a wall clock reading otherwise."""
+
+    utc: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Uuid:
+    """16 bytes; sorts as unsigned bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """JSON text, kept as it was written. It has no order and cannot be a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """A list of one element type."""
+
+    element: Field
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Named fields."""
+
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Pairs of key and value; keys are not NULL."""
+
+    key: Field
+    value: Field
+
+
+LogicalType: TypeAlias = (
+    Bool
+    | Int
+    | Float
+    | Decimal
+    | String
+    | Binary
+    | Date
+    | Time
+    | Timestamp
+    | Uuid
+    | Json
+    | List
+    | Struct
+    | Map
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column or a nested member: `id` is unique in its table and never used again."""
+
+    id: int
+    name: str
+    type: LogicalType
+    nullable: bool = True
+
+
+def type_name(type_: LogicalType) -> str:
+    """The one spelling of a type: `int64`, `decimal(10,2)`, `list<string>`, `timestamptz`."""
+    match type_:
+        case Bool():
+            return "bool"
+        case Int(bits=bits, signed=signed):
+            return f"{'' if signed else 'u'}int{bits}"
+        case Float(bits=bits):
+            return f"float{bits}"
+        case Decimal(precision=precision, scale=scale):
+            return f"decimal({precision},{scale})"
+        case String():
+            return "string"
+        case Binary():
+            return "binary"
+        case Date():
+            return "date"
+        case Time():
+            return "time"
+        case Timestamp(utc=utc):
+            return "timestamptz" if utc else "timestamp"
+        case Uuid():
+            return "uuid"
+        case Json():
+            return "json"
+        case List(element=element):
+            return f"list<{type_name(element.type)}>"
+        case Struct(fields=fields):
+            inner = ", ".join(f"{field.name}: {type_name(field.type)}" for field in fields)
+            return f"struct<{inner}>"
+        case Map(key=key, value=value):
+            return f"map<{type_name(key.type)}, {type_name(value.type)}>"
+        case _:
+            assert_never(type_)
+
+
+def is_nested(type_: LogicalType) -> bool:
+    """Whether values hold values of other fields."""
+    return isinstance(type_, List | Struct | Map)
+
+
+def is_ordered(type_: LogicalType) -> bool:
+    """Whether values have a total order that statistics and keys may use."""
+    return not is_nested(type_) and not isinstance(type_, Json)

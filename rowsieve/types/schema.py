@@ -1,0 +1,175 @@
+"""A table's schema: top-level fields by id, looked up by name or by id.
+
+Names match exactly, else uniquely ignoring case. The JSON form is the one published in the format
+reference; it is what the log holds.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from rowsieve.errors import CorruptData, UnknownColumn, UnsupportedProtocol
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Field,
+    Float,
+    Int,
+    Json,
+    List,
+    LogicalType,
+    Map,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    Uuid,
+    type_name,
+)
+
+_SIMPLE: Mapping[str, LogicalType] = {
+    type_name(type_): type_
+    for type_ in (
+        Bool(),
+        *(Int(bits, signed) for bits in (8, 16, 32, 64) for signed in (True, False)),
+        Float(32),
+        Float(64),
+        String(),
+        Binary(),
+        Date(),
+        Time(),
+        Timestamp(utc=False),
+        Timestamp(utc=True),
+        Uuid(),
+        Json(),
+    )
+}
+_DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of one schema version; `id` counts up with each change of the table's schema."""
+
+    id: int
+    fields: tuple[Field, ...]
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in schema order."""
+        return tuple(field.name for field in self.fields)
+
+    def field(self, name: str) -> Field:
+        """The column called `name`: exactly, else the only one that differs in case alone."""
+        for field in self.fields:
+            if field.name == name:
+                return field
+        folded = [field for field in self.fields if field.name.lower() == name.lower()]
+        if len(folded) == 1:
+            return folded[0]
+        raise UnknownColumn(self._unknown(name, folded), name=name)
+
+    def by_id(self, field_id: int) -> Field:
+        """The top-level column with this id; KeyError if it is none of them."""
+        for field in self.fields:
+            if field.id == field_id:
+                return field
+        raise KeyError(field_id)
+
+    def select(self, names: tuple[str, ...]) -> Schema:
+        """The same schema narrowed to these columns, in the order asked for."""
+        return Schema(self.id, tuple(self.field(name) for name in names))
+
+    def _unknown(self, name: str, folded: list[Field]) -> str:
+        if folded:
+            return (
+                f"column {name!r} is ambiguous: it matches "
+                f"{', '.join(repr(field.name) for field in folded)}; write the exact name"
+            )
+        near = difflib.get_close_matches(name, self.names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        return f"no column {name!r} in ({', '.join(self.names)}){hint}"
+
+
+def schema_to_json(schema: Schema) -> dict[str, Any]:
+    """The published JSON form."""
+    return {"id": schema.id, "fields": [_field_to_json(field) for field in schema.fields]}
+
+
+def schema_from_json(value: Mapping[str, Any]) -> Schema:
+    """Read the published JSON form; a type that is unknown here is refused."""
+    try:
+        return Schema(int(value["id"]), tuple(_field_from_json(item) for item in value["fields"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptData(f"a schema in the log is malformed: {error!r}") from error
+
+
+def _field_to_json(field: Field) -> dict[str, Any]:
+    return {
+        "id": field.id,
+        "name": field.name,
+        "type": _type_to_json(field.type),
+        "nullable": field.nullable,
+    }
+
+
+def _field_from_json(value: Mapping[str, Any]) -> Field:
+    return Field(
+        int(value["id"]), str(value["name"]), _type_from_json(value["type"]), bool(value["nullable"])
+    )
+
+
+def _type_to_json(type_: LogicalType) -> str | dict[str, Any]:
+    match type_:
+        case List(element=element):
+            return {"list": _field_to_json(element)}
+        case Struct(fields=fields):
+            return {"struct": [_field_to_json(field) for field in fields]}
+        case Map(key=key, value=value):
+            return {"map": [_field_to_json(key), _field_to_json(value)]}
+        case (
+            Bool()
+            | Int()
+            | Float()
+            | Decimal()
+            | String()
+            | Binary()
+            | Date()
+            | Time()
+            | Timestamp()
+            | Uuid()
+            | Json()
+        ):
+            return type_name(type_)
+        case _:
+            assert_never(type_)
+
+
+def _type_from_json(value: str | Mapping[str, Any]) -> LogicalType:
+    if isinstance(value, str):
+        if value in _SIMPLE:
+            return _SIMPLE[value]
+        if match := _DECIMAL.fullmatch(value):
+            return Decimal(int(match[1]), int(match[2]))
+        raise UnsupportedProtocol(
+            f"the table has a column of type {value!r}, which this version of rowsieve does not "
+            "know; upgrade rowsieve to read it"
+        )
+    if "list" in value:
+        return List(_field_from_json(value["list"]))
+    if "struct" in value:
+        return Struct(tuple(_field_from_json(item) for item in value["struct"]))
+    key, item = value["map"]
+    return Map(_field_from_json(key), _field_from_json(item))

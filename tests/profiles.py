@@ -1,0 +1,22 @@
+"""How many examples a property gets: the small profile of `make test`, 25 times that in `make test-deep`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+
+DEEP_FACTOR = 25
+
+
+def examples(count: int) -> Callable[[Any], Any]:
+    """Decorate a property with its number of examples in the small profile."""
+    deep = os.environ.get("ROWSIEVE_TESTS") == "deep"
+    return settings(
+        max_examples=count * (DEEP_FACTOR if deep else 1),
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
