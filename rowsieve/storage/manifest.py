@@ -1,0 +1,298 @@
+"""The parts of a snapshot as one Arrow table: a row a part, a column a fact.
+
+Columnar, so that opening and planning over many parts never loops over them in Python. Columns:
+
+- `part_id`, `base_version` (the head its writer saw), `schema_id`, `format_version`, `native_safe`;
+- `commit_ts_min`, `commit_ts_max`: NULL until the commit that adds the part gives it its version
+  (invariant I1);
+- `data.*`, `deletes.*`: path, rows, size_bytes, checksum, tail_start, tail_checksum of the rows and
+  of the tombstones, NULL where there are none; `dv.*` the same of a deletion vector, without tail;
+- `key.<field id>.lower|upper`: the first and the last key, tombstones included (trap T4). A NULL is
+  infinite, and so is every later key column of that bound;
+- `stats.<field id>.<fact>`: see `rowsieve.stats.columnar`. Absent or NULL means unknown.
+
+Soundness: a path leads into the table's `data/` folder or the manifest is refused; bounds and
+counts are believed only where `rowsieve.stats.columnar` finds them consistent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.errors import CorruptData
+from rowsieve.stats.columnar import scalar_array, statistics_columns, statistics_fields
+from rowsieve.stats.model import ColumnStatistics
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Field
+from rowsieve.types.schema import Schema
+
+FORMAT_VERSION: Final = 1
+_PATH = r"^data/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$"
+_COMPRESSED_FROM = 32  # parts; below it a codec costs more than it saves
+
+
+@dataclass(frozen=True, slots=True)
+class FileRef:
+    """A Parquet file of a part; `tail_start` is where its page index and footer begin."""
+
+    path: str
+    rows: int
+    size_bytes: int
+    checksum: str
+    tail_start: int
+    tail_checksum: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionVectorRef:
+    """A file that names hidden rows of a part."""
+
+    path: str
+    rows: int
+    size_bytes: int
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartEntry:
+    """One row of the manifest without its statistics; commit_ts is None until it is committed.
+
+    `key_lower` and `key_upper` have a scalar per key column, None for an infinite one.
+    """
+
+    part_id: str
+    base_version: int
+    schema_id: int
+    native_safe: bool
+    data: FileRef | None
+    deletes: FileRef | None
+    key_lower: tuple[pa.Scalar | None, ...]
+    key_upper: tuple[pa.Scalar | None, ...]
+    dv: DeletionVectorRef | None = None
+    commit_ts_min: int | None = None
+    commit_ts_max: int | None = None
+    format_version: int = FORMAT_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class NewPart:
+    """A part that a writer finished: its entry, and statistics by field id."""
+
+    entry: PartEntry
+    statistics: Mapping[int, ColumnStatistics] = field(default_factory=dict)
+
+
+_FILE_FIELDS = (
+    ("path", pa.string()),
+    ("rows", pa.int64()),
+    ("size_bytes", pa.int64()),
+    ("checksum", pa.string()),
+    ("tail_start", pa.int64()),
+    ("tail_checksum", pa.string()),
+)
+_FIXED = pa.schema(
+    [
+        ("part_id", pa.string()),
+        ("base_version", pa.int64()),
+        ("schema_id", pa.int32()),
+        ("format_version", pa.int32()),
+        ("native_safe", pa.bool_()),
+        ("commit_ts_min", pa.int64()),
+        ("commit_ts_max", pa.int64()),
+        *((f"data.{name}", type_) for name, type_ in _FILE_FIELDS),
+        *((f"deletes.{name}", type_) for name, type_ in _FILE_FIELDS),
+        *((f"dv.{name}", type_) for name, type_ in _FILE_FIELDS[:4]),
+    ]
+)
+_REQUIRED = ("part_id", "base_version", "schema_id", "format_version", "native_safe")
+_COUNTS = tuple(
+    name
+    for name in _FIXED.names
+    if name.endswith((".rows", ".size_bytes", ".tail_start", "_version"))
+)
+
+
+class PartTable:
+    """An immutable set of parts; every method that changes it returns another."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    @classmethod
+    def empty(cls, schema: Schema) -> PartTable:
+        """No parts, with the statistics columns of this schema."""
+        return cls(pa.schema([*_FIXED, *statistics_fields(schema)]).empty_table())
+
+    @classmethod
+    def of(cls, parts: Sequence[NewPart], schema: Schema, key: Sequence[Field]) -> PartTable:
+        """Tabulate the parts that a writer of this schema and key has finished."""
+        entries = [part.entry for part in parts]
+        columns: dict[str, pa.Array] = {
+            name: pa.array([_fixed_value(entry, name) for entry in entries], type_)
+            for name, type_ in zip(_FIXED.names, _FIXED.types, strict=True)
+        }
+        for i, key_field in enumerate(key):
+            type_ = arrow_type(key_field.type)
+            for side in ("lower", "upper"):
+                bounds = [getattr(entry, f"key_{side}")[i] for entry in entries]
+                columns[f"key.{key_field.id}.{side}"] = scalar_array(bounds, type_)
+        columns.update(statistics_columns([part.statistics for part in parts], schema))
+        return cls(pa.table(columns))
+
+    @classmethod
+    def from_ipc(cls, data: bytes | memoryview | pa.Buffer) -> PartTable:
+        """Read `to_ipc`'s bytes; anything but a well-formed manifest is CorruptData."""
+        try:
+            with pa.ipc.open_file(pa.py_buffer(data)) as reader:
+                table = reader.read_all()
+            table.validate(full=True)
+        except (pa.ArrowException, OSError) as error:
+            raise CorruptData(f"a manifest is not a readable Arrow IPC file: {error}") from error
+        _check(table)
+        return cls(table)
+
+    def to_ipc(self) -> bytes:
+        """Serialise as an Arrow IPC file, compressed with zstd where that pays."""
+        codec = "zstd" if len(self) >= _COMPRESSED_FROM else None
+        sink = pa.BufferOutputStream()
+        table = self._table.combine_chunks()
+        options = pa.ipc.IpcWriteOptions(compression=codec)
+        with pa.ipc.new_file(sink, table.schema, options=options) as writer:
+            writer.write_table(table)
+        return bytes(sink.getvalue())
+
+    @property
+    def table(self) -> pa.Table:
+        """The columns, in the order of the parts."""
+        return self._table
+
+    @property
+    def part_ids(self) -> tuple[str, ...]:
+        """The ids in the order of the parts."""
+        return tuple(self._table.column("part_id").to_pylist())
+
+    @property
+    def key_ids(self) -> tuple[int, ...]:
+        """Field ids of the key columns in key order; of an empty manifest possibly none."""
+        names = (name.split(".") for name in self._table.column_names)
+        return tuple(int(name[1]) for name in names if name[0] == "key" and name[2] == "lower")
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PartTable):
+            return NotImplemented
+        return bool(self._table.equals(other._table))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"PartTable({len(self)} parts)"
+
+    def append(self, *others: PartTable) -> PartTable:
+        """These parts, then the others'; a column that one side lacks is NULL there."""
+        tables = [self._table, *(other._table for other in others)]
+        try:
+            return PartTable(pa.concat_tables(tables, promote_options="default"))
+        except pa.ArrowException as error:
+            raise CorruptData(f"manifests disagree on the type of a column: {error}") from error
+
+    def without(self, part_ids: Collection[str]) -> PartTable:
+        """Drop the parts with these ids; ids of no part are ignored."""
+        if not part_ids:
+            return self
+        dropped = pc.is_in(
+            self._table.column("part_id"), value_set=pa.array(sorted(part_ids), pa.string())
+        )
+        return PartTable(self._table.filter(pc.invert(dropped)))
+
+    def take(self, indices: Any) -> PartTable:
+        """Pick the parts at these positions (integers, in the order given)."""
+        return PartTable(self._table.take(pa.array(indices, pa.int64())))
+
+    def with_commit_ts(self, version: int) -> PartTable:
+        """Give parts that have no commit_ts yet the version that commits them (invariant I1)."""
+        table = self._table
+        for name in ("commit_ts_min", "commit_ts_max"):
+            filled = pc.fill_null(table.column(name), pa.scalar(version, pa.int64()))
+            table = table.set_column(table.column_names.index(name), name, filled)
+        return PartTable(table)
+
+    def entry(self, index: int) -> PartEntry:
+        """One part as a value."""
+        names = [*_FIXED.names]
+        row = self._table.select(names).slice(index, 1).to_pylist()[0]
+        bounds = {
+            side: tuple(
+                _scalar_or_none(self._table.column(f"key.{field_id}.{side}")[index])
+                for field_id in self.key_ids
+            )
+            for side in ("lower", "upper")
+        }
+        dv = {name: row[f"dv.{name}"] for name, _ in _FILE_FIELDS[:4]}
+        return PartEntry(
+            data=_file_ref(row, "data"),
+            deletes=_file_ref(row, "deletes"),
+            dv=None if dv["path"] is None else DeletionVectorRef(**dv),
+            key_lower=bounds["lower"],
+            key_upper=bounds["upper"],
+            **{name: row[name] for name in names if "." not in name},
+        )
+
+
+def _fixed_value(entry: PartEntry, name: str) -> Any:
+    owner, _, fact = name.partition(".")
+    value = getattr(entry, owner)
+    if not fact:
+        return value
+    if value is None:
+        return 0 if fact == "rows" else None
+    return getattr(value, fact)
+
+
+def _file_ref(row: Mapping[str, Any], prefix: str) -> FileRef | None:
+    if row[f"{prefix}.path"] is None:
+        return None
+    return FileRef(**{name: row[f"{prefix}.{name}"] for name, _ in _FILE_FIELDS})
+
+
+def _scalar_or_none(scalar: pa.Scalar) -> pa.Scalar | None:
+    return scalar if scalar.is_valid else None
+
+
+def _check(table: pa.Table) -> None:
+    for name, type_ in zip(_FIXED.names, _FIXED.types, strict=True):
+        if name not in table.column_names:
+            raise CorruptData(f"a manifest lacks its column {name!r}")
+        found = table.schema.field(name).type
+        if found != type_:
+            raise CorruptData(f"a manifest's column {name!r} is {found}, not {type_}")
+    for name in _REQUIRED:
+        if table.column(name).null_count:
+            raise CorruptData(f"a manifest has a part without {name}")
+    for name in _COUNTS:
+        if pc.any(pc.less(table.column(name), 0)).as_py():
+            raise CorruptData(f"a manifest has a part with a negative {name}")
+    ids = table.column("part_id")
+    if len(pc.unique(ids)) != len(ids):
+        raise CorruptData("a manifest names a part more than once")
+    for prefix in ("data", "deletes", "dv"):
+        _check_paths(table.column(f"{prefix}.path"))
+
+
+def _check_paths(paths: pa.ChunkedArray) -> None:
+    bad_paths = paths.filter(pc.invert(pc.match_substring_regex(paths, _PATH)))
+    if len(bad_paths):
+        bad = bad_paths[0].as_py()
+        raise CorruptData(
+            f"a manifest names the file {bad!r}: parts lie in data/ under names of letters, "
+            "digits, '_', '.' and '-'; the table is not read"
+        )

@@ -1,0 +1,221 @@
+"""Logical types as Arrow types, and back: how the values of a column lie in memory and in files.
+
+Storage types are plain ones, never registered extension classes: a UUID is 16 fixed bytes, JSON is
+text, and the field's metadata names the extension (`rowsieve.uuid.1`), so that any reader can open
+what we write. Every field carries its id as `PARQUET:field_id`. `rowsieve.types.conform` brings
+foreign data to these types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, assert_never
+
+import pyarrow as pa
+
+from rowsieve.errors import SchemaMismatch
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Field,
+    Float,
+    Int,
+    Json,
+    List,
+    LogicalType,
+    Map,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    Uuid,
+)
+from rowsieve.types.schema import Schema
+
+FIELD_ID_KEY = b"PARQUET:field_id"
+EXTENSION_KEY = b"ARROW:extension:name"
+UUID_EXTENSION = b"rowsieve.uuid.1"
+JSON_EXTENSION = b"rowsieve.json.1"
+
+_UUID_NAMES = (UUID_EXTENSION, b"arrow.uuid")
+_JSON_NAMES = (JSON_EXTENSION, b"arrow.json")
+_INTEGERS: dict[tuple[int, bool], Callable[[], Any]] = {
+    (8, True): pa.int8,
+    (16, True): pa.int16,
+    (32, True): pa.int32,
+    (64, True): pa.int64,
+    (8, False): pa.uint8,
+    (16, False): pa.uint16,
+    (32, False): pa.uint32,
+    (64, False): pa.uint64,
+}
+
+
+def arrow_type(type_: LogicalType) -> pa.DataType:
+    """The Arrow type that stores values of this logical type."""
+    match type_:
+        case Bool():
+            return pa.bool_()
+        case Int(bits=bits, signed=signed):
+            return _INTEGERS[bits, signed]()
+        case Float(bits=bits):
+            return pa.float32() if bits == 32 else pa.float64()
+        case Decimal(precision=precision, scale=scale):
+            return pa.decimal128(precision, scale)
+        case String() | Json():
+            return pa.string()
+        case Binary():
+            return pa.binary()
+        case Date():
+            return pa.date32()
+        case Time():
+            return pa.time64("us")
+        case Timestamp(utc=utc):
+            return pa.timestamp("us", tz="UTC" if utc else None)
+        case Uuid():
+            return pa.binary(16)
+        case List(element=element):
+            return pa.list_(arrow_field(element))
+        case Struct(fields=fields):
+            return pa.struct([arrow_field(field) for field in fields])
+        case Map(key=key, value=value):
+            return pa.map_(arrow_field(key), arrow_field(value))
+        case _:
+            assert_never(type_)
+
+
+def arrow_field(field: Field) -> pa.Field:
+    """The Arrow field: its storage type, whether NULLs may stand in it, and its id as metadata."""
+    metadata = {FIELD_ID_KEY: str(field.id).encode()}
+    if isinstance(field.type, Uuid):
+        metadata[EXTENSION_KEY] = UUID_EXTENSION
+    elif isinstance(field.type, Json):
+        metadata[EXTENSION_KEY] = JSON_EXTENSION
+    return pa.field(field.name, arrow_type(field.type), field.nullable, metadata)
+
+
+def arrow_schema(schema: Schema) -> pa.Schema:
+    """The Arrow schema of a table's rows, without metadata of its own."""
+    return pa.schema([arrow_field(field) for field in schema])
+
+
+def logical_type(field: pa.Field, allocate: Callable[[], int]) -> LogicalType:
+    """The logical type of an Arrow field; `allocate` gives each nested member its id, depth first.
+
+    A type that no column can have is `SchemaMismatch`, which names the field and the way out.
+    """
+    extension = (field.metadata or {}).get(EXTENSION_KEY)
+    type_ = field.type
+    if isinstance(type_, pa.BaseExtensionType):
+        extension, type_ = type_.extension_name.encode(), type_.storage_type
+    if pa.types.is_dictionary(type_):
+        type_ = type_.value_type
+    if extension in _UUID_NAMES and pa.types.is_fixed_size_binary(type_) and type_.byte_width == 16:
+        return Uuid()
+    if extension in _JSON_NAMES and _is_text(type_):
+        return Json()
+    flat = _flat_type(type_)
+    return flat if flat is not None else _nested_type(field, type_, allocate)
+
+
+def schema_of(
+    schema: pa.Schema, not_null: Collection[str] = (), schema_id: int = 0
+) -> tuple[Schema, int]:
+    """Give an Arrow schema ids from 1, depth first; returns the schema and the next free id.
+
+    Columns named in `not_null` refuse NULLs, and so does any that Arrow says has none.
+    """
+    last = 0
+
+    def allocate() -> int:
+        nonlocal last
+        last += 1
+        return last
+
+    _refuse_duplicates(list(schema.names))
+    fields = []
+    for item in schema:
+        field_id = allocate()
+        nullable = bool(item.nullable) and item.name not in not_null
+        fields.append(Field(field_id, item.name, logical_type(item, allocate), nullable))
+    return Schema(schema_id, tuple(fields)), last + 1
+
+
+def _flat_type(type_: pa.DataType) -> LogicalType | None:
+    if pa.types.is_boolean(type_):
+        return Bool()
+    if pa.types.is_integer(type_):
+        return Int(int(type_.bit_width), bool(pa.types.is_signed_integer(type_)))
+    if pa.types.is_floating(type_):
+        return Float(max(int(type_.bit_width), 32))
+    if pa.types.is_decimal(type_) and 0 <= type_.scale <= type_.precision <= 38:
+        return Decimal(int(type_.precision), int(type_.scale))
+    if _is_text(type_):
+        return String()
+    if _is_bytes(type_):
+        return Binary()
+    if pa.types.is_date(type_):
+        return Date()
+    if pa.types.is_time(type_):
+        return Time()
+    if pa.types.is_timestamp(type_):
+        return Timestamp(utc=type_.tz is not None)
+    return None
+
+
+def _nested_type(field: pa.Field, type_: pa.DataType, allocate: Callable[[], int]) -> LogicalType:
+    def member(item: pa.Field, *, nullable: bool | None = None) -> Field:
+        field_id = allocate()
+        null = bool(item.nullable) if nullable is None else nullable
+        return Field(field_id, item.name, logical_type(item, allocate), null)
+
+    if _is_list(type_):
+        return List(member(type_.value_field))
+    if pa.types.is_struct(type_) and type_.num_fields:
+        _refuse_duplicates([type_.field(i).name for i in range(type_.num_fields)], field.name)
+        return Struct(tuple(member(type_.field(i)) for i in range(type_.num_fields)))
+    if pa.types.is_map(type_):
+        return Map(member(type_.key_field, nullable=False), member(type_.item_field))
+    raise SchemaMismatch(
+        f"column {field.name!r} has the type {field.type}, which no column of a table can have; "
+        "cast it to bool, a number, decimal(<=38), string, binary, date, time, timestamp, or a "
+        "list, struct or map of these"
+    )
+
+
+def _refuse_duplicates(names: list[str], parent: str | None = None) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        where = f" of struct {parent!r}" if parent else ""
+        raise SchemaMismatch(
+            f"the name {twice[0]!r} stands for more than one column{where}; rename one of them"
+        )
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(type_)
+        or pa.types.is_large_string(type_)
+        or pa.types.is_string_view(type_)
+    )
+
+
+def _is_bytes(type_: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_binary(type_)
+        or pa.types.is_large_binary(type_)
+        or pa.types.is_binary_view(type_)
+        or pa.types.is_fixed_size_binary(type_)
+    )
+
+
+def _is_list(type_: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_list(type_)
+        or pa.types.is_large_list(type_)
+        or pa.types.is_fixed_size_list(type_)
+        or pa.types.is_list_view(type_)
+        or pa.types.is_large_list_view(type_)
+    )
