@@ -1,0 +1,26 @@
+"""One object store: ranged reads, create-only puts, sorted listings, fsync on local disk.
+
+`open_store` turns a URI into an `ObjectStore`. Everything a table keeps goes through one, and
+everything is written once: there is no overwrite, no delete and no rename here.
+
+Soundness: a put that returned is durable and complete; a put that raised may have landed
+(invariants, rule 1), so whoever puts must look before it concludes.
+"""
+
+from __future__ import annotations
+
+from rowsieve.objects.durable import put_fresh
+from rowsieve.objects.local import LocalStore
+from rowsieve.objects.opening import open_store
+from rowsieve.objects.remote import RemoteStore
+from rowsieve.objects.store import ObjectExists, ObjectNotFound, ObjectStore
+
+__all__ = [
+    "LocalStore",
+    "ObjectExists",
+    "ObjectNotFound",
+    "ObjectStore",
+    "RemoteStore",
+    "open_store",
+    "put_fresh",
+]

@@ -1,0 +1,186 @@
+"""An object store of the network, or of memory, behind obstore.
+
+Soundness: a put is one conditional request (never multipart), so an object is there whole or not
+at all. obstore retries by itself, which is one reason why "exists already" decides nothing.
+Errors are rewritten without their source: its text may hold a signed URL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import obstore
+import obstore.exceptions
+import pyarrow as pa
+
+from rowsieve.errors import CorruptData, StoreError
+from rowsieve.objects.store import (
+    NativeFile,
+    ObjectExists,
+    ObjectNotFound,
+    Paths,
+    checked_path,
+    checked_range,
+    within,
+)
+
+_QUERY = re.compile(r"\?[^\s\"')]*")
+_USER = re.compile(r"//[^\s/@\"']*@")
+_FIRST_LISTED = 1000
+
+
+class RemoteStore:
+    """Objects under `prefix` of an obstore store; `secrets` never appear in a message."""
+
+    def __init__(
+        self, store: Any, uri: str, *, prefix: str = "", secrets: tuple[str, ...] = ()
+    ) -> None:
+        self._store = store
+        self._uri = uri
+        self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+        self._secrets = tuple(secret for secret in secrets if secret)
+
+    @property
+    def uri(self) -> str:
+        """The URI without user, password or query."""
+        return self._uri
+
+    def __repr__(self) -> str:
+        return f"RemoteStore({self._uri!r})"
+
+    def get(self, path: str) -> bytes:
+        """All bytes of an object."""
+        with self._failing("read", path):
+            return bytes(obstore.get(self._store, self._full(path)).bytes())
+
+    def get_range(self, path: str, start: int, stop: int) -> bytes:
+        """Bytes `[start, stop)` of an object."""
+        length = checked_range(path, start, stop)
+        if not length:
+            return b""
+        with self._failing("read", path):
+            full = self._full(path)
+            data = bytes(obstore.get_range(self._store, full, start=start, length=length))
+        if len(data) != length:
+            raise CorruptData(
+                f"{path} in {self.uri} ends {length - len(data)} bytes before byte {stop}: it was "
+                "truncated"
+            )
+        return data
+
+    def size(self, path: str) -> int:
+        """Size of the object in bytes."""
+        with self._failing("read", path):
+            return int(obstore.head(self._store, self._full(path))["size"])
+
+    def exists(self, path: str) -> bool:
+        """Whether an object stands at `path`."""
+        try:
+            self.size(path)
+        except ObjectNotFound:
+            return False
+        return True
+
+    def put_new(self, path: str, data: bytes | memoryview) -> None:
+        """Create an object in one conditional request."""
+        with self._failing("create", path):
+            obstore.put(self._store, self._full(path), data, mode="create", use_multipart=False)
+
+    def make_durable(self, path: str) -> None:
+        """Nothing: an object that stands in such a store is durable."""
+
+    def list(self, prefix: str, after: str | None = None, until: str | None = None) -> Paths:
+        """Paths of the objects under `prefix`, sorted here; pages past `until` are not fetched."""
+        offset = None if after is None else f"{self._prefix}{after}"
+        found: list[str] = []
+        with self._failing("list", prefix):
+            for page in obstore.list(
+                self._store, self._full(prefix), offset=offset, chunk_size=_FIRST_LISTED
+            ):
+                paths = [str(item["path"])[len(self._prefix) :] for item in page]
+                found.extend(path for path in paths if within(path, after, until))
+                if until is not None and paths and min(paths) >= until:
+                    break  # a store that does not sort may hide names: heads are probed as well
+        return sorted(found)
+
+    def children(self, prefix: str = "") -> Paths:
+        """Names directly under `prefix`."""
+        with self._failing("list", prefix):
+            result = obstore.list_with_delimiter(self._store, self._full(prefix) or None)
+        paths = [*result["common_prefixes"], *(item["path"] for item in result["objects"])]
+        return sorted({str(path).rstrip("/").rpartition("/")[2] for path in paths})
+
+    def open_input(self, path: str) -> NativeFile:
+        """Open a file whose reads are ranged requests."""
+        return pa.PythonFile(_RangeFile(self, path), mode="r")
+
+    def _full(self, path: str) -> str:
+        return f"{self._prefix}{checked_path(path)}" if path else self._prefix.rstrip("/")
+
+    @contextmanager
+    def _failing(self, action: str, path: str) -> Iterator[None]:
+        try:
+            yield
+        except (FileNotFoundError, obstore.exceptions.NotFoundError):
+            raise ObjectNotFound(f"no object {path} in {self.uri}", path=path) from None
+        except obstore.exceptions.AlreadyExistsError:
+            raise ObjectExists(f"{path} exists already in {self.uri}", path=path) from None
+        except (obstore.exceptions.BaseError, OSError) as error:
+            raise StoreError(
+                f"cannot {action} {path or 'the table'} in {self.uri}: {self._told(error)}"
+            ) from None
+
+    def _told(self, error: Exception) -> str:
+        """Tell the first line of a foreign error, without anything secret."""
+        text = (str(error).splitlines() or [""])[0]
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        text = _USER.sub("//", _QUERY.sub("", text))
+        return f"{type(error).__name__}: {text}"
+
+
+class _RangeFile:
+    """A read-only file over an object, for `pa.PythonFile`."""
+
+    def __init__(self, store: RemoteStore, path: str) -> None:
+        self._store = store
+        self._path = path
+        self._size = store.size(path)
+        self._position = 0
+        self.closed = False
+
+    def read(self, count: int | None = None) -> bytes:
+        stop = self._size if count is None or count < 0 else self._position + count
+        stop = max(self._position, min(stop, self._size))
+        data = self._store.get_range(self._path, self._position, stop)
+        self._position = stop
+        return data
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        base = (0, self._position, self._size)[whence]
+        self._position = base + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def size(self) -> int:
+        return self._size
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        """Nothing is buffered."""
+
+    def close(self) -> None:
+        self.closed = True
