@@ -22,6 +22,10 @@ class InvalidData(InvalidInput):
     """Rows that do not fit what the operation asks of them."""
 
 
+class EmptyData(InvalidData):
+    """No rows where an operation needs some."""
+
+
 class SchemaMismatch(InvalidData):
     """Columns or types of the data that do not fit the table's schema."""
 

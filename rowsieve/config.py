@@ -1,0 +1,20 @@
+"""Settings of a process: what neither a table property nor an argument decides.
+
+Order of precedence: table property, then argument, then `Config`. Nothing is read from the
+environment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Defaults of reads. `split_bytes`: stored bytes that one split of a plan aims at."""
+
+    batch_rows: int = 65_536
+    split_bytes: int = 64 * 1024 * 1024
+
+
+DEFAULT = Config()

@@ -1,0 +1,194 @@
+"""User data on its way in: checked, in the table's types, canonical, sorted by key.
+
+Nothing is written before all of a batch has been checked, so bad data leaves no trace. Keys are
+canonical (invariant I5), not NULL, and stand once; change streams are reduced to the last action
+per key before they become rows and tombstones (invariant 9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.errors import EmptyData, InvalidData, InvalidInput, KeyViolation, SchemaMismatch
+from rowsieve.types.conform import canonical_key, conform
+from rowsieve.types.keys import KeyOrder
+from rowsieve.types.schema import Schema
+
+OnDuplicate = Literal["error", "last"]
+
+_UPSERTS = frozenset({"i", "u", "c", "r", "insert", "update", "upsert", "create", "read"})
+_DELETES = frozenset({"d", "delete"})
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What one commit does to a keyed table: disjoint keys, both sorted by key."""
+
+    rows: pa.Table | None
+    deletes: pa.Table | None
+
+
+def read_data(data: Any, operation: str) -> pa.Table:
+    """Materialise anything that offers Arrow data; EmptyData if it has no rows."""
+    if isinstance(data, pa.Table):
+        table = data
+    elif isinstance(data, pa.RecordBatch):
+        table = pa.Table.from_batches([data])
+    elif hasattr(data, "__arrow_c_stream__"):
+        table = pa.RecordBatchReader.from_stream(data).read_all()
+    else:
+        raise InvalidInput(
+            f"{operation} takes Arrow data (a pyarrow Table or reader, a Polars or pandas "
+            f"DataFrame, a DuckDB or DataFusion result), not {type(data).__name__}"
+        )
+    if table.num_rows == 0:
+        raise EmptyData(f"{operation} got no rows; nothing was written")
+    return table
+
+
+def prepare_rows(
+    table: pa.Table, schema: Schema, order: KeyOrder, on_duplicate: OnDuplicate, operation: str
+) -> pa.Table:
+    """Rows in the schema's types, sorted, each key once."""
+    _refuse_null_keys(table, order, operation)
+    return _sorted(_canonical(conform(table, schema), order), order, on_duplicate, operation)
+
+
+def prepare_keys(table: pa.Table, schema: Schema, order: KeyOrder, operation: str) -> pa.Table:
+    """The keys of rows to delete, sorted, each once; other columns are refused."""
+    _refuse_null_keys(table, order, operation)
+    keys = conform(table, schema.select(order.names))
+    return _sorted(_canonical(keys, order), order, "last", operation)
+
+
+def reduce_changes(
+    table: pa.Table, schema: Schema, order: KeyOrder, *, op: str, sequence: str
+) -> Changes:
+    """The last action per key of a change stream, by its sequence column.
+
+    `op` names the column that holds the action: i, u, c, r, insert, update, upsert, create or read
+    write the row, d or delete take its key away, in any case. Two changes of one key with the same
+    sequence are ambiguous and refused.
+    """
+    for name, role in ((op, "op"), (sequence, "sequence")):
+        if name not in table.column_names:
+            raise SchemaMismatch(
+                f"apply_changes: no column {name!r} ({role}=) in the data, "
+                f"which has ({', '.join(table.column_names)})"
+            )
+        if table.column(name).null_count:
+            raise InvalidData(
+                f"apply_changes: column {name!r} ({role}=) is NULL in "
+                f"{table.column(name).null_count} rows; every change needs one"
+            )
+    _refuse_null_keys(table, order, "apply_changes")
+    deletes = _is_delete(table.column(op), op)
+    last = _last_per_key(table, schema, order, sequence)
+    deleted = deletes[last]
+    changes = [name for name in table.column_names if name in schema.names or name not in (op, sequence)]
+    rows = table.select(changes).take(pa.array(last[~deleted]))
+    keys = table.select(_actual_names(table, order)).take(pa.array(last[deleted]))
+    return Changes(
+        prepare_rows(rows, schema, order, "error", "apply_changes") if rows.num_rows else None,
+        prepare_keys(keys, schema, order, "apply_changes") if keys.num_rows else None,
+    )
+
+
+def _last_per_key(
+    table: pa.Table, schema: Schema, order: KeyOrder, sequence: str
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    keys = conform(table.select(_actual_names(table, order)), schema.select(order.names))
+    columns = order.columns(_canonical(keys, order))
+    by_sequence = np.asarray(pc.sort_indices(table.column(sequence)).to_numpy(), dtype=np.int64)
+    within = order.columns(_canonical(keys, order).take(pa.array(by_sequence))).sort()
+    ordered = by_sequence[within]
+    same_key = columns.repeats(ordered)
+    sequences = table.column(sequence).combine_chunks().take(pa.array(ordered))
+    tied = np.zeros(len(ordered), dtype=bool)
+    tied[1:] = same_key[1:] & np.asarray(
+        pc.equal(sequences[1:], sequences[:-1]).to_numpy(zero_copy_only=False), dtype=bool
+    )
+    if tied.any():
+        row = table.slice(int(ordered[np.flatnonzero(tied)[0]]), 1).to_pylist()[0]
+        raise KeyViolation(
+            f"apply_changes: two changes of one key have the same {sequence!r}, so their order is "
+            f"unknown; one of them is {row}; make the sequence unique per key"
+        )
+    last = np.ones(len(ordered), dtype=bool)
+    last[:-1] = ~same_key[1:]
+    return ordered[last]
+
+
+def _is_delete(column: pa.ChunkedArray, op: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    try:
+        actions = pc.utf8_lower(column.cast(pa.string())).combine_chunks().dictionary_encode()
+    except (pa.ArrowException, NotImplementedError) as error:
+        raise SchemaMismatch(
+            f"apply_changes: column {op!r} (op=) is {column.type}, not text"
+        ) from error
+    words = actions.dictionary.to_pylist()
+    if unknown := sorted(set(words) - _UPSERTS - _DELETES):
+        raise InvalidData(
+            f"apply_changes: column {op!r} holds {', '.join(map(repr, unknown[:5]))}; known are "
+            f"{', '.join(sorted(_UPSERTS | _DELETES))}"
+        )
+    is_delete = np.array([word in _DELETES for word in words], dtype=bool)
+    return is_delete[actions.indices.to_numpy()]
+
+
+def _actual_names(table: pa.Table, order: KeyOrder) -> list[str]:
+    """The data's own spelling of the key columns."""
+    folded: Mapping[str, str] = {name.lower(): name for name in table.column_names}
+    names = [
+        name if name in table.column_names else folded.get(name.lower()) for name in order.names
+    ]
+    if missing := [name for name, found in zip(order.names, names, strict=True) if found is None]:
+        raise SchemaMismatch(
+            f"the data lacks the key column{'s' if len(missing) > 1 else ''} "
+            f"{', '.join(map(repr, missing))}; it has ({', '.join(table.column_names)})"
+        )
+    return [name for name in names if name is not None]
+
+
+def _refuse_null_keys(table: pa.Table, order: KeyOrder, operation: str) -> None:
+    for name in _actual_names(table, order):
+        if nulls := table.column(name).null_count:
+            raise KeyViolation(
+                f"{operation}: key column {name!r} is NULL in {nulls} of {table.num_rows} rows; "
+                "a key identifies its row and cannot be NULL"
+            )
+
+
+def _canonical(table: pa.Table, order: KeyOrder) -> pa.Table:
+    for field in order.fields:
+        index = table.column_names.index(field.name)
+        column = table.column(index)
+        canonical = canonical_key(column)
+        if canonical is not column:
+            table = table.set_column(index, table.schema.field(index), canonical)
+    return table
+
+
+def _sorted(table: pa.Table, order: KeyOrder, on_duplicate: str, operation: str) -> pa.Table:
+    columns = order.columns(table)
+    in_order = columns.is_sorted()
+    positions = np.arange(len(columns), dtype=np.int64) if in_order else columns.sort()
+    repeats = columns.repeats(None if in_order else positions)
+    if not repeats.any():
+        return table if in_order else table.take(pa.array(positions))
+    if on_duplicate != "last":
+        row = int(positions[np.flatnonzero(repeats)[0]])
+        key = table.select(list(order.names)).slice(row, 1).to_pylist()[0]
+        raise KeyViolation(
+            f"{operation}: {int(repeats.sum())} rows repeat the key of another row, such as {key}; "
+            "nothing was written. Pass on_duplicate='last' to keep the last of them"
+        )
+    last = np.ones(len(positions), dtype=bool)
+    last[:-1] = ~repeats[1:]
+    return table.take(pa.array(positions[last]))

@@ -1,0 +1,159 @@
+"""The plan of a read: self-contained pieces that never share a key, as plain data.
+
+A `ScanPlan` says everything a worker needs to read one table version: schema, predicate, output
+columns, and `Split`s of `Piece`s. A piece is either some row groups of one part that needs no
+merge, or a whole overlap group. Plans serialise to bytes (msgspec, versioned), so that a split can
+be read by a thread, a DataFusion partition or a Spark task alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from rowsieve.errors import InvalidInput, UnsupportedProtocol
+from rowsieve.predicate.codec import (
+    operand_from_json,
+    operand_to_json,
+    predicate_from_json,
+    predicate_to_json,
+)
+from rowsieve.predicate.ir import Operand, Predicate
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.storage.manifest import DeletionVectorRef, FileRef
+from rowsieve.types.schema import Schema, schema_from_json
+
+PLAN_FORMAT = 1
+
+
+class PlannedPart(msgspec.Struct, frozen=True):
+    """One part as a read needs it. `row_groups` is [start, stop), None for all of them."""
+
+    part_id: str
+    commit_ts: int
+    data: FileRef | None
+    deletes: FileRef | None
+    dv: DeletionVectorRef | None = None
+    row_groups: tuple[int, int] | None = None
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """What is read together: parts newest first; `residual`, whether rows must be filtered."""
+
+    parts: tuple[PlannedPart, ...]
+    residual: bool
+    size_bytes: int
+
+    @property
+    def needs_merge(self) -> bool:
+        """Whether several parts may hold versions of one key."""
+        return len(self.parts) > 1
+
+
+class Split(msgspec.Struct, frozen=True):
+    """A unit of work; no other split of its plan holds any of its keys."""
+
+    pieces: tuple[Piece, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Stored bytes of its pieces."""
+        return sum(piece.size_bytes for piece in self.pieces)
+
+
+class OutputColumn(msgspec.Struct, frozen=True):
+    """A column of the result: a table column, or an expression in the codec's JSON form."""
+
+    name: str
+    expression: Any | None = None
+
+    @classmethod
+    def computed(cls, name: str, operand: Operand) -> OutputColumn:
+        """A column that `operand` gives."""
+        return cls(name, operand_to_json(operand))
+
+    @property
+    def operand(self) -> Operand | None:
+        """The expression, None for a plain table column."""
+        return None if self.expression is None else operand_from_json(self.expression)
+
+
+class PrunedPart(msgspec.Struct, frozen=True):
+    """A part that the plan does not read. `by` is "key" or "statistics"."""
+
+    part_id: str
+    rows: int
+    size_bytes: int
+    by: str
+
+
+class ScanPlan(msgspec.Struct, frozen=True):
+    """A read of one version of one table."""
+
+    table_uri: str
+    table_uuid: str
+    version: int
+    schema_json: dict[str, Any]
+    key: tuple[str, ...]
+    columns: tuple[OutputColumn, ...]
+    predicate_json: Any
+    semantics_name: str
+    now_us: int
+    limit: int | None
+    ordered: bool
+    splits: tuple[Split, ...]
+    pruned: tuple[PrunedPart, ...] = ()
+    format: int = PLAN_FORMAT
+
+    @property
+    def schema(self) -> Schema:
+        """The table's schema at this version."""
+        return schema_from_json(self.schema_json)
+
+    @property
+    def predicate(self) -> Predicate:
+        """What every returned row satisfies; TRUE when nothing was asked."""
+        return predicate_from_json(self.predicate_json)
+
+    @property
+    def semantics(self) -> Semantics:
+        """Under which rules the predicate is evaluated."""
+        return Semantics.named(self.semantics_name)
+
+    def only(self, split: int) -> ScanPlan:
+        """The same plan with one split, to be sent to whoever reads it."""
+        return msgspec.structs.replace(self, splits=(self.splits[split],), pruned=())
+
+    def to_bytes(self) -> bytes:
+        """The serialised form."""
+        return msgspec.msgpack.encode(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> ScanPlan:
+        """Read the serialised form; a plan of a newer format is refused."""
+        try:
+            head = msgspec.msgpack.decode(data, type=_Head)
+            if head.format != PLAN_FORMAT:
+                raise UnsupportedProtocol(
+                    f"the plan has format {head.format}, this version of rowsieve reads format "
+                    f"{PLAN_FORMAT}; use the same version on the driver and on the workers"
+                )
+            return msgspec.msgpack.decode(data, type=cls)
+        except msgspec.MsgspecError as error:
+            raise InvalidInput(f"these bytes are not a scan plan: {error}") from error
+
+
+class _Head(msgspec.Struct):
+    format: int
+
+
+def encode_predicate(predicate: Predicate) -> Any:
+    """The JSON-able form that a plan holds."""
+    return predicate_to_json(predicate)
+
+
+def table_columns(names: Sequence[str]) -> tuple[OutputColumn, ...]:
+    """Output columns that are the table's own."""
+    return tuple(OutputColumn(name) for name in names)

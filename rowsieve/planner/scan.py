@@ -1,0 +1,118 @@
+"""From a snapshot and a question to a `ScanPlan`: bind, prune, group, cut into splits."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from rowsieve.config import DEFAULT
+from rowsieve.errors import CorruptData
+from rowsieve.planner.plan import (
+    OutputColumn,
+    Piece,
+    PlannedPart,
+    PrunedPart,
+    ScanPlan,
+    encode_predicate,
+    table_columns,
+)
+from rowsieve.planner.prune_parts import Group, prune_parts
+from rowsieve.planner.splits import cut_splits
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.ir import TRUE, Predicate
+from rowsieve.predicate.normalize import normalize
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.storage.manifest import FileRef, PartEntry
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.keys import KeyOrder
+from rowsieve.types.schema import schema_to_json
+
+
+def plan_scan(
+    snapshot: Snapshot,
+    table_uri: str,
+    *,
+    predicate: Predicate = TRUE,
+    columns: tuple[OutputColumn, ...] | None = None,
+    limit: int | None = None,
+    ordered: bool = False,
+    semantics: Semantics = Semantics.SQL,
+    now_us: int,
+    pruning: bool = True,
+    split_bytes: int = DEFAULT.split_bytes,
+) -> ScanPlan:
+    """Plan a read of `snapshot`; reads no file. O(parts), vectorised over them.
+
+    `now_us` is the statement's time in microseconds since 1970, one for all its branches.
+    """
+    schema, parts = snapshot.schema, snapshot.parts
+    order = KeyOrder.of(schema, snapshot.table.key) if snapshot.table.key else None
+    predicate = normalize(predicate)
+    bound = None if predicate == TRUE else bind(predicate, schema, semantics, now_us=now_us)
+    outcome = prune_parts(parts, schema, order, bound if pruning else None)
+    entries = {i: parts.entry(i) for group in outcome.groups for i in group.parts}
+    pieces = [_piece(group, entries, bound is not None) for group in outcome.groups]
+    return ScanPlan(
+        table_uri=table_uri,
+        table_uuid=snapshot.table.uuid,
+        version=snapshot.version,
+        schema_json=schema_to_json(schema),
+        key=snapshot.table.key,
+        columns=table_columns(schema.names) if columns is None else columns,
+        predicate_json=encode_predicate(predicate),
+        semantics_name=semantics.name,
+        now_us=now_us,
+        limit=limit,
+        ordered=ordered,
+        splits=cut_splits([piece for piece in pieces if piece.parts], split_bytes),
+        pruned=tuple(
+            _pruned(parts.entry(i), by) for i, by in sorted(outcome.pruned_by.items())
+        ),
+    )
+
+
+def _piece(group: Group, entries: dict[int, PartEntry], filtered: bool) -> Piece:
+    if len(group.parts) == 1 and entries[group.parts[0]].data is None:
+        return Piece((), False, 0)  # tombstones with nothing below them
+    newest_first = sorted((entries[i] for i in group.parts), key=_commit_range, reverse=True)
+    for newer, older in pairwise(newest_first):
+        _check_order(newer, older)
+    return Piece(
+        tuple(_planned(entry) for entry in newest_first),
+        residual=filtered and group.residual,
+        size_bytes=sum(_size(part.data) + _size(part.deletes) for part in newest_first),
+    )
+
+
+def _commit_range(entry: PartEntry) -> tuple[int, int]:
+    """(newest, oldest) commit_ts; a snapshot's parts all have them (invariant I1)."""
+    assert entry.commit_ts_min is not None
+    assert entry.commit_ts_max is not None
+    return entry.commit_ts_max, entry.commit_ts_min
+
+
+def _check_order(newer: PartEntry, older: PartEntry) -> None:
+    """Overlapping parts must be ordered by commit as wholes (invariant 11).
+
+    Parts of one commit share a commit_ts but no key, so their order does not matter.
+    """
+    (newest, start), (end, oldest) = _commit_range(newer), _commit_range(older)
+    if end > start or (end == start and (newest, start) != (end, oldest)):
+        raise CorruptData(
+            f"parts {newer.part_id} and {older.part_id} overlap in keys and their commits "
+            f"[{start}, {newest}] and [{oldest}, {end}] interleave, but they carry no commit_ts by "
+            "row; the manifest is damaged"
+        )
+
+
+def _planned(entry: PartEntry) -> PlannedPart:
+    newest, _ = _commit_range(entry)
+    return PlannedPart(entry.part_id, newest, entry.data, entry.deletes, entry.dv)
+
+
+def _pruned(entry: PartEntry, by: str) -> PrunedPart:
+    rows = 0 if entry.data is None else entry.data.rows
+    return PrunedPart(entry.part_id, rows, _size(entry.data) + _size(entry.deletes), by)
+
+
+def _size(ref: FileRef | None) -> int:
+    return 0 if ref is None else ref.size_bytes

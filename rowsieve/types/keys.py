@@ -1,0 +1,193 @@
+"""A table's key as something that can be sorted, bisected and compared.
+
+`KeyOrder` turns key columns into *sort forms*: Arrow arrays whose natural order is the key's order
+and whose equality is equality of the stored value (invariant I5): instants and dates as integers,
+floats as order-preserving integers with NaN last, everything else as it is. Key columns hold no
+NULL. Comparing keys of different sources always goes through these decoded forms, never through raw
+bytes (trap T5).
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.errors import InvalidInput
+from rowsieve.types.logical import (
+    Bool,
+    Date,
+    Field,
+    Float,
+    Int,
+    LogicalType,
+    Time,
+    Timestamp,
+    is_ordered,
+    type_name,
+)
+from rowsieve.types.schema import Schema
+
+KeyPart: TypeAlias = int | str | bytes | decimal.Decimal
+Key: TypeAlias = tuple[KeyPart, ...]
+"""One key: comparable Python values in key order."""
+
+Rows: TypeAlias = Any
+"""A `pa.Table` or `pa.RecordBatch`."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumns:
+    """The sort forms of n rows, one array per key column, and how they are searched."""
+
+    arrays: tuple[pa.Array, ...]
+
+    def __len__(self) -> int:
+        return len(self.arrays[0])
+
+    def key(self, row: int) -> Key:
+        """The key of one row, as comparable Python values."""
+        return tuple(array[row].as_py() for array in self.arrays)
+
+    def slice(self, start: int, stop: int) -> KeyColumns:
+        """Rows [start, stop), zero-copy."""
+        return KeyColumns(tuple(array.slice(start, stop - start) for array in self.arrays))
+
+    def count_up_to(self, key: Key) -> int:
+        """How many rows of sorted columns are at or below `key`. O(log n)."""
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self.key(middle) <= key:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def sort(self) -> npt.NDArray[np.int64]:
+        """A stable ascending order of the rows."""
+        if all(_is_integer(array) for array in self.arrays):
+            columns = [array.to_numpy(zero_copy_only=False) for array in self.arrays]
+            if len(columns) == 1:
+                return np.argsort(columns[0], kind="stable")
+            return np.lexsort(columns[::-1])
+        names = [f"k{i}" for i in range(len(self.arrays))]
+        table = pa.table(list(self.arrays), names=names)
+        indices = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in names])
+        return np.asarray(indices.to_numpy(), dtype=np.int64)
+
+    def is_sorted(self) -> bool:
+        """Whether no row is below the one before it."""
+        if len(self) < 2:
+            return True
+        undecided = np.ones(len(self) - 1, dtype=bool)
+        for array in self.arrays:
+            before, after = array[:-1], array[1:]
+            if np.any(undecided & _mask(pc.greater(before, after))):
+                return False
+            undecided &= _mask(pc.equal(before, after))
+        return True
+
+    def repeats(self, order: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.bool_]:
+        """(n,) whether a row, taken in `order`, has the key of the row before it."""
+        same = np.zeros(len(self), dtype=bool)
+        if len(self) < 2:
+            return same
+        same[1:] = True
+        for array in self.arrays:
+            taken = array if order is None else array.take(pa.array(order))
+            same[1:] &= _mask(pc.equal(taken[:-1], taken[1:]))
+        return same
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOrder:
+    """The key columns of a table, in key order."""
+
+    fields: tuple[Field, ...]
+
+    @classmethod
+    def of(cls, schema: Schema, key: Sequence[str]) -> KeyOrder:
+        """The order of the named columns; InvalidInput for a type that cannot be a key."""
+        fields = tuple(schema.field(name) for name in key)
+        if len(set(fields)) < len(fields):
+            raise InvalidInput(f"the key ({', '.join(key)}) names a column twice")
+        for field in fields:
+            if not is_ordered(field.type):
+                raise InvalidInput(
+                    f"column {field.name!r} of type {type_name(field.type)} cannot be part of a "
+                    "key: its values have no canonical order; choose another key"
+                )
+        return cls(fields)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The key's column names, in key order."""
+        return tuple(field.name for field in self.fields)
+
+    def columns(self, rows: Rows) -> KeyColumns:
+        """The sort forms of a table's or batch's key columns."""
+        return KeyColumns(
+            tuple(sort_form(_flat(rows.column(field.name)), field.type) for field in self.fields)
+        )
+
+
+def sort_form(array: pa.Array, type_: LogicalType) -> pa.Array:
+    """The array in the form that sorts and compares like its values; NULLs stay NULL."""
+    match type_:
+        case Bool():
+            return array.cast(pa.uint8())
+        case Int():
+            return array
+        case Float():
+            return _float_form(array)
+        case Date():
+            return array.cast(pa.int32())
+        case Time() | Timestamp():
+            return array.cast(pa.int64())
+        case _:
+            return array
+
+
+def concat_columns(pieces: Sequence[KeyColumns]) -> KeyColumns:
+    """The rows of all pieces, in the order given."""
+    if len(pieces) == 1:
+        return pieces[0]
+    width = len(pieces[0].arrays)
+    return KeyColumns(
+        tuple(pa.concat_arrays([piece.arrays[i] for piece in pieces]) for i in range(width))
+    )
+
+
+def _float_form(array: pa.Array) -> pa.Array:
+    wide = array.cast(pa.float64())
+    values = wide.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0  # -0.0 becomes 0.0
+    bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
+    ordered = bits ^ ((bits >> 63) & np.int64(0x7FFF_FFFF_FFFF_FFFF))
+    missing = wide.is_null().to_numpy(zero_copy_only=False) if wide.null_count else None
+    return pa.array(ordered, mask=missing)
+
+
+def _flat(column: Any) -> pa.Array:
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    combined = column.combine_chunks()
+    if isinstance(combined, pa.ChunkedArray):
+        return pa.concat_arrays(combined.chunks) if combined.num_chunks else pa.array(
+            [], combined.type
+        )
+    return combined
+
+
+def _is_integer(array: pa.Array) -> bool:
+    return bool(pa.types.is_integer(array.type))
+
+
+def _mask(array: pa.Array) -> npt.NDArray[np.bool_]:
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=bool)
