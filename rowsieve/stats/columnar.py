@@ -1,67 +1,132 @@
-"""Statistics of all parts as Arrow columns: `stats.<field id>.<fact>`, a row a part.
+"""What the interpreter may assume of the parts of a manifest, from their statistics columns.
 
-Facts: `lower`, `upper` in the column's storage type, `lower_exact`, `upper_exact`, `null_count`,
-`nan_count` (floats only). A column of the table has statistics columns only where its type has an
-order; others have `null_count` alone.
-
-Soundness: a missing column and a NULL say "unknown"; so do facts that contradict each other.
+Soundness: a missing column and a NULL say "unknown", and so do facts that contradict each other:
+bounds the wrong way round, a NaN bound, more NULLs than rows. A column that may hold NaN has no
+upper bound (trap T13). Key columns speak for tombstones too (trap T4).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection
+from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from rowsieve.stats.model import UNKNOWN, ColumnStatistics
+from rowsieve.predicate.abstract import AbstractColumn
+from rowsieve.predicate.ir import BoundColumn
+from rowsieve.stats.tabulate import statistics_name
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Field, Float, is_ordered
 from rowsieve.types.schema import Schema
 
-
-def statistics_fields(schema: Schema) -> list[pa.Field]:
-    """Name and type the statistics columns of a schema."""
-    return [
-        pa.field(statistics_name(field.id, fact), type_)
-        for field in schema
-        for fact, type_ in _facts(field)
-    ]
+Mask = npt.NDArray[np.bool_]
 
 
-def statistics_columns(
-    parts: Sequence[Mapping[int, ColumnStatistics]], schema: Schema
-) -> dict[str, pa.Array]:
-    """Tabulate the statistics of parts, by field id; what a part lacks is NULL."""
-    columns: dict[str, pa.Array] = {}
-    for field in schema:
-        known = [part.get(field.id, UNKNOWN) for part in parts]
-        for fact, type_ in _facts(field):
-            values = [getattr(statistics, fact) for statistics in known]
-            columns[statistics_name(field.id, fact)] = (
-                scalar_array(values, type_)
-                if fact in ("lower", "upper")
-                else pa.array(values, type_)
-            )
-    return columns
+class Manifest(Protocol):
+    """What is needed of a table of parts; `rowsieve.storage.manifest.PartTable` is one."""
+
+    @property
+    def table(self) -> pa.Table:
+        """One row a part."""
+
+    @property
+    def key_ids(self) -> tuple[int, ...]:
+        """Field ids of the key columns."""
 
 
-def statistics_name(field_id: int, fact: str) -> str:
-    """The manifest's column for one fact of one field."""
-    return f"stats.{field_id}.{fact}"
+class PartStatistics:
+    """`AbstractColumns` over the parts of a manifest, each column decoded when it is asked for."""
+
+    def __init__(
+        self, manifest: Manifest, schema: Schema, field_ids: Collection[int] | None = None
+    ) -> None:
+        self._manifest = manifest
+        self._schema = schema
+        self._types = {field.id: arrow_type(field.type) for field in schema}
+        self._field_ids = None if field_ids is None else frozenset(field_ids)
+        self.part_count = int(manifest.table.num_rows)
+
+    def only(self, field_ids: Collection[int]) -> PartStatistics:
+        """Know these columns and nothing of any other.
+
+        With the key's columns it is what may prune before visibility is resolved (trap T1).
+        """
+        return PartStatistics(self._manifest, self._schema, field_ids)
+
+    def column(self, column: BoundColumn) -> AbstractColumn | None:
+        """What every part says of a column; None if none of them can."""
+        field_id = column.field_id
+        if self._field_ids is not None and field_id not in self._field_ids:
+            return None
+        type_ = self._types.get(field_id)
+        if type_ is None:
+            return None
+        cells = self._cells(field_id)
+        null_count = self._counts(field_id, "null_count")
+        sane = null_count <= cells  # an unknown count is -1
+        nan_free = np.ones(self.part_count, dtype=bool)
+        if pa.types.is_floating(type_):
+            nan_count = self._counts(field_id, "nan_count")
+            sane &= nan_count + np.maximum(null_count, 0) <= cells
+            nan_free = (nan_count == 0) & sane
+        lower, upper = self._bounds(field_id, type_, sane, nan_free)
+        return AbstractColumn(
+            lower=lower,
+            upper=upper,
+            empty=sane & (null_count == cells),
+            may_be_null=~(sane & (null_count == 0)),
+            may_be_nan=~nan_free,
+        )
+
+    def _cells(self, field_id: int) -> npt.NDArray[np.int64]:
+        """(n,) how many values of the column the statistics speak for."""
+        table = self._manifest.table
+        cells = _int64(table.column("data.rows"), missing=0)
+        if field_id in self._manifest.key_ids:
+            cells = cells + _int64(table.column("deletes.rows"), missing=0)
+        return cells
+
+    def _counts(self, field_id: int, fact: str) -> npt.NDArray[np.int64]:
+        name = statistics_name(field_id, fact)
+        table = self._manifest.table
+        if name not in table.column_names or table.schema.field(name).type != pa.int64():
+            return np.full(self.part_count, -1, dtype=np.int64)
+        return np.maximum(_int64(table.column(name), missing=-1), -1)
+
+    def _bounds(
+        self, field_id: int, type_: pa.DataType, sane: Mask, nan_free: Mask
+    ) -> tuple[pa.Array, pa.Array]:
+        lower, upper = (self._bound(field_id, fact, type_) for fact in ("lower", "upper"))
+        if lower.null_count < len(lower) or upper.null_count < len(upper):
+            inverted = pc.fill_null(pc.greater(lower, upper), pa.scalar(value=False))
+            known = sane & ~np.asarray(inverted.to_numpy(zero_copy_only=False), dtype=bool)
+            lower, upper = _where(known, lower), _where(known & nan_free, upper)
+            if pa.types.is_floating(type_):
+                lower, upper = (_where(~_is_nan(bound), bound) for bound in (lower, upper))
+        return lower, upper
+
+    def _bound(self, field_id: int, fact: str, type_: pa.DataType) -> pa.Array:
+        name = statistics_name(field_id, fact)
+        table = self._manifest.table
+        if name not in table.column_names or table.schema.field(name).type != type_:
+            return pa.nulls(self.part_count, type_)
+        column = table.column(name).combine_chunks()
+        return column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
 
 
-def scalar_array(scalars: Sequence[pa.Scalar | None], type_: pa.DataType) -> pa.Array:
-    """Scalars of one type as an array, None as NULL; exact for every type."""
-    parts = [pa.nulls(1, type_) if scalar is None else pa.repeat(scalar, 1) for scalar in scalars]
-    return pa.concat_arrays(parts) if parts else pa.nulls(0, type_)
+def _int64(column: pa.ChunkedArray, *, missing: int) -> npt.NDArray[np.int64]:
+    filled = pc.fill_null(column, pa.scalar(missing, pa.int64()))
+    return np.asarray(filled.to_numpy(), dtype=np.int64)
 
 
-def _facts(field: Field) -> list[tuple[str, pa.DataType]]:
-    facts = [("null_count", pa.int64())]
-    if is_ordered(field.type):
-        bound = arrow_type(field.type)
-        facts += [("lower", bound), ("upper", bound)]
-        facts += [("lower_exact", pa.bool_()), ("upper_exact", pa.bool_())]
-    if isinstance(field.type, Float):
-        facts.append(("nan_count", pa.int64()))
-    return facts
+def _where(known: Mask, values: pa.Array) -> pa.Array:
+    if known.all():
+        return values
+    return pc.if_else(pa.array(known), values, pa.scalar(None, values.type))
+
+
+def _is_nan(values: pa.Array) -> Mask:
+    nan = pc.fill_null(pc.is_nan(values), pa.scalar(value=False))
+    return np.asarray(nan.to_numpy(zero_copy_only=False), dtype=bool)

@@ -9,7 +9,7 @@ Columnar, so that opening and planning over many parts never loops over them in 
   of the tombstones, NULL where there are none; `dv.*` the same of a deletion vector, without tail;
 - `key.<field id>.lower|upper`: the first and the last key, tombstones included (trap T4). A NULL is
   infinite, and so is every later key column of that bound;
-- `stats.<field id>.<fact>`: see `rowsieve.stats.columnar`. Absent or NULL means unknown.
+- `stats.<field id>.<fact>`: see `rowsieve.stats.tabulate`. Absent or NULL means unknown.
 
 Soundness: a path leads into the table's `data/` folder or the manifest is refused; bounds and
 counts are believed only where `rowsieve.stats.columnar` finds them consistent.
@@ -21,12 +21,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.errors import CorruptData
-from rowsieve.stats.columnar import scalar_array, statistics_columns, statistics_fields
 from rowsieve.stats.model import ColumnStatistics
+from rowsieve.stats.tabulate import scalar_array, statistics_columns, statistics_fields
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
@@ -178,6 +180,10 @@ class PartTable:
         """The ids in the order of the parts."""
         return tuple(self._table.column("part_id").to_pylist())
 
+    def data_rows(self) -> npt.NDArray[np.int64]:
+        """(n,) rows of each part, tombstones not among them; 0 for a part of tombstones only."""
+        return np.asarray(self._table.column("data.rows").to_numpy(), dtype=np.int64)
+
     @property
     def key_ids(self) -> tuple[int, ...]:
         """Field ids of the key columns in key order; of an empty manifest possibly none."""
@@ -228,24 +234,26 @@ class PartTable:
 
     def entry(self, index: int) -> PartEntry:
         """One part as a value."""
-        names = [*_FIXED.names]
-        row = self._table.select(names).slice(index, 1).to_pylist()[0]
-        bounds = {
-            side: tuple(
-                _scalar_or_none(self._table.column(f"key.{field_id}.{side}")[index])
-                for field_id in self.key_ids
-            )
+        return self.entries([index])[0]
+
+    def entries(self, indices: Sequence[int]) -> list[PartEntry]:
+        """Some parts as values, in the order asked for; cheaper than one by one."""
+        table = self.take(indices).table
+        lower, upper = (
+            [table.column(f"key.{field_id}.{side}") for field_id in self.key_ids]
             for side in ("lower", "upper")
-        }
-        dv = {name: row[f"dv.{name}"] for name, _ in _FILE_FIELDS[:4]}
-        return PartEntry(
-            data=_file_ref(row, "data"),
-            deletes=_file_ref(row, "deletes"),
-            dv=None if dv["path"] is None else DeletionVectorRef(**dv),
-            key_lower=bounds["lower"],
-            key_upper=bounds["upper"],
-            **{name: row[name] for name in names if "." not in name},
         )
+        return [
+            PartEntry(
+                data=_file_ref(row, "data"),
+                deletes=_file_ref(row, "deletes"),
+                dv=_deletion_vector_ref(row),
+                key_lower=tuple(_scalar_or_none(column[i]) for column in lower),
+                key_upper=tuple(_scalar_or_none(column[i]) for column in upper),
+                **{name: row[name] for name in _FIXED.names if "." not in name},
+            )
+            for i, row in enumerate(table.select(_FIXED.names).to_pylist())
+        ]
 
 
 def _fixed_value(entry: PartEntry, name: str) -> Any:
@@ -262,6 +270,12 @@ def _file_ref(row: Mapping[str, Any], prefix: str) -> FileRef | None:
     if row[f"{prefix}.path"] is None:
         return None
     return FileRef(**{name: row[f"{prefix}.{name}"] for name, _ in _FILE_FIELDS})
+
+
+def _deletion_vector_ref(row: Mapping[str, Any]) -> DeletionVectorRef | None:
+    if row["dv.path"] is None:
+        return None
+    return DeletionVectorRef(**{name: row[f"dv.{name}"] for name, _ in _FILE_FIELDS[:4]})
 
 
 def _scalar_or_none(scalar: pa.Scalar) -> pa.Scalar | None:

@@ -1,0 +1,163 @@
+"""The end of a Parquet file: what opening one needs, read once, checked and remembered.
+
+A file that we wrote is data pages, then bloom filters, then page index, then footer. The *tail* is
+page index and footer: neither has a checksum of its own in Parquet, so whoever refers to the file
+keeps the tail's, and it is checked when the tail is read. Data pages carry CRCs, checked as they
+are decoded. Damaged bytes are `CorruptData`, a file that is gone is `SnapshotExpired`; neither is
+ever an empty result.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+
+from rowsieve.errors import CorruptData, SnapshotExpired
+from rowsieve.objects import ObjectNotFound, ObjectStore
+
+CACHE_BYTES: Final = 32 * 1024 * 1024
+
+
+class ParquetRef(Protocol):
+    """What must be known of a file before it is opened; manifests have it."""
+
+    @property
+    def path(self) -> str:
+        """Where it is in its store."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Its length."""
+
+    @property
+    def tail_start(self) -> int:
+        """Where its page index begins."""
+
+    @property
+    def tail_checksum(self) -> str:
+        """`checksum` of the bytes from there on."""
+
+
+def checksum(data: Any) -> str:
+    """Name the algorithm and the digest of some bytes: `xxh3_128:<hex>`."""
+    return f"xxh3_128:{xxhash.xxh3_128_hexdigest(data)}"
+
+
+def tail_start(metadata: pq.FileMetaData) -> int:
+    """Find where data and bloom filters end: they fill a file that we wrote up to its tail."""
+    end = 4  # the magic number
+    if metadata.num_row_groups:
+        last = metadata.row_group(metadata.num_row_groups - 1)
+        for i in range(last.num_columns):
+            chunk = last.column(i)
+            start = chunk.data_page_offset
+            if chunk.dictionary_page_offset:
+                start = min(start, chunk.dictionary_page_offset)
+            end = max(end, start + chunk.total_compressed_size)
+            if chunk.bloom_filter_offset:
+                end = max(end, chunk.bloom_filter_offset + chunk.bloom_filter_length)
+    return int(end)
+
+
+def read_footer(tail: Any) -> pq.FileMetaData:
+    """Parse the metadata at the end of these bytes; they need not begin where the file does."""
+    return pq.read_metadata(pa.BufferReader(pa.py_buffer(tail)))
+
+
+def open_parquet(store: ObjectStore, ref: ParquetRef) -> pq.ParquetFile:
+    """Open a file for reading: one ranged read of its tail, none if the tail is remembered."""
+    with reading(ref.path):
+        metadata = _CACHE.get(store.uri, ref)
+        if metadata is None:
+            metadata = _read_tail(store, ref)
+            _CACHE.put(store.uri, ref, metadata)
+        return pq.ParquetFile(
+            store.open_input(ref.path), metadata=metadata, page_checksum_verification=True
+        )
+
+
+def read_row_group(
+    file: pq.ParquetFile,
+    path: str,
+    index: int,
+    columns: Sequence[str],
+    *,
+    use_threads: bool = False,
+) -> pa.Table:
+    """Decode columns of one row group, checking the CRC of every page; `path` is for messages."""
+    with reading(path, index):
+        rows = file.read_row_group(index, columns=list(columns), use_threads=use_threads)
+        # A name with a dot is also the path of a nested leaf: keep exactly what was asked for.
+        return rows.select(list(columns))
+
+
+@contextmanager
+def reading(path: str, row_group: int | None = None) -> Iterator[None]:
+    """Turn what storage and decoder raise into errors that name the file and its row group."""
+    where = path if row_group is None else f"{path}, row group {row_group}"
+    try:
+        yield
+    except (ObjectNotFound, FileNotFoundError) as error:
+        raise SnapshotExpired(
+            f"{path} is gone: the version that is being read has been removed, or the file was "
+            "deleted by hand; open the table again and read its latest version"
+        ) from error
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise CorruptData(
+            f"{where} cannot be decoded, so its bytes are not what was written: {error}; restore "
+            "the file from a copy, or the table to a version without it"
+        ) from error
+
+
+class _MetadataCache:
+    """Parsed footers by store, path and checksum; the least recently used go first."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._size_bytes = 0
+        self._entries: OrderedDict[tuple[str, str, str], tuple[pq.FileMetaData, int]] = (
+            OrderedDict()
+        )
+        self._lock = threading.Lock()
+
+    def get(self, uri: str, ref: ParquetRef) -> pq.FileMetaData | None:
+        key = (uri, ref.path, ref.tail_checksum)
+        with self._lock:
+            if key not in self._entries:
+                return None
+            self._entries.move_to_end(key)
+            return self._entries[key][0]
+
+    def put(self, uri: str, ref: ParquetRef, metadata: pq.FileMetaData) -> None:
+        key = (uri, ref.path, ref.tail_checksum)
+        size = ref.size_bytes - ref.tail_start
+        with self._lock:
+            if key in self._entries:
+                return
+            self._entries[key] = (metadata, size)
+            self._size_bytes += size
+            while self._size_bytes > self._limit_bytes:
+                _, (_, freed) = self._entries.popitem(last=False)
+                self._size_bytes -= freed
+
+
+_CACHE = _MetadataCache(CACHE_BYTES)
+
+
+def _read_tail(store: ObjectStore, ref: ParquetRef) -> pq.FileMetaData:
+    tail = store.get_range(ref.path, ref.tail_start, ref.size_bytes)
+    found = checksum(tail)
+    if found != ref.tail_checksum:
+        raise CorruptData(
+            f"{ref.path} is damaged at bytes {ref.tail_start} to {ref.size_bytes} (page index and "
+            f"footer): checksum {found}, but {ref.tail_checksum} was written; restore the file "
+            "from a copy, or the table to a version without it"
+        )
+    return read_footer(tail)

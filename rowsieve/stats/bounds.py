@@ -1,0 +1,60 @@
+"""Cutting long bounds short: a lower bound may only sink, an upper bound may only rise.
+
+Text is cut on a character boundary, so that a bound stays valid UTF-8, and it sorts by bytes, which
+is by code point. The lower bound of a cut value is its prefix; the upper bound is the prefix with
+its last incrementable character raised by one, and what follows it dropped. Where none can be
+raised within the limit there is no upper bound.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+LIMIT_BYTES: Final = 100
+
+_LAST_CODE_POINT = 0x10FFFF
+_BEFORE_SURROGATES = 0xD7FF
+_AFTER_SURROGATES = 0xE000
+
+
+def lower_text(value: str, limit: int = LIMIT_BYTES) -> str:
+    """Text of at most `limit` bytes that is not above `value`."""
+    return _prefix(value, limit)
+
+
+def upper_text(value: str, limit: int = LIMIT_BYTES) -> str | None:
+    """Text of at most `limit` bytes that is not below `value`; None if there is none."""
+    prefix = _prefix(value, limit)
+    if len(prefix) == len(value):
+        return value
+    for i in range(len(prefix) - 1, -1, -1):
+        code = ord(prefix[i])
+        if code == _LAST_CODE_POINT:
+            continue
+        raised = chr(_AFTER_SURROGATES if code == _BEFORE_SURROGATES else code + 1)
+        bound = prefix[:i] + raised
+        if len(bound.encode()) <= limit:  # one code point further may take one byte more
+            return bound
+    return None
+
+
+def lower_bytes(value: bytes, limit: int = LIMIT_BYTES) -> bytes:
+    """Bytes, at most `limit` of them, that are not above `value`."""
+    return value[:limit]
+
+
+def upper_bytes(value: bytes, limit: int = LIMIT_BYTES) -> bytes | None:
+    """Bytes, at most `limit` of them, that are not below `value`; None if there are none."""
+    if len(value) <= limit:
+        return value
+    prefix = value[:limit].rstrip(b"\xff")
+    return prefix[:-1] + bytes([prefix[-1] + 1]) if prefix else None
+
+
+def _prefix(value: str, limit: int) -> str:
+    if len(value) * 4 <= limit:
+        return value
+    encoded = value[:limit].encode()  # a character is at least one byte
+    if len(encoded) <= limit and len(value) <= limit:
+        return value
+    return encoded[:limit].decode(errors="ignore")  # drops the character that was cut

@@ -1,0 +1,131 @@
+"""A part's Parquet file: the settings of each column, chosen on its first row group, and its bytes.
+
+Soundness, for readers that prune with the file's own statistics: no statistics on a float column in
+which NaN occurs, because writers leave NaN out of the bounds and readers do not know; no bloom and
+no dictionary on floats, whose equal values differ in bits (invariants 25 and 32).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rowsieve.objects import ObjectStore, put_fresh
+from rowsieve.parquet.footer import checksum, read_footer, tail_start
+from rowsieve.storage.manifest import FileRef
+from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.logical import Bool, Field, Float, is_ordered
+from rowsieve.types.schema import Schema
+
+ROW_GROUP_ROWS: Final = 65_536
+PAGE_ROWS: Final = 8_192  # divides a row group, so that the pages of its columns line up
+
+_COMPRESSION: Final = "zstd"
+_COMPRESSION_LEVEL: Final = 1
+_FALSE_POSITIVES: Final = 0.03  # 64 KiB for a full row group of distinct keys; 2% takes 128
+_SAMPLE_ROWS: Final = 4_096
+_DICTIONARY_RATIO: Final = 0.15  # distinct values to rows of the sample
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    """The settings of one file. `bloom_values`: distinct values expected per row group."""
+
+    schema_id: int
+    statistics: tuple[str, ...]
+    dictionaries: tuple[str, ...]
+    bloom_values: Mapping[str, int]
+    sorted_by: tuple[int, ...]
+
+    @classmethod
+    def choose(
+        cls, schema: Schema, key: Sequence[Field], rows: pa.Table, nan_columns: Collection[str]
+    ) -> FileOptions:
+        """Settings for a file whose first row group is `rows`."""
+        ordered = [column for column in schema if is_ordered(column.type)]
+        return cls(
+            schema_id=schema.id,
+            statistics=tuple(c.name for c in ordered if c.name not in nan_columns),
+            dictionaries=tuple(
+                c.name
+                for c in ordered
+                if not isinstance(c.type, Float | Bool) and _repeats(rows.column(c.name))
+            ),
+            bloom_values={
+                c.name: max(1, int(pc.count_distinct(rows.column(c.name)).as_py()))
+                for c in key
+                if not isinstance(c.type, Float | Bool)
+            },
+            sorted_by=tuple(schema.names.index(c.name) for c in key),
+        )
+
+    def open(self, sink: Any, schema: Schema) -> pq.ParquetWriter:
+        """Open a writer of the schema's storage types."""
+        writer = pq.ParquetWriter(
+            sink,
+            arrow_schema(schema),
+            compression=_COMPRESSION,
+            compression_level=_COMPRESSION_LEVEL,
+            use_dictionary=list(self.dictionaries),
+            write_statistics=list(self.statistics),
+            write_page_index=True,
+            write_page_checksum=True,
+            max_rows_per_page=PAGE_ROWS,
+            bloom_filter_options={
+                name: {"ndv": values, "fpp": _FALSE_POSITIVES}
+                for name, values in self.bloom_values.items()
+            },
+            sorting_columns=[pq.SortingColumn(i) for i in self.sorted_by] or None,
+        )
+        writer.add_key_value_metadata(
+            {"rowsieve.format": "1", "rowsieve.schema": str(self.schema_id)}
+        )
+        return writer
+
+
+class PartFile:
+    """A Parquet file that grows in memory by whole row groups until it is put."""
+
+    def __init__(self, schema: Schema, options: FileOptions) -> None:
+        self._schema = arrow_schema(schema)
+        self._sink = pa.BufferOutputStream()
+        self._writer = options.open(self._sink, schema)
+        self._rows = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes written so far."""
+        return int(self._sink.tell())
+
+    def write(self, rows: pa.Table) -> None:
+        """Write at most `ROW_GROUP_ROWS` rows as one row group."""
+        self._writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
+        self._rows += rows.num_rows
+
+    def put(self, store: ObjectStore, path: str) -> FileRef:
+        """Finish the file and put it under `path`, a fresh name; durable when this returns."""
+        self._writer.close()
+        data = memoryview(self._sink.getvalue())
+        start = tail_start(read_footer(data))
+        put_fresh(store, path, data)
+        return FileRef(
+            path=path,
+            rows=self._rows,
+            size_bytes=len(data),
+            checksum=checksum(data),
+            tail_start=start,
+            tail_checksum=checksum(data[start:]),
+        )
+
+
+def _repeats(values: pa.ChunkedArray) -> bool:
+    """Whether a dictionary pays; sampled evenly, because repeats cluster in sorted rows."""
+    step = max(1, len(values) // _SAMPLE_ROWS)
+    sample = values if step == 1 else values.take(pa.array(np.arange(0, len(values), step)))
+    return int(pc.count_distinct(sample).as_py()) <= _DICTIONARY_RATIO * len(sample)

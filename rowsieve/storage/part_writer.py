@@ -1,0 +1,260 @@
+"""Writing parts: sorted rows and tombstones become immutable, self-describing Parquet files.
+
+A part is a file of rows, a file of tombstones (key columns only), or both. Files are plain Parquet:
+row groups of 65,536 rows, zstd, page index, page checksums, field ids, blooms on the key.
+
+Soundness: the parts of one writer hold disjoint key ranges (rule 10), and a part's bounds and
+statistics cover its tombstones (trap T4). Native readers prune with the file's own statistics, so a
+float column in which NaN occurs has none, nor has any nested one; floats have neither blooms nor
+dictionaries (invariants 25 and 32). Files are put before anything refers to them and are never
+overwritten; their names carry the version they were based on (rule 15).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import pyarrow as pa
+
+from rowsieve.errors import InvalidInput
+from rowsieve.objects import ObjectStore
+from rowsieve.stats.collect import StatisticsCollector, lower_bound, upper_bound, without_nan
+from rowsieve.storage.manifest import FileRef, NewPart, PartEntry, PartTable
+from rowsieve.storage.part_file import ROW_GROUP_ROWS, FileOptions, PartFile
+from rowsieve.types.keys import Key, KeyOrder
+from rowsieve.types.logical import Field, Float
+from rowsieve.types.schema import Schema
+
+__all__ = ["ROW_GROUP_ROWS", "TARGET_PART_BYTES", "PartWriter", "target_part_bytes", "write_parts"]
+
+TARGET_PART_BYTES: Final = 128 * 1024 * 1024
+
+KeyBound = tuple[pa.Scalar | None, ...]
+
+
+class PartWriter:
+    """Streams rows in key order into parts of about `target_part_bytes`.
+
+    `write` takes rows in the schema's storage types that continue the order of what was written
+    before, `write_deletes` keys in the same order that no row has; they may alternate. Rows leave
+    memory part by part; tombstones wait for `finish`, which gives each part those up to its last
+    key, and the last part the rest, so that ranges stay disjoint. Nothing refers to the files until
+    the returned entries are committed.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        schema: Schema,
+        key: Sequence[Field],
+        properties: Mapping[str, str],
+        base_version: int,
+    ) -> None:
+        self._store = store
+        self._schema = schema
+        self._key = tuple(key)
+        self._order = KeyOrder(self._key) if self._key else None
+        self._key_schema = Schema(schema.id, self._key)
+        self._base_version = base_version
+        self._target_bytes = target_part_bytes(properties)
+        self._nan_columns: frozenset[str] = frozenset()
+        self._pending: list[pa.Table] = []
+        self._pending_rows = 0
+        self._open: _OpenPart | None = None
+        self._finished: list[_FinishedRows] = []
+        self._deletes: list[pa.Table] = []
+
+    def write(self, rows: Any) -> None:
+        """Add rows (a table or a batch) that come after all rows added so far."""
+        if not rows.num_rows:
+            return
+        table = _as_table(rows)
+        self._note_nan(table)
+        self._pending.append(table)
+        self._pending_rows += table.num_rows
+        if self._pending_rows >= ROW_GROUP_ROWS:
+            self._flush(everything=False)
+
+    def write_deletes(self, keys: Any) -> None:
+        """Add tombstones: the key columns of deleted rows, in key order."""
+        if keys.num_rows:
+            self._deletes.append(_as_table(keys))
+
+    def finish(self) -> PartTable:
+        """Put what is left and return the manifest entries, in key order."""
+        self._flush(everything=True)
+        self._close()
+        deletes = self._split_deletes()
+        rows: list[_FinishedRows | None] = [*self._finished]
+        if not rows and deletes:
+            rows = [None]
+        parts = [self._part(of_rows, keys) for of_rows, keys in zip(rows, deletes, strict=True)]
+        if not parts:
+            return PartTable.empty(self._schema)
+        return PartTable.of(parts, self._schema, self._key)
+
+    def _note_nan(self, table: pa.Table) -> None:
+        """A file's settings are fixed when it is opened: a NaN that comes later opens another."""
+        seen = _nan_columns(self._schema, table)
+        if not seen <= self._nan_columns:
+            self._flush(everything=True)
+            self._close()
+            self._nan_columns |= seen
+
+    def _flush(self, *, everything: bool) -> None:
+        if not self._pending_rows:
+            return
+        rows = pa.concat_tables(self._pending) if len(self._pending) > 1 else self._pending[0]
+        start = 0
+        while rows.num_rows - start >= (1 if everything else ROW_GROUP_ROWS):
+            self._write_row_group(rows.slice(start, ROW_GROUP_ROWS))
+            start += ROW_GROUP_ROWS
+        rest = rows.slice(start)
+        self._pending = [rest] if rest.num_rows else []
+        self._pending_rows = rest.num_rows
+
+    def _write_row_group(self, rows: pa.Table) -> None:
+        if self._open is None:
+            options = FileOptions.choose(self._schema, self._key, rows, self._nan_columns)
+            first = self._end(rows, 0)
+            file = PartFile(self._schema, options)
+            self._open = _OpenPart(file, StatisticsCollector(self._schema), first, first)
+        self._open.file.write(rows)
+        self._open.statistics.add(rows)
+        self._open.last = self._end(rows, rows.num_rows - 1)
+        if self._open.file.size_bytes >= self._target_bytes:
+            self._close()
+
+    def _close(self) -> None:
+        if self._open is None:
+            return
+        part_id = uuid.uuid4().hex
+        ref = self._open.file.put(self._store, f"data/{part_id}.{self._base_version}.parquet")
+        ends = (self._open.first, self._open.last)
+        self._finished.append(_FinishedRows(part_id, ref, self._open.statistics, ends))
+        self._open = None
+
+    def _end(self, rows: pa.Table, index: int) -> pa.Table:
+        """Copy the key of one row, so that it does not keep the row group in memory."""
+        return rows.select([column.name for column in self._key]).take([index])
+
+    def _split_deletes(self) -> list[pa.Table | None]:
+        """Tombstones per part: those above the part before, up to the last key of this one."""
+        if not self._deletes or self._order is None:
+            return [None] * len(self._finished)
+        keys = pa.concat_tables(self._deletes)
+        forms = self._order.columns(keys)
+        cuts = [forms.count_up_to(self._key_of(part.ends[1])) for part in self._finished[:-1]]
+        pieces = [
+            keys.slice(start, stop - start) for start, stop in pairwise([0, *cuts, keys.num_rows])
+        ]
+        return [piece if piece.num_rows else None for piece in pieces]
+
+    def _part(self, rows: _FinishedRows | None, deletes: pa.Table | None) -> NewPart:
+        part_id = rows.part_id if rows else uuid.uuid4().hex
+        statistics = rows.statistics if rows else StatisticsCollector(self._schema)
+        ends = [rows.ends] if rows else []
+        ref = None
+        if deletes is not None:
+            ref = self._put_deletes(part_id, deletes)
+            statistics.add_tombstones(deletes)
+            ends.append((self._end(deletes, 0), self._end(deletes, deletes.num_rows - 1)))
+        entry = PartEntry(
+            part_id=part_id,
+            base_version=self._base_version,
+            schema_id=self._schema.id,
+            native_safe=True,
+            data=rows.ref if rows else None,
+            deletes=ref,
+            key_lower=self._bound(min((end[0] for end in ends), key=self._key_of), lower_bound),
+            key_upper=self._bound(max((end[1] for end in ends), key=self._key_of), upper_bound),
+        )
+        return NewPart(entry, statistics.finish())
+
+    def _put_deletes(self, part_id: str, keys: pa.Table) -> FileRef:
+        options = FileOptions.choose(
+            self._key_schema, self._key, keys, _nan_columns(self._key_schema, keys)
+        )
+        file = PartFile(self._key_schema, options)
+        for start in range(0, keys.num_rows, ROW_GROUP_ROWS):
+            file.write(keys.slice(start, ROW_GROUP_ROWS))
+        return file.put(self._store, f"data/{part_id}.{self._base_version}.deletes.parquet")
+
+    def _key_of(self, row: pa.Table) -> Key:
+        return self._order.columns(row).key(0) if self._order else ()
+
+    def _bound(self, row: pa.Table, cut: Callable[[pa.Scalar], pa.Scalar | None]) -> KeyBound:
+        """The key of one row as a bound: behind a column that was cut, all is infinite."""
+        bound: list[pa.Scalar | None] = []
+        for column in self._key:
+            value = row.column(column.name)[0]
+            bound.append(cut(value))
+            if bound[-1] is None or not bound[-1].equals(value):
+                break
+        return tuple(bound) + (None,) * (len(self._key) - len(bound))
+
+
+def write_parts(
+    store: ObjectStore,
+    schema: Schema,
+    key: Sequence[Field],
+    rows: pa.Table | None,
+    deletes: pa.Table | None,
+    *,
+    base_version: int,
+    properties: Mapping[str, str],
+) -> PartTable:
+    """Write rows and tombstones at hand, both in key order and without a key in common."""
+    writer = PartWriter(store, schema, key, properties, base_version)
+    if rows is not None:
+        writer.write(rows)
+    if deletes is not None:
+        writer.write_deletes(deletes)
+    return writer.finish()
+
+
+def target_part_bytes(properties: Mapping[str, str]) -> int:
+    """Read the stored bytes that a part aims at: property `target_part_bytes`."""
+    text = properties.get("target_part_bytes", str(TARGET_PART_BYTES))
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise InvalidInput(
+            f"property target_part_bytes is {text!r}; it is a whole number of bytes above zero, "
+            f"such as {TARGET_PART_BYTES}"
+        )
+    return int(text)
+
+
+@dataclass(slots=True)
+class _OpenPart:
+    """A part whose rows are still coming; `first` and `last` are the keys of its ends."""
+
+    file: PartFile
+    statistics: StatisticsCollector
+    first: pa.Table
+    last: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class _FinishedRows:
+    """The rows of a part, already put; its tombstones are not known yet."""
+
+    part_id: str
+    ref: FileRef
+    statistics: StatisticsCollector
+    ends: tuple[pa.Table, pa.Table]
+
+
+def _as_table(rows: Any) -> pa.Table:
+    return pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+
+
+def _nan_columns(schema: Schema, rows: pa.Table) -> frozenset[str]:
+    return frozenset(
+        column.name
+        for column in schema
+        if isinstance(column.type, Float) and without_nan(rows.column(column.name))[1]
+    )
