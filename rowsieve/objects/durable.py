@@ -34,7 +34,7 @@ def put_fresh(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
         except (ObjectNotFound, StoreError):
             pause(attempt)
             continue
-        if standing != data:
+        if standing != memoryview(data):
             raise CorruptData(
                 f"{path} in {store.uri} was to be created under a fresh name, but other bytes "
                 f"stand there ({len(standing)} instead of {len(data)} bytes)"

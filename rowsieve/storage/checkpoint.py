@@ -1,0 +1,166 @@
+"""A whole snapshot in two files, so that opening a table does not read its whole log.
+
+    _rowsieve/checkpoints/<version, 20 digits>.json      sealed lines, put last
+    _rowsieve/checkpoints/<uuid>.arrow                   every part, commit_ts filled in
+
+Soundness: a checkpoint is an aid, never the truth. It counts once it was read back; a damaged one
+is skipped for an older one or for the log. Failing to write one never fails the commit.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+import pyarrow.compute as pc
+
+from rowsieve.errors import CorruptData, InvalidInput, RowsieveError, StoreError
+from rowsieve.objects import ObjectExists, ObjectStore, put_fresh
+from rowsieve.storage.log_entry import (
+    AddedFile,
+    convert,
+    info_lines,
+    lines_by_kind,
+    read_added_file,
+    read_info,
+    read_schema,
+    schema_line,
+)
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.sealed_lines import checksum, seal
+from rowsieve.storage.snapshot import Snapshot, Token
+
+CHECKPOINTS: Final = "_rowsieve/checkpoints"
+DEFAULT_INTERVAL: Final = 32
+_NAME = re.compile(rf"{CHECKPOINTS}/(\d{{20}})\.json")
+_KINDS: Final = ("checkpoint", "protocol", "table", "schema", "tokens", "add")
+_log = logging.getLogger(__name__)
+
+
+class _CheckpointLine(msgspec.Struct, forbid_unknown_fields=True):
+    version: int
+    commit_id: str
+    timestamp_us: int
+    table: str
+
+
+def checkpoint_path(version: int) -> str:
+    """Name the checkpoint of a version."""
+    return f"{CHECKPOINTS}/{version:020d}.json"
+
+
+def checkpoint_version_of(path: str) -> int | None:
+    """Read the version off a checkpoint's path; None for any other file."""
+    match = _NAME.fullmatch(path)
+    return int(match[1]) if match else None
+
+
+def checkpoint_interval(properties: Mapping[str, str]) -> int:
+    """Read the property `checkpoint_interval`; InvalidInput unless it is a positive number."""
+    text = properties.get("checkpoint_interval", str(DEFAULT_INTERVAL))
+    if not re.fullmatch(r"[1-9]\d{0,8}", text):
+        raise InvalidInput(
+            f"table property checkpoint_interval is {text!r}; it is a number of commits, at least 1"
+        )
+    return int(text)
+
+
+def write_checkpoint_if_due(store: ObjectStore, snapshot: Snapshot) -> None:
+    """Checkpoint every so many versions, best effort: the commit stands either way."""
+    try:
+        if snapshot.version and not snapshot.version % checkpoint_interval(
+            snapshot.table.properties
+        ):
+            write_checkpoint(store, snapshot)
+    except RowsieveError as error:
+        _log.warning("no checkpoint of version %d of %s: %s", snapshot.version, store.uri, error)
+
+
+def write_checkpoint(store: ObjectStore, snapshot: Snapshot) -> None:
+    """Put the parts, read them back, then put the file that makes them count."""
+    data = snapshot.parts.to_ipc()
+    name = f"{uuid.uuid4().hex}.arrow"
+    path = f"{CHECKPOINTS}/{name}"
+    put_fresh(store, path, data)
+    if store.get(path) != data:
+        raise StoreError(f"{path} in {store.uri} reads back other than it was written")
+    file = AddedFile(
+        name, len(data), checksum(data), len(snapshot.parts), row_count(snapshot.parts)
+    )
+    head = _CheckpointLine(
+        snapshot.version, snapshot.commit_id, snapshot.timestamp_us, snapshot.table.uuid
+    )
+    lines: list[dict[str, Any]] = [
+        {"checkpoint": head},
+        *info_lines(snapshot.table),
+        schema_line(snapshot.schema, snapshot.next_field_id),
+        {"tokens": snapshot.tokens},
+        {"add": file},
+    ]
+    try:
+        store.put_new(checkpoint_path(snapshot.version), seal(lines))
+    except ObjectExists:
+        return  # of the same version, so it says the same
+
+
+def read_checkpoint(store: ObjectStore, version: int) -> Snapshot:
+    """Load and verify a checkpoint."""
+    path = checkpoint_path(version)
+    where = f"{path} in {store.uri}"
+    lines = lines_by_kind(store.get(path), where, _KINDS)
+    head = _head(lines, version, where)
+    info = read_info(lines, where)
+    schema, next_field_id = read_schema(lines, where)
+    file = read_added_file(lines, where)
+    if info is None or schema is None or next_field_id is None or file is None:
+        raise CorruptData(f"{where} lacks one of its lines")
+    if info.uuid != head.table:
+        raise CorruptData(f"{where} has two table ids: {info.uuid} and {head.table}")
+    tokens = convert(lines.get("tokens", {}).get("tokens", {}), dict[str, Token], where)
+    parts = read_parts(store, CHECKPOINTS, file)
+    return Snapshot(
+        version, head.commit_id, head.timestamp_us, info, schema, next_field_id, parts, tokens
+    )
+
+
+def read_timestamp_us(store: ObjectStore, version: int) -> int:
+    """Read only when the checkpoint's version was committed."""
+    path = checkpoint_path(version)
+    where = f"{path} in {store.uri}"
+    return _head(lines_by_kind(store.get(path), where, _KINDS), version, where).timestamp_us
+
+
+def read_parts(store: ObjectStore, folder: str, file: AddedFile) -> PartTable:
+    """Load the Arrow file that a sealed file names, held against its size and checksum."""
+    path = f"{folder}/{file.file}"
+    data = store.get(path)
+    if len(data) != file.size or checksum(data) != file.checksum:
+        raise CorruptData(
+            f"{path} in {store.uri} does not match its checksum: expected {file.size} bytes with "
+            f"{file.checksum}, found {len(data)} with {checksum(data)}; restore it from a copy"
+        )
+    try:
+        parts = PartTable.from_ipc(data)
+    except CorruptData as error:
+        raise CorruptData(f"{path} in {store.uri}: {error}") from error
+    if len(parts) != file.parts:
+        raise CorruptData(f"{path} in {store.uri} has {len(parts)} parts instead of {file.parts}")
+    return parts
+
+
+def row_count(parts: PartTable) -> int:
+    """Count the rows that the parts' data files hold, hidden ones included."""
+    return int(pc.sum(parts.table.column("data.rows")).as_py() or 0)
+
+
+def _head(lines: Mapping[str, Mapping[str, Any]], version: int, where: str) -> _CheckpointLine:
+    if "checkpoint" not in lines:
+        raise CorruptData(f"{where} has no checkpoint line")
+    head = convert(lines["checkpoint"]["checkpoint"], _CheckpointLine, where)
+    if head.version != version:
+        raise CorruptData(f"{where} holds version {head.version}: it was renamed or copied")
+    return head

@@ -1,0 +1,359 @@
+"""The commit log of a table: creating it, reading its versions, committing to it.
+
+A commit is one create-only put of the next numbered entry; the number makes commits take turns,
+the commit id in the entry says whose turn it was.
+
+Soundness (invariants, I6 and rules 1, 2, 3, 6, 8): after any error of that put the number itself is
+read, and the id that stands there decides: ours is success, another is lost, none means the same
+bytes are put again. Whatever an entry names was put, durably, before it. Nothing is overwritten and
+nothing is deleted, so a crash anywhere leaves the table before or after the commit.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from rowsieve.errors import (
+    CommitConflict,
+    InvalidInput,
+    StoreError,
+    TableExists,
+    TableNotFound,
+    UnsupportedOperation,
+    UnsupportedProtocol,
+)
+from rowsieve.objects import ObjectExists, ObjectNotFound, put_fresh
+from rowsieve.objects.durable import pause
+from rowsieve.storage.checkpoint import checkpoint_interval, row_count, write_checkpoint_if_due
+from rowsieve.storage.commit_request import (
+    CommitRequest,
+    OnConflict,
+    check_against,
+    check_request,
+    rebased,
+)
+from rowsieve.storage.log_entry import (
+    LOG,
+    AddedFile,
+    Commit,
+    LogEntry,
+    decode_entry,
+    encode_entry,
+    log_path,
+)
+from rowsieve.storage.log_reader import LogReader
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.replay import replay
+from rowsieve.storage.sealed_lines import checksum
+from rowsieve.storage.snapshot import MODES, WRITER_VERSION, Snapshot, TableInfo, instant
+from rowsieve.types.schema import Schema
+
+_ATTEMPTS: Final = 6  # at one put or look-up that the store fails
+_LONGEST_PAUSE_S: Final = 0.05  # between two tries for a number
+_OWN_FILE = re.compile(r"[0-9a-f]{32}\..*")
+
+__all__ = ["CommitLog", "CommitRequest", "OnConflict"]
+
+_proven_lock = threading.Lock()
+_proven: set[tuple[str, str]] = set()  # (store, table uuid) that refused a second create
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A request whose parts are stored, under the id that its entry will carry."""
+
+    request: CommitRequest
+    commit_id: str
+    file: AddedFile | None
+    parts: PartTable | None
+
+
+class CommitLog(LogReader):
+    """The log in `store`; safe to share between threads."""
+
+    def create(
+        self,
+        table_info: TableInfo,
+        schema: Schema,
+        next_field_id: int,
+        parts: PartTable | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Snapshot:
+        """Make a table of one commit, version 0; TableExists if one stands here."""
+        _check_info(table_info)
+        self._check_vacant()
+        request = CommitRequest(
+            "create", parts, metadata=metadata or {}, rows_written=row_count(parts) if parts else 0
+        )
+        check_request(request)
+        draft = self._stage(request)
+        entry = LogEntry(
+            version=0,
+            commit_id=draft.commit_id,
+            predecessor=None,
+            table_uuid=table_info.uuid,
+            timestamp_us=_now_us(),
+            operation=request.operation,
+            rows_written=request.rows_written,
+            metadata=request.metadata,
+            info=table_info,
+            schema=schema,
+            next_field_id=next_field_id,
+            file=draft.file,
+        )
+        published = self._publish(entry)
+        if published is None:
+            raise self._table_exists()
+        return self.remember(replay(None, (_with_draft_parts(published, draft),)))
+
+    def commit(
+        self, request: CommitRequest, base: Snapshot, on_conflict: OnConflict
+    ) -> tuple[Commit, Snapshot]:
+        """Commit on top of `base`, or of whatever came after it.
+
+        Each time others were first, `on_conflict(head, entries)` gets the new head and only the
+        entries that are new since the last try, parts loaded. It returns the request to commit on
+        that head, the same object if it still holds as it is, or raises `CommitConflict`.
+        """
+        _check_writable(base)
+        head, draft, attempt = base, None, 0
+        while True:
+            if (earlier := self._committed_before(request, head)) is not None:
+                return earlier, head
+            check_request(request)
+            check_against(request, head)
+            self._prove_create_only(head)
+            if draft is None or draft.request is not request:
+                draft = self._stage(request)
+            published = self._publish(_entry_of(draft, head))
+            if published is not None:
+                self._check_predecessor(head)
+                entry = _with_draft_parts(published, draft)
+                snapshot = self.remember(replay(head, (entry,)))
+                write_checkpoint_if_due(self._store, snapshot)
+                return entry.commit, snapshot
+            pause(attempt, first_s=0.002, longest_s=_LONGEST_PAUSE_S)
+            attempt += 1
+            newer, entries = self._what_is_new(head)
+            if self._committed_before(request, newer) is None:
+                request = rebased(request, on_conflict(newer, entries), entries)
+            head = newer
+
+    def _stage(self, request: CommitRequest) -> _Draft:
+        """Store the parts under a fresh commit id (invariants, rule 4)."""
+        commit_id = uuid.uuid4().hex
+        tables = [parts for parts in (request.added, request.restored) if parts]
+        if not tables:
+            return _Draft(request, commit_id, None, None)
+        parts = tables[0].append(*tables[1:])
+        data = parts.to_ipc()
+        name = f"{commit_id}.arrow"
+        put_fresh(self._store, f"{LOG}/{name}", data)  # before the entry (invariants, rule 3)
+        file = AddedFile(name, len(data), checksum(data), len(parts), row_count(parts))
+        return _Draft(request, commit_id, file, parts)
+
+    def _publish(self, entry: LogEntry) -> LogEntry | None:
+        """Put an entry at its number: the entry as it reads back, None if the number is taken.
+
+        Invariant I6, invariants rule 1: only what stands at the number says whether it is ours.
+        """
+        path = log_path(entry.version)
+        data = encode_entry(entry)
+        ours = decode_entry(data, entry.version, path)  # what nobody could read is never put
+        problem: Exception | None = None
+        for attempt in range(_ATTEMPTS):
+            try:
+                self._store.put_new(path, data)
+            except (ObjectExists, StoreError) as error:
+                problem = error
+            else:
+                return ours
+            standing = self._standing(entry.version)
+            if standing is None:  # absent: the same bytes at the same number again
+                pause(attempt)
+                continue
+            if standing.commit_id != entry.commit_id:
+                return None
+            self._store.make_durable(path)
+            return ours
+        raise StoreError(
+            f"commit {entry.commit_id} could not be written to {path} in {self._store.uri}: "
+            f"{problem}; nothing stood there at the last look, but a late write may still arrive: "
+            "reopen the table and look for this id in its history before trying again"
+        ) from problem
+
+    def _standing(self, version: int) -> LogEntry | None:
+        """Read an entry against a store that fails now and then."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                return self.entry(version)
+            except StoreError as error:
+                problem = error
+                pause(attempt)
+        raise StoreError(
+            f"whether {log_path(version)} in {self._store.uri} was written is unknown: {problem}; "
+            "reopen the table and look at its history before trying again"
+        ) from problem
+
+    def _check_predecessor(self, head: Snapshot) -> None:
+        """See that the log still reaches back to what we built on (invariants, rule 6).
+
+        If its old end was removed past our number, that number was free again, and our entry
+        stands where nobody will read it.
+        """
+        before = self._standing(head.version)
+        if before is None or before.commit_id != head.commit_id:
+            raise CommitConflict(
+                f"the commit to {self._store.uri} was based on version {head.version}, which was "
+                "removed from the log meanwhile; it does not count: refresh the table and do it "
+                "again"
+            )
+
+    def _what_is_new(self, head: Snapshot) -> tuple[Snapshot, tuple[LogEntry, ...]]:
+        """Read the new head and every entry since `head`; without evidence the commit ends."""
+        if (followed := self._follow(head)) is not None and followed[1]:
+            return followed
+        newer = self.latest(head)
+        entries = self._entries(range(head.version + 1, newer.version + 1))
+        present = [entry for entry in entries if entry is not None]
+        try:
+            if len(present) == len(entries):
+                return newer, self._with_parts(present)
+        except ObjectNotFound:
+            pass  # removed between the two reads
+        raise CommitConflict(  # invariants, rule 12
+            f"the commit to {self._store.uri} was based on version {head.version}; what was "
+            f"committed up to version {newer.version} since can no longer be read, so it cannot "
+            "be checked for conflicts: refresh the table and do it again"
+        )
+
+    def _committed_before(self, request: CommitRequest, head: Snapshot) -> Commit | None:
+        """Find the commit that a repeated idempotency token stands for."""
+        if request.token is None or (last := head.tokens.get(request.token[0])) is None:
+            return None
+        if request.token[1] > last.sequence:
+            return None
+        entry = self.entry(last.version)
+        if entry is not None and entry.commit_id == last.commit_id:
+            return entry.commit
+        when = instant(last.timestamp_us)  # its entry expired; the token outlives it
+        return Commit(last.version, last.commit_id, when, last.operation, 0, 0, 0, 0, {})
+
+    def _prove_create_only(self, head: Snapshot) -> None:
+        """Create an entry that stands a second time: it must be refused (invariants, rule 2).
+
+        The head's own bytes are used, so a store that overwrites does no harm; and it is an entry
+        that no clean-up removes, so it cannot come back to life.
+        """
+        key = (self._store.uri, head.table.uuid)
+        with _proven_lock:
+            if key in _proven:
+                return
+        path = log_path(head.version)
+        try:
+            data = self._store.get(path)
+        except ObjectNotFound:
+            self._check_predecessor(head)
+            return  # it was only just replaced; the commit will find out
+        for attempt in range(_ATTEMPTS):
+            try:
+                self._store.put_new(path, data)
+            except ObjectExists:
+                with _proven_lock:
+                    _proven.add(key)
+                return
+            except StoreError as error:
+                problem = error
+                pause(attempt)
+            else:
+                raise UnsupportedOperation(
+                    f"{self._store.uri} does not honour create-only puts: creating {path} again "
+                    "was accepted, so concurrent commits could overwrite each other; use a store "
+                    "with conditional puts"
+                )
+        raise StoreError(
+            f"cannot find out whether {self._store.uri} honours create-only puts: {problem}"
+        ) from problem
+
+    def _check_vacant(self) -> None:
+        """Refuse to create a table over another or among foreign files.
+
+        What a creation that was cut off left behind is no obstacle.
+        """
+        try:
+            self.latest()
+        except TableNotFound:
+            pass
+        else:
+            raise self._table_exists()
+        foreign = [name for name in self._store.children() if name not in ("_rowsieve", "data")]
+        foreign += [
+            f"data/{name}"
+            for name in self._store.children("data")
+            if _OWN_FILE.fullmatch(name) is None
+        ]
+        if foreign:
+            shown = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")
+            raise InvalidInput(
+                f"cannot create a table in {self._store.uri}: it is no table but holds {shown}; "
+                "give a new or empty directory"
+            )
+
+    def _table_exists(self) -> TableExists:
+        return TableExists(
+            f"a table stands at {self._store.uri} already; open it with open_table, or create the "
+            "new one elsewhere"
+        )
+
+
+def _entry_of(draft: _Draft, head: Snapshot) -> LogEntry:
+    request = draft.request
+    return LogEntry(
+        version=head.version + 1,
+        commit_id=draft.commit_id,
+        predecessor=head.commit_id,
+        table_uuid=head.table.uuid,
+        timestamp_us=max(_now_us(), head.timestamp_us + 1),  # invariants, rule 8
+        operation=request.operation,
+        rows_written=request.rows_written,
+        rows_deleted=request.rows_deleted,
+        token=request.token,
+        metadata=request.metadata,
+        removed=request.removed,
+        file=draft.file,
+    )
+
+
+def _with_draft_parts(entry: LogEntry, draft: _Draft) -> LogEntry:
+    if draft.parts is None:
+        return entry
+    return replace(entry, added=draft.parts.with_commit_ts(entry.version))
+
+
+def _check_writable(base: Snapshot) -> None:
+    if base.table.writer_version > WRITER_VERSION:
+        raise UnsupportedProtocol(
+            f"table {base.table.uuid} needs writer protocol {base.table.writer_version}; this "
+            f"version of rowsieve writes up to {WRITER_VERSION}: upgrade rowsieve"
+        )
+
+
+def _check_info(info: TableInfo) -> None:
+    if info.mode not in MODES:
+        raise InvalidInput(f"table mode is {info.mode!r}; choose one of {', '.join(MODES)}")
+    if bool(info.key) != (info.mode == "upsert"):
+        raise InvalidInput(
+            f"a table of mode {info.mode!r} has "
+            + ("a key: name its columns" if info.mode == "upsert" else "no key")
+        )
+    checkpoint_interval(info.properties)
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000

@@ -1,0 +1,106 @@
+"""What a commit is asked to do, and what is refused before anything is written.
+
+Soundness (invariants, I1 and rules 12, 13): a removal holds for the part that was read, so a part
+that another commit replaced since is a conflict; a commit_ts is never later than the head.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import pyarrow.compute as pc
+
+from rowsieve.errors import CommitConflict, InvalidInput
+from rowsieve.storage.log_entry import LogEntry
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.sealed_lines import seal
+from rowsieve.storage.snapshot import Snapshot
+
+_MOST_METADATA_BYTES: Final = 1024 * 1024
+_LONGEST_APPLICATION_ID: Final = 256
+_OPERATION = re.compile(r"[a-z][a-z_]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRequest:
+    """What a commit does to the parts.
+
+    `added` are new parts; those without commit_ts get the commit's version (invariant I1).
+    `restored` are parts that keep theirs. `token` is (application id, sequence): once a sequence
+    was committed, it and lower ones of the same application are not committed again.
+    """
+
+    operation: str
+    added: PartTable | None = None
+    removed: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    token: tuple[str, int] | None = None
+    rows_written: int = 0
+    rows_deleted: int = 0
+    restored: PartTable | None = None
+
+
+OnConflict: TypeAlias = Callable[[Snapshot, tuple[LogEntry, ...]], CommitRequest]
+
+
+def check_request(request: CommitRequest) -> None:
+    """Refuse what could not be written or read back."""
+    if _OPERATION.fullmatch(request.operation) is None:
+        raise InvalidInput(f"operation {request.operation!r} is not a lower-case word")
+    if len(set(request.removed)) != len(request.removed):
+        raise InvalidInput(f"this {request.operation} removes a part twice")
+    if request.metadata:
+        size = len(seal([dict(request.metadata)]))
+        if size > _MOST_METADATA_BYTES:
+            raise InvalidInput(
+                f"the metadata of this {request.operation} has {size} bytes as JSON; at most "
+                f"{_MOST_METADATA_BYTES} are kept: store it elsewhere and name it here"
+            )
+    if request.token is not None:
+        application, sequence = request.token
+        if not 0 < len(application) <= _LONGEST_APPLICATION_ID or sequence < 0:
+            raise InvalidInput(
+                f"idempotency token {request.token!r} is not (application id of 1 to "
+                f"{_LONGEST_APPLICATION_ID} characters, sequence from 0)"
+            )
+
+
+def check_against(request: CommitRequest, head: Snapshot) -> None:
+    """See that the request fits the head: live removals, commit_ts of the past only."""
+    if request.removed:
+        live = len(head.parts) - len(head.parts.without(request.removed))
+        if live != len(request.removed):
+            raise CommitConflict(
+                f"{len(request.removed) - live} parts that this {request.operation} replaces are "
+                f"not in version {head.version}; refresh the table and do it again"
+            )
+    if request.restored and request.restored.table.column("commit_ts_max").null_count:
+        raise InvalidInput(f"this {request.operation} restores a part that has no commit_ts")
+    for parts in (request.added, request.restored):
+        newest = pc.max(parts.table.column("commit_ts_max")).as_py() if parts else None
+        if newest is not None and newest > head.version:  # invariant I1
+            raise InvalidInput(
+                f"this {request.operation} adds a part with commit_ts {newest}, which is after "
+                f"version {head.version}"
+            )
+
+
+def rebased(
+    before: CommitRequest, after: CommitRequest, entries: Sequence[LogEntry]
+) -> CommitRequest:
+    """Refuse to carry a removal over a commit that touched the same part (invariants, rule 13).
+
+    A part may have been removed and added again with more rows hidden: its id is live, but it is
+    not the part that was read.
+    """
+    if after is before and before.removed:
+        touched = {part_id for entry in entries for part_id in entry.removed}
+        if again := touched.intersection(before.removed):
+            raise CommitConflict(
+                f"part {min(again)} was replaced by another commit while this {before.operation} "
+                "replaced it too; refresh the table and do it again"
+            )
+    return after

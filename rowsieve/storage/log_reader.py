@@ -1,0 +1,315 @@
+"""Finding and reading the versions of a table in its log.
+
+`latest`, `at`, `as_of` and `history`. A version is a checkpoint plus the entries after it.
+
+Soundness (invariants, rule 5): listings only hint at where the head is. They are sorted here; a
+number they leave out is fetched directly and must be there; after the last one the next number is
+probed; and no read goes below a version that this process has seen. A file that is gone because
+it expired is `SnapshotExpired`, one that must be there is `CorruptData`, never an empty answer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from rowsieve.errors import (
+    CorruptData,
+    InvalidInput,
+    SnapshotExpired,
+    TableNotFound,
+    VersionNotFound,
+)
+from rowsieve.objects import ObjectNotFound, ObjectStore
+from rowsieve.storage.checkpoint import (
+    CHECKPOINTS,
+    checkpoint_version_of,
+    read_checkpoint,
+    read_parts,
+    read_timestamp_us,
+)
+from rowsieve.storage.log_entry import LOG, Commit, LogEntry, decode_entry, log_path, version_of
+from rowsieve.storage.replay import replay
+from rowsieve.storage.snapshot import Snapshot, instant
+
+_END_OF_NUMBERS: Final = "0000001"  # sorts after every numbered name, before nearly every uuid
+_FOLLOWED: Final = 64  # entries that a refresh reads before it looks for a checkpoint
+_ATTEMPTS: Final = 4  # at reading a log whose old end is being removed
+_HISTORY_BLOCK: Final = 32
+_T = TypeVar("_T")
+_S = TypeVar("_S")
+
+_seen_lock = threading.Lock()
+_seen: dict[tuple[str, str], int] = {}  # (store, table uuid) -> highest version of this process
+
+
+class _EntryMissing(Exception):  # noqa: N818 - a signal inside this file
+    """An entry below the head is absent: expired just now, or lost."""
+
+
+class LogReader:
+    """The versions of the table in `store`."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        # Requests to a network are worth overlapping, reads of a local disk are not.
+        self._threads = 1 if store.uri.startswith(("file:", "memory:")) else 8
+
+    def latest(self, known: Snapshot | None = None) -> Snapshot:
+        """Read the newest version; `known`, an earlier answer, saves what lies before it."""
+        if known is not None and (followed := self._follow(known)) is not None:
+            return followed[0]
+        for _ in range(_ATTEMPTS):
+            try:
+                snapshot = self._load()
+                break
+            except (_EntryMissing, ObjectNotFound) as error:
+                missing = error  # its old end may just have been removed: look again
+        else:
+            raise CorruptData(
+                f"the log of {self._store.uri} has a hole: {missing}; restore it from a copy"
+            )
+        if known is not None and snapshot.table.uuid != known.table.uuid:
+            raise self._replaced(known.table.uuid, snapshot.table.uuid)
+        return snapshot
+
+    def at(self, version: int) -> Snapshot:
+        """Read one version; VersionNotFound in the future, SnapshotExpired if it is gone."""
+        if isinstance(version, bool) or not isinstance(version, int):
+            raise InvalidInput(f"version is {version!r}; give a whole number")
+        if version < 0:
+            raise VersionNotFound(
+                f"{self._store.uri} has no version {version}: versions start at 0"
+            )
+        base = self._newest_checkpoint(version)
+        if base is not None and base.version == version:
+            return base
+        if self.entry(version) is not None:
+            start = 0 if base is None else base.version + 1
+            entries = self._entries(range(start, version + 1))
+            present = [entry for entry in entries if entry is not None]
+            if len(present) < len(entries):
+                raise self._expired(f"version {version}", None)
+            try:
+                return replay(base, self._with_parts(present))
+            except ObjectNotFound as error:
+                raise self._expired(f"version {version}", error) from error
+        head = self.latest()
+        if version > head.version:
+            raise VersionNotFound(
+                f"{self._store.uri} has no version {version}: the newest is {head.version}"
+            )
+        if version == head.version:
+            return head
+        raise self._expired(f"version {version}", None)
+
+    def as_of(self, timestamp_us: int) -> Snapshot:
+        """Read the newest version committed at or before a time (invariants, rule 8)."""
+        head = self.latest()
+        if head.timestamp_us <= timestamp_us:
+            return head
+        base = self._checkpoint_before(timestamp_us)
+        version = 0 if base is None else base + 1
+        found = base
+        while version < head.version:
+            entry = self.entry(version)
+            if entry is None:
+                raise self._expired(f"the version of {instant(timestamp_us)}", None)
+            if entry.timestamp_us > timestamp_us:
+                break
+            found, version = version, version + 1
+        if found is None:
+            raise VersionNotFound(
+                f"{self._store.uri} did not exist at {instant(timestamp_us)}: it was created at "
+                f"{instant(self._created_us())}"
+            )
+        return self.at(found)
+
+    def history(self, limit: int | None = None) -> list[Commit]:
+        """List commits newest first, back to where the log has expired."""
+        if limit is not None and limit < 0:
+            raise InvalidInput(f"limit of history is {limit}; give a number of commits")
+        head = self.latest()
+        oldest = -1 if limit is None else max(-1, head.version - limit)
+        version, expected = head.version, head.commit_id
+        commits: list[Commit] = []
+        while version > oldest:
+            block = range(version, max(oldest, version - _HISTORY_BLOCK), -1)
+            for entry in self._entries(block):
+                if entry is None:
+                    return commits
+                if entry.commit_id != expected:
+                    raise CorruptData(
+                        f"{log_path(entry.version)} in {self._store.uri} is commit "
+                        f"{entry.commit_id}, its successor follows {expected}"
+                    )
+                commits.append(entry.commit)
+                expected = entry.predecessor or ""
+            version = block.stop
+        return commits
+
+    def entry(self, version: int) -> LogEntry | None:
+        """Read one entry without its parts; None if there is none."""
+        path = log_path(version)
+        try:
+            data = self._store.get(path)
+        except ObjectNotFound:
+            return None
+        return decode_entry(data, version, f"{path} in {self._store.uri}")
+
+    def remember(self, snapshot: Snapshot) -> Snapshot:
+        """Note a version as seen, so that no later read of this process goes below it."""
+        key = (self._store.uri, snapshot.table.uuid)
+        with _seen_lock:
+            _seen[key] = max(snapshot.version, _seen.get(key, -1))
+        return snapshot
+
+    def _seen_version(self, table_uuid: str) -> int:
+        with _seen_lock:
+            return _seen.get((self._store.uri, table_uuid), -1)
+
+    def _follow(self, known: Snapshot) -> tuple[Snapshot, tuple[LogEntry, ...]] | None:
+        """Read on from a snapshot without listing; None if that cannot be trusted.
+
+        Old entries are removed in ascending order (invariants, rule 6). So if the number after the
+        last entry is absent and then that last entry still stands, the former was never written.
+        """
+        entries: list[LogEntry] = []
+        version, commit_id = known.version, known.commit_id
+        while (entry := self.entry(version + 1)) is not None:
+            entries.append(entry)
+            version, commit_id = version + 1, entry.commit_id
+            if len(entries) > _FOLLOWED:
+                return None
+        last = self.entry(version)
+        if last is None or version < self._seen_version(known.table.uuid):
+            return None
+        for entry in (last, *entries[:1]):
+            if entry.table_uuid != known.table.uuid:
+                raise self._replaced(known.table.uuid, entry.table_uuid)
+        if last.commit_id != commit_id:
+            return None
+        try:
+            loaded = self._with_parts(entries)
+        except ObjectNotFound:
+            return None
+        return self.remember(replay(known, loaded)), loaded
+
+    def _load(self) -> Snapshot:
+        base = self._newest_checkpoint()
+        after = -1 if base is None else base.version
+        listed = self._versions(LOG, None if after < 0 else log_path(after), version_of)
+        head = max([after, *listed])
+        if base is not None:
+            head = max(head, self._seen_version(base.table.uuid))
+        entries = self._entries(range(after + 1, head + 1))  # holes are fetched like the rest
+        present = [entry for entry in entries if entry is not None]
+        if len(present) < len(entries):
+            raise _EntryMissing(f"{log_path(after + 1 + entries.index(None))} is absent")
+        while (entry := self.entry(head + 1)) is not None:  # a listing may lag behind
+            present.append(entry)
+            head += 1
+        if base is None and not present:
+            raise self._not_found()
+        snapshot = replay(base, self._with_parts(present))
+        if snapshot.version < self._seen_version(snapshot.table.uuid):
+            raise _EntryMissing(f"{log_path(snapshot.version + 1)} was read before and is absent")
+        return self.remember(snapshot)
+
+    def _versions(
+        self, folder: str, after: str | None, version: Callable[[str], int | None]
+    ) -> list[int]:
+        """List the numbers in a folder, ascending."""
+        paths = self._store.list(folder, after, f"{folder}/{_END_OF_NUMBERS}")
+        return sorted(number for path in paths if (number := version(path)) is not None)
+
+    def _newest_checkpoint(self, at_most: int | None = None) -> Snapshot | None:
+        """Load the newest readable checkpoint; damaged ones are skipped for older ones."""
+        for version in reversed(self._checkpoints()):
+            if at_most is None or version <= at_most:
+                try:
+                    return read_checkpoint(self._store, version)
+                except (CorruptData, ObjectNotFound):
+                    continue
+        return None
+
+    def _checkpoints(self) -> list[int]:
+        return self._versions(CHECKPOINTS, None, checkpoint_version_of)
+
+    def _checkpoint_before(self, timestamp_us: int) -> int | None:
+        """Find the newest checkpoint committed at or before a time; times grow with versions."""
+        versions = self._checkpoints()
+        low, high = 0, len(versions)
+        while low < high:
+            middle = (low + high) // 2
+            try:
+                before = read_timestamp_us(self._store, versions[middle]) <= timestamp_us
+            except (CorruptData, ObjectNotFound):
+                del versions[middle]
+                high -= 1
+                continue
+            low, high = (middle + 1, high) if before else (low, middle)
+        return versions[low - 1] if low else None
+
+    def _entries(self, versions: Sequence[int]) -> list[LogEntry | None]:
+        return self._overlapped(self.entry, versions)
+
+    def _with_parts(self, entries: Iterable[LogEntry]) -> tuple[LogEntry, ...]:
+        """Load the parts that the entries add; commit_ts is the version (invariant I1)."""
+        return tuple(self._overlapped(self._entry_with_parts, list(entries)))
+
+    def _entry_with_parts(self, entry: LogEntry) -> LogEntry:
+        if entry.file is None:
+            return entry
+        parts = read_parts(self._store, LOG, entry.file)
+        return replace(entry, added=parts.with_commit_ts(entry.version))
+
+    def _overlapped(self, read: Callable[[_S], _T], what: Sequence[_S]) -> list[_T]:
+        if self._threads == 1 or len(what) < 2:
+            return [read(item) for item in what]
+        with ThreadPoolExecutor(min(self._threads, len(what))) as pool:
+            return list(pool.map(read, what))
+
+    def _created_us(self) -> int:
+        first = self.entry(0)
+        if first is None:
+            raise self._expired("the table's creation", None)
+        return first.timestamp_us
+
+    def _expired(self, what: str, cause: Exception | None) -> SnapshotExpired:
+        detail = f" ({cause})" if cause else ""
+        return SnapshotExpired(
+            f"{what} of {self._store.uri} can no longer be read: its log entries were removed"
+            f"{detail}; read a newer version"
+        )
+
+    def _replaced(self, known: str, found: str) -> TableNotFound:
+        return TableNotFound(
+            f"table {known} is gone from {self._store.uri}: table {found} stands there now; open "
+            "it again"
+        )
+
+    def _not_found(self) -> TableNotFound:
+        """Say what stands there instead of a table."""
+        uri = self._store.uri
+        names = [name for name in self._store.children() if name != "_rowsieve"]
+        if not names:
+            return TableNotFound(f"no table at {uri}: nothing is there; create_table makes one")
+        kind = next((found for name, found in _FOREIGN.items() if name in names), None)
+        shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+        what = f"it looks like {kind}" if kind else "it is no Rowsieve table"
+        return TableNotFound(
+            f"no table at {uri}: the directory holds {shown} but no {LOG}/; {what}. Check the "
+            "path, or create a table elsewhere and load the files into it"
+        )
+
+
+_FOREIGN: Final = {
+    "_delta_log": "a Delta table",
+    "metadata": "an Iceberg table",
+    ".hoodie": "a Hudi table",
+    "_versions": "a Lance dataset",
+}

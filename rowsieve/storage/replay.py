@@ -1,0 +1,117 @@
+"""From one snapshot to the next by the entries of the log.
+
+Soundness: entries chain to their predecessor's commit id and to the table's uuid (invariant I6),
+removes name live parts and adds new ones; anything else is CorruptData and no snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow.compute as pc
+
+from rowsieve.errors import CorruptData
+from rowsieve.storage.log_entry import LogEntry, log_path
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.snapshot import Snapshot, Token
+
+_MOST_CHUNKS: Final = 64  # of the parts' columns, before they are joined
+
+
+def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
+    """Apply entries, whose parts are loaded, in order; without a base the first is entry 0."""
+    if base is None:
+        base, entries = _first(entries[0]), entries[1:]
+    if not entries:
+        return base
+    info, schema, next_field_id = base.table, base.schema, base.next_field_id
+    commit_id, version, tokens = base.commit_id, base.version, base.tokens
+    for entry in entries:
+        check_link(entry, version, commit_id, info.uuid)
+        commit_id, version = entry.commit_id, entry.version
+        info = entry.info or info
+        if entry.schema is not None and entry.next_field_id is not None:
+            schema, next_field_id = entry.schema, entry.next_field_id
+        if entry.token is not None:
+            tokens = {**tokens, entry.token[0]: _token(entry, entry.token[1])}
+    return Snapshot(
+        version,
+        commit_id,
+        entries[-1].timestamp_us,
+        info,
+        schema,
+        next_field_id,
+        _apply(base.parts, entries),
+        tokens,
+    )
+
+
+def check_link(entry: LogEntry, version: int, commit_id: str, table_uuid: str) -> None:
+    """Refuse an entry that does not follow on this version (invariant I6)."""
+    where = log_path(entry.version)
+    if entry.version != version + 1:
+        raise CorruptData(f"{where} does not follow version {version}: entries are missing")
+    if entry.table_uuid != table_uuid:
+        raise CorruptData(f"{where} belongs to table {entry.table_uuid}, not to {table_uuid}")
+    if entry.predecessor != commit_id:
+        raise CorruptData(
+            f"{where} follows commit {entry.predecessor}, but version {version} is commit "
+            f"{commit_id}: the log was mixed from several tables or copies"
+        )
+
+
+def _first(entry: LogEntry) -> Snapshot:
+    where = log_path(entry.version)
+    if entry.version != 0 or entry.predecessor is not None:
+        raise CorruptData(f"{where} stands first in the log, but is not a table's creation")
+    if entry.info is None or entry.schema is None or entry.next_field_id is None:
+        raise CorruptData(f"{where} creates a table without protocol, table and schema lines")
+    if entry.info.uuid != entry.table_uuid:
+        raise CorruptData(f"{where} has two table ids: {entry.info.uuid} and {entry.table_uuid}")
+    tokens = {} if entry.token is None else {entry.token[0]: _token(entry, entry.token[1])}
+    return Snapshot(
+        0,
+        entry.commit_id,
+        entry.timestamp_us,
+        entry.info,
+        entry.schema,
+        entry.next_field_id,
+        _apply(PartTable.empty(entry.schema), (entry,)),
+        tokens,
+    )
+
+
+def _token(entry: LogEntry, sequence: int) -> Token:
+    return Token(sequence, entry.version, entry.commit_id, entry.timestamp_us, entry.operation)
+
+
+def _apply(parts: PartTable, entries: Sequence[LogEntry]) -> PartTable:
+    """Drop and add parts; joined only where something is removed, so that appends stay cheap."""
+    pending: list[PartTable] = []
+    for entry in entries:
+        if entry.removed:
+            parts, pending = _join(parts, pending), []
+            kept = parts.without(entry.removed)
+            if len(parts) - len(kept) != len(entry.removed):
+                raise CorruptData(
+                    f"{log_path(entry.version)} removes parts that its predecessor does not have"
+                )
+            parts = kept
+        if entry.added is not None and len(entry.added):
+            pending.append(entry.added)
+    return _join(parts, pending)
+
+
+def _join(parts: PartTable, pending: list[PartTable]) -> PartTable:
+    if not pending:
+        return parts
+    added = pending[0].append(*pending[1:])
+    ids = added.table.column("part_id")
+    here = pc.is_in(parts.table.column("part_id"), value_set=ids.combine_chunks())
+    if len(pc.unique(ids)) != len(ids) or pc.any(here).as_py():
+        raise CorruptData("the log adds a part that the table has already")
+    joined = parts.append(added)
+    if joined.table.column("part_id").num_chunks > _MOST_CHUNKS:
+        return PartTable(joined.table.combine_chunks())
+    return joined
