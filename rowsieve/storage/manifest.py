@@ -232,6 +232,15 @@ class PartTable:
             table = table.set_column(table.column_names.index(name), name, filled)
         return PartTable(table)
 
+    def with_deletion_vector(self, ref: DeletionVectorRef) -> PartTable:
+        """Give every part here this deletion vector; meant for a table of one part."""
+        table = self._table
+        for name, type_ in _FILE_FIELDS[:4]:
+            column = pa.array([getattr(ref, name)] * table.num_rows, type_)
+            place = table.column_names.index(f"dv.{name}")
+            table = table.set_column(place, table.schema.field(place), column)
+        return PartTable(table)
+
     def entry(self, index: int) -> PartEntry:
         """One part as a value."""
         return self.entries([index])[0]

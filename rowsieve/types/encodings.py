@@ -114,7 +114,7 @@ def logical_type(field: pa.Field, allocate: Callable[[], int]) -> LogicalType:
         type_ = type_.value_type
     if extension in _UUID_NAMES and pa.types.is_fixed_size_binary(type_) and type_.byte_width == 16:
         return Uuid()
-    if extension in _JSON_NAMES and _is_text(type_):
+    if extension in _JSON_NAMES and is_text(type_):
         return Json()
     flat = _flat_type(type_)
     return flat if flat is not None else _nested_type(field, type_, allocate)
@@ -152,9 +152,9 @@ def _flat_type(type_: pa.DataType) -> LogicalType | None:
         return Float(max(int(type_.bit_width), 32))
     if pa.types.is_decimal(type_) and 0 <= type_.scale <= type_.precision <= 38:
         return Decimal(int(type_.precision), int(type_.scale))
-    if _is_text(type_):
+    if is_text(type_):
         return String()
-    if _is_bytes(type_):
+    if is_bytes(type_):
         return Binary()
     if pa.types.is_date(type_):
         return Date()
@@ -171,7 +171,7 @@ def _nested_type(field: pa.Field, type_: pa.DataType, allocate: Callable[[], int
         null = bool(item.nullable) if nullable is None else nullable
         return Field(field_id, item.name, logical_type(item, allocate), null)
 
-    if _is_list(type_):
+    if is_list(type_):
         return List(member(type_.value_field))
     if pa.types.is_struct(type_) and type_.num_fields:
         _refuse_duplicates([type_.field(i).name for i in range(type_.num_fields)], field.name)
@@ -194,7 +194,8 @@ def _refuse_duplicates(names: list[str], parent: str | None = None) -> None:
         )
 
 
-def _is_text(type_: pa.DataType) -> bool:
+def is_text(type_: pa.DataType) -> bool:
+    """Tell whether an Arrow type is UTF-8 text in any layout."""
     return bool(
         pa.types.is_string(type_)
         or pa.types.is_large_string(type_)
@@ -202,7 +203,8 @@ def _is_text(type_: pa.DataType) -> bool:
     )
 
 
-def _is_bytes(type_: pa.DataType) -> bool:
+def is_bytes(type_: pa.DataType) -> bool:
+    """Tell whether an Arrow type is bytes in any layout."""
     return bool(
         pa.types.is_binary(type_)
         or pa.types.is_large_binary(type_)
@@ -211,7 +213,8 @@ def _is_bytes(type_: pa.DataType) -> bool:
     )
 
 
-def _is_list(type_: pa.DataType) -> bool:
+def is_list(type_: pa.DataType) -> bool:
+    """Tell whether an Arrow type is a list in any layout."""
     return bool(
         pa.types.is_list(type_)
         or pa.types.is_large_list(type_)

@@ -1,0 +1,336 @@
+"""Foreign rows brought to a table's storage types, or refused with the reason.
+
+Soundness: a value changes its type, never its meaning. Integers must fit, decimals and times be
+exact, floats come back as they were; text never becomes a number and no wall clock an instant.
+NaN is made the one canonical NaN, so that equal values are equal bits (invariant I5).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.errors import SchemaMismatch
+from rowsieve.types.encodings import (
+    arrow_field,
+    arrow_schema,
+    arrow_type,
+    is_bytes,
+    is_list,
+    is_text,
+)
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Field,
+    Float,
+    Int,
+    Json,
+    List,
+    LogicalType,
+    Map,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    Uuid,
+    is_nested,
+    type_name,
+)
+from rowsieve.types.schema import Schema
+
+
+def conform(rows: Any, schema: Schema) -> Any:
+    """The rows of a table or batch as exactly `arrow_schema(schema)`; SchemaMismatch otherwise.
+
+    Columns are matched by name, exactly or else uniquely ignoring case, in any order. NULL in a
+    NOT NULL column, a missing and an unknown column are refused. Buffers are shared where they can
+    be.
+    """
+    positions = _match(rows.schema.names, [field.name for field in schema], "the data", "column")
+    columns = [
+        _conform_column(rows.column(position), field)
+        for position, field in zip(positions, schema, strict=True)
+    ]
+    kind = pa.RecordBatch if isinstance(rows, pa.RecordBatch) else pa.Table
+    return kind.from_arrays(columns, schema=arrow_schema(schema))
+
+
+def canonical_key(values: Any) -> Any:
+    """The array with -0.0 as 0.0 and one NaN; the same object if that changes nothing."""
+    if not pa.types.is_floating(values.type):
+        return values
+    return _per_chunk(values, lambda chunk: _canonical_floats(chunk, zeros=True))
+
+
+def _match(found: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -> list[int]:
+    """Positions in `found` of each wanted name; SchemaMismatch unless they pair up."""
+    positions: list[int] = []
+    missing: list[str] = []
+    for name in wanted:
+        exact = [i for i, other in enumerate(found) if other == name]
+        folded = exact or [
+            i
+            for i, other in enumerate(found)
+            if other.lower() == name.lower() and other not in wanted
+        ]
+        if len(folded) > 1:
+            raise SchemaMismatch(
+                f"{owner} has {len(folded)} {noun}s for {name!r}: "
+                f"{', '.join(repr(found[i]) for i in folded)}; keep one of them"
+            )
+        if folded:
+            positions += folded
+        else:
+            missing.append(name)
+    unknown = [name for i, name in enumerate(found) if i not in positions]
+    if unknown:
+        raise SchemaMismatch(
+            f"{owner} has {_listed(unknown, noun)} that the table does not know"
+            f"{_suggestion(unknown[0], missing or wanted)}; the table has ({', '.join(wanted)})"
+        )
+    if missing:
+        raise SchemaMismatch(
+            f"{owner} lacks {_listed(missing, noun)}; it has ({', '.join(found)}) and every "
+            f"{noun} of the table must be there"
+        )
+    return positions
+
+
+def _listed(names: Sequence[str], noun: str) -> str:
+    return f"{noun}{'s' if len(names) > 1 else ''} {', '.join(map(repr, names))}"
+
+
+def _suggestion(name: str, candidates: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, candidates, n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def _conform_column(values: Any, field: Field) -> Any:
+    converted = _per_chunk(values, lambda chunk: _convert(chunk, field, field.name))
+    if not field.nullable and converted.null_count:
+        raise SchemaMismatch(
+            f"column {field.name!r} is NOT NULL, but {converted.null_count} of {len(converted)} "
+            "values are NULL"
+        )
+    return converted
+
+
+def _convert(values: pa.Array, field: Field, path: str) -> pa.Array:
+    values = _plain(values)
+    target = arrow_type(field.type)
+    if pa.types.is_null(values.type):
+        return pa.nulls(len(values), target)
+    if not _is_accepted(values.type, field.type):
+        raise SchemaMismatch(
+            f"column {path!r} is {type_name(field.type)} in the table, but {values.type} in the "
+            f"data; {_hint(values.type, field.type)}"
+        )
+    match field.type:
+        case List(element=element):
+            return _convert_list(values, element, target, path)
+        case Struct(fields=fields):
+            return _convert_struct(values, fields, path)
+        case Map(key=key, value=value):
+            return _convert_map(values, key, value, target, path)
+        case _:
+            return _convert_flat(values, field.type, target, path)
+
+
+def _convert_flat(values: pa.Array, type_: LogicalType, target: pa.DataType, path: str) -> pa.Array:
+    source = values.type
+    try:
+        if source != target:
+            values = _cast(values, target)
+        if isinstance(type_, String | Json):
+            values.validate(full=True)  # bounds and comparisons need valid UTF-8
+    except (pa.ArrowException, ValueError) as error:
+        raise SchemaMismatch(
+            f"column {path!r}: a value of type {source} does not fit {type_name(type_)} without "
+            f"loss: {error}"
+        ) from error
+    return _canonical_floats(values, zeros=False) if isinstance(type_, Float) else values
+
+
+def _cast(values: pa.Array, target: pa.DataType) -> pa.Array:
+    if pa.types.is_decimal(target) and pa.types.is_integer(values.type):
+        values = values.cast(pa.decimal128(20, 0))  # holds every integer; the rescale checks
+    converted = values.cast(target)
+    if not (pa.types.is_decimal(target) or pa.types.is_floating(target)):
+        return converted
+    # Arrow wraps around when a decimal is scaled past 38 digits, and rounds floats.
+    same = pc.equal(converted.cast(values.type, safe=False), values)
+    if pa.types.is_floating(values.type):
+        same = pc.or_(same, pc.is_nan(values))
+    if not pc.all(same, min_count=0).as_py():
+        raise ValueError(f"{values.filter(pc.invert(same))[0]} would change")
+    return converted
+
+
+def _convert_list(values: pa.Array, element: Field, target: pa.DataType, path: str) -> pa.Array:
+    items = _convert_member(values.flatten(), element, f"{path}.{element.name}")
+    mask = values.is_null() if values.null_count else None
+    return pa.ListArray.from_arrays(_offsets(values), items, type=target, mask=mask)
+
+
+def _convert_struct(values: pa.Array, fields: Sequence[Field], path: str) -> pa.Array:
+    names = [values.type.field(i).name for i in range(values.type.num_fields)]
+    positions = _match(names, [field.name for field in fields], f"struct {path!r}", "member")
+    children = values.flatten()
+    mask = values.is_null() if values.null_count else None
+    members = [
+        _convert_member(children[position], field, f"{path}.{field.name}", mask)
+        for position, field in zip(positions, fields, strict=True)
+    ]
+    return pa.StructArray.from_arrays(
+        members, fields=[arrow_field(field) for field in fields], mask=mask
+    )
+
+
+def _convert_map(
+    values: pa.Array, key: Field, value: Field, target: pa.DataType, path: str
+) -> pa.Array:
+    lengths = np.diff(values.offsets.to_numpy())
+    if values.null_count:
+        lengths[_mask(values.is_null())] = 0
+    starts = values.offsets.to_numpy()[:-1]
+    offsets = _cumulated(lengths)
+    taken = pa.array(np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1]))
+    keys = _convert_member(values.keys.take(taken), key, f"{path}.{key.name}")
+    items = _convert_member(values.items.take(taken), value, f"{path}.{value.name}")
+    mask = values.is_null() if values.null_count else None
+    return pa.MapArray.from_arrays(pa.array(offsets), keys, items, type=target, mask=mask)
+
+
+def _convert_member(
+    values: pa.Array, field: Field, path: str, absent: pa.Array | None = None
+) -> pa.Array:
+    """A nested member; where `absent`, there is no parent, so that NULL means nothing."""
+    converted = _convert(values, field, path)
+    nulls = converted.null_count
+    if not field.nullable and nulls:
+        if absent is not None:
+            nulls = int(pc.sum(pc.and_not(converted.is_null(), absent)).as_py() or 0)
+        if nulls:
+            raise SchemaMismatch(f"column {path!r} is NOT NULL, but {nulls} of its values are NULL")
+    return converted
+
+
+def _offsets(values: pa.Array) -> pa.Array:
+    lengths = pc.fill_null(pc.list_value_length(values), 0)
+    return pa.array(_cumulated(lengths.to_numpy()))
+
+
+def _cumulated(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    if offsets[-1] > np.iinfo(np.int32).max:
+        raise SchemaMismatch("a batch holds more than 2^31 list items; write it in smaller pieces")
+    return offsets.astype(np.int32)
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """The values without extension, dictionary or runs around them, half floats as floats."""
+    while True:
+        if isinstance(values.type, pa.BaseExtensionType):
+            values = values.storage
+        elif pa.types.is_dictionary(values.type):
+            values = _materialised(values)
+        elif pa.types.is_run_end_encoded(values.type):
+            values = pc.run_end_decode(values)
+        elif pa.types.is_float16(values.type):
+            values = values.cast(pa.float32())
+        else:
+            return values
+
+
+def _materialised(values: pa.Array) -> pa.Array:
+    """The values of a dictionary array; views, which no kernel can take, become plain first."""
+    dictionary = values.dictionary
+    if pa.types.is_string_view(dictionary.type):
+        dictionary = dictionary.cast(pa.string())
+    elif pa.types.is_binary_view(dictionary.type):
+        dictionary = dictionary.cast(pa.binary())
+    return dictionary.take(values.indices)
+
+
+def _is_accepted(source: pa.DataType, type_: LogicalType) -> bool:
+    """Whether values of an Arrow type may become this type, as far as they fit."""
+    types = pa.types
+    match type_:
+        case Bool():
+            return bool(types.is_boolean(source))
+        case Int():
+            return bool(types.is_integer(source))
+        case Float():
+            return bool(types.is_floating(source) or types.is_integer(source))
+        case Decimal():
+            return bool(types.is_decimal(source) or types.is_integer(source))
+        case String() | Json():
+            return is_text(source)
+        case Binary():
+            return is_bytes(source)
+        case Uuid():
+            return is_bytes(source)
+        case Date():
+            return bool(types.is_date(source))
+        case Time():
+            return bool(types.is_time(source))
+        case Timestamp(utc=utc):
+            return bool(types.is_timestamp(source)) and (source.tz is not None) == utc
+        case List():
+            return is_list(source)
+        case Struct():
+            return bool(types.is_struct(source))
+        case Map():
+            return bool(types.is_map(source))
+
+
+def _hint(source: pa.DataType, type_: LogicalType) -> str:
+    if isinstance(type_, Timestamp) and pa.types.is_timestamp(source):
+        return (
+            "say which zone these wall clock times are in (pyarrow.compute.assume_timezone)"
+            if type_.utc
+            else "turn instants into wall clock times of the zone you mean "
+            "(pyarrow.compute.local_timestamp)"
+        )
+    if is_nested(type_):
+        return "build the column as the type that the table has"
+    return f"cast it to {arrow_type(type_)} yourself if that is what you mean"
+
+
+def _per_chunk(values: Any, convert: Any) -> Any:
+    if not isinstance(values, pa.ChunkedArray):
+        return convert(values)
+    chunks = [convert(chunk) for chunk in values.chunks]
+    if not chunks:
+        return pa.chunked_array([convert(pa.array([], values.type))])
+    if all(new is old for new, old in zip(chunks, values.chunks, strict=True)):
+        return values
+    return pa.chunked_array(chunks)
+
+
+def _canonical_floats(values: pa.Array, *, zeros: bool) -> pa.Array:
+    numbers = values.to_numpy(zero_copy_only=False)
+    wrong = np.isnan(numbers)
+    if wrong.any():
+        bits = numbers.view(np.dtype(f"i{numbers.itemsize}"))
+        wrong &= bits != np.array(np.nan, numbers.dtype).view(bits.dtype)
+        wrong &= ~_mask(values.is_null())
+    negative = (numbers == 0) & np.signbit(numbers) if zeros else np.zeros_like(wrong)
+    if not (wrong.any() or negative.any()):
+        return values
+    fixed = np.where(wrong, np.nan, np.where(negative, 0.0, numbers)).astype(numbers.dtype)
+    return pa.array(fixed, values.type, mask=_mask(values.is_null()))
+
+
+def _mask(values: pa.Array) -> npt.NDArray[np.bool_]:
+    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=bool)
