@@ -310,12 +310,11 @@ def _hint(source: pa.DataType, type_: LogicalType) -> str:
 def _per_chunk(values: Any, convert: Any) -> Any:
     if not isinstance(values, pa.ChunkedArray):
         return convert(values)
-    chunks = [convert(chunk) for chunk in values.chunks]
-    if not chunks:
-        return pa.chunked_array([convert(pa.array([], values.type))])
-    if all(new is old for new, old in zip(chunks, values.chunks, strict=True)):
+    chunks = values.chunks  # new wrappers with every access
+    converted = [convert(chunk) for chunk in chunks or [pa.array([], values.type)]]
+    if chunks and all(new is old for new, old in zip(converted, chunks, strict=True)):
         return values
-    return pa.chunked_array(chunks)
+    return pa.chunked_array(converted)
 
 
 def _canonical_floats(values: pa.Array, *, zeros: bool) -> pa.Array:
