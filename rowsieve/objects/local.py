@@ -146,6 +146,7 @@ class LocalStore:
 
     def open_input(self, path: str) -> NativeFile:
         """Open the file, not memory mapped: a short file is an error then, not a signal."""
+        self.size(path)  # pyarrow's own error for a directory says little
         with self._reading(path) as full:
             return pa.OSFile(str(full), "rb")
 

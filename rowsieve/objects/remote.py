@@ -87,7 +87,8 @@ class RemoteStore:
     def put_new(self, path: str, data: bytes | memoryview) -> None:
         """Create an object in one conditional request."""
         with self._failing("create", path):
-            obstore.put(self._store, self._full(path), data, mode="create", use_multipart=False)
+            view = memoryview(data).cast("B")  # the one form of buffer that obstore takes
+            obstore.put(self._store, self._full(path), view, mode="create", use_multipart=False)
 
     def make_durable(self, path: str) -> None:
         """Nothing: an object that stands in such a store is durable."""
@@ -98,7 +99,7 @@ class RemoteStore:
         found: list[str] = []
         with self._failing("list", prefix):
             for page in obstore.list(
-                self._store, self._full(prefix), offset=offset, chunk_size=_FIRST_LISTED
+                self._store, self._folder(prefix), offset=offset, chunk_size=_FIRST_LISTED
             ):
                 paths = [str(item["path"])[len(self._prefix) :] for item in page]
                 found.extend(path for path in paths if within(path, after, until))
@@ -109,7 +110,7 @@ class RemoteStore:
     def children(self, prefix: str = "") -> Paths:
         """Names directly under `prefix`."""
         with self._failing("list", prefix):
-            result = obstore.list_with_delimiter(self._store, self._full(prefix) or None)
+            result = obstore.list_with_delimiter(self._store, self._folder(prefix) or None)
         paths = [*result["common_prefixes"], *(item["path"] for item in result["objects"])]
         return sorted({str(path).rstrip("/").rpartition("/")[2] for path in paths})
 
@@ -118,7 +119,10 @@ class RemoteStore:
         return pa.PythonFile(_RangeFile(self, path), mode="r")
 
     def _full(self, path: str) -> str:
-        return f"{self._prefix}{checked_path(path)}" if path else self._prefix.rstrip("/")
+        return f"{self._prefix}{checked_path(path)}"
+
+    def _folder(self, prefix: str) -> str:
+        return self._full(prefix) if prefix else self._prefix.rstrip("/")
 
     @contextmanager
     def _failing(self, action: str, path: str) -> Iterator[None]:

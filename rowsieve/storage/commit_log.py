@@ -58,7 +58,7 @@ _ATTEMPTS: Final = 6  # at one put or look-up that the store fails
 _LONGEST_PAUSE_S: Final = 0.05  # between two tries for a number
 _OWN_FILE = re.compile(r"[0-9a-f]{32}\..*")
 
-__all__ = ["CommitLog", "CommitRequest", "OnConflict"]
+__all__ = ["Commit", "CommitLog", "CommitRequest", "OnConflict"]
 
 _proven_lock = threading.Lock()
 _proven: set[tuple[str, str]] = set()  # (store, table uuid) that refused a second create

@@ -99,9 +99,7 @@ class LogReader:
                 raise self._expired(f"version {version}", error) from error
         head = self.latest()
         if version > head.version:
-            raise VersionNotFound(
-                f"{self._store.uri} has no version {version}: the newest is {head.version}"
-            )
+            raise self._no_version(version, head)
         if version == head.version:
             return head
         raise self._expired(f"version {version}", None)
@@ -150,6 +148,24 @@ class LogReader:
                 expected = entry.predecessor or ""
             version = block.stop
         return commits
+
+    def exists(self) -> bool:
+        """Whether a table stands here, readable or not."""
+        return (
+            self._store.exists(log_path(0))
+            or bool(self._versions(LOG, None, version_of))
+            or bool(self._checkpoints())
+        )
+
+    def commit_at(self, version: int) -> Commit:
+        """Read one line of the history."""
+        entry = self.entry(version)
+        if entry is not None:
+            return entry.commit
+        head = self.latest()
+        if 0 <= version <= head.version:
+            raise self._expired(f"commit {version}", None)
+        raise self._no_version(version, head)
 
     def entry(self, version: int) -> LogEntry | None:
         """Read one entry without its parts; None if there is none."""
@@ -278,6 +294,11 @@ class LogReader:
         if first is None:
             raise self._expired("the table's creation", None)
         return first.timestamp_us
+
+    def _no_version(self, version: int, head: Snapshot) -> VersionNotFound:
+        return VersionNotFound(
+            f"{self._store.uri} has no version {version}: the newest is {head.version}"
+        )
 
     def _expired(self, what: str, cause: Exception | None) -> SnapshotExpired:
         detail = f" ({cause})" if cause else ""
