@@ -1,0 +1,1 @@
+"""Other languages of filters, to predicates and back."""

@@ -1,0 +1,29 @@
+"""SQL text to predicates and back, in the dialects of `dialects.DIALECTS`.
+
+Reading goes through sqlglot, which is imported at its first use; writing is our own table. Text
+that is written reads back as the same tree.
+"""
+
+from __future__ import annotations
+
+from rowsieve.predicate.ir import Operand, Predicate
+
+__all__ = ["parse_expression", "parse_predicate"]
+
+
+def parse_predicate(text: str, dialect: str = "postgres") -> Predicate:
+    """Read a condition such as `delay > 5 AND carrier IN ('AA', 'UA')`.
+
+    Names are kept as written and strings have no type yet; `bind` resolves both. Bad text is
+    `InvalidPredicate`, with the offset in it where that is known.
+    """
+    from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
+
+    return parse.predicate(text, dialect)
+
+
+def parse_expression(text: str, dialect: str = "postgres") -> Operand:
+    """Read a value such as `delay + 5`; a condition becomes a boolean value."""
+    from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
+
+    return parse.expression(text, dialect)

@@ -1,0 +1,239 @@
+"""Functions and arithmetic of sqlglot's tree as calls of ours.
+
+Where a dialect's function means something else than the registry's of that name, it is written with
+what does mean the same, or refused: `||` gives NULL for a NULL and `concat` may not, `/` divides
+integers in some dialects only, `substr` counts from the end in some.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from rowsieve.bridges.sql.functions import (
+    FILE_READERS,
+    FORMS,
+    NOW,
+    OPERATORS,
+    PART_ALIASES,
+    PARTS,
+    PORTABLE_PARTS,
+    TRUNCATIONS,
+)
+from rowsieve.predicate.ir import Call, Case, Cast, Literal, Now, Operand
+from rowsieve.types.logical import Date, Float, Timestamp
+
+if TYPE_CHECKING:
+    from rowsieve.bridges.sql.nodes import Reader
+
+# Functions that never give a boolean, for a message that comes before `bind`'s.
+NOT_CONDITIONS = frozenset(
+    {form.name for form in FORMS.values()}
+    | set(OPERATORS.values())
+    | {f"extract_{part}" for part in PARTS}
+    | {"divide", "negate", "substr", "concat", "concat_strict", "date_trunc"}
+) - {"coalesce", "nullif", "greatest", "least", "starts_with"}
+
+
+def call(reader: Reader, node: Any) -> Operand:
+    """A function call or arithmetic; anything that is not listed is refused by its kind."""
+    kind = type(node)
+    if handler := _HANDLERS.get(kind):
+        return handler(reader, node)
+    if kind in OPERATORS:
+        reader.only(node, "this", "expression")
+        return Call(OPERATORS[kind], (reader.beside(node.this), reader.beside(node.expression)))
+    if (form := FORMS.get(kind)) is not None:
+        reader.only(node, *form.arguments, **(form.flags or {}))
+        arguments: list[Any] = []
+        for key in form.arguments:
+            value = node.args.get(key)
+            arguments += value if isinstance(value, list) else [] if value is None else [value]
+        return Call(form.name, tuple(reader.operand(item) for item in arguments))
+    raise reader.source.refusal(node, _reason(node))
+
+
+def check_escapes(reader: Reader, node: Any) -> None:
+    """Refuse a string with backslash sequences on whose meaning engine and grammar may differ."""
+    start = node.meta.get("start")
+    if not reader.dialect.backslash_strings or start is None:
+        return
+    raw = reader.source.lifted.text[start : node.meta["end"] + 1]
+    if "\\" in re.sub(r"\\[\\'\"nrt]", "", raw):
+        raise reader.source.refusal(
+            node, "in strings only \\\\, \\', \\\", \\n, \\r and \\t are supported"
+        )
+
+
+def _reason(node: Any) -> str:
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).upper()
+    if isinstance(node, exp.Any | exp.All):
+        return "ANY and ALL are not supported; write IN"
+    if isinstance(node, exp.Query | exp.Exists):
+        return "a filter cannot hold a query; run it first and pass its values"
+    if isinstance(node, exp.Window):
+        return "a window function cannot stand in a filter"
+    if isinstance(node, exp.AggFunc):
+        return f"the aggregate {name} cannot stand in a filter"
+    if isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
+        return "parameters are not supported; write the value itself"
+    if isinstance(node, exp.Lambda | exp.Kwarg):
+        return "lambdas and named arguments are not supported"
+    if isinstance(node, exp.ReadCSV):
+        return "a filter cannot read files"
+    if isinstance(node, exp.Func):
+        return f"the function {name} is not supported"
+    return f"{name} is not supported in a filter"
+
+
+def _anonymous(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this", "expressions")
+    name = node.name.lower()
+    if name in FILE_READERS:
+        raise reader.source.refusal(node, "a filter cannot read files")
+    if name in NOW and not node.expressions:
+        return Now()
+    return Call(name, tuple(reader.operand(item) for item in node.expressions))
+
+
+def _now(reader: Reader, node: Any) -> Operand:
+    reader.only(node)
+    return Now()
+
+
+def _today(reader: Reader, node: Any) -> Operand:
+    reader.only(node)
+    return Cast(Now(), Date())
+
+
+def _local_now(reader: Reader, node: Any) -> Operand:
+    reader.only(node)
+    return Cast(Now(), Timestamp(utc=False))
+
+
+def _divide(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this", "expression", "typed", "safe")
+    left, right = reader.beside(node.this), reader.beside(node.expression)
+    if reader.dialect.divides_integers or _is_float(left) or _is_float(right):
+        return Call("divide", (left, right))
+    if reader.dialect.name == "duckdb":
+        return Call("divide", (Cast(left, Float(64)), right))
+    raise reader.source.refusal(
+        node, "this dialect divides integers as doubles; cast one side, as in CAST(a AS DOUBLE) / b"
+    )
+
+
+def _is_float(operand: Operand) -> bool:
+    return isinstance(operand, Cast | Literal) and isinstance(operand.type, Float)
+
+
+def _pipes(reader: Reader, node: Any) -> Operand:
+    parts: list[Operand] = []
+    pending = [node]
+    while pending:
+        item = pending.pop()
+        if type(item) is exp.DPipe:
+            reader.only(item, "this", "expression", safe=True)
+            pending += [item.expression, item.this]
+        elif isinstance(item, exp.Add | exp.Sub):
+            raise reader.source.refusal(item, "put + and - beside || in parentheses")
+        else:
+            parts.append(reader.beside(item))
+    return Call("concat_strict", tuple(parts))
+
+
+def _concat(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "expressions", "safe", "coalesce")
+    if not node.args.get("safe"):
+        raise reader.source.refusal(node, "write a quote inside a string as \\'")
+    parts = [reader.operand(item) for item in node.expressions]
+    return Call("concat" if node.args.get("coalesce") else "concat_strict", tuple(parts))
+
+
+def _substring(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this", "start", "length")
+    if node.args.get("start") is None:
+        raise reader.source.refusal(node, "give substring a start")
+    keys = ("this", "start", "length") if node.args.get("length") is not None else ("this", "start")
+    arguments = [reader.operand(node.args[key]) for key in keys]
+    start = arguments[1].value if isinstance(arguments[1], Literal) else None
+    if reader.dialect.name != "postgres" and not (isinstance(start, int) and start >= 1):
+        raise reader.source.refusal(
+            node, "substring needs a constant start of 1 or more in this dialect"
+        )
+    return Call("substr", tuple(arguments))
+
+
+def _truncation(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this", "unit", input_type_preserved=True)
+    unit = node.args.get("unit")
+    name = str(unit.name if unit is not None else "").lower()
+    quoted = reader.source.token_after(node, 2)
+    if name not in TRUNCATIONS or quoted is None or quoted.token_type != TokenType.STRING:
+        raise reader.source.refusal(
+            node, f"date_trunc takes one of {', '.join(sorted(TRUNCATIONS))}, in quotes"
+        )
+    return Call("date_trunc", (Literal(name), reader.operand(node.this)))
+
+
+def _extract(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this", "expression")
+    name = str(node.this.name).lower()
+    part = PART_ALIASES.get(name, name)
+    known = PARTS if reader.dialect.name == "postgres" else PORTABLE_PARTS
+    if part not in known:
+        raise reader.source.refusal(node, f"extract takes one of {', '.join(sorted(known))}")
+    return Call(f"extract_{part}", (reader.operand(node.expression),))
+
+
+def _part(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this")
+    inner = node.this
+    if isinstance(inner, exp.TsOrDsToDate):  # how the grammar marks what may be text
+        reader.only(inner, "this")
+        inner = inner.this
+    return Call(FORMS[type(node)].name, (reader.operand(inner),))
+
+
+def _if(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this", "true", "false")
+    otherwise = node.args.get("false")
+    then = reader.operand(node.args["true"])
+    other = Literal(None) if otherwise is None else reader.operand(otherwise)
+    return Case(((reader.predicate(node.this), then),), other)
+
+
+def _round(reader: Reader, node: Any) -> Operand:
+    if reader.dialect.name != "postgres":
+        raise reader.source.refusal(node, "engines round halves differently; use floor or ceil")
+    reader.only(node, "this", "decimals")
+    decimals = node.args.get("decimals")
+    arguments = [node.this] if decimals is None else [node.this, decimals]
+    return Call("round", tuple(reader.operand(item) for item in arguments))
+
+
+_HANDLERS: Mapping[type[Any], Callable[[Reader, Any], Operand]] = {
+    exp.Anonymous: _anonymous,
+    exp.CurrentTimestamp: _now,
+    exp.CurrentDate: _today,
+    exp.Localtimestamp: _local_now,
+    exp.Div: _divide,
+    exp.DPipe: _pipes,
+    exp.Concat: _concat,
+    exp.Substring: _substring,
+    exp.TimestampTrunc: _truncation,
+    exp.DateTrunc: _truncation,
+    exp.Extract: _extract,
+    exp.If: _if,
+    exp.Round: _round,
+    exp.Year: _part,
+    exp.Quarter: _part,
+    exp.Month: _part,
+    exp.Day: _part,
+    exp.Hour: _part,
+    exp.Minute: _part,
+}

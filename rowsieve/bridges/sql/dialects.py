@@ -1,0 +1,150 @@
+"""The SQL dialects that filters are read from and written to, as rows of one table.
+
+A dialect is what differs in the text: how names and strings are quoted, what a number with a point
+or an exponent is, how types are spelt. Soundness: where a dialect's meaning is not ours and cannot
+be expressed, reading and writing refuse; they never approximate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from rowsieve.errors import InvalidInput
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Float,
+    Int,
+    Json,
+    LogicalType,
+    String,
+    Time,
+    Timestamp,
+    Uuid,
+)
+
+
+class BinaryText(Enum):
+    """What the text in `CAST('…' AS BINARY)` is."""
+
+    HEX = "hex"  # \x00ff
+    ESCAPED = "escaped"  # \x00\xff
+    UTF8 = "utf8"  # the bytes of the text itself; X'00ff' is the other way
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How one engine writes SQL."""
+
+    name: str
+    grammar: str  # sqlglot's name of the grammar that it is read with
+    quote: str = '"'  # around identifiers
+    backslash_strings: bool = False  # '\'' inside strings, rather than ''
+    exponent_is_float: bool = True  # 1e5 is a double
+    point_is_float: bool = False  # 1.5 is a double
+    like_escape: str | None = "\\"  # the escape character of LIKE without ESCAPE
+    divides_integers: bool = True  # 7 / 2 is 3
+    bracket_members: bool = False  # s['x'] is a member of a struct
+    binary_text: BinaryText = BinaryText.UTF8
+    types: Mapping[LogicalType, str] = field(default_factory=dict)  # how types are written
+
+
+_COMMON_TYPES: Mapping[LogicalType, str] = {
+    Bool(): "BOOLEAN",
+    Int(16): "SMALLINT",
+    Int(32): "INTEGER",
+    Int(64): "BIGINT",
+    Float(32): "REAL",
+    Float(64): "DOUBLE",
+    String(): "VARCHAR",
+    Date(): "DATE",
+    Time(): "TIME",
+    Timestamp(utc=False): "TIMESTAMP",
+}
+_NAMED_UNSIGNED: Mapping[LogicalType, str] = {
+    Int(8): "TINYINT",
+    Int(8, signed=False): "UTINYINT",
+    Int(16, signed=False): "USMALLINT",
+    Int(32, signed=False): "UINTEGER",
+    Int(64, signed=False): "UBIGINT",
+}
+
+# PostgreSQL has no one-byte and no unsigned integers: DuckDB's names stand for them, so that every
+# literal can be written in the default dialect.
+POSTGRES = Dialect(
+    "postgres",
+    "postgres",
+    exponent_is_float=False,
+    binary_text=BinaryText.HEX,
+    types={
+        **_COMMON_TYPES,
+        **_NAMED_UNSIGNED,
+        Float(64): "DOUBLE PRECISION",
+        Binary(): "BYTEA",
+        Timestamp(utc=True): "TIMESTAMPTZ",
+        Uuid(): "UUID",
+        Json(): "JSON",
+    },
+)
+DUCKDB = Dialect(
+    "duckdb",
+    "duckdb",
+    like_escape=None,
+    divides_integers=False,
+    bracket_members=True,
+    binary_text=BinaryText.ESCAPED,
+    types={
+        **_COMMON_TYPES,
+        **_NAMED_UNSIGNED,
+        Binary(): "BLOB",
+        Timestamp(utc=True): "TIMESTAMPTZ",
+        Uuid(): "UUID",
+        Json(): "JSON",
+    },
+)
+DATAFUSION = Dialect(
+    "datafusion",
+    "postgres",
+    point_is_float=True,
+    bracket_members=True,
+    types={
+        **_COMMON_TYPES,
+        Int(8): "TINYINT",
+        Int(8, signed=False): "TINYINT UNSIGNED",
+        Int(16, signed=False): "SMALLINT UNSIGNED",
+        Int(32, signed=False): "INT UNSIGNED",
+        Int(64, signed=False): "BIGINT UNSIGNED",
+        Binary(): "BYTEA",
+    },
+)
+SPARK = Dialect(
+    "spark",
+    "spark",
+    quote="`",
+    backslash_strings=True,
+    divides_integers=False,
+    bracket_members=True,
+    types={
+        **_COMMON_TYPES,
+        Int(8): "TINYINT",
+        Float(32): "FLOAT",
+        String(): "STRING",
+        Binary(): "BINARY",
+        Timestamp(utc=False): "TIMESTAMP_NTZ",
+        Timestamp(utc=True): "TIMESTAMP",
+    },
+)
+
+DIALECTS: Mapping[str, Dialect] = {
+    dialect.name: dialect for dialect in (POSTGRES, SPARK, DATAFUSION, DUCKDB)
+}
+
+
+def dialect_named(name: str) -> Dialect:
+    """The dialect of this name; `InvalidInput` lists the known ones."""
+    if (dialect := DIALECTS.get(name)) is None:
+        raise InvalidInput(f"SQL dialect {name!r} is not known; use one of {', '.join(DIALECTS)}")
+    return dialect

@@ -1,0 +1,127 @@
+"""The functions of SQL text that have a fixed form in the grammar, and the calls they stand for.
+
+A row names every argument that a function may have; one that carries anything else (a precision,
+an option, a DISTINCT) is refused. Functions without a row here are calls by their own name, which
+`bind` looks up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A function: its name, its arguments in order, and flags that change nothing here."""
+
+    name: str
+    arguments: tuple[str, ...] = ("this",)
+    flags: Mapping[str, Any] | None = None
+
+
+FORMS: Mapping[type[Any], Form] = {
+    exp.Lower: Form("lower"),
+    exp.Upper: Form("upper"),
+    exp.Abs: Form("abs"),
+    exp.Length: Form("length"),
+    exp.Ceil: Form("ceil"),
+    exp.Floor: Form("floor"),
+    exp.Round: Form("round", ("this", "decimals")),
+    exp.Nullif: Form("nullif", ("this", "expression")),
+    exp.StartsWith: Form("starts_with", ("this", "expression")),
+    exp.Coalesce: Form("coalesce", ("this", "expressions")),
+    exp.Greatest: Form("greatest", ("this", "expressions"), {"ignore_nulls": True}),
+    exp.Least: Form("least", ("this", "expressions"), {"ignore_nulls": True}),
+    exp.Mod: Form("modulo", ("this", "expression")),
+    exp.Year: Form("extract_year"),
+    exp.Quarter: Form("extract_quarter"),
+    exp.Month: Form("extract_month"),
+    exp.Day: Form("extract_day"),
+    exp.Hour: Form("extract_hour"),
+    exp.Minute: Form("extract_minute"),
+}
+
+OPERATORS: Mapping[type[Any], str] = {
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+    exp.Mod: "modulo",
+}
+
+FILE_READERS = frozenset(
+    {
+        "read_csv",
+        "read_csv_auto",
+        "read_parquet",
+        "read_json",
+        "read_json_auto",
+        "read_text",
+        "read_blob",
+        "parquet_scan",
+        "parquet_metadata",
+        "glob",
+        "sniff_csv",
+        "pg_read_file",
+        "pg_read_binary_file",
+        "pg_ls_dir",
+        "lo_import",
+        "read_ndjson",
+        "sqlite_scan",
+        "delta_scan",
+        "iceberg_scan",
+        "input_file_name",
+    }
+)
+NOW = frozenset({"now", "current_timestamp", "transaction_timestamp"})
+
+TRUNCATIONS = frozenset(
+    {
+        "microsecond",
+        "millisecond",
+        "second",
+        "minute",
+        "hour",
+        "day",
+        "week",
+        "month",
+        "quarter",
+        "year",
+        "decade",
+        "century",
+        "millennium",
+    }
+)
+# The parts that every dialect counts in the same way; elsewhere days of the week start on another
+# number and seconds lose their fraction.
+PORTABLE_PARTS = frozenset({"year", "quarter", "month", "day", "hour", "minute", "doy", "week"})
+PARTS = PORTABLE_PARTS | frozenset(
+    {
+        "second",
+        "millisecond",
+        "microsecond",
+        "dow",
+        "isodow",
+        "isoyear",
+        "epoch",
+        "decade",
+        "century",
+        "millennium",
+    }
+)
+PART_ALIASES: Mapping[str, str] = {
+    "dayofyear": "doy",
+    "dayofweek": "dow",
+    "day_of_year": "doy",
+    "milliseconds": "millisecond",
+    "microseconds": "microsecond",
+    "years": "year",
+    "months": "month",
+    "days": "day",
+    "hours": "hour",
+    "minutes": "minute",
+    "seconds": "second",
+}

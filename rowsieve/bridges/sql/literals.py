@@ -1,0 +1,252 @@
+"""Constants of SQL text as literals of the tree, and back: numbers, typed strings, IN lists.
+
+Reading is strict: a constant that is not exactly a value of its type is refused, never rounded or
+guessed (`DATE '2013-1-1'`, a time stamp with nanoseconds). Written text reads back as the same
+literal.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import re
+import uuid
+from collections.abc import Sequence
+from typing import assert_never
+
+import pyarrow as pa
+
+from rowsieve.bridges.sql.dialects import BinaryText, Dialect
+from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.ir import Literal, PhysicalValue, ValueSet
+from rowsieve.predicate.literals import int_range, parse_text
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    Json,
+    List,
+    LogicalType,
+    Map,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    Uuid,
+    type_name,
+)
+
+INT64 = Int(64)
+MAX_DIGITS = 38
+
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_DAY_US = 86_400_000_000
+_ZONED = re.compile(r".*\d\d:.*(?:Z|[+-]\d\d(?::?\d\d)?)\s*", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_INTEGER = re.compile(r"[+-]?\d{1,20}", re.ASCII)
+_BLOB = re.compile(r"(?:\\x[0-9a-fA-F]{2}|[ -\[\]-~])*")
+
+
+def number(text: str, dialect: Dialect) -> Literal:
+    """An unsigned number as written: int64 if whole and it fits, else exact decimal or double."""
+    exponent = "e" in text.lower()
+    if not exponent and "." not in text:
+        return _whole(text)
+    if dialect.point_is_float or (exponent and dialect.exponent_is_float):
+        return _double(text)
+    return exact(decimal.Decimal(text)) if len(text) <= 400 else _double(text)
+
+
+def negated(value: Literal) -> Literal:
+    """Minus a number that was written as one."""
+    match value.value:
+        case int(whole):
+            return Literal(-whole, INT64)
+        case decimal.Decimal() as scaled:
+            if scaled == 2**63 and value.type == Decimal(19, 0):
+                return Literal(-(2**63), INT64)  # its absolute value is no int64
+            return Literal(scaled.copy_negate(), value.type)
+        case float(real):
+            return Literal(-real, value.type)
+        case _:
+            raise AssertionError(value)
+
+
+def exact(value: decimal.Decimal) -> Literal:
+    """A decimal of the digits written; what 38 digits cannot hold is a double."""
+    _, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int) or abs(exponent) > 2 * MAX_DIGITS or len(digits) > MAX_DIGITS:
+        return _double(str(value))
+    scale = max(0, -exponent)
+    whole = len(digits) + max(0, exponent) if value else 1
+    precision = max(whole, scale, 1)
+    if precision > MAX_DIGITS:
+        return _double(str(value))
+    with decimal.localcontext(prec=2 * MAX_DIGITS):
+        return Literal(value.quantize(decimal.Decimal(1).scaleb(-scale)), Decimal(precision, scale))
+
+
+def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
+    """The physical value of a quoted constant of this type.
+
+    InvalidPredicate says what is wrong; LookupError: it hangs on the session's time zone.
+    """
+    match type_:
+        case String() | Json():
+            return text
+        case Timestamp(utc=True) if not _ZONED.fullmatch(text):
+            raise LookupError("its time zone is the session's")
+        case Bool() | Date() | Time() | Timestamp() | Uuid():
+            return parse_text(text, type_)
+        case Int(bits=bits, signed=signed):
+            return _integer(text, bits, signed=signed)
+        case Float(bits=bits):
+            return _float(text, type_, bits)
+        case Decimal():
+            return _decimal(text, type_)
+        case Binary():
+            return _bytes(text, type_, dialect)
+        case List() | Struct() | Map():
+            raise InvalidPredicate(f"a constant cannot be a {type_name(type_)}")
+        case _:
+            assert_never(type_)
+
+
+def spelt(value: PhysicalValue, type_: LogicalType, dialect: Dialect) -> str:
+    """The text between the quotes that `typed` reads as this value; ValueError if there is none."""
+    match type_:
+        case Bool():
+            return "true" if value else "false"
+        case Binary() if isinstance(value, bytes):
+            if dialect.binary_text is BinaryText.ESCAPED:
+                return "".join(f"\\x{byte:02x}" for byte in value)
+            return "\\x" + value.hex()
+        case Date() if isinstance(value, int):
+            return _date_text(value)
+        case Time() if isinstance(value, int):
+            return _clock_text(value)
+        case Timestamp(utc=utc) if isinstance(value, int):
+            days, clock = divmod(value, _DAY_US)
+            return f"{_date_text(days)} {_clock_text(clock)}{'+00:00' if utc else ''}"
+        case Uuid() if isinstance(value, bytes):
+            return str(uuid.UUID(bytes=value))
+        case Decimal(scale=scale) if isinstance(value, decimal.Decimal):
+            return f"{value:.{scale}f}"
+        case Float() if isinstance(value, float):
+            return "NaN" if math.isnan(value) else repr(value)
+        case _:
+            return str(value)
+
+
+def value_set(members: Sequence[Literal]) -> ValueSet | None:
+    """One Arrow array of an IN list's members; None when they are not of one type."""
+    types = {member.type for member in members if member.value is not None}
+    if {type(member.value) for member in members if member.type is None} - {str, type(None)}:
+        return None
+    if len(types) > 1:
+        joined = _joined_numbers(types)
+        if joined is None:
+            return None
+        types = {joined}
+    if not types:
+        types = {member.type for member in members if member.type is not None} or {None}
+        if len(types) > 1:
+            return None
+    (type_,) = types
+    values = [member.value for member in members]
+    if type_ is None:
+        quoted = any(value is not None for value in values)
+        return ValueSet(pa.array(values, pa.string() if quoted else pa.null()))
+    return ValueSet(pa.array(values, arrow_type(type_)), type_)
+
+
+def _joined_numbers(types: set[LogicalType | None]) -> LogicalType | None:
+    whole = scale = 0
+    for type_ in types:
+        if type_ == INT64:
+            whole = max(whole, 19)
+        elif isinstance(type_, Decimal):
+            whole, scale = max(whole, type_.precision - type_.scale), max(scale, type_.scale)
+        else:
+            return None
+    return Decimal(whole + scale, scale) if whole + scale <= MAX_DIGITS else None
+
+
+def _whole(text: str) -> Literal:
+    digits = text.lstrip("0") or "0"
+    if len(digits) <= 19 and int(digits) < 2**63:
+        return Literal(int(digits), INT64)
+    if len(digits) <= MAX_DIGITS:
+        return Literal(decimal.Decimal(digits), Decimal(len(digits), 0))
+    return _double(digits)
+
+
+def _double(text: str) -> Literal:
+    value = float(text)
+    if math.isinf(value):
+        raise InvalidPredicate(f"the number {text[:40]} is beyond what a double can hold")
+    return Literal(value, Float(64))
+
+
+def _integer(text: str, bits: int, *, signed: bool) -> int:
+    type_ = Int(bits, signed)
+    value = parse_text(text, type_)
+    low, high = int_range(type_)
+    if not isinstance(value, int) or not low <= value <= high:
+        raise InvalidPredicate(f"the number {text[:40]} lies outside {low} to {high}")
+    return value
+
+
+def _float(text: str, type_: Float, bits: int) -> float:
+    value = parse_text(text[:400], type_)
+    if bits == 32 and isinstance(value, float) and math.isfinite(value):
+        value = float(pa.scalar(text.strip()).cast(pa.float32()).as_py())
+        if math.isinf(value):
+            raise InvalidPredicate(f"the number {text[:40]} is beyond the range of float32")
+    return float(value or 0.0) if not isinstance(value, float) else value
+
+
+def _decimal(text: str, type_: Decimal) -> decimal.Decimal:
+    value = parse_text(text[:100], type_)
+    if isinstance(value, decimal.Decimal) and abs(value.adjusted()) <= 2 * MAX_DIGITS:
+        with decimal.localcontext(prec=400):
+            scaled = value.quantize(decimal.Decimal(1).scaleb(-type_.scale))
+            if scaled == value and abs(scaled.scaleb(type_.scale)) < 10**type_.precision:
+                return scaled
+    raise InvalidPredicate(f"the number {text[:40]} does not fit {type_name(type_)}")
+
+
+def _bytes(text: str, type_: Binary, dialect: Dialect) -> PhysicalValue:
+    match dialect.binary_text:
+        case BinaryText.UTF8:
+            return text.encode()
+        case BinaryText.HEX:
+            return parse_text(text, type_)
+        case BinaryText.ESCAPED:
+            if not _BLOB.fullmatch(text):
+                raise InvalidPredicate("write each byte of a BLOB as \\x and two digits")
+            return text.encode().decode("unicode_escape").encode("latin-1")
+        case _:
+            assert_never(dialect.binary_text)
+
+
+def _date_text(days: int) -> str:
+    try:
+        return datetime.date.fromordinal(days + _EPOCH).isoformat()
+    except (ValueError, OverflowError):
+        raise ValueError("it lies outside the years 1 to 9999") from None
+
+
+def _clock_text(clock: int) -> str:
+    seconds, micros = divmod(clock, 1_000_000)
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    if not 0 <= hour < 24:
+        raise ValueError("it is no time of day")
+    fraction = f".{micros:06d}" if micros else ""
+    return f"{hour:02d}:{minute:02d}:{second:02d}{fraction}"

@@ -1,0 +1,399 @@
+"""From sqlglot's tree to ours: an allow-list of nodes, each with its exact meaning.
+
+Whatever is not listed is refused with its place in the text. A node with an argument that is not
+consumed here is refused as well, so that no option of the grammar is dropped silently. Operators
+beside comparisons need parentheses, because engines and the grammar disagree on precedence there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from sqlglot import exp
+
+from rowsieve.bridges.sql import calls
+from rowsieve.bridges.sql.limits import MAX_OPERATOR_DEPTH
+from rowsieve.bridges.sql.literals import negated, number, typed, value_set
+from rowsieve.bridges.sql.source import Source
+from rowsieve.bridges.sql.typenames import logical_type
+from rowsieve.predicate.ir import (
+    FALSE,
+    TRUE,
+    And,
+    BooleanOperand,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+)
+from rowsieve.types.logical import Binary, Bool
+
+_COMPARISONS: Mapping[type[Any], ComparisonOp] = {
+    exp.EQ: ComparisonOp.EQ,
+    exp.NEQ: ComparisonOp.NE,
+    exp.LT: ComparisonOp.LT,
+    exp.LTE: ComparisonOp.LE,
+    exp.GT: ComparisonOp.GT,
+    exp.GTE: ComparisonOp.GE,
+    exp.NullSafeEQ: ComparisonOp.NOT_DISTINCT,
+    exp.NullSafeNEQ: ComparisonOp.DISTINCT,
+}
+_TRUTH = {True: Literal(value=True, type=Bool()), False: Literal(value=False, type=Bool())}
+_T = TypeVar("_T")
+
+
+class Reader:
+    """Reads the nodes of one text. Methods recurse no deeper than `MAX_OPERATOR_DEPTH`."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.dialect = source.dialect
+        self._depth = 0
+
+    def predicate(self, node: Any) -> Predicate:
+        """The node as a condition."""
+        kind = type(node)
+        if kind is exp.Paren:
+            self.only(node, "this")
+            return self.predicate(node.this)
+        if kind is exp.And or kind is exp.Or:
+            terms = tuple(self._nested(self.predicate, term) for term in self._chain(node))
+            return And(terms) if kind is exp.And else Or(terms)
+        if handler := _PREDICATES.get(kind):
+            return self._nested(lambda item: handler(self, item), node)
+        return self._standing(node, self.operand(node))
+
+    def operand(self, node: Any) -> Operand:
+        """The node as a value; a condition becomes a boolean one."""
+        kind = type(node)
+        if kind is exp.Paren:
+            self.only(node, "this")
+            return self.operand(node.this)
+        if kind in _PREDICATES or kind is exp.And or kind is exp.Or:
+            return Condition(self.predicate(node))
+        if handler := _OPERANDS.get(kind):
+            return self._nested(lambda item: handler(self, item), node)
+        return self._nested(lambda item: calls.call(self, item), node)
+
+    def beside(self, node: Any) -> Operand:
+        """An operand of an operator: a condition must stand in parentheses there."""
+        if type(node) in _PREDICATES or isinstance(node, exp.And | exp.Or):
+            raise self.source.refusal(
+                node, "put this condition in parentheses, its place among the operators is unclear"
+            )
+        return self.operand(node)
+
+    def only(self, node: Any, *arguments: str, **flags: Any) -> None:
+        """Refuse a node that carries anything but these arguments, or flags of these values."""
+        for key, value in node.args.items():
+            if value is None or value is False or value == [] or key in arguments:
+                continue
+            if key not in flags or value != flags[key]:
+                raise self.source.refusal(
+                    node, f"{node.key.upper()} with the option {key!r} is not supported"
+                )
+
+    def _chain(self, node: Any) -> Iterable[Any]:
+        kind = type(node)
+        pending = [node]
+        while pending:
+            item = pending.pop()
+            while type(item) is exp.Paren:
+                item = item.this
+            if type(item) is kind:
+                self.only(item, "this", "expression")
+                pending += [item.expression, item.this]
+            else:
+                yield item
+
+    def _nested(self, read: Callable[[Any], _T], node: Any) -> _T:
+        self._depth += 1
+        if self._depth > MAX_OPERATOR_DEPTH:
+            raise self.source.refusal(node, f"operators nest deeper than {MAX_OPERATOR_DEPTH}")
+        result = read(node)
+        self._depth -= 1
+        return result
+
+    def _standing(self, node: Any, operand: Operand) -> Predicate:
+        match operand:
+            case Condition(predicate=predicate):
+                return predicate
+            case Literal(value=True):
+                return TRUE
+            case Literal(value=bool()):
+                return FALSE
+            case Literal(value=None, type=None | Bool()) | Column() | FieldAccess() | Case():
+                return BooleanOperand(operand)
+            case Cast(type=Bool()):
+                return BooleanOperand(operand)
+            case Call(function=function) if function not in calls.NOT_CONDITIONS:
+                return BooleanOperand(operand)
+            case _:
+                raise self.source.refusal(
+                    node, "this is a value and not a condition; compare it with something"
+                )
+
+
+# Conditions
+
+
+def _comparison(reader: Reader, node: Any) -> Predicate:
+    reader.only(node, "this", "expression")
+    left, right = reader.beside(node.this), reader.beside(node.expression)
+    return Comparison(_COMPARISONS[type(node)], left, right)
+
+
+def _not(reader: Reader, node: Any) -> Predicate:
+    reader.only(node, "this")
+    return Not(reader.predicate(node.this))
+
+
+def _between(reader: Reader, node: Any) -> Predicate:
+    reader.only(node, "this", "low", "high", "negate", "symmetric")
+    if node.args.get("symmetric"):
+        raise reader.source.refusal(node, "BETWEEN SYMMETRIC is not supported")
+    value = reader.beside(node.this)
+    low, high = reader.beside(node.args["low"]), reader.beside(node.args["high"])
+    inside = And(
+        (Comparison(ComparisonOp.GE, value, low), Comparison(ComparisonOp.LE, value, high))
+    )
+    return Not(inside) if node.args.get("negate") else inside
+
+
+def _in(reader: Reader, node: Any) -> Predicate:
+    if node.args.get("query") is not None or node.args.get("unnest") is not None:
+        raise reader.source.refusal(node, "IN takes a list of values, not a query; run it first")
+    reader.only(node, "this", "expressions", "negate")
+    operand = reader.beside(node.this)
+    found = _members(reader, operand, node.expressions)
+    return Not(found) if node.args.get("negate") else found
+
+
+def _members(reader: Reader, operand: Operand, nodes: list[Any]) -> Predicate:
+    lists = reader.source.lifted.lists
+    if len(nodes) == 1 and isinstance(nodes[0], exp.Column) and nodes[0].name in lists:
+        return InList(operand, lists[nodes[0].name])
+    members = [reader.operand(item) for item in nodes]
+    constants = [member for member in members if isinstance(member, Literal)]
+    if len(constants) == len(members) and (values := value_set(constants)) is not None:
+        return InList(operand, values)
+    terms = tuple(Comparison(ComparisonOp.EQ, operand, member) for member in members)
+    return terms[0] if len(terms) == 1 else Or(terms)
+
+
+def _is(reader: Reader, node: Any) -> Predicate:
+    reader.only(node, "this", "expression", "negate")
+    operand = reader.beside(node.this)
+    negate = bool(node.args.get("negate"))
+    if isinstance(node.expression, exp.Null):
+        return Not(IsNull(operand)) if negate else IsNull(operand)
+    if isinstance(node.expression, exp.Boolean):
+        return Comparison(
+            ComparisonOp.DISTINCT if negate else ComparisonOp.NOT_DISTINCT,
+            operand,
+            _TRUTH[bool(node.expression.this)],
+        )
+    raise reader.source.refusal(node, "IS takes NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM")
+
+
+def _negated_is(reader: Reader, node: Any) -> Predicate:
+    """`NOT`, but `a IS NOT TRUE` arrives as NOT of IS and keeps the one form."""
+    inner = node.this
+    if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Boolean):
+        reader.only(node, "this")
+        truth = _is(reader, inner)
+        if isinstance(truth, Comparison) and truth.op is ComparisonOp.NOT_DISTINCT:
+            return Comparison(ComparisonOp.DISTINCT, truth.left, truth.right)
+    return _not(reader, node)
+
+
+def _like(reader: Reader, node: Any) -> Predicate:
+    return _matched(reader, node, reader.dialect.like_escape)
+
+
+def _escape(reader: Reader, node: Any) -> Predicate:
+    reader.only(node, "this", "expression")
+    like, escape = node.this, node.expression
+    if type(like) not in (exp.Like, exp.ILike) or not _is_text(escape):
+        raise reader.source.refusal(node, "ESCAPE follows a LIKE and takes one quoted character")
+    if len(escape.this) > 1:
+        raise reader.source.refusal(escape, "an escape is one character")
+    return _matched(reader, like, escape.this or None)
+
+
+def _matched(reader: Reader, node: Any, escape: str | None) -> Predicate:
+    reader.only(node, "this", "expression", "negate")
+    operand = reader.beside(node.this)
+    pattern = reader.operand(node.expression)
+    if not (isinstance(pattern, Literal) and isinstance(pattern.value, str)):
+        raise reader.source.refusal(
+            node.expression, "the pattern of LIKE must be a quoted constant"
+        )
+    text = pattern.value
+    if escape is not None and escape not in text:
+        escape = None
+    if escape is not None and _dangles(text, escape):
+        raise reader.source.refusal(node.expression, "the pattern ends with its escape character")
+    like = Like(operand, text, escape, isinstance(node, exp.ILike))
+    return Not(like) if node.args.get("negate") else like
+
+
+def _dangles(pattern: str, escape: str) -> bool:
+    return (len(pattern) - len(pattern.rstrip(escape))) % 2 == 1
+
+
+# Values
+
+
+def _column(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this", "table", "db", "catalog")
+    names = [node.args.get(key) for key in ("catalog", "db", "table", "this")]
+    parts = [part for part in names if part is not None]
+    if not all(isinstance(part, exp.Identifier) for part in parts):
+        raise reader.source.refusal(node, "name one column")
+    if any(part.name in reader.source.lifted.lists for part in parts):
+        raise reader.source.refusal(node, "a long list of constants may only stand after IN")
+    operand: Operand = Column(parts[0].name)
+    for part in parts[1:]:
+        operand = FieldAccess(operand, part.name)
+    return operand
+
+
+def _member(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this", "expression")
+    if not isinstance(node.expression, exp.Identifier):
+        raise reader.source.refusal(node, "a struct's member is a name, as in point.x")
+    return FieldAccess(reader.operand(node.this), node.expression.name)
+
+
+def _bracket(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this", "expressions")
+    keys = node.expressions
+    if not (reader.dialect.bracket_members and len(keys) == 1 and _is_text(keys[0])):
+        raise reader.source.refusal(
+            node, "subscripts are not supported; a struct's member is point.x"
+        )
+    return FieldAccess(reader.operand(node.this), keys[0].this)
+
+
+def _is_text(node: Any) -> bool:
+    return isinstance(node, exp.Literal) and bool(node.is_string)
+
+
+def _literal(reader: Reader, node: Any) -> Operand:
+    if node.is_string:
+        calls.check_escapes(reader, node)
+        return Literal(node.this)
+    return _number(reader, node)
+
+
+def _number(reader: Reader, node: Any) -> Literal:
+    try:
+        return number(node.this, reader.dialect)
+    except ValueError as error:
+        raise reader.source.refusal(node, str(error)) from error
+
+
+def _truth(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this")
+    return _TRUTH[bool(node.this)]
+
+
+def _null(reader: Reader, node: Any) -> Operand:
+    reader.only(node)
+    return Literal(None)
+
+
+def _hexadecimal(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this")
+    text = str(node.this or "")
+    start = node.meta.get("start")
+    if start is not None and reader.source.lifted.text[start : start + 2].lower() == "0x":
+        raise reader.source.refusal(node, "write numbers in decimal digits")
+    try:
+        return Literal(bytes.fromhex(text), Binary())
+    except ValueError as error:
+        raise reader.source.refusal(node, "bytes have two hexadecimal digits each") from error
+
+
+def _negation(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this")
+    inner = node.this
+    if isinstance(inner, exp.Literal) and not inner.is_string:
+        return negated(_number(reader, inner))
+    return Call("negate", (reader.beside(inner),))
+
+
+def _cast(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this", "to", safe=True)
+    try:
+        type_ = logical_type(node.args["to"], reader.dialect)
+    except ValueError as error:
+        raise reader.source.refusal(node, str(error)) from error
+    try_ = isinstance(node, exp.TryCast) and bool(node.args.get("safe"))
+    operand = reader.operand(node.this)
+    if isinstance(operand, Literal) and operand.type is None:
+        if operand.value is None:
+            return Literal(None, type_)
+        try:
+            return Literal(typed(str(operand.value), type_, reader.dialect), type_)
+        except LookupError:
+            return Cast(operand, type_, try_)  # its time zone is the session's: bind knows it
+        except ValueError as error:
+            if not try_:
+                raise reader.source.refusal(node, str(error)) from error
+    return Cast(operand, type_, try_)
+
+
+def _case(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this", "ifs", "default")
+    subject = node.args.get("this")
+    value = None if subject is None else reader.operand(subject)
+    branches: list[tuple[Predicate, Operand]] = []
+    for branch in node.args["ifs"]:
+        reader.only(branch, "this", "true")
+        if value is None:
+            when = reader.predicate(branch.this)
+        else:
+            when = Comparison(ComparisonOp.EQ, value, reader.operand(branch.this))
+        branches.append((when, reader.operand(branch.args["true"])))
+    default = node.args.get("default")
+    return Case(tuple(branches), Literal(None) if default is None else reader.operand(default))
+
+
+_PREDICATES: Mapping[type[Any], Callable[[Reader, Any], Predicate]] = {
+    **dict.fromkeys(_COMPARISONS, _comparison),
+    exp.Not: _negated_is,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Is: _is,
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.Escape: _escape,
+}
+_OPERANDS: Mapping[type[Any], Callable[[Reader, Any], Operand]] = {
+    exp.Column: _column,
+    exp.Dot: _member,
+    exp.Bracket: _bracket,
+    exp.Literal: _literal,
+    exp.Boolean: _truth,
+    exp.Null: _null,
+    exp.HexString: _hexadecimal,
+    exp.Neg: _negation,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Case: _case,
+}

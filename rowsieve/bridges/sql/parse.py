@@ -1,0 +1,117 @@
+"""SQL text to the tree: the text is measured, tokenised, parsed by sqlglot, and read node by node.
+
+Only a condition or an expression is parsed, never a statement. Whatever sqlglot says of bad text
+becomes `InvalidPredicate` with the place in the text that was given.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect as Grammar
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import TokenType
+
+from rowsieve.bridges.sql.dialects import Dialect, dialect_named
+from rowsieve.bridges.sql.limits import MAX_NESTING, check_length, too_deep
+from rowsieve.bridges.sql.lists import Lifted, lift_lists, stand_in_place
+from rowsieve.bridges.sql.nodes import Reader
+from rowsieve.bridges.sql.source import Source
+from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.ir import Operand, Predicate
+
+_STATEMENTS = re.compile(
+    "SELECT|WITH|INSERT|UPDATE|DELETE|MERGE|CREATE|DROP|ALTER|TRUNCATE|CALL|EXPLAIN|SET|SHOW|USE|"
+    "COPY|GRANT|REVOKE|VALUES|FROM|WHERE|ATTACH|PRAGMA",
+    re.IGNORECASE,
+)
+
+
+def predicate(text: str, dialect: str) -> Predicate:
+    """Read a condition."""
+    source, node = _parsed(text, dialect_named(dialect))
+    return Reader(source).predicate(node)
+
+
+def expression(text: str, dialect: str) -> Operand:
+    """Read a value."""
+    source, node = _parsed(text, dialect_named(dialect))
+    return Reader(source).operand(node)
+
+
+def _parsed(text: str, dialect: Dialect) -> tuple[Source, Any]:
+    source = _tokenised(text, dialect)
+    if not source.tokens:
+        raise InvalidPredicate("the filter is empty; write a condition, as in delay > 5")
+    for token in source.tokens:
+        if token.token_type == TokenType.SEMICOLON:
+            raise source.refusal_at(
+                token.start, token.end + 1, "a filter is one condition, without ';'"
+            )
+    if (token := too_deep(source.tokens)) is not None:
+        raise source.refusal_at(token.start, token.end + 1, f"nesting is deeper than {MAX_NESTING}")
+    parser = Grammar.get_or_raise(dialect.grammar).parser()
+    try:
+        (node,) = parser.parse_into(exp.Condition, source.tokens, source.lifted.text)
+    except ParseError as error:
+        raise _syntax_refusal(source, error) from error
+    except RecursionError:
+        raise InvalidPredicate("the filter nests too deeply to be read; simplify it") from None
+    if node is None:
+        raise _start_refusal(source)
+    return source, node
+
+
+def _tokenised(text: str, dialect: Dialect) -> Source:
+    lifted = lift_lists(text, dialect)
+    source = Source(lifted, _tokens(lifted, dialect), dialect)
+    if stand_in_place(lifted, source.tokens):
+        return source
+    plain = Lifted(text, {})
+    return Source(plain, _tokens(plain, dialect), dialect)
+
+
+def _tokens(lifted: Lifted, dialect: Dialect) -> list[Any]:
+    check_length(lifted.text)
+    try:
+        tokens = list(Grammar.get_or_raise(dialect.grammar).tokenize(lifted.text))
+    except TokenError as error:
+        raise InvalidPredicate(
+            f"cannot read the filter: a quote or comment is not closed ({error})"
+        ) from error
+    if dialect.name == "datafusion":  # FLOAT has 32 bits there, and 64 in PostgreSQL
+        for token in tokens:
+            if token.text.upper() == "FLOAT" and token.token_type == TokenType.DOUBLE:
+                token.token_type = TokenType.FLOAT
+    return tokens
+
+
+def _syntax_refusal(source: Source, error: ParseError) -> InvalidPredicate:
+    if (refusal := _statement_refusal(source)) is not None:
+        return refusal
+    details = [item for item in error.errors if item.get("line") is not None]
+    if not details:
+        return InvalidPredicate(f"cannot read the filter: {error}")
+    place = (details[0]["line"], details[0]["col"])
+    for token in source.tokens:
+        if (token.line, token.col) == place:
+            return source.refusal_at(token.start, token.end + 1, "this is not expected here")
+    return InvalidPredicate(f"cannot read the filter: {details[0]['description']}")
+
+
+def _start_refusal(source: Source) -> InvalidPredicate:
+    token = source.tokens[0]
+    plain = source.refusal_at(token.start, token.end + 1, "this does not begin a condition")
+    return _statement_refusal(source) or plain
+
+
+def _statement_refusal(source: Source) -> InvalidPredicate | None:
+    token = source.tokens[0]
+    if not _STATEMENTS.fullmatch(token.text):
+        return None
+    why = "leave out WHERE" if token.text.upper() == "WHERE" else "this is a statement"
+    return source.refusal_at(
+        token.start, token.end + 1, f"{why}; write only the condition, as in delay > 5"
+    )

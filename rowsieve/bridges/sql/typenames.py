@@ -1,0 +1,88 @@
+"""Type names of SQL text as logical types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlglot import exp
+
+from rowsieve.bridges.sql.dialects import Dialect
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    Json,
+    LogicalType,
+    String,
+    Time,
+    Timestamp,
+    Uuid,
+)
+
+_NAMES: Mapping[str, LogicalType] = {
+    "BOOLEAN": Bool(),
+    "TINYINT": Int(8),
+    "SMALLINT": Int(16),
+    "INT": Int(32),
+    "BIGINT": Int(64),
+    "UTINYINT": Int(8, signed=False),
+    "USMALLINT": Int(16, signed=False),
+    "UINT": Int(32, signed=False),
+    "UINTEGER": Int(32, signed=False),
+    "UBIGINT": Int(64, signed=False),
+    "FLOAT": Float(32),
+    "DOUBLE": Float(64),
+    "TEXT": String(),
+    "VARCHAR": String(),
+    "BINARY": Binary(),
+    "VARBINARY": Binary(),
+    "DATE": Date(),
+    "TIME": Time(),
+    "TIMESTAMP": Timestamp(utc=False),
+    "TIMESTAMPNTZ": Timestamp(utc=False),
+    "TIMESTAMPTZ": Timestamp(utc=True),
+    "TIMESTAMPLTZ": Timestamp(utc=True),
+    "UUID": Uuid(),
+    "JSON": Json(),
+}
+
+
+def logical_type(node: Any, dialect: Dialect) -> LogicalType:
+    """The logical type that a type's name means; ValueError says why there is none."""
+    kind = node.this.name
+    if kind == "USERDEFINED":
+        kind = str(node.args.get("kind") or "").upper()
+    extra = {key for key, value in node.args.items() if value} - {"this", "kind", "expressions"}
+    parameters = [_whole_number(item) for item in node.expressions]
+    if extra:
+        raise ValueError(f"the type {node.sql()} has no counterpart here")
+    if kind == "DECIMAL":
+        return _decimal(parameters, dialect)
+    if (type_ := _NAMES.get(kind)) is None:
+        raise ValueError(f"the type {node.sql()} has no counterpart here")
+    if parameters and not (isinstance(type_, Time | Timestamp) and parameters == [6]):
+        raise ValueError(f"a {kind.lower()} with a length or precision is not supported")
+    return type_
+
+
+def _decimal(parameters: list[int], dialect: Dialect) -> LogicalType:
+    defaults = {"spark": (10, 0), "duckdb": (18, 3), "datafusion": (38, 10)}
+    if not parameters:
+        if dialect.name not in defaults:
+            raise ValueError("give a decimal its precision and scale, as in DECIMAL(10, 2)")
+        return Decimal(*defaults[dialect.name])
+    precision, scale = parameters[0], parameters[1] if len(parameters) > 1 else 0
+    if not (1 <= precision <= 38 and 0 <= scale <= precision) or len(parameters) > 2:
+        raise ValueError("a decimal has 1 to 38 digits, and its scale is no more than those")
+    return Decimal(precision, scale)
+
+
+def _whole_number(node: Any) -> int:
+    value = node.this if isinstance(node, exp.DataTypeParam) else node
+    if not (isinstance(value, exp.Literal) and not value.is_string and value.name.isdecimal()):
+        raise ValueError("a type's parameters are whole numbers")
+    return int(value.name)
