@@ -1,0 +1,14 @@
+"""Upsert into Parquet at the cost of the change; query it from DataFusion and Spark.
+
+A table is a set of versioned, sorted Parquet parts. `create_table` and `open_table` give a `Table`,
+which is changed (`upsert`, `delete`, `update`, `apply_changes`, …), scanned (`scan`) and registered
+in engines (`ctx.register_table("name", table)`).
+"""
+
+from rowsieve.opening import create_table, open_table
+from rowsieve.scan import Scan
+from rowsieve.storage.log_entry import Commit
+from rowsieve.table import Table
+
+__all__ = ["Commit", "Scan", "Table", "create_table", "open_table"]
+__version__ = "0.1.0"

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import EmptyData, InvalidData, InvalidInput, KeyViolation, SchemaMismatch
 from rowsieve.types.conform import canonical_key, conform
+from rowsieve.types.encodings import arrow_type
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
@@ -58,6 +59,17 @@ def prepare_rows(
     """Rows in the schema's types, sorted, each key once."""
     _refuse_null_keys(table, order, operation)
     return _sorted(_canonical(conform(table, schema), order), order, on_duplicate, operation)
+
+
+def prepare_appended(table: pa.Table, schema: Schema) -> pa.Table:
+    """Rows of a table without a key, in the schema's types; columns they lack are NULL."""
+    have = {name.lower() for name in table.column_names}
+    for field in schema:
+        if field.name.lower() not in have and field.nullable:
+            table = table.append_column(
+                field.name, pa.nulls(table.num_rows, arrow_type(field.type))
+            )
+    return conform(table, schema)
 
 
 def prepare_keys(table: pa.Table, schema: Schema, order: KeyOrder, operation: str) -> pa.Table:

@@ -70,6 +70,12 @@ def plan_scan(
     )
 
 
+def planned_part(entry: PartEntry) -> PlannedPart:
+    """What a read needs to know of a committed part."""
+    newest, _ = _commit_range(entry)
+    return PlannedPart(entry.part_id, newest, entry.data, entry.deletes, entry.dv)
+
+
 def _piece(group: Group, entries: dict[int, PartEntry], filtered: bool) -> Piece:
     if len(group.parts) == 1 and entries[group.parts[0]].data is None:
         return Piece((), False, 0)  # tombstones with nothing below them
@@ -77,7 +83,7 @@ def _piece(group: Group, entries: dict[int, PartEntry], filtered: bool) -> Piece
     for newer, older in pairwise(newest_first):
         _check_order(newer, older)
     return Piece(
-        tuple(_planned(entry) for entry in newest_first),
+        tuple(planned_part(entry) for entry in newest_first),
         residual=filtered and group.residual,
         size_bytes=sum(_size(part.data) + _size(part.deletes) for part in newest_first),
     )
@@ -102,11 +108,6 @@ def _check_order(newer: PartEntry, older: PartEntry) -> None:
             f"[{start}, {newest}] and [{oldest}, {end}] interleave, but they carry no commit_ts by "
             "row; the manifest is damaged"
         )
-
-
-def _planned(entry: PartEntry) -> PlannedPart:
-    newest, _ = _commit_range(entry)
-    return PlannedPart(entry.part_id, newest, entry.data, entry.deletes, entry.dv)
 
 
 def _pruned(entry: PartEntry, by: str) -> PrunedPart:

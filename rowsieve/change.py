@@ -1,0 +1,70 @@
+"""What one call of a changing method carries to its commit, and how it asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rowsieve.ingest import Changes
+from rowsieve.objects import ObjectStore
+from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.storage.commit_log import CommitRequest
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.part_writer import write_parts
+from rowsieve.storage.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which rows a change is about."""
+
+    predicate: Predicate
+    semantics: Semantics
+    now_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What all changes of one call share."""
+
+    store: ObjectStore
+    operation: str
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    token: tuple[str, int] | None = None
+
+    def request(
+        self,
+        added: PartTable | None,
+        removed: tuple[str, ...] = (),
+        *,
+        rows_written: int = 0,
+        rows_deleted: int = 0,
+    ) -> CommitRequest:
+        """A commit of this call."""
+        return CommitRequest(
+            operation=self.operation,
+            added=added,
+            removed=removed,
+            metadata=dict(self.metadata),
+            token=self.token,
+            rows_written=rows_written,
+            rows_deleted=rows_deleted,
+        )
+
+    def write(self, snapshot: Snapshot, changes: Changes) -> CommitRequest:
+        """Put the rows and tombstones as parts, and ask for their commit."""
+        added = write_parts(
+            self.store,
+            snapshot.schema,
+            tuple(snapshot.schema.field(name) for name in snapshot.table.key),
+            changes.rows,
+            changes.deletes,
+            base_version=snapshot.version,
+            properties=snapshot.table.properties,
+        )
+        return self.request(
+            added,
+            rows_written=0 if changes.rows is None else changes.rows.num_rows,
+            rows_deleted=0 if changes.deletes is None else changes.deletes.num_rows,
+        )

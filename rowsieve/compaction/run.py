@@ -1,0 +1,81 @@
+"""Rewriting runs of parts once: one version per key, no tombstones, no hidden rows.
+
+Only whole overlap groups are rewritten, so no part outside them holds any of their keys: tombstones
+have nothing left to delete, and every row may take the newest commit_ts of its inputs, because
+whatever comes later is newer still (invariant 11). That holds as long as the snapshot's parts are
+what they were; a rollback, an overwrite or another rewrite in between makes the work void
+(invariant 13). Memory is bounded by one batch per input and one output part.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.compaction.pick import pick_runs
+from rowsieve.config import DEFAULT
+from rowsieve.executor.execute import Execution
+from rowsieve.mutation import Mutation, TouchesNothing
+from rowsieve.objects import ObjectStore
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.scan import plan_scan
+from rowsieve.storage.commit_log import CommitRequest
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.part_writer import PartWriter, target_part_bytes
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.keys import KeyOrder
+
+Progress = Callable[[int, int], None]
+"""Called with (rows written so far, rows to read in all)."""
+
+
+def plan_compaction(
+    store: ObjectStore, snapshot: Snapshot, metadata: Mapping[str, str], progress: Progress | None
+) -> Mutation | None:
+    """Rewrite what is worth it into new files; None when nothing is. The caller commits."""
+    key = snapshot.table.key
+    order = KeyOrder.of(snapshot.schema, key) if key else None
+    runs = pick_runs(snapshot.parts, order, target_part_bytes(snapshot.table.properties))
+    if not runs:
+        return None
+    total = pc.sum(snapshot.parts.take(sum(runs, [])).table.column("data.rows")).as_py() or 0
+    added = PartTable.empty(snapshot.schema)
+    written = 0
+    for run in runs:
+        parts = snapshot.parts.take(run)
+        writer = PartWriter(
+            store,
+            snapshot.schema,
+            () if order is None else order.fields,
+            snapshot.table.properties,
+            snapshot.version,
+        )
+        for batch in _live_rows(store, snapshot, parts):
+            writer.write(batch)
+            written += batch.num_rows
+            if progress is not None:
+                progress(written, total)
+        newest = pc.max(parts.table.column("commit_ts_max")).as_py()
+        added = added.append(writer.finish().with_commit_ts(newest))
+    removed = tuple(snapshot.parts.take(sum(runs, [])).part_ids)
+    request = CommitRequest(
+        operation="compact",
+        added=added,
+        removed=removed,
+        metadata=metadata,
+        rows_written=written,
+    )
+    return Mutation(request, TouchesNothing())
+
+
+def _live_rows(
+    store: ObjectStore, snapshot: Snapshot, parts: PartTable
+) -> Iterator[pa.RecordBatch]:
+    plan: ScanPlan = plan_scan(
+        dataclasses.replace(snapshot, parts=parts), store.uri, now_us=0, split_bytes=DEFAULT.split_bytes
+    )
+    return Execution(plan, store, threads=True).read()
+

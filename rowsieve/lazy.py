@@ -1,0 +1,37 @@
+"""The one file through which a `Table` reaches the providers above it.
+
+Providers import engines that may not be installed and stand above the table; each is imported when
+first used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rowsieve.storage.commit_log import Commit
+    from rowsieve.table import Table
+
+
+def datafusion_inner(table: Table) -> Any:
+    """What `SessionContext.register_table` takes for this table."""
+    from rowsieve.providers.datafusion.table import inner  # noqa: PLC0415 - upward, on first use
+
+    return inner(table)
+
+
+def spark_frame(
+    table: Table, spark: Any, where: str | None, columns: Sequence[str] | None
+) -> Any:
+    """A Spark DataFrame over this table."""
+    from rowsieve.providers.spark.frames import read_frame  # noqa: PLC0415 - upward, on first use
+
+    return read_frame(table, spark, where, columns)
+
+
+def spark_write(table: Table, frame: Any, mode: str) -> Commit:
+    """Write a Spark DataFrame into this table in one commit."""
+    from rowsieve.providers.spark.frames import write_frame  # noqa: PLC0415 - upward, on first use
+
+    return write_frame(table, frame, mode)

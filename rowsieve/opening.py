@@ -1,0 +1,102 @@
+"""Making and finding tables: `create_table`, `open_table`."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from rowsieve.errors import InvalidInput, TableExists
+from rowsieve.ingest import prepare_appended, prepare_rows, read_data
+from rowsieve.objects import open_store
+from rowsieve.properties import check_properties
+from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.part_writer import write_parts
+from rowsieve.storage.snapshot import TableInfo
+from rowsieve.table import Table, resolve_snapshot
+from rowsieve.types.encodings import schema_of
+from rowsieve.types.keys import KeyOrder
+
+
+def create_table(
+    uri: str,
+    schema_or_data: Any,
+    key: Sequence[str] | None = None,
+    *,
+    mode: Literal["upsert", "append"] | None = None,
+    if_exists: Literal["error", "ignore"] = "error",
+    properties: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> Table:
+    """Create a table, with its first rows if data is given, as version 0.
+
+    `schema_or_data` is an Arrow schema or anything with Arrow data. A table with a key holds the
+    latest row per key (mode "upsert"); one without takes rows as they come (mode "append").
+    TableExists if one stands there, unless `if_exists="ignore"`, which opens it and writes nothing.
+    """
+    columns = _key_columns(key)
+    mode = mode or ("upsert" if columns else "append")
+    if mode not in ("upsert", "append") or (mode == "upsert") != bool(columns):
+        raise InvalidInput(
+            'mode="upsert" needs key=[columns], mode="append" none; '
+            f"got mode={mode!r} with key={list(columns)}"
+        )
+    if if_exists not in ("error", "ignore"):
+        raise InvalidInput(f"if_exists is 'error' or 'ignore', not {if_exists!r}")
+    checked = check_properties(properties or {})
+    store = open_store(uri, storage_options)
+    log = CommitLog(store)
+    if log.exists():
+        if if_exists == "ignore":
+            return Table(store, log, log.latest(), storage_options=storage_options)
+        raise TableExists(
+            f"a table stands at {store.uri} already; use open_table, or if_exists='ignore'"
+        )
+    data = None
+    if not isinstance(schema_or_data, pa.Schema):
+        data = read_data(schema_or_data, "create_table")
+    source = schema_or_data if data is None else data.schema
+    schema, next_id = schema_of(source, not_null=columns)
+    order = KeyOrder.of(schema, columns) if columns else None
+    names = () if order is None else order.names
+    info = TableInfo(uuid=uuid.uuid4().hex, key=names, mode=mode, properties=checked)
+    parts = None
+    if data is not None:
+        if order is None:
+            rows = prepare_appended(data, schema)
+        else:
+            rows = prepare_rows(data, schema, order, "error", "create_table")
+        fields = () if order is None else order.fields
+        parts = write_parts(
+            store, schema, fields, rows, None, base_version=0, properties=checked
+        )
+    snapshot = log.create(info, schema, next_id, parts, dict(metadata or {}))
+    return Table(store, log, snapshot, storage_options=storage_options)
+
+
+def open_table(
+    uri: str,
+    *,
+    version: int | None = None,
+    as_of: datetime | str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Table:
+    """Open a table: its newest version to read and write, or an older one to read.
+
+    `as_of` is an aware datetime or ISO-8601 text with offset, and excludes `version`.
+    """
+    store = open_store(uri, storage_options)
+    log = CommitLog(store)
+    snapshot = resolve_snapshot(log, version, as_of)
+    read_only = version is not None or as_of is not None
+    return Table(store, log, snapshot, read_only=read_only, storage_options=storage_options)
+
+
+def _key_columns(key: Sequence[str] | None) -> tuple[str, ...]:
+    if isinstance(key, str):
+        raise InvalidInput(f"key= is a list of column names: key=[{key!r}]")
+    return tuple(key or ())

@@ -1,0 +1,191 @@
+"""What each change of a table reads and writes, computed from one snapshot.
+
+In a table with a key a change is rows to write and keys to take away; in a table without one, rows
+are hidden by deletion vectors and new versions are appended. Every function gives a `Mutation`,
+which knows what would make it stale, or None when there is nothing to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.change import Change, Question
+from rowsieve.errors import InvalidData, KeyViolation, UnsupportedOperation
+from rowsieve.executor.execute import Execution
+from rowsieve.hiding import hide_and_append
+from rowsieve.ingest import Changes, prepare_keys
+from rowsieve.mutation import Mutation, TouchesKeys, key_columns_of
+from rowsieve.objects import ObjectStore
+from rowsieve.planner.plan import OutputColumn
+from rowsieve.planner.scan import plan_scan
+from rowsieve.predicate.bind import BoundPredicate, bind
+from rowsieve.predicate.evaluate import matching
+from rowsieve.predicate.ir import TRUE, Cast, Operand
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.storage.commit_log import CommitRequest
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.conform import conform
+from rowsieve.types.keys import KeyOrder
+
+
+def delete_where(change: Change, snapshot: Snapshot, question: Question) -> Mutation | None:
+    """Take away every row that the predicate is TRUE for."""
+    if not snapshot.table.key:
+        return hide_and_append(change, snapshot, question, None)
+    order = KeyOrder.of(snapshot.schema, snapshot.table.key)
+    keys = _read(change.store, snapshot, question, _columns(order.names))
+    if not keys.num_rows:
+        return None
+    keys = prepare_keys(keys, snapshot.schema, order, change.operation)
+    return _by_key(change, snapshot, order, Changes(None, keys))
+
+
+def update_where(
+    change: Change, snapshot: Snapshot, question: Question, assignments: Mapping[str, Operand]
+) -> Mutation | None:
+    """Rewrite every matching row with the assigned columns computed from its old values."""
+    key = snapshot.table.key
+    output = []
+    for column in snapshot.schema:
+        if column.name not in assignments:
+            output.append(OutputColumn(column.name))
+        elif column.name in key:
+            raise UnsupportedOperation(
+                f"update cannot assign key column {column.name!r}: a key identifies its row; "
+                "delete the row and upsert one with the new key"
+            )
+        else:
+            operand = Cast(assignments[column.name], column.type)
+            output.append(OutputColumn.computed(column.name, operand))
+    rows = _read(change.store, snapshot, question, tuple(output))
+    if not rows.num_rows:
+        return None
+    rows = conform(rows, snapshot.schema)
+    if not key:
+        return hide_and_append(change, snapshot, question, rows)
+    order = KeyOrder.of(snapshot.schema, key)
+    rows = rows.take(pa.array(order.columns(rows).sort()))
+    return _by_key(change, snapshot, order, Changes(rows, None))
+
+
+def overwrite_where(
+    change: Change, snapshot: Snapshot, question: Question, rows: pa.Table
+) -> Mutation:
+    """Put `rows`, sorted and in the table's types, in the place of every matching row.
+
+    Each of them must match the predicate itself, so that doing it twice changes nothing.
+    """
+    bound = bind(
+        question.predicate, snapshot.schema, question.semantics, now_us=question.now_us
+    )
+    _check_inside(rows, bound)
+    if not snapshot.table.key:
+        found = hide_and_append(change, snapshot, question, rows)
+        assert found is not None
+        return found
+    order = KeyOrder.of(snapshot.schema, snapshot.table.key)
+    keys = _read(change.store, snapshot, question, _columns(order.names))
+    if keys.num_rows:
+        keys = prepare_keys(keys, snapshot.schema, order, change.operation)
+    _refuse_keys_elsewhere(change, snapshot, order, rows, keys)
+    gone = _without(keys, rows, order)
+    return _by_key(change, snapshot, order, Changes(rows, gone if gone.num_rows else None))
+
+
+def overwrite_all(change: Change, snapshot: Snapshot, added: PartTable, rows: int) -> CommitRequest:
+    """Put new parts in the place of all parts of the head, whatever they are by then."""
+    hidden = int(pc.sum(snapshot.parts.table.column("data.rows")).as_py() or 0)
+    return change.request(
+        added, snapshot.parts.part_ids, rows_written=rows, rows_deleted=hidden
+    )
+
+
+def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitRequest:
+    """Make the head's file set that of `target`; the parts keep their commit_ts (invariant I1)."""
+    kept = {
+        part_id
+        for part_id, dv in _identities(head.parts)
+        if (part_id, dv) in set(_identities(target.parts))
+    }
+    removed = tuple(part_id for part_id in head.parts.part_ids if part_id not in kept)
+    back = [i for i, part_id in enumerate(target.parts.part_ids) if part_id not in kept]
+    return change.request(target.parts.take(back), removed)
+
+
+def _identities(parts: PartTable) -> list[tuple[str, str | None]]:
+    """Part and deletion vector: together they say which rows an entry stands for."""
+    return list(zip(parts.part_ids, parts.table.column("dv.path").to_pylist(), strict=True))
+
+
+def _by_key(change: Change, snapshot: Snapshot, order: KeyOrder, changes: Changes) -> Mutation:
+    keys = key_columns_of([changes.rows, changes.deletes], order)
+    touched_by = TouchesKeys(change.store, snapshot.schema, order, keys)
+    return Mutation(change.write(snapshot, changes), touched_by)
+
+
+def _columns(names: tuple[str, ...]) -> tuple[OutputColumn, ...]:
+    return tuple(OutputColumn(name) for name in names)
+
+
+def _read(
+    store: ObjectStore, snapshot: Snapshot, question: Question, columns: tuple[OutputColumn, ...]
+) -> pa.Table:
+    plan = plan_scan(
+        snapshot,
+        store.uri,
+        predicate=question.predicate,
+        columns=columns,
+        semantics=question.semantics,
+        now_us=question.now_us,
+    )
+    execution = Execution(plan, store)
+    return pa.Table.from_batches(list(execution.read()), schema=execution.schema)
+
+
+def _check_inside(rows: pa.Table, predicate: BoundPredicate) -> None:
+    for batch in rows.to_batches():
+        outside = np.flatnonzero(~matching(predicate, batch))
+        if len(outside):
+            row = batch.slice(int(outside[0]), 1).to_pylist()[0]
+            raise InvalidData(
+                f"overwrite: {len(outside)} rows do not match where=, such as {row}; nothing was "
+                "written. Rows outside the replaced range would overwrite others: mend the data "
+                "or widen where="
+            )
+
+
+def _refuse_keys_elsewhere(
+    change: Change, snapshot: Snapshot, order: KeyOrder, rows: pa.Table, replaced: pa.Table
+) -> None:
+    """A key that lives outside the replaced rows would silently move into them."""
+    new = _without(rows.select(list(order.names)), replaced, order)
+    if not new.num_rows:
+        return
+    everything = Question(TRUE, Semantics.SQL, 0)
+    present = _read(change.store, snapshot, everything, _columns(order.names))
+    kept = _without(new, present, order)
+    if kept.num_rows < new.num_rows:
+        moved = _without(new, kept, order).slice(0, 1).to_pylist()[0]
+        raise KeyViolation(
+            f"overwrite: {new.num_rows - kept.num_rows} keys of the data, such as {moved}, belong "
+            "to rows that where= does not match; nothing was written"
+        )
+
+
+def _without(rows: pa.Table, gone: pa.Table, order: KeyOrder) -> pa.Table:
+    """The rows whose key is not among `gone`'s; both have each key once."""
+    if not gone.num_rows or not rows.num_rows:
+        return rows
+    names = list(order.names)
+    both = pa.concat_tables([gone.select(names), rows.select(names)])
+    columns = order.columns(both)
+    positions = columns.sort()
+    found = positions[columns.repeats(positions)] - gone.num_rows  # stable: rows come second
+    mask = np.ones(rows.num_rows, dtype=bool)
+    mask[found] = False
+    return rows.filter(pa.array(mask))

@@ -1,0 +1,146 @@
+"""A table inside DataFusion: a Dataset whose fragments are the splits of our plan.
+
+DataFusion asks for fragments with the filter it pushes, then reads each as a partition. What it
+pushes it does not apply again, so the filter is decoded and evaluated exactly, under DataFusion's
+own semantics; a filter that cannot be decoded is an error, never dropped. COUNT(*) is answered from
+the manifest where that is exact. The version read is the one that the table has pinned.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+import pyarrow.fs
+
+from rowsieve.bridges.pyarrow_exprs import from_pyarrow
+from rowsieve.executor.execute import Execution
+from rowsieve.planner.plan import ScanPlan, table_columns
+from rowsieve.planner.scan import plan_scan
+from rowsieve.predicate.ir import TRUE
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.encodings import arrow_schema
+
+if TYPE_CHECKING:
+    from rowsieve.table import Table
+
+COUNT_BATCH_ROWS = 1_000_000
+SMALLEST_SPLIT_BYTES = 1024 * 1024
+
+
+def inner(table: Table) -> Any:
+    """The object that DataFusion registers for `table`."""
+    from datafusion.catalog import Table as CatalogTable  # noqa: PLC0415 - slow to import
+
+    return CatalogTable(TableDataset(table))._inner
+
+
+class TableDataset(pads.FileSystemDataset):  # type: ignore[misc] # pyarrow is untyped
+    """The shape that DataFusion expects; read in any other way it raises."""
+
+    def __init__(self, table: Table) -> None:
+        schema = plain_schema(table.snapshot_for_engines())
+        nowhere = pyarrow.fs.SubTreeFileSystem("/nonexistent", pyarrow.fs.LocalFileSystem())
+        file_format = pads.ParquetFileFormat()
+        unreadable = file_format.make_fragment("read-through-datafusion-only", nowhere)
+        super().__init__([unreadable], schema, file_format, nowhere)
+        self._table = table
+        self._arrow_schema = schema
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns; asked for many times per query, so kept."""
+        return self._arrow_schema
+
+    def scanner(
+        self, columns: Sequence[str] | None = None, filter: Any = None, **_options: Any  # noqa: A002
+    ) -> SplitScanner:
+        """Only its `projected_schema` is looked at, while planning."""
+        return SplitScanner(projected(self._arrow_schema, columns), iter(()))
+
+    def get_fragments(self, filter: Any = None) -> list[SplitFragment]:  # noqa: A002
+        """One fragment per split of the plan, at least one."""
+        snapshot = self._table.snapshot_for_engines()
+        plan = plan_scan(
+            snapshot,
+            self._table.uri,
+            predicate=TRUE if filter is None else from_pyarrow(filter),
+            semantics=Semantics.DATAFUSION,
+            now_us=time.time_ns() // 1000,
+            split_bytes=_split_bytes(snapshot),
+        )
+        plans = [plan.only(i) for i in range(len(plan.splits))]
+        return [SplitFragment(self._table, part) for part in plans or [plan]]
+
+
+class SplitFragment:
+    """One partition: a plan with one split, or with none."""
+
+    __slots__ = ("_plan", "_table")
+
+    def __init__(self, table: Table, plan: ScanPlan) -> None:
+        self._table = table
+        self._plan = plan
+
+    def scanner(
+        self, schema: pa.Schema, *, columns: Sequence[str] | None = None, **_options: Any
+    ) -> SplitScanner:
+        """Read the split; the pushed filter is part of its plan."""
+        output = projected(schema, columns)
+        plan = msgspec.structs.replace(self._plan, columns=table_columns(output.names))
+        execution = Execution(plan, self._table.store, threads=False)
+        batches = execution.read() if output.names else counted(execution.count())
+        return SplitScanner(output, batches)
+
+
+class SplitScanner:
+    """Batches of exactly `projected_schema`; DataFusion does not check them."""
+
+    __slots__ = ("_batches", "projected_schema")
+
+    def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+        self.projected_schema = schema
+        self._batches = batches
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches, once."""
+        for batch in self._batches:
+            if self.projected_schema.names:
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=self.projected_schema)
+            else:
+                yield batch
+
+
+def plain_schema(snapshot: Snapshot) -> pa.Schema:
+    """The Arrow schema without metadata, which would make equal types differ in a query."""
+    return pa.schema([_plain(field) for field in arrow_schema(snapshot.schema)])
+
+
+def projected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+    """The columns asked for, in that order; all of them for None."""
+    return schema if columns is None else pa.schema([schema.field(name) for name in columns])
+
+
+def counted(rows: int) -> Iterator[pa.RecordBatch]:
+    """Batches without columns, `rows` rows in all."""
+    while rows > 0:
+        size = min(rows, COUNT_BATCH_ROWS)
+        yield pa.RecordBatch.from_arrays([pa.nulls(size)], ["row"]).select([])
+        rows -= size
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    return pa.field(field.name, field.type, field.nullable)
+
+
+def _split_bytes(snapshot: Snapshot) -> int:
+    """Two splits per core, so that none waits long for the last."""
+    stored = pc.sum(snapshot.parts.table.column("data.size_bytes")).as_py() or 0
+    return max(SMALLEST_SPLIT_BYTES, int(stored) // (2 * (os.cpu_count() or 1)))

@@ -1,0 +1,146 @@
+"""A scan as users hold it: pinned to one version when built, read when asked.
+
+A scan is re-readable; each read is complete on its own. It hands out Arrow data (a table, a reader,
+the C stream), counts, its plan, and the reasons behind it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from rowsieve.bridges.sql import to_sql
+from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
+from rowsieve.errors import InvalidInput
+from rowsieve.executor.execute import Execution
+from rowsieve.metrics import ScanMetrics
+from rowsieve.objects import ObjectStore
+from rowsieve.planner.explain import Explanation, explain
+from rowsieve.planner.plan import OutputColumn, ScanPlan
+from rowsieve.planner.scan import plan_scan
+from rowsieve.storage.snapshot import Snapshot
+
+Columns = Sequence[str] | Mapping[str, str]
+
+
+class Scan:
+    """A read of one table version. `pruning="off"` reads every part, for comparison."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        snapshot: Snapshot,
+        *,
+        where: Any = None,
+        columns: Columns | None = None,
+        limit: int | None = None,
+        order_by_key: bool = False,
+        pruning: Literal["on", "off"] = "on",
+        dialect: str = "postgres",
+    ) -> None:
+        if limit is not None and limit < 0:
+            raise InvalidInput(f"limit must not be negative, got {limit}")
+        if pruning not in ("on", "off"):
+            raise InvalidInput(f"pruning is 'on' or 'off', not {pruning!r}")
+        if order_by_key and not snapshot.table.key:
+            raise InvalidInput("order_by_key needs a table with a key; this one has none")
+        self._store = store
+        self._snapshot = snapshot
+        started = time.perf_counter()
+        self._plan = plan_scan(
+            snapshot,
+            store.uri,
+            predicate=to_predicate(where, dialect),
+            columns=_output_columns(columns, snapshot, dialect),
+            limit=limit,
+            ordered=order_by_key,
+            semantics=semantics_of(dialect),
+            now_us=time.time_ns() // 1000,
+            pruning=pruning == "on",
+        )
+        self._planning_s = time.perf_counter() - started
+        self._execution = self._new_execution()
+
+    @property
+    def version(self) -> int:
+        """The table version that is read."""
+        return self._snapshot.version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the result."""
+        return self._execution.schema
+
+    @property
+    def metrics(self) -> ScanMetrics:
+        """Counters of the last read; complete when its stream was exhausted."""
+        return self._execution.metrics
+
+    def plan(self) -> ScanPlan:
+        """The plan: self-contained and serialisable."""
+        return self._plan
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as a table."""
+        return pa.Table.from_batches(list(self.to_batches()), schema=self.schema)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows as a stream of batches of up to 65,536 rows."""
+        self._execution = self._new_execution()
+        return self._execution.read()
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream, read as it is consumed."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def count(self) -> int:
+        """The number of rows; from the manifest alone where it is exact."""
+        self._execution = self._new_execution()
+        return self._execution.count()
+
+    def explain(self) -> Explanation:
+        """What is skipped and why; `str()` of it is text, `.as_dict()` plain values."""
+        return explain(self._plan, self._snapshot, to_sql)
+
+    def _new_execution(self) -> Execution:
+        metrics = planned_metrics(self._plan)
+        metrics.planning_s = self._planning_s
+        return Execution(self._plan, self._store, metrics)
+
+
+def planned_metrics(plan: ScanPlan) -> ScanMetrics:
+    """Counters that a plan knows before anything is read."""
+    metrics = ScanMetrics()
+    pieces = [piece for split in plan.splits for piece in split.pieces]
+    kept = {part.part_id for piece in pieces for part in piece.parts}
+    metrics.parts_pruned = len(plan.pruned)
+    metrics.parts_considered = len(kept) + len(plan.pruned)
+    metrics.bytes_pruned = sum(part.size_bytes for part in plan.pruned)
+    metrics.bytes_considered = metrics.bytes_pruned + sum(piece.size_bytes for piece in pieces)
+    for part in plan.pruned:
+        metrics.pruned_by[part.by] = metrics.pruned_by.get(part.by, 0) + 1
+    return metrics
+
+
+def _output_columns(
+    columns: Columns | None, snapshot: Snapshot, dialect: str
+) -> tuple[OutputColumn, ...] | None:
+    if columns is None:
+        return None
+    if isinstance(columns, str):
+        raise InvalidInput(f"columns= is a list of names or a mapping, not the text {columns!r}")
+    if isinstance(columns, Mapping):
+        return tuple(
+            OutputColumn.computed(name, to_operand(expression, dialect))
+            for name, expression in columns.items()
+        )
+    names = [snapshot.schema.field(name).name for name in columns]
+    if len(set(names)) < len(names):
+        raise InvalidInput(f"columns= names a column twice: {', '.join(names)}")
+    return tuple(OutputColumn(name) for name in names)

@@ -1,0 +1,467 @@
+"""A table as users hold it: changed, scanned, registered in engines.
+
+A `Table` keeps one version pinned for the engines it is registered in; that moves with its own
+commits and with `refresh()`, so that two scans of one statement never see two versions (invariant
+23). `scan` and every change look for the newest version first. A table opened at a version is
+read-only.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from rowsieve import lazy
+from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
+from rowsieve.change import Change, Question
+from rowsieve.compaction.run import Progress, plan_compaction
+from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.ingest import (
+    Changes,
+    OnDuplicate,
+    prepare_appended,
+    prepare_keys,
+    prepare_rows,
+    read_data,
+    reduce_changes,
+)
+from rowsieve.mutation import Mutation, commit_mutation
+from rowsieve.objects import ObjectStore
+from rowsieve.operations import (
+    delete_where,
+    overwrite_all,
+    overwrite_where,
+    restore_to,
+    update_where,
+)
+from rowsieve.predicate.ir import Literal as LiteralNode
+from rowsieve.predicate.ir import Operand
+from rowsieve.scan import Columns, Scan
+from rowsieve.storage.commit_log import CommitLog, CommitRequest
+from rowsieve.storage.log_entry import Commit, LogEntry
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.times import from_microseconds, to_microseconds
+from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.keys import KeyOrder
+
+Token = tuple[str, int]
+"""(application id, sequence): a write is not done again once its sequence was committed."""
+
+
+class Table:
+    """A handle on one table; made by `create_table` and `open_table`. Safe to share by threads."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        log: CommitLog,
+        snapshot: Snapshot,
+        *,
+        read_only: bool = False,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> None:
+        self._store = store
+        self._log = log
+        self._pinned = snapshot
+        self._newest = snapshot
+        self._read_only = read_only
+        self._storage_options = dict(storage_options or {})
+        self._lock = threading.Lock()
+
+    # What it is
+
+    @property
+    def uri(self) -> str:
+        """Where the table stands, without credentials."""
+        return self._store.uri
+
+    @property
+    def version(self) -> int:
+        """The pinned version: what engines that hold this table read."""
+        return self._pinned.version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as an Arrow schema; field ids are in the fields' metadata."""
+        return arrow_schema(self._pinned.schema)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The key columns, empty for a table without a key."""
+        return self._pinned.table.key
+
+    def detail(self) -> dict[str, Any]:
+        """Facts of the pinned version, as plain values; `rows_stored` counts hidden ones too."""
+        snapshot = self._pinned
+        parts = snapshot.parts.table
+        return {
+            "uri": self.uri,
+            "uuid": snapshot.table.uuid,
+            "version": snapshot.version,
+            "timestamp": from_microseconds(snapshot.timestamp_us).isoformat(),
+            "mode": snapshot.table.mode,
+            "key": list(snapshot.table.key),
+            "properties": dict(snapshot.table.properties),
+            "parts": parts.num_rows,
+            "rows_stored": sum(filter(None, parts.column("data.rows").to_pylist())),
+            "tombstones": sum(filter(None, parts.column("deletes.rows").to_pylist())),
+            "size_bytes": sum(
+                size or 0
+                for name in ("data.size_bytes", "deletes.size_bytes", "dv.size_bytes")
+                for size in parts.column(name).to_pylist()
+            ),
+        }
+
+    def history(self, limit: int | None = None) -> list[Commit]:
+        """The commits, newest first."""
+        return self._log.history(limit)
+
+    def refresh(self) -> int:
+        """Pin the newest version and return its number."""
+        if self._read_only:
+            return self.version
+        self._pin(self._latest())
+        return self.version
+
+    def __repr__(self) -> str:
+        return f"Table({self.uri!r}, version={self.version}, key={self.key!r})"
+
+    # Reading
+
+    def scan(
+        self,
+        where: Any = None,
+        columns: Columns | None = None,
+        *,
+        limit: int | None = None,
+        order_by_key: bool = False,
+        version: int | None = None,
+        as_of: datetime | str | None = None,
+        pruning: Literal["on", "off"] = "on",
+        dialect: str = "postgres",
+    ) -> Scan:
+        """A read of the newest version, or of the one asked for.
+
+        `where` is SQL text in `dialect`, one of our predicates or a pyarrow expression. `columns`
+        is a list of names, or names with SQL expressions. Rows come in no particular order unless
+        `order_by_key`.
+        """
+        return Scan(
+            self._store,
+            self._resolve(version, as_of),
+            where=where,
+            columns=columns,
+            limit=limit,
+            order_by_key=order_by_key,
+            pruning=pruning,
+            dialect=dialect,
+        )
+
+    def snapshot_for_engines(self) -> Snapshot:
+        """The pinned snapshot."""
+        return self._pinned
+
+    @property
+    def store(self) -> ObjectStore:
+        """The store that the table lives in."""
+        return self._store
+
+    @property
+    def _inner(self) -> Any:
+        """DataFusion's `register_table` asks for this."""
+        return lazy.datafusion_inner(self)
+
+    def to_spark(
+        self, spark: Any, where: str | None = None, columns: Sequence[str] | None = None
+    ) -> Any:
+        """A Spark DataFrame of the pinned version."""
+        return lazy.spark_frame(self, spark, where, columns)
+
+    # Changing
+
+    def upsert(
+        self,
+        data: Any,
+        *,
+        on_duplicate: OnDuplicate = "error",
+        metadata: Mapping[str, str] | None = None,
+        token: Token | None = None,
+    ) -> Commit:
+        """Write rows: each becomes the row of its key, whether there was one or not.
+
+        The data has every column. A key twice is a KeyViolation unless `on_duplicate="last"`. Never
+        conflicts with another upsert: of two, the later commit wins per key.
+        """
+        order = self._order("upsert")
+        change = self._change("upsert", metadata, token)
+        schema = self._newest.schema
+        rows = prepare_rows(read_data(data, "upsert"), schema, order, on_duplicate, "upsert")
+        return self._commit_blind(change, Changes(rows, None))
+
+    def append(
+        self,
+        data: Any,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        token: Token | None = None,
+    ) -> Commit:
+        """Add rows to a table without a key. Columns that the data lacks are NULL."""
+        if self.key:
+            raise UnsupportedOperation(
+                f"append: the table has the key ({', '.join(self.key)}), so rows may meet rows "
+                "that are there; use upsert"
+            )
+        change = self._change("append", metadata, token)
+        rows = prepare_appended(read_data(data, "append"), self._newest.schema)
+        return self._commit_blind(change, Changes(rows, None))
+
+    def apply_changes(
+        self,
+        data: Any,
+        *,
+        op: str,
+        sequence: str,
+        metadata: Mapping[str, str] | None = None,
+        token: Token | None = None,
+    ) -> Commit:
+        """Apply a change stream in one commit: per key the action with the highest `sequence`.
+
+        Column `op` says i, u, c, r, insert, update, upsert, create or read to write the row, d or
+        delete to take its key away; a deleted row needs its key columns only.
+        """
+        order = self._order("apply_changes")
+        change = self._change("apply", metadata, token)
+        table = read_data(data, "apply_changes")
+        return self._commit_blind(
+            change, reduce_changes(table, self._newest.schema, order, op=op, sequence=sequence)
+        )
+
+    def delete(
+        self,
+        where: Any = None,
+        *,
+        keys: Any = None,
+        dialect: str = "postgres",
+        metadata: Mapping[str, str] | None = None,
+        token: Token | None = None,
+    ) -> Commit:
+        """Delete rows by predicate, or by key (`keys`: Arrow data with the key columns).
+
+        By key it reads nothing and never conflicts. By predicate it deletes the rows that match in
+        the newest version; rows inserted meanwhile survive.
+        """
+        if (where is None) == (keys is None):
+            raise InvalidInput("delete takes a predicate or keys=; to delete all rows: 'TRUE'")
+        if keys is None:
+            change = self._change("delete", metadata, token)
+            question = _question(where, dialect)
+            return self._commit_mutation(
+                change, lambda snapshot: delete_where(change, snapshot, question)
+            )
+        change = self._change("delete_keys", metadata, token)
+        order = self._order("delete by key")
+        table = prepare_keys(
+            read_data(keys, "delete"), self._newest.schema, order, "delete"
+        )
+        return self._commit_blind(change, Changes(None, table))
+
+    def update(
+        self,
+        assignments: Mapping[str, Any],
+        *,
+        where: Any = None,
+        dialect: str = "postgres",
+        metadata: Mapping[str, str] | None = None,
+        token: Token | None = None,
+    ) -> Commit:
+        """Assign columns in every matching row: `{"delay": "delay + 5"}`.
+
+        Text is a SQL expression over the row's old values; numbers, booleans and None stand for
+        themselves.
+        """
+        if not assignments:
+            raise InvalidInput("update needs assignments, such as {'delay': 'delay + 5'}")
+        schema = self._newest.schema
+        operands = {
+            schema.field(name).name: _assigned(value, dialect)
+            for name, value in assignments.items()
+        }
+        change = self._change("update", metadata, token)
+        question = _question(where, dialect)
+        return self._commit_mutation(
+            change, lambda snapshot: update_where(change, snapshot, question, operands)
+        )
+
+    def overwrite(
+        self,
+        data: Any,
+        *,
+        where: Any = None,
+        dialect: str = "postgres",
+        metadata: Mapping[str, str] | None = None,
+        token: Token | None = None,
+    ) -> Commit:
+        """Put `data` in the place of all rows, or of those that match `where`.
+
+        With `where`, every row of the data must match it, and no key of the data may belong to a
+        row that does not.
+        """
+        change = self._change("overwrite", metadata, token)
+        schema = self._newest.schema
+        table = read_data(data, "overwrite")
+        if self.key:
+            rows = prepare_rows(table, schema, self._order("overwrite"), "error", "overwrite")
+        else:
+            rows = prepare_appended(table, schema)
+        if where is not None:
+            question = _question(where, dialect)
+            return self._commit_mutation(
+                change, lambda snapshot: overwrite_where(change, snapshot, question, rows)
+            )
+        base = self._latest()
+        added = change.write(base, Changes(rows, None)).added
+        assert added is not None
+        return self._commit(
+            base, lambda head: overwrite_all(change, head, added, rows.num_rows)
+        )
+
+    def restore(self, version: int, *, metadata: Mapping[str, str] | None = None) -> Commit:
+        """Make the table what it was at `version`, as a new commit; history is kept."""
+        change = self._change("restore", {**(metadata or {}), "restored": str(version)}, None)
+        target = self._log.at(version)
+        return self._commit(self._latest(), lambda head: restore_to(change, head, target))
+
+    def compact(
+        self,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> Commit:
+        """Rewrite parts that hold several versions of keys, deletes or little, each row once.
+
+        Readers of older versions are not disturbed: nothing is deleted. Memory is bounded by one
+        output part and a batch per input part.
+        """
+        self._writable("compact")
+        notes = dict(metadata or {})
+        return self._commit_mutation(
+            self._change("compact", notes, None),
+            lambda snapshot: plan_compaction(self._store, snapshot, notes, progress),
+        )
+
+    def write_spark(self, frame: Any, mode: Literal["upsert", "append", "delete"]) -> Commit:
+        """Write a Spark DataFrame in one commit; its tasks write disjoint key ranges."""
+        self._writable("write_spark")
+        return lazy.spark_write(self, frame, mode)
+
+    # Committing
+
+    def _change(
+        self, operation: str, metadata: Mapping[str, str] | None, token: Token | None
+    ) -> Change:
+        self._writable(operation)
+        return Change(self._store, operation, dict(metadata or {}), token)
+
+    def _writable(self, operation: str) -> None:
+        if self._read_only:
+            raise UnsupportedOperation(
+                f"{operation}: this table was opened at version {self.version} and is read-only; "
+                "open it without version= and as_of= to change it"
+            )
+
+    def _order(self, operation: str) -> KeyOrder:
+        if not self.key:
+            raise UnsupportedOperation(
+                f"{operation}: the table has no key; use append, or create a table with key="
+            )
+        return KeyOrder.of(self._newest.schema, self.key)
+
+    def _commit_blind(self, change: Change, changes: Changes) -> Commit:
+        """Commit what depends on nothing that is in the table."""
+        base = self._latest()
+        if (done := self._done(change, base)) is not None:
+            return done
+        request = change.write(base, changes)
+        return self._commit(base, lambda _: request)
+
+    def _commit(self, base: Snapshot, request_for: Callable[[Snapshot], CommitRequest]) -> Commit:
+        def rebase(head: Snapshot, _entries: Sequence[LogEntry]) -> CommitRequest:
+            return request_for(head)
+
+        commit, snapshot = self._log.commit(request_for(base), base, rebase)
+        self._pin(snapshot)
+        return commit
+
+    def _commit_mutation(
+        self, change: Change, build: Callable[[Snapshot], Mutation | None]
+    ) -> Commit:
+        if (done := self._done(change, self._latest())) is not None:
+            return done
+        commit, snapshot = commit_mutation(self._log, build, change.operation)
+        self._pin(snapshot)
+        if commit is not None:
+            return commit
+        return Commit(
+            version=snapshot.version,
+            commit_id=snapshot.commit_id,
+            timestamp=from_microseconds(snapshot.timestamp_us),
+            operation=change.operation,
+            rows_written=0,
+            rows_deleted=0,
+            parts_added=0,
+            parts_removed=0,
+            metadata={},
+        )
+
+    def _done(self, change: Change, head: Snapshot) -> Commit | None:
+        """The commit that did this already, by its token, before anything is written again."""
+        if change.token is None:
+            return None
+        application, sequence = change.token
+        last = head.tokens.get(application)
+        return self._log.commit_at(last[1]) if last and last[0] >= sequence else None
+
+    def _latest(self) -> Snapshot:
+        with self._lock:
+            self._newest = self._log.latest(self._newest)
+            return self._newest
+
+    def _pin(self, snapshot: Snapshot) -> None:
+        with self._lock:
+            if snapshot.version >= self._newest.version:
+                self._newest = snapshot
+            if snapshot.version >= self._pinned.version:
+                self._pinned = snapshot
+
+    def _resolve(self, version: int | None, as_of: datetime | str | None) -> Snapshot:
+        if version is None and as_of is None:
+            return self._pinned if self._read_only else self._latest()
+        return resolve_snapshot(self._log, version, as_of)
+
+
+def resolve_snapshot(
+    log: CommitLog, version: int | None, as_of: datetime | str | None
+) -> Snapshot:
+    """The newest version, or the one at a number or a time; not both."""
+    if version is not None and as_of is not None:
+        raise InvalidInput("version= and as_of= exclude each other")
+    if version is not None:
+        return log.at(version)
+    if as_of is not None:
+        return log.as_of(to_microseconds(as_of))
+    return log.latest()
+
+
+def _question(where: Any, dialect: str) -> Question:
+    return Question(to_predicate(where, dialect), semantics_of(dialect), time.time_ns() // 1000)
+
+
+def _assigned(value: Any, dialect: str) -> Operand:
+    if value is None or isinstance(value, bool | int | float):
+        return LiteralNode(value)
+    return to_operand(value, dialect)
