@@ -1,6 +1,6 @@
 """The tree of errors: a class for each thing a caller does next.
 
-Every message says what was being done, to what, what was found and what to do about it; the pieces
+Every message says what was being done, to what, what was found and what to do; the pieces
 are attributes where a caller may want them. Whatever Rowsieve raises on purpose is a `RowsieveError`.
 """
 
@@ -110,4 +110,4 @@ class StoreError(RowsieveError):
 
 
 class CommitConflict(RowsieveError):
-    """Another commit changed what this one was computed from; computing it again may succeed."""
+    """Another commit changed what this one was computed from; trying again may succeed."""

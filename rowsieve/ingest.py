@@ -103,8 +103,10 @@ def reduce_changes(
     deletes = _is_delete(table.column(op), op)
     last = _last_per_key(table, schema, order, sequence)
     deleted = deletes[last]
-    changes = [name for name in table.column_names if name in schema.names or name not in (op, sequence)]
-    rows = table.select(changes).take(pa.array(last[~deleted]))
+    names = [
+        name for name in table.column_names if name in schema.names or name not in (op, sequence)
+    ]
+    rows = table.select(names).take(pa.array(last[~deleted]))
     keys = table.select(_actual_names(table, order)).take(pa.array(last[deleted]))
     return Changes(
         prepare_rows(rows, schema, order, "error", "apply_changes") if rows.num_rows else None,
@@ -151,7 +153,7 @@ def _is_delete(column: pa.ChunkedArray, op: str) -> np.ndarray[Any, np.dtype[np.
             f"{', '.join(sorted(_UPSERTS | _DELETES))}"
         )
     is_delete = np.array([word in _DELETES for word in words], dtype=bool)
-    return is_delete[actions.indices.to_numpy()]
+    return np.asarray(is_delete[actions.indices.to_numpy()], dtype=bool)
 
 
 def _actual_names(table: pa.Table, order: KeyOrder) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rowsieve.storage.commit_log import Commit
+    from rowsieve.storage.log_entry import Commit
     from rowsieve.table import Table
 
 
@@ -34,4 +34,5 @@ def spark_write(table: Table, frame: Any, mode: str) -> Commit:
     """Write a Spark DataFrame into this table in one commit."""
     from rowsieve.providers.spark.frames import write_frame  # noqa: PLC0415 - upward, on first use
 
-    return write_frame(table, frame, mode)
+    commit: Commit = write_frame(table, frame, mode)
+    return commit

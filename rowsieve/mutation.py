@@ -89,6 +89,7 @@ class TouchesKeys:
     keys: KeyColumns
 
     def __call__(self, entry: LogEntry) -> bool:
+        """Reads the keys of the commit's parts only where ranges overlap."""
         if entry.added is None:
             return False
         own = KeyRange(_bound(self.keys, 0), _bound(self.keys, len(self.keys) - 1))
@@ -115,6 +116,7 @@ class TouchesParts:
     part_ids: frozenset[str]
 
     def __call__(self, entry: LogEntry) -> bool:
+        """Looks at part ids alone."""
         return not self.part_ids.isdisjoint(entry.removed)
 
 
@@ -123,6 +125,7 @@ class TouchesNothing:
     """For changes whose conflicts the matrix and the log decide alone."""
 
     def __call__(self, entry: LogEntry) -> bool:  # noqa: ARG002 - the protocol's argument
+        """Never."""
         return False
 
 

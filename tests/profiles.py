@@ -1,4 +1,4 @@
-"""How many examples a property gets: the small profile of `make test`, 25 times that in `make test-deep`."""
+"""How many examples a property gets: few in `make test`, 25 times as many in `make test-deep`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Rewriting parts so that reads need no merge: which ones, and how."""

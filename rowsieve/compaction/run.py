@@ -41,7 +41,8 @@ def plan_compaction(
     runs = pick_runs(snapshot.parts, order, target_part_bytes(snapshot.table.properties))
     if not runs:
         return None
-    total = pc.sum(snapshot.parts.take(sum(runs, [])).table.column("data.rows")).as_py() or 0
+    inputs = snapshot.parts.take([part for run in runs for part in run])
+    total = pc.sum(inputs.table.column("data.rows")).as_py() or 0
     added = PartTable.empty(snapshot.schema)
     written = 0
     for run in runs:
@@ -60,11 +61,10 @@ def plan_compaction(
                 progress(written, total)
         newest = pc.max(parts.table.column("commit_ts_max")).as_py()
         added = added.append(writer.finish().with_commit_ts(newest))
-    removed = tuple(snapshot.parts.take(sum(runs, [])).part_ids)
     request = CommitRequest(
         operation="compact",
         added=added,
-        removed=removed,
+        removed=inputs.part_ids,
         metadata=metadata,
         rows_written=written,
     )

@@ -1,0 +1,1 @@
+"""Reading a plan: sources, the merge, packaging."""

@@ -73,8 +73,8 @@ def merge_in_memory(
     """`merge` of whole tables, given newest first as (rows, whether they are tombstones)."""
     whole = []
     for table, deletes in runs:
-        for batch in table.combine_chunks().to_batches():
-            whole.append(Run(batch, order.columns(batch), deletes))
+        batches = table.combine_chunks().to_batches()
+        whole += [Run(batch, order.columns(batch), deletes) for batch in batches]
     return winners(whole)
 
 

@@ -61,11 +61,15 @@ class Explanation:
         lines = [
             f"scan of {self.table} at version {self.version}",
             f"  where {self.where}",
-            f"  parts {self.parts_considered} considered, "
-            f"{self.parts_considered - self.parts_read} skipped, {self.parts_read} read in "
-            f"{self.splits} splits, {self.merged_groups} groups merged",
-            f"  bytes {self.bytes_considered:,} considered, "
-            f"{self.bytes_considered - self.bytes_read:,} skipped, {self.bytes_read:,} to read",
+            (
+                f"  parts {self.parts_considered} considered, "
+                f"{self.parts_considered - self.parts_read} skipped, {self.parts_read} read in "
+                f"{self.splits} splits, {self.merged_groups} groups merged"
+            ),
+            (
+                f"  bytes {self.bytes_considered:,} considered, "
+                f"{self.bytes_considered - self.bytes_read:,} skipped, {self.bytes_read:,} to read"
+            ),
             f"  rows are {'filtered' if self.filtered else 'not filtered: all of them match'}",
         ]
         lines += [f"  {reason}" for reason in self.skipped[:20]]

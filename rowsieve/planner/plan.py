@@ -115,7 +115,8 @@ class ScanPlan(msgspec.Struct, frozen=True):
     @property
     def predicate(self) -> Predicate:
         """What every returned row satisfies; TRUE when nothing was asked."""
-        return predicate_from_json(self.predicate_json)
+        predicate: Predicate = predicate_from_json(self.predicate_json)
+        return predicate
 
     @property
     def semantics(self) -> Semantics:

@@ -59,7 +59,9 @@ def prune_parts(
     return _group(parts, order, interpret(predicate, statistics.only(key_ids)), rows)
 
 
-def _group(parts: PartTable, order: KeyOrder | None, by_key: Verdicts, by_rows: Verdicts) -> Pruning:
+def _group(
+    parts: PartTable, order: KeyOrder | None, by_key: Verdicts, by_rows: Verdicts
+) -> Pruning:
     pruned_by = {int(i): "key" for i in np.flatnonzero(by_key == Verdict.NONE)}
     kept = np.flatnonzero(by_key != Verdict.NONE)
     if order is None:

@@ -78,7 +78,7 @@ def planned_part(entry: PartEntry) -> PlannedPart:
 
 def _piece(group: Group, entries: dict[int, PartEntry], filtered: bool) -> Piece:
     if len(group.parts) == 1 and entries[group.parts[0]].data is None:
-        return Piece((), False, 0)  # tombstones with nothing below them
+        return Piece((), residual=False, size_bytes=0)  # tombstones with nothing below them
     newest_first = sorted((entries[i] for i in group.parts), key=_commit_range, reverse=True)
     for newer, older in pairwise(newest_first):
         _check_order(newer, older)

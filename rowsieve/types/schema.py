@@ -33,23 +33,21 @@ from rowsieve.types.logical import (
     type_name,
 )
 
-_SIMPLE: Mapping[str, LogicalType] = {
-    type_name(type_): type_
-    for type_ in (
-        Bool(),
-        *(Int(bits, signed) for bits in (8, 16, 32, 64) for signed in (True, False)),
-        Float(32),
-        Float(64),
-        String(),
-        Binary(),
-        Date(),
-        Time(),
-        Timestamp(utc=False),
-        Timestamp(utc=True),
-        Uuid(),
-        Json(),
-    )
-}
+_FLAT: tuple[LogicalType, ...] = (
+    Bool(),
+    *(Int(bits, signed) for bits in (8, 16, 32, 64) for signed in (True, False)),
+    Float(32),
+    Float(64),
+    String(),
+    Binary(),
+    Date(),
+    Time(),
+    Timestamp(utc=False),
+    Timestamp(utc=True),
+    Uuid(),
+    Json(),
+)
+_SIMPLE: Mapping[str, LogicalType] = {type_name(type_): type_ for type_ in _FLAT}
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 
 

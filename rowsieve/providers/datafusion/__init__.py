@@ -1,0 +1,1 @@
+"""DataFusion reads our tables."""

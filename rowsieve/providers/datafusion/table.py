@@ -59,9 +59,7 @@ class TableDataset(pads.FileSystemDataset):  # type: ignore[misc] # pyarrow is u
         """The columns; asked for many times per query, so kept."""
         return self._arrow_schema
 
-    def scanner(
-        self, columns: Sequence[str] | None = None, filter: Any = None, **_options: Any  # noqa: A002
-    ) -> SplitScanner:
+    def scanner(self, columns: Sequence[str] | None = None, **_options: Any) -> SplitScanner:
         """Only its `projected_schema` is looked at, while planning."""
         return SplitScanner(projected(self._arrow_schema, columns), iter(()))
 
