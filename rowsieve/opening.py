@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from rowsieve.changes.ingest import prepare_appended, prepare_rows, read_data
 from rowsieve.errors import InvalidInput, TableExists
-from rowsieve.ingest import prepare_appended, prepare_rows, read_data
 from rowsieve.objects import open_store
 from rowsieve.properties import check_properties
 from rowsieve.storage.commit_log import CommitLog

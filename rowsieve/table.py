@@ -18,10 +18,8 @@ import pyarrow as pa
 
 from rowsieve import lazy
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
-from rowsieve.change import Change, Question
-from rowsieve.compaction.run import Progress, plan_compaction
-from rowsieve.errors import InvalidInput, UnsupportedOperation
-from rowsieve.ingest import (
+from rowsieve.changes.change import Change, Question
+from rowsieve.changes.ingest import (
     Changes,
     OnDuplicate,
     prepare_appended,
@@ -30,15 +28,17 @@ from rowsieve.ingest import (
     read_data,
     reduce_changes,
 )
-from rowsieve.mutation import Mutation, commit_mutation
-from rowsieve.objects import ObjectStore
-from rowsieve.operations import (
+from rowsieve.changes.mutation import Mutation, commit_mutation
+from rowsieve.changes.operations import (
     delete_where,
     overwrite_all,
     overwrite_where,
     restore_to,
     update_where,
 )
+from rowsieve.compaction.run import Progress, plan_compaction
+from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.objects import ObjectStore
 from rowsieve.predicate.ir import Literal as LiteralNode
 from rowsieve.predicate.ir import Operand
 from rowsieve.scan import Columns, Scan

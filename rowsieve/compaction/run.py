@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.changes.mutation import Mutation, TouchesNothing
 from rowsieve.compaction.pick import pick_runs
 from rowsieve.config import DEFAULT
 from rowsieve.executor.execute import Execution
-from rowsieve.mutation import Mutation, TouchesNothing
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.scan import plan_scan

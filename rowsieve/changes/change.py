@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rowsieve.ingest import Changes
+from rowsieve.changes.ingest import Changes
 from rowsieve.objects import ObjectStore
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics

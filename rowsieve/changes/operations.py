@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.change import Change, Question
+from rowsieve.changes.change import Change, Question
+from rowsieve.changes.hiding import hide_and_append
+from rowsieve.changes.ingest import Changes, prepare_keys
+from rowsieve.changes.mutation import Mutation, TouchesKeys, key_columns_of
 from rowsieve.errors import InvalidData, KeyViolation, UnsupportedOperation
 from rowsieve.executor.execute import Execution
-from rowsieve.hiding import hide_and_append
-from rowsieve.ingest import Changes, prepare_keys
-from rowsieve.mutation import Mutation, TouchesKeys, key_columns_of
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import OutputColumn
 from rowsieve.planner.scan import plan_scan

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from msgspec.structs import replace
 
-from rowsieve.change import Change, Question
+from rowsieve.changes.change import Change, Question
+from rowsieve.changes.mutation import Mutation, TouchesParts
 from rowsieve.executor.sources import row_batches
 from rowsieve.metrics import ScanMetrics
-from rowsieve.mutation import Mutation, TouchesParts
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.prune_parts import prune_parts
 from rowsieve.planner.scan import planned_part
