@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.errors import CorruptData
+from rowsieve.errors import CorruptData, UnsupportedProtocol
 from rowsieve.stats.model import ColumnStatistics
 from rowsieve.stats.tabulate import scalar_array, statistics_columns, statistics_fields
 from rowsieve.types.encodings import arrow_type
@@ -304,6 +304,16 @@ def _check(table: pa.Table) -> None:
     for name in _COUNTS:
         if pc.any(pc.less(table.column(name), 0)).as_py():
             raise CorruptData(f"a manifest has a part with a negative {name}")
+    for prefix in ("data", "deletes"):
+        start, size = table.column(f"{prefix}.tail_start"), table.column(f"{prefix}.size_bytes")
+        if pc.any(pc.greater(start, size)).as_py():
+            raise CorruptData(f"a manifest has a part whose {prefix} end before their tail begins")
+    newest = pc.max(table.column("format_version")).as_py() or 0
+    if newest > FORMAT_VERSION:
+        raise UnsupportedProtocol(
+            f"a part has format version {newest}, and this version of rowsieve knows only up to "
+            f"{FORMAT_VERSION}; upgrade rowsieve to read the table"
+        )
     ids = table.column("part_id")
     if len(pc.unique(ids)) != len(ids):
         raise CorruptData("a manifest names a part more than once")

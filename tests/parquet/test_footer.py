@@ -1,0 +1,198 @@
+"""Opening a Parquet file by its checked tail; damage and absence each have their error."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rowsieve.errors import CorruptData, SnapshotExpired
+from rowsieve.objects import ObjectStore, open_store
+from rowsieve.parquet import footer
+from rowsieve.parquet.footer import checksum, open_parquet, read_footer, read_row_group, tail_start
+from rowsieve.storage.manifest import FileRef
+from rowsieve.storage.part_writer import ROW_GROUP_ROWS, write_parts
+from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.logical import Field, Float, Int, List, String
+from rowsieve.types.schema import Schema
+
+SCHEMA = Schema(
+    0,
+    (
+        Field(1, "id", Int(), nullable=False),
+        Field(2, "a.b", String()),
+        Field(3, "a", List(Field(4, "item", Float()))),
+    ),
+)
+
+
+def rows_of(count: int) -> pa.Table:
+    columns = {
+        "id": pa.array(range(count)),
+        "a.b": pa.array([f"text {i % 977}" for i in range(count)]),
+        "a": pa.array([[i / 3] for i in range(count)]),
+    }
+    return pa.table(columns).cast(arrow_schema(SCHEMA))
+
+
+def write(store: ObjectStore, count: int) -> FileRef:
+    parts = write_parts(
+        store, SCHEMA, SCHEMA.fields[:1], rows_of(count), None, base_version=0, properties={}
+    )
+    ref = parts.entry(0).data
+    assert ref is not None
+    return ref
+
+
+class CountingStore:
+    """A store that counts ranged reads."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self.range_reads = 0
+
+    def get_range(self, path: str, start: int, stop: int) -> bytes:
+        self.range_reads += 1
+        return self._store.get_range(path, start, stop)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(footer, "_CACHE", footer._MetadataCache(footer.CACHE_BYTES))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ObjectStore:
+    return open_store(str(tmp_path))
+
+
+def damage(root: Path, ref: FileRef, offset: int) -> None:
+    file = root / ref.path
+    data = bytearray(file.read_bytes())
+    data[offset] ^= 0x10
+    file.unlink()
+    file.write_bytes(data)
+
+
+def test_the_tail_begins_behind_all_data_and_blooms(store: ObjectStore) -> None:
+    ref = write(store, ROW_GROUP_ROWS + 10)
+    metadata = read_footer(store.get(ref.path))
+    ends = []
+    for group in range(metadata.num_row_groups):
+        for i in range(metadata.num_columns):
+            chunk = metadata.row_group(group).column(i)
+            start = chunk.dictionary_page_offset or chunk.data_page_offset
+            ends.append(start + chunk.total_compressed_size)
+            if chunk.bloom_filter_offset is not None:
+                ends.append(chunk.bloom_filter_offset + chunk.bloom_filter_length)
+    assert metadata.num_row_groups == 2
+    assert tail_start(metadata) == max(ends) == ref.tail_start < ref.size_bytes
+    footer_start = ref.size_bytes - 8 - metadata.serialized_size
+    assert ref.tail_start < footer_start  # the page index lies between
+
+
+def test_a_file_without_row_groups_has_a_tail() -> None:
+    sink = pa.BufferOutputStream()
+    pq.write_table(arrow_schema(SCHEMA).empty_table(), sink)
+    assert tail_start(read_footer(sink.getvalue())) >= 4
+
+
+def test_opening_reads_the_tail_once(store: ObjectStore) -> None:
+    ref = write(store, 100)
+    counting: Any = CountingStore(store)
+    for _ in range(3):
+        assert open_parquet(counting, ref).metadata.num_rows == 100
+    assert counting.range_reads == 1
+
+
+def test_rows_come_back_as_they_were(store: ObjectStore) -> None:
+    ref = write(store, 1000)
+    file = open_parquet(store, ref)
+    assert read_row_group(file, ref.path, 0, SCHEMA.names).equals(rows_of(1000))
+
+
+def test_a_column_whose_name_begins_like_another_path_comes_alone(store: ObjectStore) -> None:
+    ref = write(store, 10)
+    found = read_row_group(open_parquet(store, ref), ref.path, 0, ["a"])
+    assert found.column_names == ["a"]
+    assert found.column("a").to_pylist()[3] == [1.0]
+
+
+def test_any_flipped_bit_of_the_tail_is_found(store: ObjectStore, tmp_path: Path) -> None:
+    ref = write(store, 50)
+    for offset in range(ref.tail_start, ref.size_bytes, 37):
+        damage(tmp_path, ref, offset)
+        with pytest.raises(CorruptData, match=ref.path):
+            open_parquet(store, ref)
+        damage(tmp_path, ref, offset)
+    assert open_parquet(store, ref).metadata.num_rows == 50
+
+
+def test_a_flipped_bit_of_a_page_is_found_when_it_is_read(
+    store: ObjectStore, tmp_path: Path
+) -> None:
+    ref = write(store, 5000)
+    metadata = open_parquet(store, ref).metadata
+    messages = []
+    for i in range(metadata.num_columns):
+        chunk = metadata.row_group(0).column(i)
+        start = chunk.dictionary_page_offset or chunk.data_page_offset
+        name = chunk.path_in_schema.removesuffix(".list.element")
+        for step in range(1, 8):
+            offset = start + chunk.total_compressed_size * step // 8
+            damage(tmp_path, ref, offset)
+            with pytest.raises(CorruptData) as found:
+                read_row_group(open_parquet(store, ref), ref.path, 0, [name])
+            messages.append(str(found.value))
+            damage(tmp_path, ref, offset)
+    assert all(f"{ref.path}, row group 0" in message for message in messages)
+
+
+def test_a_missing_file_is_an_expired_snapshot(store: ObjectStore, tmp_path: Path) -> None:
+    ref = write(store, 10)
+    other = write(store, 10)
+    open_parquet(store, other)
+    for gone in (ref, other):  # its tail unknown, and remembered
+        (tmp_path / gone.path).unlink()
+        with pytest.raises(SnapshotExpired, match=gone.path):
+            open_parquet(store, gone)
+
+
+def test_a_file_that_is_cut_short_is_corrupt(store: ObjectStore, tmp_path: Path) -> None:
+    ref = write(store, 10)
+    file = tmp_path / ref.path
+    data = file.read_bytes()
+    file.unlink()
+    file.write_bytes(data[:-20])
+    with pytest.raises(CorruptData, match=ref.path):
+        open_parquet(store, ref)
+
+
+def test_a_footer_that_is_no_footer_is_corrupt(store: ObjectStore) -> None:
+    ref = write(store, 10)
+    data = store.get(ref.path)
+    for start in (ref.size_bytes - 4, ref.size_bytes - 9):
+        lying = replace(ref, tail_start=start, tail_checksum=checksum(data[start:]))
+        with pytest.raises(CorruptData, match=ref.path):
+            open_parquet(store, lying)
+
+
+def test_remembered_footers_are_bounded_and_the_oldest_goes(store: ObjectStore) -> None:
+    refs = [write(store, 10) for _ in range(4)]
+    sizes = [ref.size_bytes - ref.tail_start for ref in refs]
+    cache = footer._MetadataCache(sum(sizes[:2]) + 5)
+    metadata = read_footer(store.get(refs[0].path))
+    cache.put("memory:///t", refs[0], metadata)
+    cache.put("memory:///t", refs[1], metadata)
+    assert cache.get("memory:///t", refs[0]) is not None
+    cache.put("memory:///t", refs[2], metadata)
+    kept = [cache.get("memory:///t", ref) is not None for ref in refs]
+    assert kept == [True, False, True, False]
+    assert cache.get("memory:///another", refs[0]) is None
