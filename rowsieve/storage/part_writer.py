@@ -192,8 +192,9 @@ class PartWriter:
         bound: list[pa.Scalar | None] = []
         for column in self._key:
             value = row.column(column.name)[0]
-            bound.append(cut(value))
-            if bound[-1] is None or not bound[-1].equals(value):
+            short = cut(value)
+            bound.append(short)
+            if short is None or not (short is value or short.equals(value)):
                 break
         return tuple(bound) + (None,) * (len(self._key) - len(bound))
 

@@ -51,7 +51,7 @@ def new_part(part_id: str, **changes: Any) -> NewPart:
     }
     far = pa.scalar(2**62, pa.int64()).cast(pa.timestamp("us", "UTC"))
     statistics = {
-        1: ColumnStatistics(0, None, pa.scalar(1), pa.scalar(9), True, False),
+        1: ColumnStatistics(0, None, pa.scalar(1), pa.scalar(9), lower_exact=True),
         3: ColumnStatistics(2, 1, pa.scalar(-0.0), pa.scalar(0.0)),
         6: ColumnStatistics(0, None, far, far),
         7: ColumnStatistics(4),
