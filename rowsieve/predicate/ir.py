@@ -19,6 +19,7 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowsieve.types.logical import LogicalType
 
@@ -169,7 +170,7 @@ class Or:
 class ValueSet:
     """The members of an IN list as one Arrow array, which may hold NULLs. Immutable."""
 
-    __slots__ = ("_array", "_hash", "type")
+    __slots__ = ("_array", "_hash", "_ordered", "type")
 
     def __init__(self, array: pa.Array, type_: LogicalType | None = None) -> None:
         if isinstance(array, pa.ChunkedArray):
@@ -177,11 +178,20 @@ class ValueSet:
         self._array = array
         self.type = type_
         self._hash: int | None = None
+        self._ordered: pa.Array | None = None
 
     @property
     def array(self) -> pa.Array:
         """The members, in the order given."""
         return self._array
+
+    @property
+    def ordered(self) -> pa.Array:
+        """The members without NULLs, ascending; sorted at the first use and kept."""
+        if self._ordered is None:
+            members = self._array.drop_null()
+            self._ordered = members.take(pc.sort_indices(members))
+        return self._ordered
 
     def __len__(self) -> int:
         return len(self._array)
@@ -291,6 +301,31 @@ def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
             return terms
         case _:
             return (predicate,)
+
+
+def root_conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
+    """The conjuncts that judge a row each for itself: those of a top-level AND.
+
+    Nested ANDs, double NOTs, junctions of one term and conditions as booleans are seen through, so
+    that rewriting them away changes no outcome.
+    """
+    found: list[Predicate] = []
+    stack = [predicate]
+    while stack:
+        match stack.pop():
+            case And(terms=terms):
+                stack.extend(reversed(terms))
+            case Or(terms=(only,)):
+                stack.append(only)
+            case Not(term=Not(term=inner)):
+                stack.append(inner)
+            case BooleanOperand(operand=Condition(predicate=inner)):
+                stack.append(inner)
+            case TruePredicate():
+                continue
+            case term:
+                found.append(term)
+    return tuple(found)
 
 
 def children(node: Node) -> tuple[Node, ...]:

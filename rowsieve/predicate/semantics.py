@@ -29,7 +29,12 @@ class OnFailure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Semantics:
-    """One engine's answers. `signed_zeros_differ_in_lists`: IN compares floats bit by bit."""
+    """One engine's answers.
+
+    `signed_zeros_differ_in_lists`: IN compares floats bit by bit. `casts_cut_fractions`: a cast to
+    a whole number drops the fraction; otherwise floats round half to even, decimals half away
+    from zero.
+    """
 
     name: str
     nan: NanOrder = NanOrder.GREATEST
@@ -38,6 +43,7 @@ class Semantics:
     integer_division_by_zero: OnFailure = OnFailure.ERROR
     float_division_by_zero: OnFailure = OnFailure.ERROR
     failed_cast: OnFailure = OnFailure.ERROR
+    casts_cut_fractions: bool = False
     time_zone: str = "UTC"
 
     SQL: ClassVar[Semantics]
@@ -57,8 +63,9 @@ Semantics.DATAFUSION = Semantics(
     signed_zeros_differ_in_lists=True,
     integer_overflow=OnFailure.WRAP,
     float_division_by_zero=OnFailure.IEEE,
+    casts_cut_fractions=True,
 )
-Semantics.SPARK = Semantics("spark")
+Semantics.SPARK = Semantics("spark", casts_cut_fractions=True)
 Semantics.DUCKDB = Semantics(
     "duckdb",
     integer_division_by_zero=OnFailure.NULL,

@@ -1,0 +1,1 @@
+"""What expressions can call: one row per function, with an evaluator over whole arrays."""

@@ -1,0 +1,180 @@
+"""Abstract values: what an operand or a predicate may be on the rows of each of n parts.
+
+A value may be too wide, never too narrow: that is the soundness of all pruning. Bounds are
+inclusive and hold for the values that are neither NULL nor NaN; a NULL bound is no bound. Where NaN
+may occur there is no upper bound, since NaN sorts above all numbers. Bounds that contradict each
+other mean that nothing is known, never that nothing is there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.arrays import Mask, as_mask, compare, repeated, without
+from rowsieve.predicate.ir import BoundColumn, ComparisonOp, Literal
+from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.semantics import NanOrder
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Float, LogicalType, is_ordered
+
+
+@dataclass(frozen=True, slots=True)
+class AbstractColumn:
+    """What is known of one column in n parts; all members have length n.
+
+    `lower` and `upper` are in the column's storage type; `empty`: it has no non-NULL value there.
+    `may_be_nan` is read for floats only; None means that nothing is known of NaN.
+    """
+
+    lower: pa.Array
+    upper: pa.Array
+    empty: Mask
+    may_be_null: Mask
+    may_be_nan: Mask | None = None
+
+
+class AbstractColumns(Protocol):
+    """The statistics of n parts as columns."""
+
+    @property
+    def part_count(self) -> int:
+        """N."""
+        ...
+
+    def column(self, column: BoundColumn) -> AbstractColumn | None:
+        """What is known of the column; None if nothing is."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AbstractValue:
+    """What an operand may be: a value within bounds, NaN, NULL, a failure; (n,) masks."""
+
+    type: LogicalType
+    lower: pa.Array
+    upper: pa.Array
+    present: Mask
+    null: Mask
+    fails: Mask
+    nan: Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What a predicate may be on some row of each part; (n,) masks."""
+
+    true: Mask
+    false: Mask
+    null: Mask
+    fails: Mask
+
+
+def nowhere(part_count: int) -> Mask:
+    """No part."""
+    return np.zeros(part_count, dtype=np.bool_)
+
+
+def everywhere(part_count: int) -> Mask:
+    """Every part."""
+    return np.ones(part_count, dtype=np.bool_)
+
+
+def anything(type_: LogicalType, present: Mask, null: Mask, fails: Mask) -> AbstractValue:
+    """Any value of the type."""
+    unbounded = pa.nulls(len(present), arrow_type(type_))
+    nan = present if isinstance(type_, Float) else nowhere(len(present))
+    return AbstractValue(type_, unbounded, unbounded, present, null, fails, nan)
+
+
+def constant(literal: Literal, part_count: int, nan: NanOrder) -> AbstractValue:
+    """Exactly this value."""
+    assert literal.type is not None
+    value = scalar(literal)
+    null = literal.value is None
+    present, none = np.full(part_count, not null), nowhere(part_count)
+    bounds = repeated(value, part_count)
+    is_nan = isinstance(literal.value, float) and bool(np.isnan(literal.value))
+    lower = pa.nulls(part_count, bounds.type) if is_nan and nan is NanOrder.IEEE else bounds
+    upper = pa.nulls(part_count, bounds.type) if is_nan else bounds
+    return AbstractValue(
+        literal.type, lower, upper, present, ~present, none, np.full(part_count, is_nan)
+    )
+
+
+def from_column(
+    column: BoundColumn, known: AbstractColumn | None, part_count: int
+) -> AbstractValue:
+    """A column's statistics as an abstract value; what does not fit the contract is unknown."""
+    none, all_ = nowhere(part_count), everywhere(part_count)
+    if known is None:
+        return anything(column.type, all_, all_, none)
+    present = ~known.empty
+    storage = arrow_type(column.type)
+    if known.lower.type != storage or known.upper.type != storage or not is_ordered(column.type):
+        return anything(column.type, present, known.may_be_null, none)
+    nan = none
+    if isinstance(column.type, Float):
+        nan = present if known.may_be_nan is None else known.may_be_nan & present
+        nan = nan | as_mask(pc.is_nan(known.lower)) | as_mask(pc.is_nan(known.upper))
+    value = AbstractValue(
+        column.type, known.lower, known.upper, present, known.may_be_null, none, nan
+    )
+    return settled(value)
+
+
+def settled(value: AbstractValue) -> AbstractValue:
+    """The value with no upper bound where NaN may be, and no bounds where they contradict."""
+    upper = without(value.upper, value.nan)
+    inverted = as_mask(compare(ComparisonOp.GT, value.lower, upper, NanOrder.GREATEST))
+    return replace(value, lower=without(value.lower, inverted), upper=without(upper, inverted))
+
+
+def join(left: AbstractValue, right: AbstractValue) -> AbstractValue:
+    """Either of the two."""
+    both = replace(
+        left,
+        present=left.present | right.present,
+        null=left.null | right.null,
+        fails=left.fails | right.fails,
+        nan=left.nan | right.nan,
+    )
+    if not is_ordered(left.type):
+        return both
+    lower = _outer(ComparisonOp.LE, left.lower, right.lower, left.present, right.present)
+    upper = _outer(ComparisonOp.GE, left.upper, right.upper, left.present, right.present)
+    return replace(both, lower=lower, upper=upper)
+
+
+def _outer(
+    op: ComparisonOp, left: pa.Array, right: pa.Array, left_present: Mask, right_present: Mask
+) -> pa.Array:
+    """The bound that holds for both; where one side has no value, the other's."""
+    both = pc.if_else(compare(op, left, right, NanOrder.GREATEST), left, right)
+    one = pc.if_else(pa.array(right_present), both, left)
+    return pc.if_else(pa.array(left_present), one, right)
+
+
+def limited(value: AbstractValue, where: Mask) -> AbstractValue:
+    """The value on the parts where it can occur at all, and nothing on the others."""
+    return replace(
+        value,
+        present=value.present & where,
+        null=value.null & where,
+        fails=value.fails & where,
+        nan=value.nan & where,
+    )
+
+
+def known(op: ComparisonOp, left: pa.Array, right: pa.Array) -> Mask:
+    """Where both bounds exist and the comparison holds, NaN being greatest."""
+    return as_mask(compare(op, left, right, NanOrder.GREATEST))
+
+
+def is_point(value: AbstractValue) -> Mask:
+    """Where it has exactly one value, if it has one: -0.0 and 0.0 count as one."""
+    return known(ComparisonOp.EQ, value.lower, value.upper) & ~value.nan

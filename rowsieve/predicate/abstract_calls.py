@@ -1,0 +1,189 @@
+"""Functions and casts over abstract values: end points through the concrete evaluator.
+
+Claims come from the registry and nowhere else. What a row does not claim, or what fails or is
+missing at an end, gives anything, NULL or an error.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.abstract import (
+    AbstractValue,
+    anything,
+    everywhere,
+    join,
+    limited,
+    nowhere,
+    settled,
+)
+from rowsieve.predicate.arrays import Computed, Mask, null_mask, without
+from rowsieve.predicate.functions.casts import cast_rule
+from rowsieve.predicate.functions.row import Direction, Function, NullRule, Signature
+from rowsieve.predicate.ir import Call, Literal
+from rowsieve.predicate.semantics import OnFailure, Semantics
+from rowsieve.types.logical import Float, LogicalType
+
+_MAX_CORNER_ARGUMENTS = 6
+
+
+def call(
+    node: Call,
+    row: Function,
+    signature: Signature,
+    arguments: Sequence[AbstractValue],
+    semantics: Semantics,
+) -> AbstractValue:
+    """What the call may give."""
+    if row.nulls is NullRule.ALL:
+        return _one_of(row, arguments)
+    part_count = len(arguments[0].present)
+    fails = np.logical_or.reduce([value.fails for value in arguments])
+    if row.nulls is NullRule.FIRST:
+        return replace(arguments[0], null=everywhere(part_count), fails=fails)
+    lower, upper, nan, safe = _bounds(node, row, signature, arguments, semantics)
+    risky = everywhere(part_count) & ~safe if row.can_fail(signature) else nowhere(part_count)
+    all_present = np.logical_and.reduce([value.present for value in arguments])
+    any_null = np.logical_or.reduce([value.null for value in arguments])
+    if row.nulls is NullRule.STRICT:
+        present, null = all_present, any_null | (risky & all_present)
+        risky = risky & all_present
+    elif row.nulls is NullRule.NEVER:
+        present, null = everywhere(part_count), nowhere(part_count)
+    else:
+        present, null = everywhere(part_count), everywhere(part_count)
+    result = AbstractValue(
+        signature.result, lower, upper, present, null, fails | risky, nan & present
+    )
+    return settled(result)
+
+
+def cast_value(
+    value: AbstractValue, target: LogicalType, semantics: Semantics, *, quiet: bool
+) -> AbstractValue:
+    """What the cast may give; `quiet`: a value that does not fit gives NULL."""
+    rule = cast_rule(value.type, target)
+    assert rule is not None
+    risky = value.present if rule.can_fail else nowhere(len(value.present))
+    result = anything(target, value.present, value.null, value.fails)
+    if rule.increasing:
+        strict = _strict(semantics)
+        ends = [
+            rule.evaluate(bound, value.type, target, strict) for bound in (value.lower, value.upper)
+        ]
+        lower, upper = (_usable(end) for end in ends)
+        risky = risky & (null_mask(lower) | null_mask(upper))
+        nan = value.nan if isinstance(target, Float) else nowhere(len(risky))
+        result = settled(replace(result, lower=lower, upper=upper, nan=nan))
+    if quiet or semantics.failed_cast is OnFailure.NULL:
+        return replace(result, null=result.null | risky)
+    return replace(result, fails=result.fails | risky)
+
+
+def _usable(end: Computed) -> pa.Array:
+    return without(end.values, end.failed)
+
+
+def _strict(semantics: Semantics) -> Semantics:
+    """The semantics under which nothing wraps or turns into NULL unseen."""
+    return replace(
+        semantics,
+        integer_overflow=OnFailure.ERROR,
+        integer_division_by_zero=OnFailure.ERROR,
+        float_division_by_zero=OnFailure.ERROR,
+        failed_cast=OnFailure.ERROR,
+    )
+
+
+def _one_of(row: Function, arguments: Sequence[AbstractValue]) -> AbstractValue:
+    """One of the arguments, NULL if all are; a lazy function stops at the first that is not."""
+    result = arguments[0]
+    null = arguments[0].null
+    for value in arguments[1:]:
+        result = join(result, limited(value, null) if row.lazy else value)
+        null = null & value.null
+    return replace(result, null=null)
+
+
+def _bounds(
+    node: Call,
+    row: Function,
+    signature: Signature,
+    arguments: Sequence[AbstractValue],
+    semantics: Semantics,
+) -> tuple[pa.Array, pa.Array, Mask, Mask]:
+    """Lower and upper bound, where NaN may come out, and where no failure can."""
+    part_count = len(arguments[0].present)
+    free = anything(signature.result, *(everywhere(part_count) for _ in range(3)))
+    unknown = (free.lower, free.upper, free.nan, nowhere(part_count))
+    directions = row.direction(signature)
+    moving = [index for index, term in enumerate(node.arguments) if not isinstance(term, Literal)]
+    if any(directions[index] is Direction.NONE for index in moving):
+        return unknown
+    if not any(direction is not Direction.NONE for direction in directions):
+        return unknown
+    if any(directions[index] is Direction.EITHER for index in moving):
+        if len(moving) > _MAX_CORNER_ARGUMENTS:
+            return unknown
+        corners = [
+            dict(zip(moving, choice, strict=True))
+            for choice in itertools.product((False, True), repeat=len(moving))
+        ]
+        return _hull(row, signature, arguments, corners, _strict(semantics))
+    low = {index: directions[index] is Direction.DECREASING for index in moving}
+    high = {index: not upper for index, upper in low.items()}
+    strict = _strict(semantics)
+    lower = _corner(row, signature, arguments, low, strict)
+    upper = _corner(row, signature, arguments, high, strict)
+    safe = ~(null_mask(lower) | null_mask(upper))
+    nan = null_mask(upper) if isinstance(signature.result, Float) else nowhere(part_count)
+    return lower, upper, nan, safe
+
+
+def _corner(
+    row: Function,
+    signature: Signature,
+    arguments: Sequence[AbstractValue],
+    uppers: dict[int, bool],
+    semantics: Semantics,
+) -> pa.Array:
+    """The value at one choice of bounds: NULL where a bound is missing, infinite, or it fails.
+
+    Infinity is no end point for arithmetic: infinity - infinity is NaN in the midst of a range.
+    """
+    ends = []
+    for index, value in enumerate(arguments):
+        end = value.upper if uppers.get(index, True) else value.lower
+        if isinstance(value.type, Float):
+            finite = pc.fill_null(pc.is_finite(end), False)  # noqa: FBT003
+            end = without(end, ~finite.to_numpy(zero_copy_only=False))
+        ends.append(end)
+    missing = np.logical_or.reduce([null_mask(end) for end in ends])
+    return without(_usable(row.evaluate(ends, signature, semantics)), missing)
+
+
+def _hull(
+    row: Function,
+    signature: Signature,
+    arguments: Sequence[AbstractValue],
+    corners: list[dict[int, bool]],
+    semantics: Semantics,
+) -> tuple[pa.Array, pa.Array, Mask, Mask]:
+    """The least and the greatest corner, where all of them are known."""
+    part_count = len(arguments[0].present)
+    none, all_ = nowhere(part_count), everywhere(part_count)
+    safe, hull = all_, None
+    for corner in corners:
+        end = _corner(row, signature, arguments, corner, semantics)
+        safe = safe & ~null_mask(end)
+        point = AbstractValue(signature.result, end, end, all_, none, none, none)
+        hull = point if hull is None else join(hull, point)
+    assert hull is not None
+    nan = ~safe if isinstance(signature.result, Float) else none
+    return without(hull.lower, ~safe), without(hull.upper, ~safe), nan, safe

@@ -1,0 +1,157 @@
+"""Arrow arrays as numpy masks and back, and how values compare: what every evaluator stands on.
+
+A mask is (n,) bool, one entry per row. A computed column is an Arrow array and the mask of the rows
+on which it failed; the array is NULL there. Order is the one of the types: numbers by value, text
+and bytes by unsigned bytes, false before true, NaN as `NanOrder` says, -0.0 equal to 0.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.ir import ComparisonOp
+from rowsieve.predicate.semantics import NanOrder
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+MAX_DECIMAL256_DIGITS = 76
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """Values with the rows that have none because they failed; NULL stands in their place."""
+
+    values: pa.Array
+    failed: Mask | None = None
+
+
+def as_mask(values: pa.Array) -> Mask:
+    """TRUE of a boolean array; NULL counts as false."""
+    filled = pc.fill_null(values, False)  # noqa: FBT003 - the kernel takes its value by position
+    mask: Mask = filled.to_numpy(zero_copy_only=False)
+    return mask
+
+
+def null_mask(values: pa.Array) -> Mask:
+    """Where values are NULL; NaN is not."""
+    if values.null_count == 0:
+        return np.zeros(len(values), dtype=np.bool_)
+    mask: Mask = pc.is_null(values).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def any_of(*masks: Mask | None) -> Mask | None:
+    """Union of masks, None being empty."""
+    union: Mask | None = None
+    for mask in masks:
+        if mask is not None:
+            union = mask if union is None else union | mask
+    return union
+
+
+def filled(values: pa.Array) -> npt.NDArray[Any]:
+    """Numbers, dates and times as numpy integers or floats, 0 where NULL."""
+    plain = plain_numbers(values)
+    if plain.null_count:
+        plain = pc.fill_null(plain, pa.scalar(0, plain.type))
+    result: npt.NDArray[Any] = plain.to_numpy(zero_copy_only=False)
+    return result
+
+
+def plain_numbers(values: pa.Array) -> pa.Array:
+    """The integers beneath dates, times and timestamps; other numbers as they are."""
+    if pa.types.is_date32(values.type):
+        return values.view(pa.int32())
+    if pa.types.is_time64(values.type) or pa.types.is_timestamp(values.type):
+        return values.view(pa.int64())
+    return values
+
+
+def with_nulls(values: npt.NDArray[Any], nulls: Mask, type_: pa.DataType) -> pa.Array:
+    """An Arrow array of numpy numbers, NULL where the mask says; dates and times from integers."""
+    mask = nulls if nulls.any() else None
+    if pa.types.is_date32(type_):
+        return pa.array(values.astype(np.int32, copy=False), mask=mask).view(type_)
+    if pa.types.is_time64(type_) or pa.types.is_timestamp(type_):
+        return pa.array(values.astype(np.int64, copy=False), mask=mask).view(type_)
+    return pa.array(values, type=type_, mask=mask)
+
+
+def without(values: pa.Array, mask: Mask | None) -> pa.Array:
+    """The values with NULL where the mask says."""
+    if mask is None or not mask.any():
+        return values
+    return pc.if_else(pa.array(mask), pa.scalar(None, values.type), values)
+
+
+def repeated(scalar: pa.Scalar, row_count: int) -> pa.Array:
+    """A constant as an array."""
+    return pa.repeat(scalar, row_count)
+
+
+_KERNELS: dict[ComparisonOp, Callable[..., Any]] = {
+    ComparisonOp.EQ: pc.equal,
+    ComparisonOp.NE: pc.not_equal,
+    ComparisonOp.LT: pc.less,
+    ComparisonOp.LE: pc.less_equal,
+    ComparisonOp.GT: pc.greater,
+    ComparisonOp.GE: pc.greater_equal,
+}
+
+
+def compare(op: ComparisonOp, left: Any, right: Any, nan: NanOrder) -> pa.Array:
+    """`left op right` of two arrays, or an array and a scalar, of one type; NULL if a side is.
+
+    Decimals may differ in precision and scale; they compare exactly.
+    """
+    if pa.types.is_decimal(left.type) and left.type != right.type:
+        left, right = _aligned(left, right)
+    if nan is NanOrder.GREATEST and pa.types.is_floating(left.type):
+        left_nan, right_nan = _is_nan(left), _is_nan(right)
+        if left_nan is not None or right_nan is not None:
+            return _compare_nan_greatest(op, left, right)
+    return _KERNELS[op](left, right)
+
+
+def _is_nan(values: Any) -> Any:
+    """The NaN mask of an array or the flag of a scalar; None when there is no NaN."""
+    found = pc.is_nan(values)
+    if isinstance(found, pa.Scalar):
+        return True if found.as_py() else None
+    mask = as_mask(found)
+    return mask if mask.any() else None
+
+
+def _compare_nan_greatest(op: ComparisonOp, left: Any, right: Any) -> pa.Array:
+    row_count = len(left) if isinstance(left, pa.Array) else len(right)
+    sides = [
+        side if isinstance(side, pa.Array) else repeated(side, row_count) for side in (left, right)
+    ]
+    nulls = null_mask(sides[0]) | null_mask(sides[1])
+    a, b = filled(sides[0]), filled(sides[1])
+    a_nan, b_nan = np.isnan(a), np.isnan(b)
+    equal = (a == b) | (a_nan & b_nan)
+    less = (a < b) | (b_nan & ~a_nan)
+    result = {
+        ComparisonOp.EQ: equal,
+        ComparisonOp.NE: ~equal,
+        ComparisonOp.LT: less,
+        ComparisonOp.LE: less | equal,
+        ComparisonOp.GT: ~(less | equal),
+        ComparisonOp.GE: ~less,
+    }[op]
+    return with_nulls(result, nulls, pa.bool_())
+
+
+def _aligned(left: Any, right: Any) -> tuple[Any, Any]:
+    """Both decimals at the larger scale; 38 digits before and 38 after the point fit in 76."""
+    scale = max(left.type.scale, right.type.scale)
+    common = pa.decimal256(MAX_DECIMAL256_DIGITS, scale)
+    return left.cast(common), right.cast(common)

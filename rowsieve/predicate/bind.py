@@ -1,0 +1,294 @@
+"""Names to columns, text to values, calls to functions: a tree that is well typed in one schema.
+
+Binding happens once per predicate. The result says with its `Semantics` how it is to be evaluated;
+after it every literal has a type, both sides of a comparison have one comparable type, and every
+conversion is a `Cast` in the tree. What has no meaning is refused here, before any row is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from rowsieve.errors import InvalidPredicate, UnknownColumn
+from rowsieve.predicate.coerce import check_zone, compare_operands, convert, typed
+from rowsieve.predicate.functions.casts import cast_rule
+from rowsieve.predicate.functions.conditional import common_type
+from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    BoundColumn,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    Condition,
+    FalsePredicate,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Now,
+    Opaque,
+    Operand,
+    Or,
+    Predicate,
+    TruePredicate,
+    walk,
+)
+from rowsieve.predicate.like import parse_pattern
+from rowsieve.predicate.limits import check_limits
+from rowsieve.predicate.literals import natural_type
+from rowsieve.predicate.members import bind_members
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import (
+    Bool,
+    Field,
+    LogicalType,
+    String,
+    Struct,
+    Timestamp,
+    type_name,
+)
+from rowsieve.types.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPredicate:
+    """A predicate over the columns of one schema, under one engine's semantics."""
+
+    root: Predicate
+    schema_id: int
+    semantics: Semantics
+
+    @property
+    def columns(self) -> tuple[BoundColumn, ...]:
+        """The columns it reads, each once, in order of appearance."""
+        return _columns(self.root)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundOperand:
+    """An expression over the columns of one schema, under one engine's semantics."""
+
+    root: Operand
+    type: LogicalType
+    schema_id: int
+    semantics: Semantics
+
+    @property
+    def columns(self) -> tuple[BoundColumn, ...]:
+        """The columns it reads, each once, in order of appearance."""
+        return _columns(self.root)
+
+
+def bind(
+    predicate: Predicate,
+    schema: Schema,
+    semantics: Semantics = Semantics.SQL,
+    *,
+    now_us: int | None = None,
+) -> BoundPredicate:
+    """Resolve names and types; `now_us` (microseconds since 1970, UTC) becomes the one `Now`."""
+    check_limits(predicate)
+    root = _Binder(schema, semantics, now_us).predicate(predicate)
+    return BoundPredicate(root, schema.id, semantics)
+
+
+def bind_operand(
+    operand: Operand,
+    schema: Schema,
+    semantics: Semantics = Semantics.SQL,
+    *,
+    now_us: int | None = None,
+    target: LogicalType | None = None,
+) -> BoundOperand:
+    """Resolve names and types; with a `target`, convert the value to it as an assignment does."""
+    check_limits(operand)
+    binder = _Binder(schema, semantics, now_us)
+    root, type_ = binder.operand(operand)
+    wanted = target or type_ or String()
+    return BoundOperand(convert(root, type_, wanted, semantics), wanted, schema.id, semantics)
+
+
+def _columns(root: Node) -> tuple[BoundColumn, ...]:
+    return tuple(dict.fromkeys(node for node in walk(root) if isinstance(node, BoundColumn)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Binder:
+    schema: Schema
+    semantics: Semantics
+    now_us: int | None
+
+    def predicate(self, node: Predicate) -> Predicate:
+        match node:
+            case TruePredicate() | FalsePredicate() | Opaque():
+                return node
+            case And(terms=terms):
+                return And(tuple(self.predicate(term) for term in terms))
+            case Or(terms=terms):
+                return Or(tuple(self.predicate(term) for term in terms))
+            case Not(term=term):
+                return Not(self.predicate(term))
+            case Comparison(op=op, left=left, right=right):
+                sides = (*self.operand(left), *self.operand(right))
+                return compare_operands(op, *sides, self.semantics)
+            case InList():
+                return self.in_list(node)
+            case IsNull(operand=operand):
+                return IsNull(self.typed_operand(operand)[0])
+            case Like():
+                return self.like(node)
+            case BooleanOperand(operand=operand):
+                return BooleanOperand(self.boolean(operand))
+            case _:
+                assert_never(node)
+
+    def operand(self, node: Operand) -> tuple[Operand, LogicalType | None]:
+        """The bound operand and its type; bare text and NULL stay as they are, without one."""
+        match node:
+            case Column(name=name):
+                field = self.schema.field(name)
+                return BoundColumn(field.id, field.name, field.type), field.type
+            case BoundColumn():
+                return self.bound_column(node), node.type
+            case Literal(value=value, type=type_):
+                own = type_ or natural_type(value)
+                return Literal(value, own), own
+            case Call():
+                return self.call(node)
+            case Cast():
+                return self.cast(node)
+            case FieldAccess(operand=operand, name=name):
+                return self.field_access(operand, name)
+            case Case():
+                return self.case(node)
+            case Now():
+                instant = Timestamp(utc=True)
+                return (node if self.now_us is None else Literal(self.now_us, instant)), instant
+            case Condition(predicate=predicate):
+                return Condition(self.predicate(predicate)), Bool()
+            case _:
+                assert_never(node)
+
+    def typed_operand(self, node: Operand) -> tuple[Operand, LogicalType]:
+        """The same, with bare text and NULL as text."""
+        operand, type_ = self.operand(node)
+        if type_ is None:
+            assert isinstance(operand, Literal)
+            return typed(operand, String()), String()
+        return operand, type_
+
+    def bound_column(self, column: BoundColumn) -> BoundColumn:
+        if all(field.id != column.field_id for field in self.schema):
+            raise UnknownColumn(
+                f"the column {column.name!r} (id {column.field_id}) is no column of the schema "
+                f"({', '.join(self.schema.names)})",
+                name=column.name,
+            )
+        return column
+
+    def in_list(self, node: InList) -> Predicate:
+        operand, type_ = self.operand(node.operand)
+        if type_ is None:
+            operand, type_ = self.typed_operand(node.operand)
+        common, values = bind_members(type_, node.values, self.semantics)
+        return InList(convert(operand, type_, common, self.semantics), values)
+
+    def like(self, node: Like) -> Predicate:
+        operand, type_ = self.typed_operand(node.operand)
+        if not isinstance(type_, String):
+            raise InvalidPredicate(
+                f"LIKE needs text, not {type_name(type_)}; cast the operand to string"
+            )
+        parse_pattern(node.pattern, node.escape)
+        return Like(operand, node.pattern, node.escape, node.ignore_case)
+
+    def boolean(self, node: Operand) -> Operand:
+        operand, type_ = self.operand(node)
+        if type_ is None:
+            assert isinstance(operand, Literal)
+            return typed(operand, Bool())
+        if not isinstance(type_, Bool):
+            raise InvalidPredicate(
+                f"a condition is wanted where a {type_name(type_)} stands; compare it with a value"
+            )
+        return operand
+
+    def call(self, node: Call) -> tuple[Operand, LogicalType]:
+        name, arguments = _canonical_call(node)
+        bound = [self.operand(argument) for argument in arguments]
+        known = known_of([operand for operand, _ in bound], [type_ for _, type_ in bound])
+        row, signature = resolve(name, known)
+        converted = tuple(
+            convert(operand, type_, wanted, self.semantics)
+            for (operand, type_), wanted in zip(bound, signature.arguments, strict=True)
+        )
+        return Call(row.name, converted), signature.result
+
+    def cast(self, node: Cast) -> tuple[Operand, LogicalType]:
+        operand, source = self.operand(node.operand)
+        if source is None:
+            assert isinstance(operand, Literal)
+            return self.cast_text(operand, node), node.type
+        check_zone(source, node.type, self.semantics)
+        if cast_rule(source, node.type) is None:
+            raise InvalidPredicate(
+                f"CAST from {type_name(source)} to {type_name(node.type)} is not supported"
+            )
+        return Cast(operand, node.type, node.try_), node.type
+
+    def cast_text(self, literal: Literal, node: Cast) -> Operand:
+        if literal.value is None:
+            return Literal(None, node.type)
+        if cast_rule(String(), node.type) is not None:
+            return Cast(Literal(literal.value, String()), node.type, node.try_)
+        try:
+            return typed(literal, node.type)
+        except InvalidPredicate:
+            if node.try_:
+                return Literal(None, node.type)
+            raise
+
+    def field_access(self, node: Operand, name: str) -> tuple[Operand, LogicalType]:
+        operand, type_ = self.typed_operand(node)
+        if not isinstance(type_, Struct):
+            raise InvalidPredicate(
+                f"a member {name!r} is asked of a {type_name(type_)}, which is no struct"
+            )
+        member = _member(type_, name)
+        return FieldAccess(operand, member.name), member.type
+
+    def case(self, node: Case) -> tuple[Operand, LogicalType]:
+        conditions = [self.predicate(when) for when, _ in node.branches]
+        values = [self.operand(then) for _, then in node.branches]
+        values.append(self.operand(node.otherwise))
+        common = common_type([type_ for _, type_ in values])
+        if common is None:
+            found = ", ".join("NULL" if type_ is None else type_name(type_) for _, type_ in values)
+            raise InvalidPredicate(f"the branches of CASE have no common type: {found}; cast one")
+        converted = [convert(value, type_, common, self.semantics) for value, type_ in values]
+        branches = tuple(zip(conditions, converted[:-1], strict=True))
+        return Case(branches, converted[-1]), common
+
+
+def _canonical_call(node: Call) -> tuple[str, tuple[Operand, ...]]:
+    name = node.function.lower()
+    if name not in FUNCTIONS and name.startswith("extract_"):
+        return "extract", (Literal(name.removeprefix("extract_"), String()), *node.arguments)
+    return name, node.arguments
+
+
+def _member(type_: Struct, name: str) -> Field:
+    exact = [field for field in type_.fields if field.name == name]
+    found = exact or [field for field in type_.fields if field.name.lower() == name.lower()]
+    if len(found) != 1:
+        names = ", ".join(field.name for field in type_.fields)
+        raise UnknownColumn(f"no single member {name!r} in the struct ({names})", name=name)
+    return found[0]

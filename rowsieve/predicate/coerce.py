@@ -1,0 +1,288 @@
+"""Bringing the two sides of a comparison, and the members of an IN list, to one type, exactly.
+
+A constant moves to the column's type rather than the column to the constant's, so that statistics,
+blooms and page indexes apply. Whole numbers, decimals and dates form a grid: a constant that lies
+between two of its points or outside it turns into the comparison with the next point that has the
+same answer on every row, or into one that is constant but for NULL. Nothing is rounded, with one
+exception that SQL makes too: what meets a float becomes float64.
+"""
+
+from __future__ import annotations
+
+import decimal
+from fractions import Fraction
+
+import pyarrow as pa
+
+from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.functions.casts import cast, cast_rule
+from rowsieve.predicate.functions.decimals import int_as_decimal
+from rowsieve.predicate.functions.numeric import wider_int
+from rowsieve.predicate.ir import (
+    Cast,
+    Comparison,
+    ComparisonOp,
+    Literal,
+    Operand,
+    PhysicalValue,
+    Predicate,
+)
+from rowsieve.predicate.literals import (
+    from_scalar,
+    int_range,
+    natural_type,
+    parse_text,
+    scalar,
+)
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import (
+    Binary,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    Timestamp,
+    Uuid,
+    is_ordered,
+    type_name,
+)
+
+_DAY_US = 86_400_000_000
+_MIRRORED = {
+    ComparisonOp.LT: ComparisonOp.GT,
+    ComparisonOp.LE: ComparisonOp.GE,
+    ComparisonOp.GT: ComparisonOp.LT,
+    ComparisonOp.GE: ComparisonOp.LE,
+}
+_WHEN_BELOW = {  # x op v, where every x is below v
+    ComparisonOp.EQ: ComparisonOp.NE,
+    ComparisonOp.NE: ComparisonOp.EQ,
+    ComparisonOp.LT: ComparisonOp.EQ,
+    ComparisonOp.LE: ComparisonOp.EQ,
+    ComparisonOp.GT: ComparisonOp.NE,
+    ComparisonOp.GE: ComparisonOp.NE,
+    ComparisonOp.DISTINCT: ComparisonOp.NOT_DISTINCT,
+    ComparisonOp.NOT_DISTINCT: ComparisonOp.DISTINCT,
+}
+_BETWEEN_POINTS = {  # x op v, where v lies above the point and below the next
+    ComparisonOp.LT: ComparisonOp.LE,
+    ComparisonOp.LE: ComparisonOp.LE,
+    ComparisonOp.GT: ComparisonOp.GT,
+    ComparisonOp.GE: ComparisonOp.GT,
+}
+
+
+def compare_operands(
+    op: ComparisonOp,
+    left: Operand,
+    left_type: LogicalType | None,
+    right: Operand,
+    right_type: LogicalType | None,
+    semantics: Semantics,
+) -> Predicate:
+    """`left op right` with both sides of one comparable type; None is the type of bare text."""
+    if left_type is None and right_type is None:
+        left_type = right_type = String()
+    for type_ in (left_type, right_type):
+        if type_ is not None and not is_ordered(type_):
+            raise InvalidPredicate(
+                f"values of type {type_name(type_)} cannot be compared; compare a member of them"
+            )
+    if isinstance(left, Literal) and not isinstance(right, Literal):
+        op = _MIRRORED.get(op, op)
+        left, left_type, right, right_type = right, right_type, left, left_type
+    if right_type is None:
+        assert left_type is not None
+        right, right_type = _adapted(right, left_type)
+    elif left_type is None:
+        left, left_type = _adapted(left, right_type)
+    assert left_type is not None
+    if isinstance(right, Literal) and not isinstance(left, Literal):
+        if right.value is None:
+            return Comparison(op, left, Literal(None, left_type))
+        if (number := _on_grid(left_type, right.value, right_type)) is not None:
+            return _narrow(op, left, left_type, number)
+    return _compare_typed(op, left, left_type, right, right_type, semantics)
+
+
+def convert(
+    operand: Operand, source: LogicalType | None, target: LogicalType, semantics: Semantics
+) -> Operand:
+    """The operand as a value of the target type: a constant is converted now, if it can be."""
+    if source is None:
+        assert isinstance(operand, Literal)
+        return typed(operand, target)
+    if source == target:
+        return operand
+    check_zone(source, target, semantics)
+    if cast_rule(source, target) is None:
+        raise InvalidPredicate(
+            f"a value of type {type_name(source)} cannot become {type_name(target)}"
+        )
+    if isinstance(operand, Literal):
+        computed = cast(pa.repeat(scalar(operand), 1), source, target, semantics)
+        if computed.failed is None:
+            return from_scalar(computed.values[0], target)
+    return Cast(operand, target)
+
+
+def typed(literal: Literal, type_: LogicalType) -> Literal:
+    """Bare text or NULL as a constant of the type; text that spells none is refused."""
+    if literal.value is None:
+        return Literal(None, type_)
+    assert isinstance(literal.value, str)
+    value = parse_text(literal.value, type_)
+    if isinstance(type_, Int | Decimal):
+        assert isinstance(value, int | decimal.Decimal)
+        on_grid = _scaled(type_, Fraction(value) if _small(value) else Fraction(10) ** 60)
+        low, high = _limits(type_)
+        if on_grid.denominator != 1 or not low <= on_grid <= high:
+            raise InvalidPredicate(
+                f"the text {literal.value!r} does not fit the type {type_name(type_)}"
+            )
+        return Literal(_point(type_, int(on_grid)), type_)
+    if isinstance(type_, Float):
+        return from_scalar(scalar(Literal(value, type_)), type_)
+    return Literal(value, type_)
+
+
+def check_zone(source: LogicalType, target: LogicalType, semantics: Semantics) -> None:
+    """Refuse to read a wall clock in a zone whose rules are not known here."""
+    zoned = {type_.utc for type_ in (source, target) if isinstance(type_, Timestamp)}
+    mixed = zoned == {True, False} or (True in zoned and Date() in (source, target))
+    if mixed and semantics.time_zone.upper() not in ("UTC", "Z", "ETC/UTC"):
+        raise InvalidPredicate(
+            f"{type_name(source)} becomes {type_name(target)} only in the time zone UTC here, not "
+            f"in {semantics.time_zone!r}; write both sides with an offset"
+        )
+
+
+def _adapted(literal: Operand, type_: LogicalType) -> tuple[Operand, LogicalType]:
+    """Bare text beside a value of the type: a number keeps its own, narrower or wider, type."""
+    assert isinstance(literal, Literal)
+    if literal.value is not None and isinstance(type_, Int | Decimal):
+        assert isinstance(literal.value, str)
+        return Literal(parse_text(literal.value, type_)), type_
+    return typed(literal, type_), type_
+
+
+def _on_grid(type_: LogicalType, value: PhysicalValue, value_type: LogicalType) -> Fraction | None:
+    """The constant as a number of the grid of the type; None if they do not share one."""
+    match type_, value_type:
+        case (Int() | Decimal(), Int() | Decimal()):
+            assert isinstance(value, int | decimal.Decimal)
+            return _scaled(type_, _fraction(value))
+        case (Date(), Timestamp(utc=False)):
+            assert isinstance(value, int)
+            return Fraction(value, _DAY_US)
+    return None
+
+
+def _small(value: int | decimal.Decimal) -> bool:
+    return isinstance(value, int) or (value == 0 or abs(value.adjusted()) <= 60)
+
+
+def _fraction(value: int | decimal.Decimal) -> Fraction:
+    """The number, or one as good to compare with where it is beyond every grid."""
+    if isinstance(value, int) or _small(value):
+        return Fraction(value)
+    sign = -1 if value < 0 else 1
+    return sign * (Fraction(10) ** (60 if value.adjusted() > 0 else -60))
+
+
+def _scaled(type_: LogicalType, number: Fraction) -> Fraction:
+    return number * 10**type_.scale if isinstance(type_, Decimal) else number
+
+
+def _limits(type_: LogicalType) -> tuple[int, int]:
+    """The first and the last point of the grid of a type."""
+    match type_:
+        case Int():
+            return int_range(type_)
+        case Decimal(precision=precision):
+            return 1 - 10**precision, 10**precision - 1
+        case _:
+            return int_range(Int(32))
+
+
+def _point(type_: LogicalType, point: int) -> PhysicalValue:
+    if isinstance(type_, Decimal):
+        with decimal.localcontext(prec=60):
+            return decimal.Decimal(point).scaleb(-type_.scale)
+    return point
+
+
+def _narrow(op: ComparisonOp, operand: Operand, type_: LogicalType, number: Fraction) -> Predicate:
+    """`operand op number` in the operand's own type. A constant answer is `x = x` or `x <> x`."""
+    low, high = _limits(type_)
+    floor = number.numerator // number.denominator
+    if number > high:
+        return Comparison(_WHEN_BELOW[op], operand, operand)
+    if number < low:
+        return Comparison(_WHEN_BELOW[_MIRRORED.get(op, op)], operand, operand)
+    if number.denominator != 1:
+        if op not in _BETWEEN_POINTS:
+            return Comparison(_WHEN_BELOW[op], operand, operand)
+        op = _BETWEEN_POINTS[op]
+    return Comparison(op, operand, Literal(_point(type_, floor), type_))
+
+
+def _compare_typed(
+    op: ComparisonOp,
+    left: Operand,
+    left_type: LogicalType,
+    right: Operand,
+    right_type: LogicalType,
+    semantics: Semantics,
+) -> Predicate:
+    left, left_type = _settled(left, left_type)
+    right, right_type = _settled(right, right_type)
+    targets = _comparison_types(left_type, right_type)
+    if targets is None:
+        raise InvalidPredicate(
+            f"{type_name(left_type)} {op.value} {type_name(right_type)} has no meaning; cast a side"
+        )
+    return Comparison(
+        op,
+        convert(left, left_type, targets[0], semantics),
+        convert(right, right_type, targets[1], semantics),
+    )
+
+
+def _settled(operand: Operand, type_: LogicalType) -> tuple[Operand, LogicalType]:
+    """A number without a type of its own gets its natural one."""
+    if isinstance(operand, Literal) and operand.type is None and operand.value is not None:
+        own = natural_type(operand.value) or type_
+        return Literal(operand.value, own), own
+    return operand, type_
+
+
+def _comparison_types(
+    left: LogicalType, right: LogicalType
+) -> tuple[LogicalType, LogicalType] | None:
+    """The types in which the sides compare exactly; two decimals compare whatever their scales."""
+    if left == right:
+        return left, right
+    match left, right:
+        case (Int(), Int()):
+            common = wider_int(left, right)
+            return common, common
+        case (Decimal(), Decimal()):
+            return left, right
+        case (Int(), Decimal()):
+            return int_as_decimal(left), right
+        case (Decimal(), Int()):
+            return left, int_as_decimal(right)
+        case (Float(), Int() | Float() | Decimal()) | (Int() | Decimal(), Float()):
+            return Float(64), Float(64)
+        case (Date(), Timestamp()):
+            return right, right
+        case (Timestamp(), Date()):
+            return left, left
+        case (Timestamp(), Timestamp()):
+            return Timestamp(utc=True), Timestamp(utc=True)
+        case (Uuid(), Binary()) | (Binary(), Uuid()):
+            return Binary(), Binary()
+    return None

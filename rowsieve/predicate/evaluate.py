@@ -1,0 +1,356 @@
+"""The concrete evaluator: a bound predicate or operand over a record batch.
+
+On a row a predicate is TRUE, FALSE, NULL or failed. FALSE wins an AND and TRUE an OR against
+anything; below the top a failure wins against NULL. At the top, each conjunct judges for itself: a
+row with a FALSE or a NULL conjunct is out, and what fails on it is nobody's concern (invariant 27).
+Everything that prunes is tested against this module. Nothing here runs per row in Python.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.errors import EvaluationError, InvalidPredicate, SchemaMismatch, UnsupportedOperation
+from rowsieve.predicate.arrays import (
+    Computed,
+    Mask,
+    any_of,
+    as_mask,
+    compare,
+    filled,
+    null_mask,
+    repeated,
+    with_nulls,
+    without,
+)
+from rowsieve.predicate.bind import BoundOperand, BoundPredicate
+from rowsieve.predicate.functions.casts import cast
+from rowsieve.predicate.functions.registry import known_of, resolve
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    BoundColumn,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    FalsePredicate,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Now,
+    Opaque,
+    Operand,
+    Or,
+    Predicate,
+    TruePredicate,
+    root_conjuncts,
+)
+from rowsieve.predicate.like import parse_pattern
+from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Bool, LogicalType, Struct, type_name
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """(n,) bool each, at most one set per row; a row with none set is FALSE."""
+
+    true: Mask
+    null: Mask
+    failed: Mask
+
+    @property
+    def false(self) -> Mask:
+        """Rows that are plainly FALSE."""
+        return ~(self.true | self.null | self.failed)
+
+
+def evaluate(predicate: BoundPredicate, batch: pa.RecordBatch) -> Outcome:
+    """The outcome on each row. Columns are taken by name, in the storage types of the schema."""
+    evaluator = _Evaluator(batch, predicate.semantics)
+    outcomes = [evaluator.predicate(term) for term in root_conjuncts(predicate.root)]
+    if len(outcomes) == 1:
+        return outcomes[0]
+    row_count = batch.num_rows
+    if not outcomes:
+        return _constant(row_count, value=True)
+    out = np.logical_or.reduce([outcome.false | outcome.null for outcome in outcomes])
+    failed = np.logical_or.reduce([outcome.failed for outcome in outcomes]) & ~out
+    false = np.logical_or.reduce([outcome.false for outcome in outcomes])
+    return Outcome(~(out | failed), out & ~false, failed)
+
+
+def matching(predicate: BoundPredicate, batch: pa.RecordBatch) -> Mask:
+    """(n,) bool: the rows on which the predicate is TRUE; EvaluationError if one failed."""
+    outcome = evaluate(predicate, batch)
+    if outcome.failed.any():
+        raise _failure(predicate, batch, int(np.argmax(outcome.failed)))
+    return outcome.true
+
+
+def compute(operand: BoundOperand, batch: pa.RecordBatch) -> tuple[pa.Array, Mask]:
+    """The values in the operand's storage type, NULL where failed, and (n,) bool where it did."""
+    computed, _ = _Evaluator(batch, operand.semantics).operand(operand.root)
+    failed = computed.failed
+    if failed is None:
+        failed = np.zeros(batch.num_rows, dtype=np.bool_)
+    return computed.values, failed
+
+
+def _failure(predicate: BoundPredicate, batch: pa.RecordBatch, row: int) -> EvaluationError:
+    names = [column.name for column in predicate.columns]
+    shown = {name: batch.column(name)[row].as_py() for name in names[:8]}
+    values = ", ".join(f"{name} = {str(value)[:80]!r}" for name, value in shown.items())
+    return EvaluationError(
+        "the filter has no answer on a row it must decide: an overflow, a division by zero or a "
+        f"value that does not fit a cast, with {values or 'no column'}; guard the expression with "
+        "CASE, NULLIF or TRY_CAST"
+    )
+
+
+def _constant(row_count: int, *, value: bool) -> Outcome:
+    none = np.zeros(row_count, dtype=np.bool_)
+    return Outcome(np.full(row_count, value), none, none)
+
+
+def _outcome(truth: pa.Array, failed: Mask | None) -> Outcome:
+    """From a boolean array: NULL on failed rows counts as failed only."""
+    true, null = as_mask(truth), null_mask(truth)
+    if failed is None:
+        return Outcome(true, null, np.zeros(len(true), dtype=np.bool_))
+    return Outcome(true & ~failed, null & ~failed, failed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluator:
+    batch: pa.RecordBatch
+    semantics: Semantics
+
+    def predicate(self, node: Predicate) -> Outcome:
+        match node:
+            case TruePredicate():
+                return _constant(self.batch.num_rows, value=True)
+            case FalsePredicate():
+                return _constant(self.batch.num_rows, value=False)
+            case Not(term=term):
+                outcome = self.predicate(term)
+                return Outcome(outcome.false, outcome.null, outcome.failed)
+            case And(terms=terms):
+                return self.junction(terms, decided=False)
+            case Or(terms=terms):
+                return self.junction(terms, decided=True)
+            case Comparison():
+                return self.comparison(node)
+            case InList():
+                return self.in_list(node)
+            case IsNull(operand=operand):
+                computed, _ = self.operand(operand)
+                null = null_mask(computed.values)
+                if computed.failed is None:
+                    return _outcome(pa.array(null), None)
+                return Outcome(null & ~computed.failed, np.zeros_like(null), computed.failed)
+            case Like():
+                return self.like(node)
+            case BooleanOperand(operand=Condition(predicate=inner)):
+                return self.predicate(inner)
+            case BooleanOperand(operand=operand):
+                computed, _ = self.operand(operand)
+                return _outcome(computed.values, computed.failed)
+            case Opaque(description=description, source=source):
+                raise UnsupportedOperation(
+                    f"the condition {description!r} of {source} can only be evaluated there"
+                )
+            case _:
+                assert_never(node)
+
+    def junction(self, terms: tuple[Predicate, ...], *, decided: bool) -> Outcome:
+        """AND (decided by FALSE) or OR (decided by TRUE) below the top."""
+        row_count = self.batch.num_rows
+        decision = np.zeros(row_count, dtype=np.bool_)
+        failed, null = decision.copy(), decision.copy()
+        for term in terms:
+            outcome = self.predicate(term)
+            decision |= outcome.true if decided else outcome.false
+            failed |= outcome.failed
+            null |= outcome.null
+        failed &= ~decision
+        null &= ~(decision | failed)
+        true = decision if decided else ~(decision | failed | null)
+        return Outcome(true, null, failed)
+
+    def comparison(self, node: Comparison) -> Outcome:
+        left, left_failed = self.side(node.left)
+        right, right_failed = self.side(node.right)
+        if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
+            left = repeated(left, self.batch.num_rows)
+        failed = any_of(left_failed, right_failed)
+        if node.op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+            truth = self.distinct(left, right)
+            if node.op is ComparisonOp.NOT_DISTINCT:
+                truth = pc.invert(truth)
+        else:
+            truth = compare(node.op, left, right, self.semantics.nan)
+        return _outcome(truth, failed)
+
+    def distinct(self, left: pa.Array | pa.Scalar, right: pa.Array | pa.Scalar) -> pa.Array:
+        sides = [
+            side if isinstance(side, pa.Array) else repeated(side, self.batch.num_rows)
+            for side in (left, right)
+        ]
+        nulls = [null_mask(side) for side in sides]
+        unequal = as_mask(compare(ComparisonOp.NE, sides[0], sides[1], self.semantics.nan))
+        return pa.array(unequal | (nulls[0] != nulls[1]))
+
+    def side(self, node: Operand) -> tuple[pa.Array | pa.Scalar, Mask | None]:
+        """A side of a comparison: a literal stays a scalar."""
+        if isinstance(node, Literal):
+            return scalar(node), None
+        computed, _ = self.operand(node)
+        return computed.values, computed.failed
+
+    def in_list(self, node: InList) -> Outcome:
+        computed, _ = self.operand(node.operand)
+        values, members = computed.values, node.values.array
+        has_null_member = members.null_count > 0
+        members = members.drop_null()
+        if pa.types.is_floating(values.type):
+            values = self.canonical(values)
+            members = self.canonical(members)
+            if self.semantics.nan is NanOrder.IEEE:
+                members = members.filter(pc.invert(pc.is_nan(members)))
+        found = as_mask(pc.is_in(values, value_set=members))
+        null = null_mask(values)
+        if has_null_member:
+            null = ~found
+        return _outcome(with_nulls(found, null, pa.bool_()), computed.failed)
+
+    def canonical(self, values: pa.Array) -> pa.Array:
+        """Floats whose bits are equal where the values are."""
+        nulls = null_mask(values)
+        numbers = filled(values).copy()
+        numbers[np.isnan(numbers)] = np.nan
+        if not self.semantics.signed_zeros_differ_in_lists:
+            numbers += 0.0  # -0.0 + 0.0 is 0.0
+        return with_nulls(numbers, nulls, values.type)
+
+    def like(self, node: Like) -> Outcome:
+        computed, _ = self.operand(node.operand)
+        pattern = parse_pattern(node.pattern, node.escape)
+        if pattern.is_exact and not node.ignore_case:
+            truth = pc.equal(computed.values, pattern.prefix)
+        elif pattern.is_prefix and not node.ignore_case:
+            truth = pc.starts_with(computed.values, pattern=pattern.prefix)
+        else:
+            truth = pc.match_substring_regex(
+                computed.values, pattern.regex, ignore_case=node.ignore_case
+            )
+        return _outcome(truth, computed.failed)
+
+    def operand(self, node: Operand) -> tuple[Computed, LogicalType]:
+        match node:
+            case BoundColumn(type=type_):
+                return Computed(self.column(node)), type_
+            case Literal(type=type_):
+                assert type_ is not None
+                return Computed(repeated(scalar(node), self.batch.num_rows)), type_
+            case Call():
+                return self.call(node)
+            case Cast():
+                return self.cast(node), node.type
+            case FieldAccess(operand=operand, name=name):
+                return self.field_access(operand, name)
+            case Case():
+                return self.case(node)
+            case Condition(predicate=predicate):
+                outcome = self.predicate(predicate)
+                truth = with_nulls(outcome.true, outcome.null | outcome.failed, pa.bool_())
+                return Computed(truth, outcome.failed), Bool()
+            case Now():
+                raise InvalidPredicate(
+                    "now() has no value before a statement fixes it; bind the filter with `now_us`"
+                )
+            case Column(name=name):
+                raise InvalidPredicate(f"the column {name!r} is not bound; call `bind` first")
+            case _:
+                assert_never(node)
+
+    def column(self, node: BoundColumn) -> pa.Array:
+        index = self.batch.schema.get_field_index(node.name)
+        if index < 0:
+            raise SchemaMismatch(
+                f"the filter reads the column {node.name!r}, which is not among the batch's "
+                f"({', '.join(self.batch.schema.names)})"
+            )
+        values = self.batch.column(index)
+        if values.type != arrow_type(node.type) and not isinstance(node.type, Struct):
+            raise SchemaMismatch(
+                f"the column {node.name!r} is {values.type} in the batch where the filter expects "
+                f"{type_name(node.type)}; conform the batch to the schema first"
+            )
+        return values
+
+    def call(self, node: Call) -> tuple[Computed, LogicalType]:
+        computed, types = [], []
+        for argument in node.arguments:
+            values, type_ = self.operand(argument)
+            computed.append(values)
+            types.append(type_)
+        row, signature = resolve(node.function, known_of(node.arguments, types))
+        if row.lazy:
+            return _first_present(computed), signature.result
+        own = row.evaluate([each.values for each in computed], signature, self.semantics)
+        failed = any_of(own.failed, *(each.failed for each in computed))
+        return Computed(without(own.values, failed), failed), signature.result
+
+    def cast(self, node: Cast) -> Computed:
+        computed, source = self.operand(node.operand)
+        own = cast(computed.values, source, node.type, self.semantics)
+        quiet = node.try_ or self.semantics.failed_cast is OnFailure.NULL
+        failed = computed.failed if quiet else any_of(computed.failed, own.failed)
+        return Computed(own.values, failed)
+
+    def field_access(self, operand: Operand, name: str) -> tuple[Computed, LogicalType]:
+        computed, type_ = self.operand(operand)
+        assert isinstance(type_, Struct)
+        member = next(field for field in type_.fields if field.name == name)
+        values = pc.struct_field(computed.values, [computed.values.type.get_field_index(name)])
+        return Computed(values, computed.failed), member.type
+
+    def case(self, node: Case) -> tuple[Computed, LogicalType]:
+        """A branch counts, and fails, only on the rows that take it."""
+        result, type_ = self.operand(node.otherwise)
+        values, failed = result.values, result.failed
+        for when, then in reversed(node.branches):
+            outcome = self.predicate(when)
+            chosen, _ = self.operand(then)
+            values = pc.if_else(pa.array(outcome.true), chosen.values, values)
+            taken = None if chosen.failed is None else chosen.failed & outcome.true
+            kept = None if failed is None else failed & ~outcome.true
+            failed = any_of(taken, kept, outcome.failed if outcome.failed.any() else None)
+        return Computed(without(values, failed), failed), type_
+
+
+def _first_present(computed: list[Computed]) -> Computed:
+    """The first argument that is not NULL; one that fails before it decides as a failure."""
+    values, failed = computed[-1].values, computed[-1].failed
+    for earlier in reversed(computed[:-1]):
+        present = ~null_mask(earlier.values)
+        if earlier.failed is not None:
+            present |= earlier.failed
+        values = pc.if_else(pa.array(present), earlier.values, values)
+        kept = None if failed is None else failed & ~present
+        failed = any_of(earlier.failed, kept)
+    return Computed(values, failed)

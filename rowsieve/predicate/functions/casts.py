@@ -1,0 +1,263 @@
+"""`CAST(value AS type)`: one row per pair of families, with what bounds may pass through it.
+
+A cast is `increasing` if a larger value never becomes a smaller one and the values on which it is
+defined form one range. A pair without a row is refused when the predicate is bound.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.arrays import Computed, as_mask, filled, null_mask, with_nulls, without
+from rowsieve.predicate.functions import text_casts
+from rowsieve.predicate.functions.decimals import int_as_decimal, narrowed
+from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    Json,
+    LogicalType,
+    String,
+    Timestamp,
+    Uuid,
+)
+
+CastEvaluator: TypeAlias = Callable[[pa.Array, LogicalType, LogicalType, Semantics], Computed]
+
+_DAY_US = 86_400_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CastRule:
+    """How one family of types becomes another."""
+
+    evaluate: CastEvaluator
+    increasing: bool
+    can_fail: bool
+
+
+def cast_rule(source: LogicalType, target: LogicalType) -> CastRule | None:
+    """The row for this pair, narrowed to the types; None if there is no such cast."""
+    if source == target:
+        return CastRule(_same, increasing=True, can_fail=False)
+    match source, target:
+        case (Int(), Int()):
+            (low, high), (least, most) = int_range(source), int_range(target)
+            return CastRule(_int_to_int, increasing=True, can_fail=low < least or high > most)
+        case (Int(), Decimal()):
+            whole = int_as_decimal(source).precision
+            fits = target.precision - target.scale >= whole
+            return CastRule(_int_to_decimal, increasing=True, can_fail=not fits)
+        case (Float(), Float()):
+            return CastRule(_float_to_float, increasing=True, can_fail=target.bits < source.bits)
+        case (Decimal(), Decimal()):
+            fits = target.precision - target.scale >= source.precision - source.scale + 1 or (
+                (target.scale >= source.scale)
+                and target.precision - target.scale >= source.precision - source.scale
+            )
+            return CastRule(_decimal_to_decimal, increasing=True, can_fail=not fits)
+    return _RULES.get((type(source), type(target)))
+
+
+def cast(
+    values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    """The values in the target type, and the rows that have none. The pair must have a row."""
+    rule = cast_rule(source, target)
+    assert rule is not None
+    return rule.evaluate(values, source, target, semantics)
+
+
+def _computed(values: Any, nulls: Any, failed: Any, type_: LogicalType) -> Computed:
+    failed = failed & ~nulls
+    array = with_nulls(values, nulls | failed, arrow_type(type_))
+    return Computed(array, failed if failed.any() else None)
+
+
+def _same(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
+    return Computed(values)
+
+
+def _kernel(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    return Computed(values.cast(arrow_type(target), safe=False))
+
+
+def _int_to_int(
+    values: pa.Array, source: LogicalType, target: LogicalType, _: Semantics
+) -> Computed:
+    assert isinstance(source, Int)
+    assert isinstance(target, Int)
+    low, high = int_range(target)
+    least, most = int_range(source)
+    numbers = filled(values)
+    failed = np.zeros(len(numbers), dtype=np.bool_)
+    if low > least:
+        failed |= numbers < numbers.dtype.type(low)
+    if high < most:
+        failed |= numbers > numbers.dtype.type(high)
+    cast_numbers = numbers.astype(arrow_type(target).to_pandas_dtype())
+    return _computed(cast_numbers, null_mask(values), failed, target)
+
+
+def _int_to_float(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    numbers = filled(values).astype(arrow_type(target).to_pandas_dtype())
+    return Computed(with_nulls(numbers, null_mask(values), arrow_type(target)))
+
+
+def _int_to_decimal(
+    values: pa.Array, source: LogicalType, target: LogicalType, _: Semantics
+) -> Computed:
+    assert isinstance(source, Int)
+    assert isinstance(target, Decimal)
+    exact = values.cast(pa.decimal256(max(int_as_decimal(source).precision, 20), 0))
+    return _narrow(exact, null_mask(values), target)
+
+
+def _narrow(exact: pa.Array, nulls: Any, target: Decimal) -> Computed:
+    roomy = exact.cast(pa.decimal256(76, max(exact.type.scale, min(target.scale, 38))))
+    narrow = narrowed(roomy, target)
+    failed = null_mask(narrow) & ~nulls
+    return Computed(narrow, failed if failed.any() else None)
+
+
+def _decimal_to_decimal(
+    values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
+) -> Computed:
+    assert isinstance(target, Decimal)
+    wide = values.cast(pa.decimal256(values.type.precision, values.type.scale))
+    return _narrow(wide, null_mask(values), target)
+
+
+def _decimal_to_int(
+    values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    assert isinstance(target, Int)
+    mode = "towards_zero" if semantics.casts_cut_fractions else "half_towards_infinity"
+    roomy = values.cast(pa.decimal256(76, values.type.scale))
+    whole = pc.round(roomy, ndigits=0, round_mode=mode)
+    low, high = (
+        pa.scalar(decimal.Decimal(bound), pa.decimal256(76, 0)).cast(whole.type)
+        for bound in int_range(target)
+    )
+    outside = as_mask(pc.or_(pc.less(whole, low), pc.greater(whole, high)))
+    inside = without(whole, outside).cast(pa.decimal256(76, 0)).cast(arrow_type(target))
+    failed = outside & ~null_mask(values)
+    return Computed(inside, failed if failed.any() else None)
+
+
+def _decimal_to_float(
+    values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
+) -> Computed:
+    """By way of text, which rounds correctly; Arrow's own conversion is off by a unit at times."""
+    return Computed(values.cast(pa.string()).cast(arrow_type(target)))
+
+
+def _float_to_float(
+    values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
+) -> Computed:
+    numbers = filled(values)
+    with np.errstate(over="ignore"):
+        converted = numbers.astype(arrow_type(target).to_pandas_dtype())
+    overflowed = np.isinf(converted) & ~np.isinf(numbers)
+    return _computed(converted, null_mask(values), overflowed, target)
+
+
+def _float_to_int(
+    values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    assert isinstance(target, Int)
+    low, high = int_range(target)
+    numbers = filled(values).astype(np.float64)
+    whole = np.trunc(numbers) if semantics.casts_cut_fractions else np.rint(numbers)
+    inside = (whole >= float(low)) & (whole < float(high + 1))
+    integers = np.where(inside, whole, 0.0).astype(arrow_type(target).to_pandas_dtype())
+    return _computed(integers, null_mask(values), ~inside, target)
+
+
+def _float_to_decimal(
+    values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
+) -> Computed:
+    """The decimal nearest to the shortest text of the float, halves away from zero."""
+    assert isinstance(target, Decimal)
+    numbers = filled(values)
+    limit = 10.0 ** (target.precision - target.scale)
+    with np.errstate(invalid="ignore"):
+        fits = np.isfinite(numbers) & (np.abs(numbers) <= limit)
+    tiny = np.abs(numbers) < 10.0 ** -(target.scale + 1)
+    kept = with_nulls(
+        np.where(tiny, numbers.dtype.type(0), numbers), null_mask(values) | ~fits, values.type
+    )
+    narrow = narrowed(text_casts.shortest_as_decimal(kept), target)
+    failed = null_mask(narrow) & ~null_mask(values)
+    return Computed(narrow, failed if failed.any() else None)
+
+
+def _int_to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
+    return Computed(pc.not_equal(values, pa.scalar(0).cast(values.type)))
+
+
+def _date_to_timestamp(
+    values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
+) -> Computed:
+    days = filled(values).astype(np.int64)
+    limit = (2**63 - 1) // _DAY_US
+    outside = (days > limit) | (days < -limit)
+    micros = np.where(outside, 0, days) * _DAY_US
+    return _computed(micros, null_mask(values), outside, target)
+
+
+def _timestamp_to_date(
+    values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
+) -> Computed:
+    days = filled(values) // _DAY_US
+    return Computed(with_nulls(days, null_mask(values), arrow_type(target)))
+
+
+def _timestamp_to_timestamp(
+    values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
+) -> Computed:
+    return Computed(values.view(pa.int64()).view(arrow_type(target)))
+
+
+def _uuid_to_binary(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
+    return Computed(values.cast(pa.binary()))
+
+
+_RULES: dict[tuple[type, type], CastRule] = {
+    (Bool, Int): CastRule(_kernel, increasing=True, can_fail=False),
+    (Bool, String): CastRule(_kernel, increasing=True, can_fail=False),
+    (Int, Bool): CastRule(_int_to_bool, increasing=False, can_fail=False),
+    (Int, Float): CastRule(_int_to_float, increasing=True, can_fail=False),
+    (Int, String): CastRule(_kernel, increasing=False, can_fail=False),
+    (Float, Int): CastRule(_float_to_int, increasing=True, can_fail=True),
+    (Float, Decimal): CastRule(_float_to_decimal, increasing=False, can_fail=True),
+    (Decimal, Int): CastRule(_decimal_to_int, increasing=True, can_fail=True),
+    (Decimal, Float): CastRule(_decimal_to_float, increasing=True, can_fail=False),
+    (Decimal, String): CastRule(text_casts.from_decimal, increasing=False, can_fail=False),
+    (Date, Timestamp): CastRule(_date_to_timestamp, increasing=True, can_fail=True),
+    (Date, String): CastRule(text_casts.from_date, increasing=False, can_fail=True),
+    (Timestamp, Date): CastRule(_timestamp_to_date, increasing=True, can_fail=False),
+    (Timestamp, Timestamp): CastRule(_timestamp_to_timestamp, increasing=True, can_fail=False),
+    (Timestamp, String): CastRule(text_casts.from_timestamp, increasing=False, can_fail=True),
+    (Uuid, Binary): CastRule(_uuid_to_binary, increasing=True, can_fail=False),
+    (Json, String): CastRule(_same, increasing=True, can_fail=False),
+    (String, Bool): CastRule(text_casts.to_bool, increasing=False, can_fail=True),
+    (String, Int): CastRule(text_casts.to_int, increasing=False, can_fail=True),
+    (String, Float): CastRule(text_casts.to_float, increasing=False, can_fail=True),
+    (String, Decimal): CastRule(text_casts.to_decimal, increasing=False, can_fail=True),
+    (String, Date): CastRule(text_casts.to_date, increasing=False, can_fail=True),
+    (String, Timestamp): CastRule(text_casts.to_timestamp, increasing=False, can_fail=True),
+}

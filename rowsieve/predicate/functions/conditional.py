@@ -1,0 +1,150 @@
+"""Choices among arguments: coalesce, nullif, greatest, least give one of them, or NULL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.arrays import Computed, as_mask, compare, null_mask
+from rowsieve.predicate.functions.numeric import wider
+from rowsieve.predicate.functions.row import (
+    Argument,
+    Function,
+    NullRule,
+    Signature,
+    never_fails,
+)
+from rowsieve.predicate.ir import ComparisonOp
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import (
+    Date,
+    Decimal,
+    Int,
+    LogicalType,
+    String,
+    Timestamp,
+    is_ordered,
+)
+
+
+def common_type(types: Sequence[LogicalType | None]) -> LogicalType | None:
+    """The type all values can be given without loss of order; None if there is none.
+
+    None among the types adapts to the others; text if all are None.
+    """
+    known = [type_ for type_ in types if type_ is not None]
+    if not known:
+        return String()
+    common = known[0]
+    for type_ in known[1:]:
+        joined = _join(common, type_)
+        if joined is None:
+            return None
+        common = joined
+    return common
+
+
+def _join(left: LogicalType, right: LogicalType) -> LogicalType | None:
+    if left == right:
+        return left
+    match left, right:
+        case (Date(), Timestamp()):
+            return right
+        case (Timestamp(), Date()):
+            return left
+        case (Timestamp(), Timestamp()):
+            return Timestamp(utc=True)
+        case (Decimal() | Int(), Decimal() | Int()):
+            joined = wider(left, right)
+            return joined if isinstance(joined, Int) else _join_decimals(left, right)
+    return wider(left, right)
+
+
+def _join_decimals(left: Decimal | Int, right: Decimal | Int) -> Decimal | None:
+    from rowsieve.predicate.functions.decimals import int_as_decimal  # noqa: PLC0415
+
+    a = int_as_decimal(left) if isinstance(left, Int) else left
+    b = int_as_decimal(right) if isinstance(right, Int) else right
+    scale = max(a.scale, b.scale)
+    precision = max(a.precision - a.scale, b.precision - b.scale) + scale
+    return Decimal(precision, scale) if precision <= 38 else None
+
+
+def _resolve_many(least: int, most: int | None = None) -> Callable[..., Signature | None]:
+    def resolve(arguments: Sequence[Argument]) -> Signature | None:
+        if len(arguments) < least or (most is not None and len(arguments) > most):
+            return None
+        common = common_type([argument.type for argument in arguments])
+        return None if common is None else Signature((common,) * len(arguments), common)
+
+    return resolve
+
+
+def _resolve_ordered(arguments: Sequence[Argument]) -> Signature | None:
+    found = _resolve_many(1)(arguments)
+    return found if found and is_ordered(found.result) else None
+
+
+def _resolve_nullif(arguments: Sequence[Argument]) -> Signature | None:
+    found = _resolve_many(2, 2)(arguments)
+    return found if found and is_ordered(found.result) else None
+
+
+def _coalesce(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
+    return Computed(arguments[0] if len(arguments) == 1 else pc.coalesce(*arguments))
+
+
+def _nullif(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
+    left, right = arguments
+    equal = as_mask(compare(ComparisonOp.EQ, left, right, semantics.nan))
+    return Computed(pc.if_else(pa.array(equal), pa.scalar(None, left.type), left))
+
+
+def _extreme(op: ComparisonOp) -> Callable[..., Computed]:
+    def evaluate(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
+        best = arguments[0]
+        for other in arguments[1:]:
+            better = as_mask(compare(op, other, best, semantics.nan)) | null_mask(best)
+            best = pc.if_else(pa.array(better), other, best)
+        return Computed(best)
+
+    return evaluate
+
+
+ROWS = (
+    Function(
+        "coalesce",
+        "coalesce(value, …)",
+        _resolve_many(1),
+        _coalesce,
+        can_fail=never_fails,
+        nulls=NullRule.ALL,
+        lazy=True,
+    ),
+    Function(
+        "nullif",
+        "nullif(value, value)",
+        _resolve_nullif,
+        _nullif,
+        can_fail=never_fails,
+        nulls=NullRule.FIRST,
+    ),
+    Function(
+        "greatest",
+        "greatest(value, …)",
+        _resolve_ordered,
+        _extreme(ComparisonOp.GT),
+        can_fail=never_fails,
+        nulls=NullRule.ALL,
+    ),
+    Function(
+        "least",
+        "least(value, …)",
+        _resolve_ordered,
+        _extreme(ComparisonOp.LT),
+        can_fail=never_fails,
+        nulls=NullRule.ALL,
+    ),
+)

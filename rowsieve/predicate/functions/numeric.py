@@ -1,0 +1,255 @@
+"""Arithmetic on whole numbers and floats; decimals go to `decimals`.
+
+Two whole numbers give the wider of their types, as in PostgreSQL; division cuts towards zero. A
+float on either side makes both float64 (float32 with float32 stays so). Overflow of whole numbers
+and division by zero do what `Semantics` says; floats overflow to infinity.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.arrays import Computed, Mask, as_mask, filled, null_mask, with_nulls
+from rowsieve.predicate.functions import decimals, integers
+from rowsieve.predicate.functions.row import (
+    Argument,
+    Direction,
+    Function,
+    NullRule,
+    Signature,
+)
+from rowsieve.predicate.semantics import OnFailure, Semantics
+from rowsieve.types.logical import Decimal, Float, Int, LogicalType
+
+_UP, _DOWN, _EITHER, _NONE = (
+    Direction.INCREASING,
+    Direction.DECREASING,
+    Direction.EITHER,
+    Direction.NONE,
+)
+
+
+def wider(left: LogicalType, right: LogicalType) -> LogicalType | None:
+    """The numeric type that two operands of arithmetic meet in; None if one is no number.
+
+    Decimals meet whole numbers as decimals: the pair keeps its own scales, see `decimals`.
+    """
+    match left, right:
+        case Int(), Int():
+            return wider_int(left, right)
+        case (Float(bits=32), Float(bits=32)):
+            return Float(32)
+        case (Float(), Int() | Float() | Decimal()) | (Int() | Decimal(), Float()):
+            return Float(64)
+        case (Decimal(), Decimal() | Int()) | (Int(), Decimal()):
+            return Decimal(38, 0)
+    return None
+
+
+def wider_int(left: Int, right: Int) -> LogicalType:
+    """The narrowest type that holds the values of both."""
+    if left.signed == right.signed:
+        return left if left.bits >= right.bits else right
+    signed, unsigned = (left, right) if left.signed else (right, left)
+    bits = max(signed.bits, unsigned.bits * 2)
+    return Int(bits) if bits <= 64 else Decimal(20, 0)
+
+
+def _resolve_pair(name: str) -> Callable[[Sequence[Argument]], Signature | None]:
+    def resolve(arguments: Sequence[Argument]) -> Signature | None:
+        if len(arguments) != 2:
+            return None
+        left, right = (argument.type for argument in arguments)
+        left, right = left or right, right or left
+        if left is None or right is None:
+            return None
+        common = wider(left, right)
+        if isinstance(common, Decimal):
+            return decimals.resolve(name, left, right)
+        return None if common is None else Signature((common, common), common)
+
+    return resolve
+
+
+def _resolve_one(arguments: Sequence[Argument]) -> Signature | None:
+    if len(arguments) != 1 or not isinstance(arguments[0].type, Int | Float | Decimal):
+        return None
+    return Signature((arguments[0].type,), arguments[0].type)
+
+
+def _settle(
+    values: npt.NDArray[Any], nulls: Mask, failed: Mask, rule: OnFailure, type_: pa.DataType
+) -> Computed:
+    """Failures as the rule wants them: an error, NULL, or the wrapped value."""
+    failed = failed & ~nulls
+    if rule is OnFailure.WRAP or not failed.any():
+        return Computed(with_nulls(values, nulls, type_))
+    array = with_nulls(values, nulls | failed, type_)
+    return Computed(array, failed if rule is OnFailure.ERROR else None)
+
+
+def _arithmetic(
+    whole: Callable[[Any, Any], tuple[Any, Mask]],
+    real: Callable[[Any, Any], Any],
+    name: str,
+) -> Callable[[Sequence[pa.Array], Signature, Semantics], Computed]:
+    def evaluate(
+        arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics
+    ) -> Computed:
+        left, right = arguments
+        if isinstance(signature.result, Decimal):
+            return decimals.evaluate(name, left, right, signature.result)
+        nulls = null_mask(left) | null_mask(right)
+        if isinstance(signature.result, Float):
+            with np.errstate(all="ignore"):
+                return Computed(with_nulls(real(filled(left), filled(right)), nulls, left.type))
+        values, overflowed = whole(filled(left), filled(right))
+        return _settle(values, nulls, overflowed, semantics.integer_overflow, left.type)
+
+    return evaluate
+
+
+def _divide(arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics) -> Computed:
+    left, right = arguments
+    nulls = null_mask(left) | null_mask(right)
+    zero = _zero(right)
+    free = zero | nulls
+    if isinstance(signature.result, Decimal):
+        computed = decimals.evaluate(signature.option, left, right, signature.result)
+        rule = semantics.integer_division_by_zero
+        if rule is OnFailure.NULL and computed.failed is not None:
+            failed = computed.failed & ~zero
+            return Computed(computed.values, failed if failed.any() else None)
+        return computed
+    a, b = filled(left), filled(right)
+    if isinstance(signature.result, Float):
+        with np.errstate(all="ignore"):
+            values = np.fmod(a, b) if signature.option == "modulo" else a / b
+        rule = semantics.float_division_by_zero
+        if rule is OnFailure.IEEE:
+            return Computed(with_nulls(values, nulls, left.type))
+        return _settle(values, nulls, zero, rule, left.type)
+    safe = np.where(free, b.dtype.type(1), b)
+    if signature.option == "modulo":
+        by_zero = semantics.integer_division_by_zero
+        return _settle(integers.modulo(a, safe), nulls, zero, by_zero, left.type)
+    values, overflowed = integers.divide(a, safe)
+    done = _settle(values, nulls | zero, overflowed, semantics.integer_overflow, left.type)
+    if semantics.integer_division_by_zero is OnFailure.NULL:
+        return done
+    failed = zero & ~nulls if done.failed is None else done.failed | (zero & ~nulls)
+    return Computed(done.values, failed if failed.any() else None)
+
+
+def _zero(values: pa.Array) -> Mask:
+    """Where a number is zero."""
+    zero = decimal.Decimal(0) if pa.types.is_decimal(values.type) else 0
+    return as_mask(pc.equal(values, pa.scalar(zero, values.type)))
+
+
+def _resolve_division(name: str) -> Callable[[Sequence[Argument]], Signature | None]:
+    pair = _resolve_pair(name)
+
+    def resolve(arguments: Sequence[Argument]) -> Signature | None:
+        found = pair(arguments)
+        return found and Signature(found.arguments, found.result, name)
+
+    return resolve
+
+
+def _negate(arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics) -> Computed:
+    (values,) = arguments
+    if not isinstance(signature.result, Int):
+        return Computed(pc.negate(values))
+    numbers = filled(values)
+    negated, overflowed = integers.subtract(np.zeros_like(numbers), numbers)
+    return _settle(negated, null_mask(values), overflowed, semantics.integer_overflow, values.type)
+
+
+def _abs(arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics) -> Computed:
+    (values,) = arguments
+    if not isinstance(signature.result, Int) or not signature.result.signed:
+        return Computed(pc.abs(values))
+    numbers = filled(values)
+    smallest = numbers == np.iinfo(numbers.dtype).min
+    with np.errstate(over="ignore"):
+        magnitude = np.abs(numbers)
+    return _settle(magnitude, null_mask(values), smallest, semantics.integer_overflow, values.type)
+
+
+def _whole_can_fail(signature: Signature) -> bool:
+    return not isinstance(signature.result, Float)
+
+
+def _directions(*directions: Direction) -> Callable[[Signature], tuple[Direction, ...]]:
+    return lambda _: directions
+
+
+ROWS = (
+    Function(
+        "add",
+        "add(number, number)",
+        _resolve_pair("add"),
+        _arithmetic(integers.add, np.add, "add"),
+        direction=_directions(_UP, _UP),
+        can_fail=_whole_can_fail,
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "subtract",
+        "subtract(number, number)",
+        _resolve_pair("subtract"),
+        _arithmetic(integers.subtract, np.subtract, "subtract"),
+        direction=_directions(_UP, _DOWN),
+        can_fail=_whole_can_fail,
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "multiply",
+        "multiply(number, number)",
+        _resolve_pair("multiply"),
+        _arithmetic(integers.multiply, np.multiply, "multiply"),
+        direction=_directions(_EITHER, _EITHER),
+        can_fail=_whole_can_fail,
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "divide",
+        "divide(number, number)",
+        _resolve_division("divide"),
+        _divide,
+        direction=_directions(_EITHER, _NONE),  # 1 / x is not defined between -1 and 1
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "modulo",
+        "modulo(number, number)",
+        _resolve_division("modulo"),
+        _divide,
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "negate",
+        "negate(number)",
+        _resolve_one,
+        _negate,
+        direction=_directions(_DOWN),
+        can_fail=lambda signature: isinstance(signature.result, Int),
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "abs",
+        "abs(number)",
+        _resolve_one,
+        _abs,
+        can_fail=lambda signature: isinstance(signature.result, Int),
+        nulls=NullRule.STRICT,
+    ),
+)

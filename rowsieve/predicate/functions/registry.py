@@ -1,0 +1,58 @@
+"""The functions by name. A name that is no row here is refused when a predicate is bound.
+
+`extract_year(x)` is another spelling of `extract('year', x)`; aliases of engines belong to bridges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.functions import conditional, numeric, strings, temporal
+from rowsieve.predicate.functions.row import Argument, Function, Signature
+from rowsieve.predicate.ir import Literal, Operand
+from rowsieve.types.logical import LogicalType, type_name
+
+FUNCTIONS: Mapping[str, Function] = MappingProxyType(
+    {row.name: row for row in (*numeric.ROWS, *strings.ROWS, *conditional.ROWS, *temporal.ROWS)}
+)
+
+
+def find(name: str) -> Function:
+    """The row of this name."""
+    row = FUNCTIONS.get(name)
+    if row is None:
+        raise InvalidPredicate(
+            f"no function {name!r}; known functions are {', '.join(sorted(FUNCTIONS))}"
+        )
+    return row
+
+
+def known_of(operands: Sequence[Operand], types: Sequence[LogicalType | None]) -> list[Argument]:
+    """What `resolve` needs to know of the arguments of a call: their types and constants."""
+    return [
+        Argument(type_, is_constant=True, constant=operand.value)
+        if isinstance(operand, Literal)
+        else Argument(type_)
+        for operand, type_ in zip(operands, types, strict=True)
+    ]
+
+
+def resolve(name: str, arguments: Sequence[Argument]) -> tuple[Function, Signature]:
+    """The row and the types of one call."""
+    row = find(name)
+    signature = row.resolve(arguments)
+    if signature is None:
+        given = ", ".join(
+            repr(argument.constant)
+            if argument.is_constant and isinstance(argument.constant, str)
+            else "NULL"
+            if argument.type is None
+            else type_name(argument.type)
+            for argument in arguments
+        )
+        raise InvalidPredicate(
+            f"{name}({given}) has no meaning: it is used as {row.usage}; cast an argument"
+        )
+    return row, signature

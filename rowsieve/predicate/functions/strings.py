@@ -1,0 +1,190 @@
+"""Text: case, length, parts and joins. Positions and lengths count code points, from 1.
+
+Upper and lower case follow Unicode code point by code point, which orders nothing: no bounds pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.arrays import Computed, filled, null_mask, without
+from rowsieve.predicate.functions.row import (
+    Argument,
+    Function,
+    NullRule,
+    Signature,
+    never_fails,
+)
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Binary, Bool, Int, String
+
+
+def _texts(arguments: Sequence[Argument]) -> bool:
+    return all(argument.type is None or isinstance(argument.type, String) for argument in arguments)
+
+
+def _resolve_text(result: String | Bool | Int, count: int) -> Callable[..., Signature | None]:
+    def resolve(arguments: Sequence[Argument]) -> Signature | None:
+        if len(arguments) != count or not _texts(arguments):
+            return None
+        return Signature((String(),) * count, result)
+
+    return resolve
+
+
+def _resolve_length(arguments: Sequence[Argument]) -> Signature | None:
+    if len(arguments) == 1 and isinstance(arguments[0].type, Binary):
+        return Signature((Binary(),), Int(32))
+    return _resolve_text(Int(32), 1)(arguments)
+
+
+def _resolve_substr(arguments: Sequence[Argument]) -> Signature | None:
+    if len(arguments) not in (2, 3) or not _texts(arguments[:1]):
+        return None
+    numbers = arguments[1:]
+    if not all(argument.type is None or isinstance(argument.type, Int) for argument in numbers):
+        return None
+    return Signature((String(), *(Int(64) for _ in numbers)), String())
+
+
+def _resolve_concat(arguments: Sequence[Argument]) -> Signature | None:
+    if not arguments or not _texts(arguments):
+        return None
+    return Signature((String(),) * len(arguments), String())
+
+
+def _mapped(kernel: Callable[[Any], Any]) -> Callable[..., Computed]:
+    def evaluate(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
+        return Computed(kernel(arguments[0]))
+
+    return evaluate
+
+
+def _length(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
+    text = isinstance(signature.arguments[0], String)
+    return Computed((pc.utf8_length if text else pc.binary_length)(arguments[0]).cast(pa.int32()))
+
+
+def _starts_with(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
+    text, prefix = arguments
+    nulls = null_mask(text) | null_mask(prefix)
+    uniform = pc.unique(prefix.drop_null())
+    if len(uniform) <= 1:
+        pattern = uniform[0].as_py() if len(uniform) else ""
+        return Computed(without(pc.starts_with(text, pattern=pattern), nulls))
+    head = _sliced(text, np.zeros(len(text), np.int64), filled(pc.utf8_length(prefix)))
+    return Computed(without(pc.equal(head, prefix), nulls))
+
+
+def _substr(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
+    """`substr(text, from, count)`: positions before 1 count but hold nothing; count < 0 fails."""
+    text, start = arguments[0], arguments[1]
+    nulls = null_mask(text) | null_mask(start)
+    limit = np.int64(2**31 - 2)
+    first = np.clip(filled(start), -limit, limit) - 1
+    stop = np.full(len(text), limit)
+    failed = np.zeros(len(text), dtype=np.bool_)
+    if len(arguments) == 3:
+        nulls = nulls | null_mask(arguments[2])
+        count = np.clip(filled(arguments[2]), -limit, 2 * limit)
+        failed = (count < 0) & ~nulls
+        stop = np.minimum(first + np.maximum(count, 0), limit)
+    pieces = _sliced(text, np.clip(first, 0, limit), np.clip(stop, 0, limit))
+    return Computed(without(pieces, nulls | failed), failed if failed.any() else None)
+
+
+def _sliced(text: pa.Array, start: Any, stop: Any) -> pa.Array:
+    """Code points [start, stop) of each text: one kernel per distinct pair of bounds."""
+    pairs, which = np.unique(np.stack([start, stop], axis=1), axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    if len(pairs) <= 1:
+        first, last = (int(bound) for bound in pairs[0]) if len(pairs) else (0, 0)
+        return _slice(text, first, last)
+    order = np.argsort(which, kind="stable")
+    ends = np.cumsum(np.bincount(which, minlength=len(pairs)))
+    pieces = [
+        _slice(text.take(pa.array(order[begin:end])), int(pair[0]), int(pair[1]))
+        for pair, begin, end in zip(pairs, [0, *ends[:-1]], ends, strict=True)
+    ]
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return pa.concat_arrays(pieces).take(pa.array(back))
+
+
+def _slice(text: pa.Array, start: int, stop: int) -> pa.Array:
+    return pc.utf8_slice_codeunits(text, start=start, stop=max(start, stop))
+
+
+def _concat(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
+    """NULL counts as empty text, as in PostgreSQL; `||` is `concat_strict`."""
+    parts = [pc.fill_null(part, "") for part in arguments]
+    return Computed(pc.binary_join_element_wise(*parts, ""))
+
+
+def _concat_strict(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
+    return Computed(pc.binary_join_element_wise(*arguments, "", null_handling="emit_null"))
+
+
+ROWS = (
+    Function(
+        "lower",
+        "lower(text)",
+        _resolve_text(String(), 1),
+        _mapped(pc.utf8_lower),
+        can_fail=never_fails,
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "upper",
+        "upper(text)",
+        _resolve_text(String(), 1),
+        _mapped(pc.utf8_upper),
+        can_fail=never_fails,
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "length",
+        "length(text or bytes)",
+        _resolve_length,
+        _length,
+        can_fail=never_fails,
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "starts_with",
+        "starts_with(text, prefix)",
+        _resolve_text(Bool(), 2),
+        _starts_with,
+        can_fail=never_fails,
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "substr",
+        "substr(text, from [, count])",
+        _resolve_substr,
+        _substr,
+        can_fail=lambda signature: len(signature.arguments) == 3,
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "concat",
+        "concat(text, …)",
+        _resolve_concat,
+        _concat,
+        can_fail=never_fails,
+        nulls=NullRule.NEVER,
+    ),
+    Function(
+        "concat_strict",
+        "text || text",
+        _resolve_concat,
+        _concat_strict,
+        can_fail=never_fails,
+        nulls=NullRule.STRICT,
+    ),
+)

@@ -1,0 +1,212 @@
+"""Dates and times: truncation and fields, proleptic Gregorian, UTC, without leap seconds.
+
+Truncation is monotone for every unit; of the fields only the year and the epoch are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rowsieve.predicate.arrays import Computed, Mask, filled, null_mask, with_nulls, without
+from rowsieve.predicate.functions.row import (
+    Argument,
+    Direction,
+    Function,
+    NullRule,
+    Signature,
+    never_fails,
+)
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Date, Decimal, Int, LogicalType, String, Time, Timestamp
+
+Micros = npt.NDArray[np.int64]
+
+_SECOND = 1_000_000
+_DAY = 86_400 * _SECOND
+_FIXED = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": _SECOND,
+    "minute": 60 * _SECOND,
+    "hour": 3_600 * _SECOND,
+    "day": _DAY,
+}
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+TRUNC_UNITS = frozenset({*_FIXED, *_MONTHS, "week", "decade", "century", "millennium"})
+_CLOCK_FIELDS = frozenset({"hour", "minute", "second", "millisecond", "microsecond"})
+_DATE_FIELDS = frozenset({"year", "quarter", "month", "week", "day", "dow", "isodow", "doy"})
+_YEARS_BEFORE_EPOCH = 1970
+
+
+def unit_name(text: object) -> str | None:
+    """The unit that text names, in lower case and the singular; None if it is no text."""
+    if not isinstance(text, str):
+        return None
+    folded = text.strip().lower()
+    return folded.removesuffix("s")
+
+
+def _resolve_trunc(arguments: Sequence[Argument]) -> Signature | None:
+    if len(arguments) != 2 or not arguments[0].is_constant:
+        return None
+    unit = unit_name(arguments[0].constant)
+    type_ = arguments[1].type
+    if unit not in TRUNC_UNITS or not isinstance(type_, Date | Timestamp):
+        return None
+    target = Timestamp() if isinstance(type_, Date) else type_
+    return Signature((String(), target), target, unit)
+
+
+def _resolve_extract(arguments: Sequence[Argument]) -> Signature | None:
+    if len(arguments) != 2 or not arguments[0].is_constant:
+        return None
+    field = unit_name(arguments[0].constant)
+    type_ = arguments[1].type
+    result = None if field is None or type_ is None else _field_type(field, type_)
+    if field is None or type_ is None or result is None:
+        return None
+    return Signature((String(), type_), result, field)
+
+
+def _field_type(field: str, type_: LogicalType) -> LogicalType | None:
+    known = (isinstance(type_, Date | Timestamp) and field in _DATE_FIELDS) or (
+        isinstance(type_, Time | Timestamp) and field in _CLOCK_FIELDS
+    )
+    if field == "epoch" and isinstance(type_, Date | Time | Timestamp):
+        return Decimal(20, 6)
+    if not known:
+        return None
+    return Decimal(8, 6) if field == "second" else Int(64)
+
+
+def _date_trunc(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
+    values = arguments[1]
+    nulls = null_mask(values)
+    micros = filled(values).astype(np.int64, copy=False)
+    truncated = truncate(signature.option, micros)
+    failed = (truncated > micros) & ~nulls  # wrapped below the least timestamp
+    array = with_nulls(truncated, nulls | failed, values.type)
+    return Computed(array, failed if failed.any() else None)
+
+
+def truncate(unit: str, micros: Micros) -> Micros:
+    """The latest whole unit at or before each time; wraps within a unit of the least one."""
+    with np.errstate(over="ignore"):
+        if unit in _FIXED:
+            return micros - micros % _FIXED[unit]
+        days = micros // _DAY
+        if unit == "week":
+            return np.asarray((days - (days + 3) % 7) * _DAY)
+        months = _months(days)
+        if unit in _MONTHS:
+            first = months - months % _MONTHS[unit]
+        else:
+            years = months // 12 + _YEARS_BEFORE_EPOCH
+            first = (_era_start(unit, years) - _YEARS_BEFORE_EPOCH) * 12
+        return np.asarray(_first_day(first) * _DAY)
+
+
+def _months(days: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Months since January 1970."""
+    return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+
+
+def _era_start(unit: str, years: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The first year of the decade (…0) or of the century or millennium (…1) of each year."""
+    if unit == "decade":
+        return np.asarray(years - years % 10)
+    size = 100 if unit == "century" else 1000
+    return np.asarray(years - (years - 1) % size)
+
+
+def _extract(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
+    values = arguments[1]
+    nulls = null_mask(values)
+    numbers = filled(values).astype(np.int64, copy=False)
+    field = signature.option
+    if isinstance(signature.arguments[1], Date):
+        days, clock = numbers, np.zeros_like(numbers)
+    else:
+        days, clock = numbers // _DAY, numbers % _DAY
+    if field in ("second", "epoch"):
+        scaled = clock % (60 * _SECOND) if field == "second" else numbers
+        if field == "epoch" and isinstance(signature.arguments[1], Date):
+            return Computed(_decimal(numbers * 86_400, nulls, 0).cast(pa.decimal128(20, 6)))
+        precision = 8 if field == "second" else 20
+        return Computed(_decimal(scaled, nulls, 6).cast(pa.decimal128(precision, 6)))
+    return Computed(with_nulls(_field(field, days, clock), nulls, pa.int64()))
+
+
+def _decimal(unscaled: npt.NDArray[np.int64], nulls: Mask, scale: int) -> pa.Array:
+    """Whole numbers of 10^-scale as decimals: their 128 bits are the number's own."""
+    words = np.empty((len(unscaled), 2), dtype=np.int64)
+    words[:, 0] = unscaled
+    words[:, 1] = unscaled >> 63
+    buffers = [None, pa.py_buffer(words.tobytes())]
+    return without(pa.Array.from_buffers(pa.decimal128(38, scale), len(unscaled), buffers), nulls)
+
+
+def _field(field: str, days: Any, clock: Any) -> Any:
+    months = _months(days)
+    match field:
+        case "year":
+            return months // 12 + _YEARS_BEFORE_EPOCH
+        case "quarter":
+            return months % 12 // 3 + 1
+        case "month":
+            return months % 12 + 1
+        case "day":
+            return days - _first_day(months) + 1
+        case "doy":
+            return days - _first_day(months - months % 12) + 1
+        case "dow":
+            return (days + 4) % 7
+        case "isodow":
+            return (days + 3) % 7 + 1
+        case "week":
+            thursday = days - (days + 3) % 7 + 3
+            new_year = _first_day(_months(thursday) // 12 * 12)
+            return (thursday - new_year) // 7 + 1
+        case "hour":
+            return clock // (3_600 * _SECOND)
+        case "minute":
+            return clock // (60 * _SECOND) % 60
+        case "millisecond":
+            return clock % (60 * _SECOND) // 1_000
+        case _:
+            return clock % (60 * _SECOND)
+
+
+def _first_day(months: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+
+
+def _extract_direction(signature: Signature) -> tuple[Direction, ...]:
+    monotone = signature.option in ("year", "epoch")
+    return (Direction.NONE, Direction.INCREASING if monotone else Direction.NONE)
+
+
+ROWS = (
+    Function(
+        "date_trunc",
+        "date_trunc('unit', timestamp)",
+        _resolve_trunc,
+        _date_trunc,
+        direction=lambda _: (Direction.NONE, Direction.INCREASING),
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "extract",
+        "extract('field', date or timestamp)",
+        _resolve_extract,
+        _extract,
+        direction=_extract_direction,
+        can_fail=never_fails,
+        nulls=NullRule.STRICT,
+    ),
+)

@@ -1,0 +1,182 @@
+"""Casts from and to text. Reading is strict and follows `literals.parse_text`, row for row.
+
+Nothing here is monotone: '10' sorts before '9'.
+"""
+
+from __future__ import annotations
+
+import decimal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.arrays import Computed, Mask, as_mask, filled, null_mask, without
+from rowsieve.predicate.functions.decimals import narrowed
+from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Decimal, Int, LogicalType, Timestamp
+
+_SPACE = " \t\n\r\f\v"
+_SECONDS = r"(?::(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]{1,6}))?)?"
+_CLOCK = r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})" + _SECONDS
+_DATE = r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
+_ZONE = r"\s*(?P<zone>Z|(?P<sign>[+-])(?P<zone_hour>[0-9]{2})(?::?(?P<zone_minute>[0-9]{2}))?)?"
+_DAY_US = 86_400_000_000
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
+_MOST_DIGITS = 60
+
+
+def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
+    """`true`, `t`, `yes`, `y`, `on`, `1` and their opposites, in any case."""
+    text = pc.utf8_lower(_trimmed(values))
+    true = pc.is_in(text, value_set=pa.array(["t", "true", "y", "yes", "on", "1"]))
+    false = pc.is_in(text, value_set=pa.array(["f", "false", "n", "no", "off", "0"]))
+    return _checked(true, as_mask(pc.or_(true, false)), null_mask(values))
+
+
+def to_int(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """Digits with an optional sign, inside the type's range."""
+    assert isinstance(target, Int)
+    text = _trimmed(values)
+    good = as_mask(pc.match_substring_regex(text, r"^[+-]?[0-9]+$"))
+    bare = pc.replace_substring_regex(text, r"^([+-]?)0*([0-9])", r"\1\2")
+    good &= as_mask(pc.less(pc.utf8_length(bare), 30))
+    wide = _as_decimal(without(bare, ~good), pa.decimal256(40, 0))
+    low, high = (
+        pa.scalar(decimal.Decimal(bound), pa.decimal256(40, 0)) for bound in int_range(target)
+    )
+    good &= as_mask(pc.and_(pc.greater_equal(wide, low), pc.less_equal(wide, high)))
+    return _checked(without(wide, ~good).cast(arrow_type(target)), good, null_mask(values))
+
+
+def to_float(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """A decimal number, `nan`, `inf` or `infinity`; a number too large for the type fails."""
+    text = pc.utf8_lower(_trimmed(values))
+    number = as_mask(
+        pc.match_substring_regex(text, r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]{1,6})?$")
+    )
+    named = as_mask(pc.match_substring_regex(text, r"^[+-]?(nan|inf|infinity)$"))
+    bare = pc.replace_substring_regex(without(text, ~(number | named)), r"^\+", "")
+    bare = pc.replace_substring_regex(bare, r"^-nan$", "nan")
+    result = bare.cast(arrow_type(target))
+    good = named | (number & ~as_mask(pc.is_inf(result)))
+    return _checked(result, good, null_mask(values))
+
+
+def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """A decimal number without exponent, rounded half away from zero to the scale."""
+    assert isinstance(target, Decimal)
+    text = _trimmed(values)
+    good = as_mask(pc.match_substring_regex(text, r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$"))
+    bare = pc.replace_substring_regex(text, r"^([+-]?)0*([0-9.])", r"\1\2")
+    bare = pc.replace_substring_regex(bare, r"(\.[0-9]{37})[0-9]+$", r"\1")
+    good &= as_mask(pc.match_substring_regex(bare, r"^[+-]?[0-9]{0,38}(\.[0-9]*)?$"))
+    wide = _as_decimal(without(bare, ~good), pa.decimal256(76, 38))
+    narrow = narrowed(wide, target)
+    return _checked(narrow, good & ~null_mask(narrow), null_mask(values))
+
+
+def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """`YYYY-MM-DD`."""
+    parts = pc.extract_regex(_trimmed(values), pattern=f"^{_DATE}$")
+    days, good = _days(parts)
+    array = pa.array(days.astype(np.int32)).view(arrow_type(target))
+    return _checked(array, good, null_mask(values))
+
+
+def to_timestamp(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """`YYYY-MM-DD[ HH:MM[:SS[.ffffff]]]`, with an offset only where the type is an instant."""
+    assert isinstance(target, Timestamp)
+    pattern = f"^{_DATE}(?:[ T]{_CLOCK})?{_ZONE if target.utc else ''}$"
+    parts = pc.extract_regex(_trimmed(values), pattern=pattern)
+    days, good = _days(parts)
+    hour, minute, second = (_part(parts, name) for name in ("hour", "minute", "second"))
+    good &= (hour < 24) & (minute < 60) & (second < 60)
+    micros = days * _DAY_US + ((hour * 60 + minute) * 60 + second) * 1_000_000
+    padded = pc.utf8_rpad(pc.fill_null(parts.field("fraction"), ""), 6, "0")
+    micros += padded.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    if target.utc:
+        zone_hour, zone_minute = _part(parts, "zone_hour"), _part(parts, "zone_minute")
+        good &= (zone_hour < 16) & (zone_minute < 60)
+        east = as_mask(pc.equal(parts.field("sign"), "+"))
+        micros -= np.where(east, 1, -1) * (zone_hour * 60 + zone_minute) * 60_000_000
+    array = pa.array(micros).view(arrow_type(target))
+    return _checked(array, good, null_mask(values))
+
+
+def from_decimal(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
+    """All digits of the scale, never an exponent."""
+    scale = values.type.scale
+    if scale <= 0:
+        return Computed(values.cast(pa.decimal128(38, 0)).cast(pa.string()))
+    digits = pc.abs(values.view(pa.decimal128(38, 0))).cast(pa.string())
+    padded = pc.utf8_lpad(digits, scale + 1, "0")
+    head = pc.utf8_slice_codeunits(padded, start=0, stop=-scale)
+    tail = pc.utf8_slice_codeunits(padded, start=-scale)
+    negative = pc.less(values, pa.scalar(decimal.Decimal(0), values.type))
+    sign = pc.if_else(negative, "-", "")
+    return Computed(pc.binary_join_element_wise(sign, head, ".", tail, ""))
+
+
+def from_date(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
+    """`YYYY-MM-DD`, of the years 1 to 9999."""
+    days = filled(values).astype(np.int64)
+    good = (days >= _FIRST_DAY) & (days <= _LAST_DAY)
+    nulls = null_mask(values)
+    return _checked(without(values, ~good).cast(pa.string()), good, nulls)
+
+
+def from_timestamp(
+    values: pa.Array, source: LogicalType, _: LogicalType, __: Semantics
+) -> Computed:
+    """`YYYY-MM-DD HH:MM:SS[.f…]`, of the years 1 to 9999; an instant ends in `+00`."""
+    assert isinstance(source, Timestamp)
+    micros = filled(values)
+    good = (micros >= _FIRST_DAY * _DAY_US) & (micros < (_LAST_DAY + 1) * _DAY_US)
+    text = without(values, ~good).cast(pa.timestamp("us")).cast(pa.string())
+    short = pc.replace_substring_regex(text, r"\.?0*$", "")
+    array = pc.binary_join_element_wise(short, "+00", "") if source.utc else short
+    return _checked(array, good, null_mask(values))
+
+
+def shortest_as_decimal(values: pa.Array) -> pa.Array:
+    """Finite floats below 1e38 as the decimals that their shortest text spells, 38 digits deep."""
+    return values.cast(pa.string()).cast(pa.decimal256(76, 38))
+
+
+def _trimmed(values: pa.Array) -> pa.Array:
+    return pc.utf8_trim(values, characters=_SPACE)
+
+
+def _checked(array: pa.Array, good: Mask, nulls: Mask) -> Computed:
+    failed = ~good & ~nulls
+    return Computed(without(array, ~good | nulls), failed if failed.any() else None)
+
+
+def _as_decimal(text: pa.Array, type_: pa.DataType) -> pa.Array:
+    return pc.replace_substring_regex(text, r"^\+", "").cast(type_)
+
+
+def _part(parts: pa.Array, name: str) -> npt.NDArray[np.int64]:
+    """A group of digits as numbers; 0 where the group or the match is missing."""
+    digits = pc.fill_null(parts.field(name), "")
+    present = pc.if_else(pc.equal(digits, ""), "0", digits)
+    result: npt.NDArray[np.int64] = present.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return result
+
+
+def _days(parts: pa.Array) -> tuple[npt.NDArray[np.int64], Mask]:
+    """Days since 1970 of matched dates, and where the text matched a day that exists."""
+    year, month, day = (_part(parts, name) for name in ("year", "month", "day"))
+    good = ~null_mask(parts) & (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
+    months = np.where(good, (year - 1970) * 12 + month - 1, 0)
+    first = _first_day(months)
+    good &= day <= _first_day(months + 1) - first
+    return first + day - 1, good
+
+
+def _first_day(months: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)

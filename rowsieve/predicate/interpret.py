@@ -1,0 +1,341 @@
+"""The abstract interpreter: which parts can hold rows on which a predicate is TRUE, or fails.
+
+One walk over the tree computes, for all parts at once, whether the predicate may be TRUE, FALSE,
+NULL or failed on some row. A part is refuted (`NONE`) only if no row of it can survive and none can
+raise; it is certain (`ALL`) only if every row is TRUE. Everything else is `SOME`. The rule at the
+top is the evaluator's: a conjunct that is never TRUE and never fails silences the others.
+
+After the interpreter of Materialize (`src/expr/src/interpret.rs`), over arrays of parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import assert_never
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rowsieve.predicate import abstract_calls
+from rowsieve.predicate.abstract import (
+    AbstractColumns,
+    AbstractValue,
+    Truth,
+    anything,
+    constant,
+    everywhere,
+    from_column,
+    is_point,
+    join,
+    known,
+    limited,
+    nowhere,
+)
+from rowsieve.predicate.arrays import Mask, repeated, with_nulls
+from rowsieve.predicate.bind import BoundPredicate
+from rowsieve.predicate.functions.registry import known_of, resolve
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    BoundColumn,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    FalsePredicate,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Now,
+    Opaque,
+    Operand,
+    Or,
+    Predicate,
+    TruePredicate,
+    root_conjuncts,
+)
+from rowsieve.predicate.like import after_prefix, parse_pattern
+from rowsieve.predicate.members_in_range import members_within
+from rowsieve.predicate.semantics import NanOrder, Semantics
+from rowsieve.types.logical import Bool, Float, Struct, Timestamp
+
+
+class Verdict(IntEnum):
+    """Which rows of a part the predicate keeps."""
+
+    NONE = 0
+    SOME = 1
+    ALL = 2
+
+
+def interpret(predicate: BoundPredicate, columns: AbstractColumns) -> npt.NDArray[np.int8]:
+    """(n,) `Verdict` values, one per part. Sound, not complete."""
+    part_count = columns.part_count
+    interpreter = _Interpreter(columns, predicate.semantics, part_count)
+    refuted, certain = nowhere(part_count), everywhere(part_count)
+    for term in root_conjuncts(predicate.root):
+        truth = interpreter.predicate(term)
+        refuted |= ~(truth.true | truth.fails)
+        certain &= ~(truth.false | truth.null | truth.fails)
+    verdicts = np.where(certain, Verdict.ALL, Verdict.SOME).astype(np.int8)
+    verdicts[refuted] = Verdict.NONE
+    return verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class _Interpreter:
+    columns: AbstractColumns
+    semantics: Semantics
+    part_count: int
+
+    def predicate(self, node: Predicate) -> Truth:
+        none, all_ = nowhere(self.part_count), everywhere(self.part_count)
+        match node:
+            case TruePredicate():
+                return Truth(all_, none, none, none)
+            case FalsePredicate():
+                return Truth(none, all_, none, none)
+            case Not(term=term):
+                truth = self.predicate(term)
+                return Truth(truth.false, truth.true, truth.null, truth.fails)
+            case And(terms=terms):
+                return _conjunction([self.predicate(term) for term in terms], all_)
+            case Or(terms=terms):
+                return _negated(
+                    _conjunction([_negated(self.predicate(term)) for term in terms], all_)
+                )
+            case Comparison():
+                return self.comparison(node)
+            case InList():
+                return self.in_list(node)
+            case IsNull(operand=operand):
+                value = self.operand(operand)
+                return Truth(value.null, value.present, none, value.fails)
+            case Like():
+                return self.like(node)
+            case BooleanOperand(operand=operand):
+                return self.boolean(operand)
+            case Opaque():
+                return Truth(all_, all_, all_, all_)
+            case _:
+                assert_never(node)
+
+    def comparison(self, node: Comparison) -> Truth:
+        left, right = self.operand(node.left), self.operand(node.right)
+        both = left.present & right.present
+        if self.semantics.nan is NanOrder.IEEE:
+            nan = (left.nan | right.nan) & both
+        else:
+            nan = nowhere(self.part_count)
+        if node.left == node.right and not nan.any():
+            return _reflexive(node.op, left)
+        if node.op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+            return _distinct(node.op, left, right, _ordered(ComparisonOp.EQ, left, right, nan))
+        true, false = _ordered(node.op, left, right, nan)
+        null = (left.null & (right.null | right.present)) | (right.null & left.present)
+        return Truth(true, false, null, left.fails | right.fails)
+
+    def in_list(self, node: InList) -> Truth:
+        value = self.operand(node.operand)
+        members = node.values.array
+        found, certain = members_within(value.lower, value.upper, node.values)
+        certain &= is_point(value)
+        if isinstance(value.type, Float):
+            if self.semantics.signed_zeros_differ_in_lists:
+                certain &= ~known(
+                    ComparisonOp.EQ, value.lower, repeated(pa.scalar(0.0, members.type), len(found))
+                )
+            if self.semantics.nan is NanOrder.IEEE:
+                certain &= ~value.nan
+        unmatched = value.present & ~certain
+        if members.null_count:
+            null, false = value.null | unmatched, nowhere(self.part_count)
+        else:
+            null, false = value.null, unmatched
+        return Truth(value.present & found, false, null, value.fails)
+
+    def like(self, node: Like) -> Truth:
+        value = self.operand(node.operand)
+        pattern = parse_pattern(node.pattern, node.escape)
+        true, false = value.present, value.present
+        if not node.ignore_case:
+            true, false = prefix_truth(value, pattern.prefix)
+            if pattern.is_exact:
+                exact = repeated(pa.scalar(pattern.prefix), self.part_count)
+                true = value.present & ~(
+                    known(ComparisonOp.GT, value.lower, exact)
+                    | known(ComparisonOp.LT, value.upper, exact)
+                )
+                false = value.present & ~(
+                    is_point(value) & known(ComparisonOp.EQ, value.lower, exact)
+                )
+            elif not pattern.is_prefix:
+                false = value.present
+        return Truth(true, false, value.null, value.fails)
+
+    def boolean(self, operand: Operand) -> Truth:
+        if isinstance(operand, Condition):
+            return self.predicate(operand.predicate)
+        if isinstance(operand, Call) and operand.function == "starts_with":
+            text, prefix = operand.arguments
+            if isinstance(prefix, Literal) and isinstance(prefix.value, str):
+                value = self.operand(text)
+                return Truth(*prefix_truth(value, prefix.value), value.null, value.fails)
+        value = self.operand(operand)
+        yes = repeated(pa.scalar(True), self.part_count)  # noqa: FBT003
+        no = repeated(pa.scalar(False), self.part_count)  # noqa: FBT003
+        return Truth(
+            value.present & ~known(ComparisonOp.EQ, value.upper, no),
+            value.present & ~known(ComparisonOp.EQ, value.lower, yes),
+            value.null,
+            value.fails,
+        )
+
+    def operand(self, node: Operand) -> AbstractValue:
+        none, all_ = nowhere(self.part_count), everywhere(self.part_count)
+        match node:
+            case BoundColumn():
+                return from_column(node, self.columns.column(node), self.part_count)
+            case Literal():
+                return constant(node, self.part_count, self.semantics.nan)
+            case Call():
+                values = [self.operand(argument) for argument in node.arguments]
+                types = [value.type for value in values]
+                row, signature = resolve(node.function, known_of(node.arguments, types))
+                return abstract_calls.call(node, row, signature, values, self.semantics)
+            case Cast(operand=operand, type=type_, try_=try_):
+                value = self.operand(operand)
+                return abstract_calls.cast_value(value, type_, self.semantics, quiet=try_)
+            case FieldAccess(operand=operand, name=name):
+                value = self.operand(operand)
+                assert isinstance(value.type, Struct)
+                member = next(field for field in value.type.fields if field.name == name)
+                return anything(member.type, value.present, all_, value.fails)
+            case Case():
+                return self.case(node)
+            case Condition(predicate=predicate):
+                return _as_value(self.predicate(predicate))
+            case Now():
+                return anything(Timestamp(utc=True), all_, none, none)
+            case Column(name=name):
+                raise AssertionError(f"the column {name!r} is not bound")
+            case _:
+                assert_never(node)
+
+    def case(self, node: Case) -> AbstractValue:
+        """Any branch that can be taken, with the failures of the conditions on the way."""
+        reached = everywhere(self.part_count)
+        fails = nowhere(self.part_count)
+        result: AbstractValue | None = None
+        for when, then in node.branches:
+            truth = self.predicate(when)
+            fails = fails | (truth.fails & reached)
+            value = limited(self.operand(then), reached & truth.true)
+            result = value if result is None else join(result, value)
+            reached = reached & (truth.false | truth.null)
+        last = limited(self.operand(node.otherwise), reached)
+        result = last if result is None else join(result, last)
+        return replace(result, fails=result.fails | fails)
+
+
+def prefix_truth(value: AbstractValue, prefix: str) -> tuple[Mask, Mask]:
+    """Whether text may start, and may not start, with the prefix."""
+    row_count = len(value.present)
+    start = repeated(pa.scalar(prefix), row_count)
+    stop, exact = after_prefix(prefix)
+    true = value.present & ~known(ComparisonOp.LT, value.upper, start)
+    inside = known(ComparisonOp.GE, value.lower, start)
+    if stop is not None:
+        end = repeated(pa.scalar(stop), row_count)
+        true &= ~known(ComparisonOp.GE, value.lower, end)
+        inside &= known(ComparisonOp.LT, value.upper, end) & exact
+    else:
+        inside &= not prefix
+    if not prefix:
+        inside = value.present
+    return true, value.present & ~inside
+
+
+def _ordered(
+    op: ComparisonOp, left: AbstractValue, right: AbstractValue, nan: Mask
+) -> tuple[Mask, Mask]:
+    """Whether the comparison of two values may be TRUE and may be FALSE; `nan`: IEEE's NaN."""
+    both = left.present & right.present
+    if op in (ComparisonOp.GT, ComparisonOp.GE):
+        left, right = right, left
+        op = ComparisonOp.LT if op is ComparisonOp.GT else ComparisonOp.LE
+    if op is ComparisonOp.LT:
+        true = both & ~known(ComparisonOp.GE, left.lower, right.upper)
+        false = both & ~known(ComparisonOp.LT, left.upper, right.lower)
+    elif op is ComparisonOp.LE:
+        true = both & ~known(ComparisonOp.GT, left.lower, right.upper)
+        false = both & ~known(ComparisonOp.LE, left.upper, right.lower)
+    else:
+        apart = known(ComparisonOp.GT, left.lower, right.upper)
+        apart |= known(ComparisonOp.LT, left.upper, right.lower)
+        same = known(ComparisonOp.GE, left.lower, right.upper)
+        same &= known(ComparisonOp.LE, left.upper, right.lower)
+        true, false = both & ~apart, both & ~same
+        if op is ComparisonOp.NE:
+            return false | nan, true
+    return true, false | nan
+
+
+def _distinct(
+    op: ComparisonOp, left: AbstractValue, right: AbstractValue, equal: tuple[Mask, Mask]
+) -> Truth:
+    same, different = equal
+    same = same | (left.null & right.null)
+    different = different | (left.null & right.present) | (left.present & right.null)
+    fails = left.fails | right.fails
+    none = np.zeros_like(fails)
+    if op is ComparisonOp.DISTINCT:
+        return Truth(different, same, none, fails)
+    return Truth(same, different, none, fails)
+
+
+def _reflexive(op: ComparisonOp, value: AbstractValue) -> Truth:
+    """`x op x`."""
+    none = np.zeros_like(value.null)
+    null_safe = op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT)
+    occurs = value.present | value.null if null_safe else value.present
+    null = none if null_safe else value.null
+    unequal = (ComparisonOp.LT, ComparisonOp.GT, ComparisonOp.NE, ComparisonOp.DISTINCT)
+    if op in unequal:
+        return Truth(none, occurs, null, value.fails)
+    return Truth(occurs, none, null, value.fails)
+
+
+def _conjunction(terms: list[Truth], all_: Mask) -> Truth:
+    """AND below the top; a part on which a term can have no outcome has no rows."""
+    true, false = all_.copy(), ~all_
+    never_false, null, fails = all_.copy(), ~all_, ~all_
+    for term in terms:
+        true &= term.true
+        false |= term.false
+        null |= term.null
+        fails |= term.fails
+        never_false &= term.true | term.null | term.fails
+    return Truth(true, false, null & never_false, fails & never_false)
+
+
+def _negated(truth: Truth) -> Truth:
+    return Truth(truth.false, truth.true, truth.null, truth.fails)
+
+
+def _as_value(truth: Truth) -> AbstractValue:
+    """A predicate's outcome as a boolean value."""
+    none = nowhere(len(truth.true))
+    lower = with_nulls(~truth.false, none, pa.bool_())
+    upper = with_nulls(truth.true, none, pa.bool_())
+    return AbstractValue(
+        Bool(), lower, upper, truth.true | truth.false, truth.null, truth.fails, none
+    )

@@ -1,0 +1,236 @@
+"""Constants: the type a bare one has, the text that spells one, and its Arrow scalar.
+
+Text is read strictly: what is not exactly a value of the type is `InvalidPredicate`, never a guess.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import re
+import uuid
+from typing import NoReturn
+
+import pyarrow as pa
+
+from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.ir import Literal, PhysicalValue
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    Time,
+    Timestamp,
+    Uuid,
+    type_name,
+)
+
+_EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
+_DAY_US = 86_400_000_000
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,6})?")
+_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_CLOCK = r"([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?"
+_TIME = re.compile(_CLOCK)
+_TIMESTAMP = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]" + _CLOCK + r")?\s*(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?"
+)
+_FLOAT_NAMES = {"nan": "nan", "inf": "inf", "infinity": "inf"}
+_TRUE = frozenset({"t", "true", "y", "yes", "on", "1"})
+_FALSE = frozenset({"f", "false", "n", "no", "off", "0"})
+
+
+def int_range(type_: Int) -> tuple[int, int]:
+    """The least and the greatest value."""
+    if type_.signed:
+        return -(1 << (type_.bits - 1)), (1 << (type_.bits - 1)) - 1
+    return 0, (1 << type_.bits) - 1
+
+
+def natural_type(value: PhysicalValue) -> LogicalType | None:
+    """The type of a constant that says none; None for NULL and for text, which adapt."""
+    match value:
+        case None | str():
+            return None
+        case bool():
+            return Bool()
+        case int():
+            for bits in (32, 64):
+                low, high = int_range(Int(bits))
+                if low <= value <= high:
+                    return Int(bits)
+            return decimal_type(decimal.Decimal(value))
+        case float():
+            return Float(64)
+        case decimal.Decimal():
+            return decimal_type(value)
+        case bytes():
+            return Binary()
+
+
+def decimal_type(value: decimal.Decimal) -> Decimal:
+    """The narrowest decimal type that holds the value exactly."""
+    if not value.is_finite():
+        raise InvalidPredicate(f"{value} is no number of a decimal type; use a float")
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    scale = max(0, -exponent)
+    precision = max(len(digits) + max(0, exponent), scale, 1)
+    if precision > 38:
+        raise InvalidPredicate(f"the number {value} has more than 38 digits; use a float")
+    return Decimal(precision, scale)
+
+
+def parse_text(text: str, type_: LogicalType) -> PhysicalValue:
+    """The physical value that the text spells in this type."""
+    stripped = text.strip()
+    match type_:
+        case String():
+            return text
+        case Bool():
+            return _parse_bool(stripped, text, type_)
+        case Int():
+            return _parse_int(stripped, text, type_)
+        case Float():
+            return _parse_float(stripped, text, type_)
+        case Decimal():
+            if not _NUMBER.fullmatch(stripped):
+                _refuse(text, type_)
+            return decimal.Decimal(stripped)
+        case Binary():
+            return _parse_bytes(text, type_)
+        case Uuid():
+            try:
+                return uuid.UUID(stripped).bytes
+            except ValueError:
+                _refuse(text, type_)
+        case Date():
+            return _days(stripped, text, type_)
+        case Time():
+            if not (match := _TIME.fullmatch(stripped)):
+                _refuse(text, type_)
+            return _clock_us(match.groups(), text, type_)
+        case Timestamp():
+            return _parse_timestamp(stripped, text, type_)
+        case _:
+            raise InvalidPredicate(
+                f"the text {text!r} stands where a {type_name(type_)} is wanted, which has no "
+                "literal; compare one of its members instead"
+            )
+
+
+def scalar(literal: Literal) -> pa.Scalar:
+    """The Arrow scalar of a bound literal."""
+    assert literal.type is not None
+    storage = arrow_type(literal.type)
+    value = literal.value
+    if value is None:
+        return pa.scalar(None, storage)
+    if pa.types.is_date32(storage):
+        return pa.array([value], pa.int32()).view(storage)[0]
+    if pa.types.is_timestamp(storage) or pa.types.is_time64(storage):
+        return pa.array([value], pa.int64()).view(storage)[0]
+    return pa.scalar(value, storage)
+
+
+def from_scalar(value: pa.Scalar, type_: LogicalType) -> Literal:
+    """The bound literal of an Arrow scalar of the type."""
+    if not value.is_valid:
+        return Literal(None, type_)
+    if isinstance(type_, Date | Time | Timestamp):
+        return Literal(int(value.value), type_)
+    return Literal(value.as_py(), type_)
+
+
+def _refuse(text: str, type_: LogicalType) -> NoReturn:
+    raise InvalidPredicate(f"the text {text!r} is no {type_name(type_)}")
+
+
+def _parse_bool(stripped: str, text: str, type_: LogicalType) -> bool:
+    folded = stripped.lower()
+    if folded not in _TRUE and folded not in _FALSE:
+        _refuse(text, type_)
+    return folded in _TRUE
+
+
+def _parse_int(stripped: str, text: str, type_: Int) -> int:
+    if not _INTEGER.fullmatch(stripped) or len(stripped) > 60:
+        _refuse(text, type_)
+    return int(stripped)
+
+
+def _parse_float(stripped: str, text: str, type_: Float) -> float:
+    sign = "-" if stripped.startswith("-") else ""
+    bare = stripped.lstrip("+-").lower()
+    if bare in _FLOAT_NAMES and len(stripped) - len(bare) <= 1:
+        return float(sign + _FLOAT_NAMES[bare])
+    if not _NUMBER.fullmatch(stripped):
+        _refuse(text, type_)
+    value = float(stripped)
+    if value in (float("inf"), float("-inf")):
+        _refuse(text, type_)
+    return value
+
+
+def _parse_bytes(text: str, type_: LogicalType) -> bytes:
+    if text.startswith("\\x"):
+        try:
+            return bytes.fromhex(text[2:])
+        except ValueError:
+            _refuse(text, type_)
+    if "\\" in text:
+        raise InvalidPredicate(
+            f"the text {text!r} holds a backslash, which binary text does not; write it as '\\x…' "
+            "in hexadecimal"
+        )
+    return text.encode()
+
+
+def _days(stripped: str, text: str, type_: LogicalType) -> int:
+    if not (match := _DATE.fullmatch(stripped)):
+        _refuse(text, type_)
+    try:
+        return datetime.date(*(int(part) for part in match.groups())).toordinal() - _EPOCH_DAY
+    except ValueError:
+        _refuse(text, type_)
+
+
+def _clock_us(groups: tuple[str | None, ...], text: str, type_: LogicalType) -> int:
+    hour, minute, second = (int(part or 0) for part in groups[:3])
+    fraction = int((groups[3] or "").ljust(6, "0"))
+    if hour > 23 or minute > 59 or second > 59:
+        _refuse(text, type_)
+    return ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction
+
+
+def _parse_timestamp(stripped: str, text: str, type_: Timestamp) -> int:
+    if not (match := _TIMESTAMP.fullmatch(stripped)):
+        _refuse(text, type_)
+    date, hour, minute, second, fraction, offset = match.groups()
+    value = _days(date, text, type_) * _DAY_US
+    if hour is not None:
+        value += _clock_us((hour, minute, second, fraction), text, type_)
+    if offset is None or offset == "Z":
+        if offset and not type_.utc:
+            _refuse_offset(text)
+        return value
+    if not type_.utc:
+        _refuse_offset(text)
+    digits = offset[1:].replace(":", "").ljust(4, "0")
+    minutes = int(digits[:2]) * 60 + int(digits[2:])
+    if minutes > 15 * 60 + 59 or int(digits[2:]) > 59:
+        _refuse(text, type_)
+    return value - (-1 if offset[0] == "-" else 1) * minutes * 60_000_000
+
+
+def _refuse_offset(text: str) -> NoReturn:
+    raise InvalidPredicate(
+        f"the timestamp {text!r} has an offset but is compared with a timestamp without a zone; "
+        "leave the offset out, or cast the column to timestamptz"
+    )

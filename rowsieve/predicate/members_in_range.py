@@ -1,0 +1,54 @@
+"""Which ranges hold a member of an IN list: a binary search for all ranges at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rowsieve.predicate.arrays import Mask, as_mask, compare, filled, null_mask
+from rowsieve.predicate.ir import ComparisonOp, ValueSet
+from rowsieve.predicate.semantics import NanOrder
+
+
+def members_within(lower: pa.Array, upper: pa.Array, values: ValueSet) -> tuple[Mask, Mask]:
+    """(n,) whether a member lies in [lower, upper], and whether one equals `lower`.
+
+    A NULL bound is no bound, and equals no member. O((n + m) log m) for m members.
+    """
+    ordered = values.ordered
+    no_lower, no_upper = null_mask(lower), null_mask(upper)
+    first = np.where(no_lower, 0, _insertion_points(ordered, lower, right=False))
+    after_lower = _insertion_points(ordered, lower, right=True)
+    stop = np.where(no_upper, len(ordered), _insertion_points(ordered, upper, right=True))
+    return first < stop, (after_lower > first) & ~no_lower
+
+
+def _insertion_points(ordered: pa.Array, keys: pa.Array, *, right: bool) -> npt.NDArray[np.int64]:
+    """How many members are below each key, or at most it with `right`."""
+    if _is_plain(ordered.type):
+        found = np.searchsorted(filled(ordered), filled(keys), side="right" if right else "left")
+        return found.astype(np.int64)
+    op = ComparisonOp.LE if right else ComparisonOp.LT
+    low = np.zeros(len(keys), dtype=np.int64)
+    high = np.full(len(keys), len(ordered), dtype=np.int64)
+    while (open_ := low < high).any():
+        middle = (low + high) // 2
+        probe = ordered.take(pa.array(np.where(open_, middle, 0)))
+        before = as_mask(compare(op, probe, keys, NanOrder.GREATEST))
+        low = np.where(open_ & before, middle + 1, low)
+        high = np.where(open_ & ~before, middle, high)
+    return low
+
+
+def _is_plain(type_: Any) -> bool:
+    """Numbers whose numpy order is ours: numpy sorts NaN last and knows -0.0 = 0.0."""
+    return bool(
+        pa.types.is_integer(type_)
+        or pa.types.is_floating(type_)
+        or pa.types.is_date32(type_)
+        or pa.types.is_time64(type_)
+        or pa.types.is_timestamp(type_)
+    )
