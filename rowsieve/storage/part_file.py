@@ -27,7 +27,9 @@ ROW_GROUP_ROWS: Final = 65_536
 PAGE_ROWS: Final = 8_192  # divides a row group, so that the pages of its columns line up
 
 _COMPRESSION: Final = "zstd"
-_COMPRESSION_LEVEL: Final = 1
+_COMPRESSION_LEVEL: Final = (
+    3  # flights: 6% smaller than level 1 for the same CPU; level 6 costs 60% more
+)
 _FALSE_POSITIVES: Final = 0.03  # 64 KiB for a full row group of distinct keys; 2% takes 128
 _SAMPLE_ROWS: Final = 4_096
 _DICTIONARY_RATIO: Final = 0.15  # distinct values to rows of the sample

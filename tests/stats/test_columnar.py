@@ -1,0 +1,219 @@
+"""What the manifest's statistics let the interpreter assume: never more than they say."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rowsieve.predicate.abstract import AbstractColumn
+from rowsieve.predicate.ir import BoundColumn
+from rowsieve.stats.collect import StatisticsCollector
+from rowsieve.stats.columnar import PartStatistics
+from rowsieve.stats.model import ColumnStatistics
+from rowsieve.stats.tabulate import statistics_columns
+from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.logical import Field, Float, Int, Json, String, Timestamp
+from rowsieve.types.schema import Schema
+from tests.profiles import examples
+
+SCHEMA = Schema(
+    0,
+    (
+        Field(1, "id", Int(), nullable=False),
+        Field(2, "x", Float()),
+        Field(3, "s", String()),
+        Field(4, "j", Json()),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A manifest of nothing but row counts and statistics."""
+
+    table: pa.Table
+    key_ids: tuple[int, ...] = (1,)
+
+
+def parts_of(
+    *parts: tuple[int, int, dict[int, ColumnStatistics]], schema: Schema = SCHEMA
+) -> Parts:
+    rows, deletes, statistics = zip(*parts, strict=True)
+    counts = {
+        "data.rows": pa.array(rows, pa.int64()),
+        "deletes.rows": pa.array(deletes, pa.int64()),
+    }
+    return Parts(pa.table({**counts, **statistics_columns(list(statistics), schema)}))
+
+
+def known(parts: Parts, name: str, schema: Schema = SCHEMA) -> AbstractColumn:
+    field = schema.field(name)
+    found = PartStatistics(parts, schema).column(BoundColumn(field.id, field.name, field.type))
+    assert found is not None
+    return found
+
+
+def bounds(column: AbstractColumn) -> list[tuple[Any, Any]]:
+    return list(zip(column.lower.to_pylist(), column.upper.to_pylist(), strict=True))
+
+
+def scalar(value: float | None) -> pa.Scalar | None:
+    return None if value is None else pa.scalar(value)
+
+
+def ints(null_count: int | None, lower: int | None, upper: int | None) -> ColumnStatistics:
+    return ColumnStatistics(null_count, None, scalar(lower), scalar(upper))
+
+
+def floats(
+    null_count: int | None, nan_count: int | None, lower: float | None, upper: float | None
+) -> ColumnStatistics:
+    return ColumnStatistics(null_count, nan_count, scalar(lower), scalar(upper))
+
+
+def test_known_bounds_and_counts_are_passed_on() -> None:
+    found = known(parts_of((5, 0, {1: ints(0, 3, 9)}), (5, 0, {1: ints(0, 4, None)})), "id")
+    assert bounds(found) == [(3, 9), (4, None)]
+    assert found.empty.tolist() == [False, False]
+    assert found.may_be_null.tolist() == [False, False]
+
+
+def test_t21_absent_is_not_empty() -> None:
+    found = known(parts_of((5, 0, {}), (5, 0, {2: floats(5, 0, None, None)})), "x")
+    assert found.empty.tolist() == [False, True]
+    assert found.may_be_null.tolist() == [True, True]
+    assert found.may_be_nan is not None
+    assert found.may_be_nan.tolist() == [True, False]
+    assert bounds(found) == [(None, None), (None, None)]
+
+
+def test_t13_possible_nan_has_no_upper_bound() -> None:
+    found = known(
+        parts_of(
+            (5, 0, {2: floats(0, 0, 1.0, 2.0)}),
+            (5, 0, {2: floats(0, 1, 1.0, 2.0)}),
+            (5, 0, {2: floats(0, None, 1.0, 2.0)}),
+        ),
+        "x",
+    )
+    assert bounds(found) == [(1.0, 2.0), (1.0, None), (1.0, None)]
+    assert found.may_be_nan is not None
+    assert found.may_be_nan.tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    "contradiction",
+    [
+        floats(0, 0, 2.0, 1.0),
+        floats(6, 0, 1.0, 2.0),
+        floats(3, 3, 1.0, 2.0),
+        floats(0, 6, 1.0, 2.0),
+    ],
+)
+def test_facts_that_contradict_each_other_are_not_believed(contradiction: ColumnStatistics) -> None:
+    found = known(parts_of((5, 0, {2: contradiction}), (5, 0, {2: floats(0, 0, 1.0, 2.0)})), "x")
+    assert bounds(found) == [(None, None), (1.0, 2.0)]
+    assert found.empty.tolist() == [False, False]
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(math.nan, 1.0), (1.0, math.nan)])
+def test_a_nan_bound_is_no_bound(lower: float, upper: float) -> None:
+    found = known(parts_of((5, 0, {2: floats(0, 0, lower, upper)})), "x")
+    assert all(value is None or not math.isnan(value) for value in bounds(found)[0])
+
+
+def test_negative_counts_are_unknown() -> None:
+    found = known(parts_of((5, 0, {2: floats(-1, -1, 1.0, 2.0)})), "x")
+    assert found.may_be_null.tolist() == [True]
+    assert found.may_be_nan is not None
+    assert found.may_be_nan.tolist() == [True]
+    assert bounds(found) == [(1.0, None)]
+
+
+def test_t4_a_part_of_tombstones_is_not_empty_on_its_key() -> None:
+    parts = parts_of((0, 2, {1: ints(0, 3, 9)}))
+    assert known(parts, "id").empty.tolist() == [False]
+    assert bounds(known(parts, "id")) == [(3, 9)]
+
+
+def test_t1_only_the_columns_asked_for_are_known() -> None:
+    parts = parts_of((5, 0, {1: ints(0, 3, 9), 2: floats(0, 0, 1.0, 2.0)}))
+    view = PartStatistics(parts, SCHEMA).only({1})
+    assert view.part_count == 1
+    assert view.column(BoundColumn(1, "id", Int())) is not None
+    assert view.column(BoundColumn(2, "x", Float())) is None
+
+
+def test_a_column_that_the_schema_lacks_is_unknown() -> None:
+    parts = parts_of((5, 0, {}))
+    assert PartStatistics(parts, SCHEMA).column(BoundColumn(99, "gone", Int())) is None
+
+
+def test_t19_bounds_of_another_type_are_not_believed() -> None:
+    parts = parts_of((5, 0, {1: ints(0, 3, 9)}))
+    changed = Schema(1, (Field(1, "id", Timestamp()),))
+    found = known(parts, "id", changed)
+    assert found.lower.type == pa.timestamp("us")
+    assert bounds(found) == [(None, None)]
+
+
+def test_types_without_an_order_have_no_bounds() -> None:
+    found = known(parts_of((5, 0, {4: ColumnStatistics(5)}), (5, 0, {4: ColumnStatistics(0)})), "j")
+    assert bounds(found) == [(None, None)] * 2
+    assert found.empty.tolist() == [True, False]
+    assert found.may_be_null.tolist() == [True, False]
+
+
+def test_no_parts_and_parts_in_chunks() -> None:
+    none = parts_of((5, 0, {1: ints(0, 3, 9)})).table.slice(0, 0)
+    assert bounds(known(Parts(none), "id")) == []
+    one = parts_of((5, 0, {1: ints(0, 3, 9)})).table
+    found = known(Parts(pa.concat_tables([one, one])), "id")
+    assert bounds(found) == [(3, 9), (3, 9)]
+
+
+cells = st.fixed_dictionaries(
+    {
+        "id": st.integers(-3, 3),
+        "x": st.none() | st.sampled_from([0.0, -0.0, 1.5, math.inf, -math.inf, math.nan]),
+        "s": st.none() | st.text(max_size=3) | st.just("\U0010ffff" * 60),
+        "j": st.none() | st.just("{}"),
+    }
+)
+
+
+@given(st.lists(st.lists(cells, max_size=5), min_size=1, max_size=4))
+@examples(200)
+def test_what_is_assumed_holds_for_the_rows_it_was_collected_from(
+    parts: list[list[dict[str, Any]]],
+) -> None:
+    collected = []
+    for rows in parts:
+        collector = StatisticsCollector(SCHEMA)
+        collector.add(pa.Table.from_pylist(rows, schema=arrow_schema(SCHEMA)))
+        collected.append((len(rows), 0, collector.finish()))
+    for field in SCHEMA:
+        found = known(parts_of(*collected), field.name)
+        for i, rows in enumerate(parts):
+            values = [row[field.name] for row in rows]
+            present = [value for value in values if value is not None]
+            assert found.empty[i] == (not present)
+            assert found.may_be_null[i] == (len(present) < len(values))
+            is_nan = np.array([isinstance(v, float) and math.isnan(v) for v in present], dtype=bool)
+            assert found.may_be_nan is not None
+            if isinstance(field.type, Float):
+                assert found.may_be_nan[i] == is_nan.any()
+            lower, upper = found.lower[i].as_py(), found.upper[i].as_py()
+            assert lower is None or all(
+                lower <= v for v, nan in zip(present, is_nan, strict=True) if not nan
+            )
+            assert upper is None or all(v <= upper for v in present)
+            if is_nan.any():
+                assert upper is None
