@@ -6,9 +6,11 @@ that is written reads back as the same tree.
 
 from __future__ import annotations
 
+from rowsieve.bridges.sql import render
+from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.predicate.ir import Operand, Predicate
 
-__all__ = ["parse_expression", "parse_predicate"]
+__all__ = ["parse_expression", "parse_predicate", "to_sql"]
 
 
 def parse_predicate(text: str, dialect: str = "postgres") -> Predicate:
@@ -27,3 +29,11 @@ def parse_expression(text: str, dialect: str = "postgres") -> Operand:
     from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
 
     return parse.expression(text, dialect)
+
+
+def to_sql(node: Predicate | Operand, dialect: str = "postgres") -> str:
+    """Write a tree as text that reads back as the same tree.
+
+    What the dialect cannot say with the same meaning is `UnsupportedOperation`.
+    """
+    return render.to_sql(node, dialect_named(dialect))

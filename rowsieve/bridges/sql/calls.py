@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT
 from rowsieve.bridges.sql.functions import (
     FILE_READERS,
     FORMS,
     NOW,
     OPERATORS,
-    PART_ALIASES,
-    PARTS,
-    PORTABLE_PARTS,
-    TRUNCATIONS,
 )
+from rowsieve.bridges.sql.parts import PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.predicate.ir import Call, Case, Cast, Literal, Now, Operand
 from rowsieve.types.logical import Date, Float, Timestamp
 
@@ -93,11 +91,22 @@ def _reason(node: Any) -> str:
 def _anonymous(reader: Reader, node: Any) -> Operand:
     reader.only(node, "this", "expressions")
     name = node.name.lower()
+    if name == "arrow_cast" and reader.dialect.name == "datafusion":
+        return _arrow_cast(reader, node)
     if name in FILE_READERS:
         raise reader.source.refusal(node, "a filter cannot read files")
     if name in NOW and not node.expressions:
         return Now()
     return Call(name, tuple(reader.operand(item) for item in node.expressions))
+
+
+def _arrow_cast(reader: Reader, node: Any) -> Operand:
+    """DataFusion's only name for an instant: its TIMESTAMPTZ hangs on the session."""
+    if len(node.expressions) == 2:
+        operand, target = (reader.operand(item) for item in node.expressions)
+        if isinstance(target, Literal) and target.value == DATAFUSION_INSTANT:
+            return reader.cast(node, operand, Timestamp(utc=True))
+    raise reader.source.refusal(node, f"arrow_cast is read with {DATAFUSION_INSTANT!r} only")
 
 
 def _now(reader: Reader, node: Any) -> Operand:
@@ -149,7 +158,9 @@ def _pipes(reader: Reader, node: Any) -> Operand:
 def _concat(reader: Reader, node: Any) -> Operand:
     reader.only(node, "expressions", "safe", "coalesce")
     if not node.args.get("safe"):
-        raise reader.source.refusal(node, "write a quote inside a string as \\'")
+        raise reader.source.refusal(
+            node, "two strings stand side by side; write || between them, or escape the quote"
+        )
     parts = [reader.operand(item) for item in node.expressions]
     return Call("concat" if node.args.get("coalesce") else "concat_strict", tuple(parts))
 

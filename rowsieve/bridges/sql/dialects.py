@@ -138,6 +138,9 @@ SPARK = Dialect(
     },
 )
 
+# DataFusion's TIMESTAMPTZ hangs on the session; an instant has this name, for `arrow_cast`.
+DATAFUSION_INSTANT = 'Timestamp(Microsecond, Some("UTC"))'
+
 DIALECTS: Mapping[str, Dialect] = {
     dialect.name: dialect for dialect in (POSTGRES, SPARK, DATAFUSION, DUCKDB)
 }

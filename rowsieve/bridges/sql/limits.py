@@ -37,13 +37,18 @@ def check_length(text: str) -> None:
 def too_deep(tokens: Sequence[Any]) -> Any | None:
     """The first token that nests deeper than `MAX_NESTING`, or None.
 
-    A NOT nests until its conjunct ends, a sign until its operand begins.
+    A NOT nests until its conjunct ends, a sign until its operand begins; subscripts of subscripts
+    count as nested, because the grammar's cost grows with their square.
     """
     open_: list[int] = []  # NOTs in front of each open parenthesis or CASE
-    depth = negations = signs = 0
+    depth = negations = signs = subscripts = 0
+    previous = None
     for token in tokens:
         kind = token.token_type
         signs = signs + 1 if kind in _SIGNS else 0
+        if kind == TokenType.L_BRACKET:
+            subscripts = subscripts + 1 if previous == TokenType.R_BRACKET else 0
+        previous = kind
         if kind in _NEGATIONS:
             negations += 1
         elif kind in _OPENING or kind == TokenType.CASE:
@@ -56,6 +61,6 @@ def too_deep(tokens: Sequence[Any]) -> Any | None:
                 depth -= negations + 1
         elif kind in _SEPARATORS:
             negations = 0
-        if depth + negations + signs > MAX_NESTING:
+        if max(depth + negations + signs, subscripts) > MAX_NESTING:
             return token
     return None

@@ -59,7 +59,7 @@ def number(text: str, dialect: Dialect) -> Literal:
         return _whole(text)
     if dialect.point_is_float or (exponent and dialect.exponent_is_float):
         return _double(text)
-    return exact(decimal.Decimal(text)) if len(text) <= 400 else _double(text)
+    return exact(text)
 
 
 def negated(value: Literal) -> Literal:
@@ -77,18 +77,27 @@ def negated(value: Literal) -> Literal:
             raise AssertionError(value)
 
 
-def exact(value: decimal.Decimal) -> Literal:
-    """A decimal of the digits written; what 38 digits cannot hold is a double."""
+def exact(text: str) -> Literal:
+    """A decimal of the digits written.
+
+    What 38 digits cannot hold is a double if no decimal lies between the two, else it is refused.
+    """
+    value = decimal.Decimal(text[:1000])
     _, digits, exponent = value.as_tuple()
-    if not isinstance(exponent, int) or abs(exponent) > 2 * MAX_DIGITS or len(digits) > MAX_DIGITS:
-        return _double(str(value))
-    scale = max(0, -exponent)
-    whole = len(digits) + max(0, exponent) if value else 1
-    precision = max(whole, scale, 1)
-    if precision > MAX_DIGITS:
-        return _double(str(value))
-    with decimal.localcontext(prec=2 * MAX_DIGITS):
-        return Literal(value.quantize(decimal.Decimal(1).scaleb(-scale)), Decimal(precision, scale))
+    if len(text) < 1000 and isinstance(exponent, int):
+        scale = max(0, -exponent)
+        whole = len(digits) + max(0, exponent) if value else 1
+        precision = max(whole, scale, 1)
+        if precision <= MAX_DIGITS:
+            with decimal.localcontext(prec=2 * MAX_DIGITS):
+                value = value.quantize(decimal.Decimal(1).scaleb(-scale))
+            return Literal(value, Decimal(precision, scale))
+        if len(digits) <= 17 and abs(value.adjusted()) > MAX_DIGITS:
+            return _double(text)
+    raise InvalidPredicate(
+        f"the number {text[:40]} needs more than {MAX_DIGITS} digits; for the nearest double write "
+        "CAST('…' AS DOUBLE PRECISION)"
+    )
 
 
 def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
@@ -138,7 +147,8 @@ def spelt(value: PhysicalValue, type_: LogicalType, dialect: Dialect) -> str:
         case Decimal(scale=scale) if isinstance(value, decimal.Decimal):
             return f"{value:.{scale}f}"
         case Float() if isinstance(value, float):
-            return "NaN" if math.isnan(value) else repr(value)
+            named = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, repr(value))
+            return "NaN" if math.isnan(value) else named
         case _:
             return str(value)
 
@@ -181,14 +191,12 @@ def _whole(text: str) -> Literal:
     digits = text.lstrip("0") or "0"
     if len(digits) <= 19 and int(digits) < 2**63:
         return Literal(int(digits), INT64)
-    if len(digits) <= MAX_DIGITS:
-        return Literal(decimal.Decimal(digits), Decimal(len(digits), 0))
-    return _double(digits)
+    return exact(digits)
 
 
 def _double(text: str) -> Literal:
     value = float(text)
-    if math.isinf(value):
+    if math.isinf(value) or (value == 0 and re.search("[1-9]", text.lower().split("e")[0])):
         raise InvalidPredicate(f"the number {text[:40]} is beyond what a double can hold")
     return Literal(value, Float(64))
 

@@ -39,7 +39,7 @@ from rowsieve.predicate.ir import (
     Or,
     Predicate,
 )
-from rowsieve.types.logical import Binary, Bool
+from rowsieve.types.logical import Binary, Bool, LogicalType
 
 _COMPARISONS: Mapping[type[Any], ComparisonOp] = {
     exp.EQ: ComparisonOp.EQ,
@@ -105,6 +105,23 @@ class Reader:
                 raise self.source.refusal(
                     node, f"{node.key.upper()} with the option {key!r} is not supported"
                 )
+
+    def cast(
+        self, node: Any, operand: Operand, type_: LogicalType, *, try_: bool = False
+    ) -> Operand:
+        """A cast; of a quoted constant or NULL it is the constant of that type."""
+        if not isinstance(operand, Literal) or operand.type is not None:
+            return Cast(operand, type_, try_)
+        if operand.value is None:
+            return Literal(None, type_)
+        try:
+            return Literal(typed(str(operand.value), type_, self.dialect), type_)
+        except LookupError:
+            return Cast(operand, type_, try_)  # its time zone is the session's: bind knows it
+        except ValueError as error:
+            if try_:
+                return Cast(operand, type_, try_)
+            raise self.source.refusal(node, str(error)) from error
 
     def _chain(self, node: Any) -> Iterable[Any]:
         kind = type(node)
@@ -344,18 +361,7 @@ def _cast(reader: Reader, node: Any) -> Operand:
     except ValueError as error:
         raise reader.source.refusal(node, str(error)) from error
     try_ = isinstance(node, exp.TryCast) and bool(node.args.get("safe"))
-    operand = reader.operand(node.this)
-    if isinstance(operand, Literal) and operand.type is None:
-        if operand.value is None:
-            return Literal(None, type_)
-        try:
-            return Literal(typed(str(operand.value), type_, reader.dialect), type_)
-        except LookupError:
-            return Cast(operand, type_, try_)  # its time zone is the session's: bind knows it
-        except ValueError as error:
-            if not try_:
-                raise reader.source.refusal(node, str(error)) from error
-    return Cast(operand, type_, try_)
+    return reader.cast(node, reader.operand(node.this), type_, try_=try_)
 
 
 def _case(reader: Reader, node: Any) -> Operand:

@@ -7,7 +7,8 @@ becomes `InvalidPredicate` with the place in the text that was given.
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect as Grammar
@@ -27,18 +28,25 @@ _STATEMENTS = re.compile(
     "COPY|GRANT|REVOKE|VALUES|FROM|WHERE|ATTACH|PRAGMA",
     re.IGNORECASE,
 )
+_T = TypeVar("_T")
 
 
 def predicate(text: str, dialect: str) -> Predicate:
     """Read a condition."""
-    source, node = _parsed(text, dialect_named(dialect))
-    return Reader(source).predicate(node)
+    return _read(text, dialect, Reader.predicate)
 
 
 def expression(text: str, dialect: str) -> Operand:
     """Read a value."""
-    source, node = _parsed(text, dialect_named(dialect))
-    return Reader(source).operand(node)
+    return _read(text, dialect, Reader.operand)
+
+
+def _read(text: str, dialect: str, read: Callable[[Reader, Any], _T]) -> _T:
+    try:
+        source, node = _parsed(text, dialect_named(dialect))
+        return read(Reader(source), node)
+    except RecursionError:
+        raise InvalidPredicate("the filter nests too deeply to be read; simplify it") from None
 
 
 def _parsed(text: str, dialect: Dialect) -> tuple[Source, Any]:
@@ -57,8 +65,6 @@ def _parsed(text: str, dialect: Dialect) -> tuple[Source, Any]:
         (node,) = parser.parse_into(exp.Condition, source.tokens, source.lifted.text)
     except ParseError as error:
         raise _syntax_refusal(source, error) from error
-    except RecursionError:
-        raise InvalidPredicate("the filter nests too deeply to be read; simplify it") from None
     if node is None:
         raise _start_refusal(source)
     return source, node

@@ -10,12 +10,14 @@ from rowsieve.bridges.sql.dialects import Dialect
 from rowsieve.bridges.sql.lists import Lifted
 from rowsieve.errors import InvalidPredicate
 
-_UNMARKED: Mapping[str, tuple[str, ...]] = {
+# Nodes that the grammar does not mark: the tokens that name them.
+_WORDS: Mapping[str, tuple[str, ...]] = {
     "placeholder": ("COLON",),
     "subquery": ("SELECT", "WITH"),
     "select": ("SELECT",),
     "exists": ("SELECT",),
     "any": ("ANY", "ALL", "SOME"),
+    "interval": ("INTERVAL",),
 }
 
 
@@ -57,9 +59,10 @@ class Source:
 
     def _span(self, node: Any) -> tuple[int | None, int | None]:
         marks = [part.meta for part in node.walk() if "start" in part.meta]
-        if marks:
-            return min(mark["start"] for mark in marks), max(mark["end"] for mark in marks) + 1
-        for token in self.tokens:  # nodes without a mark of their own: the word that names them
-            if token.token_type.name in (node.key.upper(), *_UNMARKED.get(node.key, ())):
+        words = _WORDS.get(node.key, () if marks else (node.key.upper(),))
+        for token in self.tokens:
+            if token.token_type.name in words:
                 return token.start, token.end + 1
-        return None, None
+        if not marks:
+            return None, None
+        return min(mark["start"] for mark in marks), max(mark["end"] for mark in marks) + 1

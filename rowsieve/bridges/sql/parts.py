@@ -1,0 +1,53 @@
+"""Units that time stamps are cut to, and parts that are taken of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+TRUNCATIONS = frozenset(
+    {
+        "microsecond",
+        "millisecond",
+        "second",
+        "minute",
+        "hour",
+        "day",
+        "week",
+        "month",
+        "quarter",
+        "year",
+        "decade",
+        "century",
+        "millennium",
+    }
+)
+# The parts that every dialect counts in the same way; elsewhere days of the week start on another
+# number and seconds lose their fraction.
+PORTABLE_PARTS = frozenset({"year", "quarter", "month", "day", "hour", "minute", "doy", "week"})
+PARTS = PORTABLE_PARTS | frozenset(
+    {
+        "second",
+        "millisecond",
+        "microsecond",
+        "dow",
+        "isodow",
+        "isoyear",
+        "epoch",
+        "decade",
+        "century",
+        "millennium",
+    }
+)
+PART_ALIASES: Mapping[str, str] = {
+    "dayofyear": "doy",
+    "dayofweek": "dow",
+    "day_of_year": "doy",
+    "milliseconds": "millisecond",
+    "microseconds": "microsecond",
+    "years": "year",
+    "months": "month",
+    "days": "day",
+    "hours": "hour",
+    "minutes": "minute",
+    "seconds": "second",
+}

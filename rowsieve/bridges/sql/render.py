@@ -1,0 +1,248 @@
+"""The tree as SQL text: our own writer, a row per construct.
+
+Text that is written reads back as the same tree, up to what reading makes equal (nested AND in AND,
+an escape character that the pattern lacks). Identifiers are always quoted, literals carry their
+type unless the plain form has it, and every operand that is not atomic stands in parentheses.
+Soundness: what a dialect cannot say with the same meaning is `UnsupportedOperation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import assert_never
+
+import pyarrow as pa
+
+from rowsieve.bridges.sql.dialects import Dialect
+from rowsieve.bridges.sql.render_calls import call_text
+from rowsieve.bridges.sql.render_literals import cast_text, literal_text, quoted
+from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    BoundColumn,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    Condition,
+    FalsePredicate,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Now,
+    Opaque,
+    Operand,
+    Or,
+    Predicate,
+    TruePredicate,
+    ValueSet,
+)
+from rowsieve.types.encodings import is_text, logical_type
+from rowsieve.types.logical import Date, Int, LogicalType, String, Time, Timestamp
+
+
+class Binding(IntEnum):
+    """How tightly a piece of text holds together."""
+
+    LOGIC = 1  # AND, OR, NOT
+    CONDITION = 2  # a comparison, LIKE, IN, IS
+    VALUE = 3  # arithmetic, a sign
+    ATOM = 4
+
+
+class Writer:
+    """Writes one tree in one dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+
+    def text(self, node: Node) -> str:
+        """The text of a whole tree."""
+        return self._piece(node)[0]
+
+    def atom(self, node: Node) -> str:
+        """The node's text, in parentheses unless it is atomic."""
+        return self._within(node, Binding.ATOM)
+
+    def _within(self, node: Node, least: Binding) -> str:
+        text, binding = self._piece(node)
+        return text if binding >= least else f"({text})"
+
+    def _piece(self, node: Node) -> tuple[str, Binding]:
+        if isinstance(node, Predicate):
+            return self._predicate(node)
+        return self._operand(node)
+
+    def _predicate(self, node: Predicate) -> tuple[str, Binding]:
+        match node:
+            case TruePredicate() | And(terms=()):
+                return "TRUE", Binding.ATOM
+            case FalsePredicate() | Or(terms=()):
+                return "FALSE", Binding.ATOM
+            case And(terms=(only,)) | Or(terms=(only,)):
+                return self._predicate(only)
+            case And(terms=terms):
+                return self._joined(" AND ", terms), Binding.LOGIC
+            case Or(terms=terms):
+                return self._joined(" OR ", terms), Binding.LOGIC
+            case Not(term=term):
+                return self._negated(term)
+            case Comparison(op=op, left=left, right=right):
+                first, second = self._side(left, right), self._side(right, left)
+                return f"{first} {op.value} {second}", Binding.CONDITION
+            case InList() | IsNull() | Like():
+                return self._tested(node, "")
+            case BooleanOperand(operand=operand):
+                return self._operand(operand)
+            case Opaque(description=description):
+                raise UnsupportedOperation(
+                    f"the condition {description!r} is another engine's and has no SQL text here"
+                )
+            case _:
+                assert_never(node)
+
+    def _side(self, operand: Operand, other: Operand) -> str:
+        plain = _plainer(operand, other) if isinstance(operand, Literal) else operand
+        return self._within(plain, Binding.VALUE)
+
+    def _joined(self, word: str, terms: Iterable[Predicate]) -> str:
+        return word.join(self._within(term, Binding.CONDITION) for term in terms)
+
+    def _negated(self, term: Predicate) -> tuple[str, Binding]:
+        if isinstance(term, InList | IsNull | Like) and not _is_empty(term):
+            return self._tested(term, "NOT ")
+        return f"NOT {self.atom(term)}", Binding.LOGIC
+
+    def _tested(self, node: InList | IsNull | Like, negation: str) -> tuple[str, Binding]:
+        operand = self.atom(node.operand)
+        match node:
+            case IsNull():
+                return f"{operand} IS {negation}NULL", Binding.CONDITION
+            case InList(values=values) if not len(values):
+                return f"{operand} IS NULL AND NULL", Binding.LOGIC  # no text says IN ()
+            case InList(values=values):
+                members = ", ".join(self._members(node.operand, values))
+                return f"{operand} {negation}IN ({members})", Binding.CONDITION
+            case Like(ignore_case=ignore_case):
+                word = "ILIKE" if ignore_case else "LIKE"
+                return f"{operand} {negation}{word} {self._pattern(node)}", Binding.CONDITION
+            case _:
+                assert_never(node)
+
+    def _members(self, operand: Operand, values: ValueSet) -> list[str]:
+        array, type_ = values.array, values.type
+        if type_ is None and not _is_null_or_text(array.type):
+            type_ = logical_type(pa.field("member", array.type), lambda: 0)
+        if isinstance(type_, Date):
+            array = array.cast(pa.int32())
+        elif isinstance(type_, Time | Timestamp):
+            array = array.cast(pa.int64())
+        literals = (_plainer(Literal(value, type_), operand) for value in array.to_pylist())
+        if array.null_count < len(array):
+            literals = (Literal(None) if item.value is None else item for item in literals)
+        return [literal_text(item, self.dialect)[0] for item in literals]
+
+    def _pattern(self, like: Like) -> str:
+        pattern, escape = like.pattern, like.escape
+        if escape is not None and escape not in pattern:
+            escape = None
+        if self.dialect.name in ("datafusion", "spark"):  # strict about what may be escaped
+            return quoted(_with_backslashes(pattern, escape), self.dialect)
+        text = quoted(pattern, self.dialect)
+        if escape is None and self.dialect.like_escape and self.dialect.like_escape in pattern:
+            return f"{text} ESCAPE '{_unused(pattern)}'"
+        if escape is None or escape == self.dialect.like_escape:
+            return text
+        return f"{text} ESCAPE {quoted(escape, self.dialect)}"
+
+    def _operand(self, node: Operand) -> tuple[str, Binding]:
+        match node:
+            case Column(name=name) | BoundColumn(name=name):
+                return self._identifier(name), Binding.ATOM
+            case Literal():
+                text, is_signed = literal_text(node, self.dialect)
+                return text, Binding.VALUE if is_signed else Binding.ATOM
+            case Cast(operand=operand, type=type_, try_=try_):
+                return cast_text(self.text(operand), type_, self.dialect, try_=try_), Binding.ATOM
+            case FieldAccess(operand=operand, name=name):
+                return self._member(operand, name), Binding.ATOM
+            case Case():
+                return self._case(node), Binding.ATOM
+            case Now():
+                return "CURRENT_TIMESTAMP", Binding.ATOM
+            case Condition(predicate=predicate):
+                return f"({self._piece(predicate)[0]})", Binding.ATOM
+            case Call():
+                text, is_infix = call_text(node, self)
+                return text, Binding.VALUE if is_infix else Binding.ATOM
+            case _:
+                assert_never(node)
+
+    def _identifier(self, name: str) -> str:
+        quote = self.dialect.quote
+        return f"{quote}{name.replace(quote, quote * 2)}{quote}"
+
+    def _member(self, operand: Operand, name: str) -> str:
+        if self.dialect.bracket_members:
+            return f"{self.atom(operand)}[{quoted(name, self.dialect)}]"
+        return f"({self.text(operand)}).{self._identifier(name)}"
+
+    def _case(self, node: Case) -> str:
+        branches = "".join(
+            f" WHEN {self.text(when)} THEN {self.text(then)}" for when, then in node.branches
+        )
+        return f"CASE{branches} ELSE {self.text(node.otherwise)} END"
+
+
+def to_sql(node: Node, dialect: Dialect) -> str:
+    """Write a tree; `InvalidPredicate` if it is too deep to be written."""
+    try:
+        return Writer(dialect).text(node)
+    except RecursionError:
+        raise InvalidPredicate("the predicate nests too deeply to be written as SQL") from None
+
+
+def _plainer(literal: Literal, other: Operand) -> Literal:
+    """The literal without its type where a bound column beside it gives it the same one again."""
+    if not isinstance(other, BoundColumn) or literal.type != other.type or literal.value is None:
+        return literal
+    if isinstance(literal.type, String):
+        return Literal(literal.value)
+    return Literal(literal.value, Int(64)) if _is_small_int(literal.type) else literal
+
+
+def _is_small_int(type_: LogicalType | None) -> bool:
+    return isinstance(type_, Int) and (type_.signed or type_.bits < 64)
+
+
+def _is_null_or_text(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_null(type_) or is_text(type_))
+
+
+def _is_empty(term: InList | IsNull | Like) -> bool:
+    return isinstance(term, InList) and not len(term.values)
+
+
+def _with_backslashes(pattern: str, escape: str | None) -> str:
+    """The same pattern with a backslash as its escape, before wildcards and itself only."""
+    pieces: list[str] = []
+    characters = iter(pattern)
+    for character in characters:
+        is_escaped = character == escape
+        literal = next(characters, "") if is_escaped else character
+        plain = literal not in ("%", "_", "\\") or not (is_escaped or literal == "\\")
+        pieces.append(literal if plain else f"\\{literal}")
+    return "".join(pieces)
+
+
+def _unused(pattern: str) -> str:
+    return next(
+        mark for mark in map(chr, range(33, 0x10000)) if mark not in pattern and mark not in "%'\\_"
+    )

@@ -1,0 +1,90 @@
+"""Constants, casts and quoted text as SQL."""
+
+from __future__ import annotations
+
+from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT, BinaryText, Dialect
+from rowsieve.bridges.sql.literals import number, spelt
+from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate.ir import Literal, PhysicalValue
+from rowsieve.predicate.literals import natural_type
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    Time,
+    Timestamp,
+    type_name,
+)
+
+
+def quoted(text: str, dialect: Dialect) -> str:
+    """A string constant."""
+    if dialect.backslash_strings:
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return "'" + text.replace("'", "''") + "'"
+
+
+def literal_text(literal: Literal, dialect: Dialect) -> tuple[str, bool]:
+    """A constant, and whether it begins with a sign."""
+    value, type_ = literal.value, literal.type
+    if value is None:
+        return ("NULL" if type_ is None else cast_text("NULL", type_, dialect)), False
+    if type_ is None and isinstance(value, str):
+        return quoted(value, dialect), False
+    type_ = _type_of(value) if type_ is None else type_
+    match type_:
+        case Bool():
+            return ("TRUE" if value else "FALSE"), False
+        case Int() | Float() | Decimal():
+            return _number_text(value, type_, dialect)
+        case Binary() if isinstance(value, bytes) and dialect.binary_text is BinaryText.UTF8:
+            return f"X'{value.hex()}'", False
+        case Date() | Time() | Timestamp() if dialect.types.get(type_) is not None:
+            return f"{dialect.types[type_]} '{_spelt(value, type_, dialect)}'", False
+        case _:
+            return cast_text(quoted(_spelt(value, type_, dialect), dialect), type_, dialect), False
+
+
+def cast_text(operand: str, type_: LogicalType, dialect: Dialect, *, try_: bool = False) -> str:
+    """A cast of an operand's text."""
+    if dialect.name == "datafusion" and type_ == Timestamp(utc=True) and not try_:
+        return f"arrow_cast({operand}, '{DATAFUSION_INSTANT}')"
+    name = dialect.types.get(type_)
+    if isinstance(type_, Decimal):
+        name = f"DECIMAL({type_.precision}, {type_.scale})"
+    if name is None:
+        raise UnsupportedOperation(f"{dialect.name} SQL has no type for {type_name(type_)}")
+    return f"{'TRY_CAST' if try_ else 'CAST'}({operand} AS {name})"
+
+
+def _number_text(value: PhysicalValue, type_: LogicalType, dialect: Dialect) -> tuple[str, bool]:
+    text = _spelt(value, type_, dialect)
+    digits = text.removeprefix("-")
+    try:
+        plain = number(digits, dialect)
+    except (ValueError, ArithmeticError):
+        plain = None
+    limit = type_ == Int(64) and value == -(2**63)
+    if limit or (plain is not None and plain.type == type_):
+        return text, text != digits
+    return cast_text(f"'{text}'", type_, dialect), False
+
+
+def _spelt(value: PhysicalValue, type_: LogicalType, dialect: Dialect) -> str:
+    try:
+        return spelt(value, type_, dialect)
+    except ValueError as error:
+        raise UnsupportedOperation(
+            f"the {type_name(type_)} {value!r} cannot be written as SQL: {error}"
+        ) from error
+
+
+def _type_of(value: PhysicalValue) -> LogicalType:
+    type_ = natural_type(value)
+    if type_ is None:
+        raise InvalidPredicate(f"the constant {value!r} has no type")
+    return Int(64) if isinstance(type_, Int) else type_
