@@ -1,0 +1,75 @@
+"""The windowed merge against a dictionary, and against the merge of whole tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rowsieve.executor.merge import Stream, merge, merge_in_memory
+from rowsieve.types.keys import KeyOrder
+from rowsieve.types.logical import Field, Int, String
+from rowsieve.types.schema import Schema
+from tests.profiles import examples
+
+SCHEMA = Schema(
+    0, (Field(1, "a", Int(64), False), Field(2, "b", String(), False), Field(3, "v", Int(64)))
+)
+ORDER = KeyOrder.of(SCHEMA, ("a", "b"))
+ARROW = pa.schema([("a", pa.int64()), ("b", pa.string()), ("v", pa.int64())])
+
+keys = st.tuples(st.integers(0, 6), st.sampled_from(["", "x", "é", "z"]))
+runs = st.lists(
+    st.tuples(st.dictionaries(keys, st.integers(0, 99), max_size=12), st.booleans()), max_size=5
+)
+
+
+def table_of(rows: dict[tuple[int, str], int]) -> pa.Table:
+    ordered = sorted(rows.items())
+    return pa.table(
+        {
+            "a": [key[0] for key, _ in ordered],
+            "b": [key[1] for key, _ in ordered],
+            "v": [value for _, value in ordered],
+        },
+        schema=ARROW,
+    )
+
+
+def in_batches(table: pa.Table, size: int) -> Iterator[pa.RecordBatch]:
+    yield from table.combine_chunks().to_batches(max_chunksize=size)
+
+
+def newest_per_key(
+    newest_first: list[tuple[dict[tuple[int, str], int], bool]],
+) -> list[tuple[int, str, int]]:
+    live: dict[tuple[int, str], int | None] = {}
+    for rows, deletes in reversed(newest_first):
+        live.update(dict.fromkeys(rows) if deletes else rows)
+    return [(*key, value) for key, value in sorted(live.items()) if value is not None]
+
+
+@examples(400)
+@given(runs, st.integers(1, 4))
+def test_the_newest_version_of_each_key_survives(
+    newest_first: list[tuple[dict[tuple[int, str], int], bool]], batch_rows: int
+) -> None:
+    tables = [(table_of(rows), deletes) for rows, deletes in newest_first]
+    streams = [
+        Stream(in_batches(table.select(["a", "b"]) if deletes else table, batch_rows), deletes)
+        for table, deletes in tables
+    ]
+    merged = [
+        (row["a"], row["b"], row["v"]) for batch in merge(streams, ORDER) for row in batch.to_pylist()
+    ]
+    assert merged == newest_per_key(newest_first)
+    whole = merge_in_memory([(t.select(["a", "b"]) if d else t, d) for t, d in tables], ORDER)
+    assert merged == ([] if whole is None else [tuple(row.values()) for row in whole.to_pylist()])
+
+
+def test_disjoint_streams_pass_through_uncopied() -> None:
+    batch = table_of({(1, "x"): 1, (2, "x"): 2}).to_batches()[0]
+    (merged,) = merge([Stream(iter([batch]), deletes=False)], ORDER)
+    assert merged.column("v").buffers()[1].address == batch.column("v").buffers()[1].address

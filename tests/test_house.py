@@ -1,0 +1,107 @@
+"""Imports point one way: a room may import what stands on a lower floor, or beside it in its room."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import rowsieve
+
+ROOT = Path(rowsieve.__file__).parent
+
+FLOORS = (
+    ("errors", "config", "metrics", "times", "properties"),
+    ("types",),
+    ("predicate", "objects"),
+    ("stats", "bridges"),
+    ("parquet",),
+    ("storage",),
+    ("planner",),
+    ("executor",),
+    ("changes",),
+    ("compaction", "scan"),
+    ("lazy",),
+    ("table",),
+    ("opening",),
+    ("providers",),
+    ("demo",),
+    ("cli",),
+)
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+UPWARD = {
+    "lazy": "the one listed way up: Table reaches providers through it, on first use",
+}
+NEEDS_NOTHING_ABOVE = {"bridges": {"predicate", "types", "errors"}}
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names = [node.module]
+            if node.module == "rowsieve":
+                names = [f"rowsieve.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name.startswith("rowsieve."):
+                yield name.split(".")[1]
+
+
+def sources() -> list[Path]:
+    return [path for path in ROOT.rglob("*.py") if path.name != "__init__.py" or path.parent != ROOT]
+
+
+def test_every_room_stands_on_a_floor() -> None:
+    assert {room_of(path) for path in sources()} == set(FLOOR)
+
+
+def test_imports_point_down() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {room}"
+        for path in sources()
+        for room in imported_rooms(path)
+        if room != room_of(path)
+        and room_of(path) not in UPWARD
+        and FLOOR[room] >= FLOOR[room_of(path)]
+    ]
+    assert wrong == []
+
+
+def test_bridges_know_predicates_and_types_only() -> None:
+    allowed = NEEDS_NOTHING_ABOVE["bridges"] | {"bridges"}
+    found = {room for path in (ROOT / "bridges").rglob("*.py") for room in imported_rooms(path)}
+    assert found <= allowed
+
+
+def test_engines_are_imported_by_their_provider_or_bridge_alone() -> None:
+    engines = {"datafusion", "pyspark", "deltalake", "duckdb"}
+    homes = {"providers", "bridges", "demo", "cli"}
+    wrong = []
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text())):
+            modules = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+            if engines & {module.split(".")[0] for module in modules} and room_of(path) not in homes:
+                wrong.append(f"{path.relative_to(ROOT)} imports {modules}")
+    assert wrong == []
+
+
+def test_no_file_has_outgrown_one_idea() -> None:
+    long = {
+        str(path.relative_to(ROOT)): count
+        for path in sources()
+        if (count := len(path.read_text().splitlines())) > 600
+    }
+    assert long == {}
