@@ -94,8 +94,7 @@ def read_row_group(
     """Decode columns of one row group, checking the CRC of every page; `path` is for messages."""
     with reading(path, index):
         rows = file.read_row_group(index, columns=list(columns), use_threads=use_threads)
-        # A name with a dot is also the path of a nested leaf: keep exactly what was asked for.
-        return rows.select(list(columns))
+        return rows.select(list(columns))  # in the order asked for, not the file's
 
 
 @contextmanager

@@ -323,7 +323,6 @@ def _canonical_floats(values: pa.Array, *, zeros: bool) -> pa.Array:
     if wrong.any():
         bits = numbers.view(np.dtype(f"i{numbers.itemsize}"))
         wrong &= bits != np.array(np.nan, numbers.dtype).view(bits.dtype)
-        wrong &= ~_mask(values.is_null())
     negative = (numbers == 0) & np.signbit(numbers) if zeros else np.zeros_like(wrong)
     if not (wrong.any() or negative.any()):
         return values

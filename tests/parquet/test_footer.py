@@ -125,6 +125,12 @@ def test_a_column_whose_name_begins_like_another_path_comes_alone(store: ObjectS
     assert found.column("a").to_pylist()[3] == [1.0]
 
 
+def test_columns_come_in_the_order_asked_for(store: ObjectStore) -> None:
+    ref = write(store, 10)
+    found = read_row_group(open_parquet(store, ref), ref.path, 0, ["a", "id"])
+    assert found.equals(rows_of(10).select(["a", "id"]))
+
+
 def test_any_flipped_bit_of_the_tail_is_found(store: ObjectStore, tmp_path: Path) -> None:
     ref = write(store, 50)
     for offset in range(ref.tail_start, ref.size_bytes, 37):

@@ -191,6 +191,27 @@ def test_maps_are_taken_from_the_middle_of_an_array() -> None:
     assert bring(source.slice(1, 2), PAIRS).to_pylist() == rows[1:3]
 
 
+def test_items_behind_a_null_map_or_list_are_dropped() -> None:
+    hidden = pa.array([False, True, False])
+    items = pa.array([1, 2, 3])
+    pairs = pa.MapArray.from_arrays(
+        pa.array([0, 1, 2, 3], pa.int32()), pa.array(["a", "b", "c"]), items, mask=hidden
+    )
+    assert bring(pairs, PAIRS).to_pylist() == [[("a", 1)], None, [("c", 3)]]
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), items, mask=hidden)
+    found = bring(lists, List(Field(2, "item", Int())))
+    assert found.to_pylist() == [[1], None, [3]]
+    assert found.chunk(0).values.to_pylist() == [1, 3]
+    assert bring(pairs, PAIRS).chunk(0).items.to_pylist() == [1, 3]
+
+
+def test_a_column_stands_for_itself_only() -> None:
+    both = Schema(0, (Field(1, "id", Int()), Field(2, "Id", Int())))
+    with pytest.raises(SchemaMismatch, match="lacks column 'Id'"):
+        conform(pa.table({"id": [1]}), both)
+    assert conform(pa.table({"Id": [2], "id": [1]}), both).to_pylist() == [{"id": 1, "Id": 2}]
+
+
 def test_columns_are_matched_by_name_in_any_order_and_case() -> None:
     table = conform(pa.table({"NAME": ["x"], "id": [1]}), SCHEMA)
     assert table.to_pylist() == [{"id": 1, "name": "x"}]
