@@ -1,0 +1,342 @@
+"""Predicates as JSON, for plans that travel: each node an object with its kind under `node`.
+
+Values carry their kind, so that nothing rests on how a JSON library reads numbers: whole numbers
+beyond 2^53, floats (their shortest exact text) and decimals are text, bytes are base64, IN lists an
+Arrow IPC stream in base64. Reading never runs code and never nests deeper than a predicate may.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import decimal
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+import pyarrow as pa
+
+from rowsieve.errors import CorruptData, InvalidPredicate, RowsieveError
+from rowsieve.predicate.ir import (
+    FALSE,
+    TRUE,
+    And,
+    BooleanOperand,
+    BoundColumn,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    FalsePredicate,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Now,
+    Opaque,
+    Operand,
+    Or,
+    PhysicalValue,
+    Predicate,
+    TruePredicate,
+    ValueSet,
+)
+from rowsieve.predicate.limits import MAX_DEPTH, check_limits
+from rowsieve.types.logical import Field, LogicalType
+from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
+
+Json = dict[str, Any]
+_EXACT_IN_JSON = 2**53
+_MALFORMED = (
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    StopIteration,
+    pa.ArrowException,
+)
+
+
+def predicate_to_json(predicate: Predicate) -> Json:
+    """The predicate as objects, lists, text and numbers."""
+    check_limits(predicate)
+    return _predicate(predicate)
+
+
+def operand_to_json(operand: Operand) -> Json:
+    """The operand as objects, lists, text and numbers."""
+    check_limits(operand)
+    return _operand(operand)
+
+
+def predicate_from_json(value: Any) -> Predicate:
+    """Read what `predicate_to_json` wrote; anything else is `CorruptData`."""
+    with _Reading():
+        predicate = _read_predicate(value, MAX_DEPTH)
+        check_limits(predicate)
+        return predicate
+
+
+def operand_from_json(value: Any) -> Operand:
+    """Read what `operand_to_json` wrote; anything else is `CorruptData`."""
+    with _Reading():
+        operand = _read_operand(value, MAX_DEPTH)
+        check_limits(operand)
+        return operand
+
+
+class _Reading:
+    """Turns whatever goes wrong over malformed input into `CorruptData`."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if error is None or isinstance(error, RowsieveError):
+            return
+        if isinstance(error, _MALFORMED):
+            raise CorruptData(f"a serialised predicate is malformed: {error!r}") from error
+
+
+def _predicate(node: Predicate) -> Json:
+    match node:
+        case TruePredicate():
+            return {"node": "true"}
+        case FalsePredicate():
+            return {"node": "false"}
+        case Comparison(op=op, left=left, right=right):
+            return {
+                "node": "comparison",
+                "op": op.value,
+                "left": _operand(left),
+                "right": _operand(right),
+            }
+        case Not(term=term):
+            return {"node": "not", "term": _predicate(term)}
+        case And(terms=terms):
+            return {"node": "and", "terms": [_predicate(term) for term in terms]}
+        case Or(terms=terms):
+            return {"node": "or", "terms": [_predicate(term) for term in terms]}
+        case InList(operand=operand, values=values):
+            return {"node": "in", "operand": _operand(operand), **_values(values)}
+        case IsNull(operand=operand):
+            return {"node": "is_null", "operand": _operand(operand)}
+        case Like(operand=operand, pattern=pattern, escape=escape, ignore_case=ignore_case):
+            return {
+                "node": "like",
+                "operand": _operand(operand),
+                "pattern": pattern,
+                "escape": escape,
+                "ignore_case": ignore_case,
+            }
+        case BooleanOperand(operand=operand):
+            return {"node": "boolean", "operand": _operand(operand)}
+        case Opaque(description=description, source=source, columns=columns):
+            return {
+                "node": "opaque",
+                "description": description,
+                "source": source,
+                "columns": list(columns),
+            }
+        case _:
+            assert_never(node)
+
+
+def _operand(node: Operand) -> Json:
+    match node:
+        case Column(name=name):
+            return {"node": "column", "name": name}
+        case BoundColumn(field_id=field_id, name=name, type=type_):
+            return {"node": "bound_column", "id": field_id, "name": name, "type": _type(type_)}
+        case Literal(value=value, type=type_):
+            return {"node": "literal", "value": _value(value), "type": _type(type_)}
+        case Call(function=function, arguments=arguments):
+            return {
+                "node": "call",
+                "function": function,
+                "arguments": [_operand(argument) for argument in arguments],
+            }
+        case Cast(operand=operand, type=type_, try_=try_):
+            return {"node": "cast", "operand": _operand(operand), "type": _type(type_), "try": try_}
+        case FieldAccess(operand=operand, name=name):
+            return {"node": "field", "operand": _operand(operand), "name": name}
+        case Case(branches=branches, otherwise=otherwise):
+            return {
+                "node": "case",
+                "branches": [[_predicate(when), _operand(then)] for when, then in branches],
+                "otherwise": _operand(otherwise),
+            }
+        case Now():
+            return {"node": "now"}
+        case Condition(predicate=predicate):
+            return {"node": "condition", "predicate": _predicate(predicate)}
+        case _:
+            assert_never(node)
+
+
+def _read_predicate(value: Mapping[str, Any], depth: int) -> Predicate:
+    below = _below(depth)
+    match value["node"]:
+        case "true":
+            return TRUE
+        case "false":
+            return FALSE
+        case "comparison":
+            left, right = (_read_operand(value[side], below) for side in ("left", "right"))
+            return Comparison(ComparisonOp(value["op"]), left, right)
+        case "not":
+            return Not(_read_predicate(value["term"], below))
+        case "and":
+            return And(tuple(_read_predicate(term, below) for term in value["terms"]))
+        case "or":
+            return Or(tuple(_read_predicate(term, below) for term in value["terms"]))
+        case "in":
+            return InList(_read_operand(value["operand"], below), _read_values(value))
+        case "is_null":
+            return IsNull(_read_operand(value["operand"], below))
+        case "like":
+            escape = value["escape"]
+            return Like(
+                _read_operand(value["operand"], below),
+                _text(value["pattern"]),
+                None if escape is None else _text(escape),
+                _flag(value["ignore_case"]),
+            )
+        case "boolean":
+            return BooleanOperand(_read_operand(value["operand"], below))
+        case "opaque":
+            names = tuple(_text(name) for name in value["columns"])
+            return Opaque(_text(value["description"]), _text(value["source"]), names)
+        case other:
+            raise ValueError(f"unknown predicate {other!r}")
+
+
+def _read_operand(value: Mapping[str, Any], depth: int) -> Operand:
+    below = _below(depth)
+    match value["node"]:
+        case "column":
+            return Column(_text(value["name"]))
+        case "bound_column":
+            return BoundColumn(int(value["id"]), _text(value["name"]), _known_type(value["type"]))
+        case "literal":
+            return Literal(_read_value(value["value"]), _read_type(value["type"]))
+        case "call":
+            arguments = tuple(_read_operand(item, below) for item in value["arguments"])
+            return Call(_text(value["function"]), arguments)
+        case "cast":
+            operand = _read_operand(value["operand"], below)
+            return Cast(operand, _known_type(value["type"]), _flag(value["try"]))
+        case "field":
+            return FieldAccess(_read_operand(value["operand"], below), _text(value["name"]))
+        case "case":
+            branches = tuple(
+                (_read_predicate(when, below), _read_operand(then, below))
+                for when, then in value["branches"]
+            )
+            return Case(branches, _read_operand(value["otherwise"], below))
+        case "now":
+            return Now()
+        case "condition":
+            return Condition(_read_predicate(value["predicate"], below))
+        case other:
+            raise ValueError(f"unknown operand {other!r}")
+
+
+def _below(depth: int) -> int:
+    if depth <= 0:
+        raise InvalidPredicate(f"a serialised predicate nests deeper than {MAX_DEPTH} levels")
+    return depth - 1
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"text is wanted, not {value!r}")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"true or false is wanted, not {value!r}")
+    return value
+
+
+def _value(value: PhysicalValue) -> Json | None:
+    match value:
+        case None:
+            return None
+        case bool():
+            return {"bool": value}
+        case int():
+            return {"int": value if abs(value) <= _EXACT_IN_JSON else str(value)}
+        case float():
+            return {"float": repr(value)}
+        case decimal.Decimal():
+            return {"decimal": str(value)}
+        case str():
+            return {"text": value}
+        case bytes():
+            return {"bytes": base64.b64encode(value).decode()}
+
+
+def _read_value(value: Any) -> PhysicalValue:
+    if value is None:
+        return None
+    ((kind, content),) = value.items()
+    match kind:
+        case "bool":
+            return _flag(content)
+        case "int":
+            return int(content)
+        case "float":
+            return float(content)
+        case "decimal":
+            return decimal.Decimal(content)
+        case "text":
+            return _text(content)
+        case "bytes":
+            return _bytes(content)
+        case _:
+            raise ValueError(f"unknown kind of value {kind!r}")
+
+
+def _bytes(content: str) -> bytes:
+    try:
+        return base64.b64decode(content, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"not base64: {error}") from error
+
+
+def _values(values: ValueSet) -> Json:
+    sink = pa.BufferOutputStream()
+    batch = pa.record_batch([values.array], names=["values"])
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    content = base64.b64encode(sink.getvalue().to_pybytes()).decode()
+    return {"values": content, "type": _type(values.type)}
+
+
+def _read_values(value: Mapping[str, Any]) -> ValueSet:
+    with pa.ipc.open_stream(_bytes(value["values"])) as reader:
+        batch = reader.read_next_batch()
+    batch.validate(full=True)
+    return ValueSet(batch.column(0), _read_type(value["type"]))
+
+
+def _type(type_: LogicalType | None) -> Any:
+    if type_ is None:
+        return None
+    return schema_to_json(Schema(0, (Field(0, "", type_),)))["fields"][0]["type"]
+
+
+def _read_type(value: Any) -> LogicalType | None:
+    return None if value is None else _known_type(value)
+
+
+def _known_type(value: Any) -> LogicalType:
+    field = {"id": 0, "name": "", "type": value, "nullable": True}
+    return schema_from_json({"id": 0, "fields": [field]}).fields[0].type

@@ -1,0 +1,174 @@
+"""One shape for predicates that mean the same: flat, without needless NOT, OR of equals as IN.
+
+Every rewriting keeps each row's outcome: TRUE, FALSE, NULL or failed. So nothing moves into or out
+of an AND at the top, whose conjuncts judge each for itself, beyond what `root_conjuncts` sees
+through; De Morgan's laws are left alone for that reason. Idempotent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.arrays import compare
+from rowsieve.predicate.ir import (
+    FALSE,
+    TRUE,
+    And,
+    BooleanOperand,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    FalsePredicate,
+    InList,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+    TruePredicate,
+    ValueSet,
+    conjoin,
+    disjoin,
+)
+from rowsieve.predicate.limits import check_limits
+from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.semantics import NanOrder, Semantics
+from rowsieve.types.logical import Float, LogicalType
+
+_Points: TypeAlias = tuple[Operand, LogicalType | None, type | None]
+
+_OPPOSITE = {
+    ComparisonOp.EQ: ComparisonOp.NE,
+    ComparisonOp.NE: ComparisonOp.EQ,
+    ComparisonOp.DISTINCT: ComparisonOp.NOT_DISTINCT,
+    ComparisonOp.NOT_DISTINCT: ComparisonOp.DISTINCT,
+}
+_OPPOSITE_IN_A_TOTAL_ORDER = {
+    ComparisonOp.LT: ComparisonOp.GE,
+    ComparisonOp.LE: ComparisonOp.GT,
+    ComparisonOp.GT: ComparisonOp.LE,
+    ComparisonOp.GE: ComparisonOp.LT,
+}
+
+
+def normalize(predicate: Predicate, semantics: Semantics | None = None) -> Predicate:
+    """The normal form of a bound or unbound tree.
+
+    NOT over `<` turns into `>=` only where the semantics say that NaN has a place in the order.
+    """
+    check_limits(predicate)
+    total = semantics is not None and semantics.nan is NanOrder.GREATEST
+    return _normal(predicate, total_order=total)
+
+
+def _normal(node: Predicate, *, total_order: bool) -> Predicate:
+    match node:
+        case And(terms=terms):
+            return conjoin(_normal(term, total_order=total_order) for term in terms)
+        case Or(terms=terms):
+            plain = disjoin(_normal(term, total_order=total_order) for term in terms)
+            return _with_lists(plain) if isinstance(plain, Or) else plain
+        case Not(term=term):
+            return _negated(_normal(term, total_order=total_order), total_order=total_order)
+        case BooleanOperand(operand=Condition(predicate=inner)):
+            return _normal(inner, total_order=total_order)
+        case BooleanOperand(operand=Literal(value=bool() as value)):
+            return TRUE if value else FALSE
+        case Comparison():
+            return _folded(node)
+        case _:
+            return node
+
+
+def _negated(term: Predicate, *, total_order: bool) -> Predicate:
+    match term:
+        case TruePredicate():
+            return FALSE
+        case FalsePredicate():
+            return TRUE
+        case Not(term=inner):
+            return inner
+        case Comparison(op=op, left=left, right=right):
+            opposite = _OPPOSITE.get(op)
+            if opposite is None and total_order:
+                opposite = _OPPOSITE_IN_A_TOTAL_ORDER.get(op)
+            return Not(term) if opposite is None else Comparison(opposite, left, right)
+        case _:
+            return Not(term)
+
+
+def _folded(node: Comparison) -> Predicate:
+    """A comparison of two bound constants that is TRUE or FALSE; NULL has no node of its own."""
+    left, right = node.left, node.right
+    if not isinstance(left, Literal) or not isinstance(right, Literal):
+        return node
+    if left.type is None or right.type is None or left.value is None or right.value is None:
+        return node
+    if isinstance(left.type, Float) or type(left.type) is not type(right.type):
+        return node
+    if node.op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+        op = ComparisonOp.NE if node.op is ComparisonOp.DISTINCT else ComparisonOp.EQ
+    else:
+        op = node.op
+    sides = [pa.repeat(scalar(side), 1) for side in (left, right)]
+    return TRUE if compare(op, sides[0], sides[1], NanOrder.GREATEST)[0].as_py() else FALSE
+
+
+def _with_lists(disjunction: Or) -> Predicate:
+    """Equals and INs of one operand as one IN, where the first of them stood."""
+    groups: dict[_Points, list[Predicate]] = {}
+    for term in disjunction.terms:
+        if (key := _points_of(term)) is not None:
+            groups.setdefault(key, []).append(term)
+    merged = {
+        id(terms[0]): InList(key[0], _members(terms, key[1]))
+        for key, terms in groups.items()
+        if len(terms) > 1
+    }
+    absorbed = {id(term) for terms in groups.values() if len(terms) > 1 for term in terms[1:]}
+    return disjoin(
+        merged.get(id(term), term) for term in disjunction.terms if id(term) not in absorbed
+    )
+
+
+def _points_of(term: Predicate) -> _Points | None:
+    """The operand and the kind of constants of a term that is a set of points.
+
+    Floats are left out: IN may tell -0.0 from 0.0 where `=` does not.
+    """
+    match term:
+        case Comparison(op=ComparisonOp.EQ, left=operand, right=Literal(value=value, type=type_)):
+            if value is None or isinstance(operand, Literal):
+                return None
+            if type_ is None:
+                small = isinstance(value, int) and not isinstance(value, bool) and _fits(value)
+                return (operand, None, type(value)) if small or isinstance(value, str) else None
+            return None if isinstance(type_, Float) else (operand, type_, None)
+        case InList(operand=operand, values=values):
+            if values.type is None or isinstance(values.type, Float):
+                return None
+            return operand, values.type, None
+    return None
+
+
+def _fits(value: int) -> bool:
+    return -(2**63) <= value < 2**63
+
+
+def _members(terms: Sequence[Predicate], type_: LogicalType | None) -> ValueSet:
+    arrays = []
+    for term in terms:
+        if isinstance(term, InList):
+            arrays.append(term.values.array)
+            continue
+        assert isinstance(term, Comparison)
+        assert isinstance(term.right, Literal)
+        if type_ is None:
+            arrays.append(pa.array([term.right.value]))
+        else:
+            arrays.append(pa.repeat(scalar(term.right), 1))
+    return ValueSet(pc.unique(pa.concat_arrays(arrays)), type_)
