@@ -25,7 +25,7 @@ class ObjectNotFound(NotFound):
         self.path = path
 
 
-class ObjectExists(RowsieveError):  # noqa: N818 - errors are named for what happened
+class ObjectExists(RowsieveError):
     """A create-only put found the name taken; whose object it is must be looked up."""
 
     def __init__(self, message: str, *, path: str) -> None:

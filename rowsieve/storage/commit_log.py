@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from rowsieve.errors import (
     CommitConflict,
+    CorruptData,
     InvalidInput,
     StoreError,
     TableExists,
@@ -133,7 +134,7 @@ class CommitLog(LogReader):
                 draft = self._stage(request)
             published = self._publish(_entry_of(draft, head))
             if published is not None:
-                self._check_predecessor(head)
+                self._check_neighbours(head, published)
                 entry = _with_draft_parts(published, draft)
                 snapshot = self.remember(replay(head, (entry,)))
                 write_checkpoint_if_due(self._store, snapshot)
@@ -200,6 +201,17 @@ class CommitLog(LogReader):
             f"whether {log_path(version)} in {self._store.uri} was written is unknown: {problem}; "
             "reopen the table and look at its history before trying again"
         ) from problem
+
+    def _check_neighbours(self, head: Snapshot, ours: LogEntry) -> None:
+        """See that our entry stands at the end of the log, and not in a gap of it."""
+        self._check_predecessor(head)
+        after = self._standing(ours.version + 1)
+        if after is not None and after.predecessor != ours.commit_id:
+            raise CorruptData(
+                f"{log_path(ours.version)} in {self._store.uri} had been lost from the log, whose "
+                f"next entry follows commit {after.predecessor}; this commit took its place and "
+                "does not count: restore the log from a copy"
+            )
 
     def _check_predecessor(self, head: Snapshot) -> None:
         """See that the log still reaches back to what we built on (invariants, rule 6).

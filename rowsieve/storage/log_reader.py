@@ -11,7 +11,7 @@ it expired is `SnapshotExpired`, one that must be there is `CorruptData`, never 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final, TypeVar
@@ -32,7 +32,7 @@ from rowsieve.storage.checkpoint import (
     read_timestamp_us,
 )
 from rowsieve.storage.log_entry import LOG, Commit, LogEntry, decode_entry, log_path, version_of
-from rowsieve.storage.replay import replay
+from rowsieve.storage.replay import check_links, replay
 from rowsieve.storage.snapshot import Snapshot, instant
 
 _END_OF_NUMBERS: Final = "0000001"  # sorts after every numbered name, before nearly every uuid
@@ -46,7 +46,7 @@ _seen_lock = threading.Lock()
 _seen: dict[tuple[str, str], int] = {}  # (store, table uuid) -> highest version of this process
 
 
-class _EntryMissing(Exception):  # noqa: N818 - a signal inside this file
+class _EntryMissing(Exception):
     """An entry below the head is absent: expired just now, or lost."""
 
 
@@ -94,7 +94,7 @@ class LogReader:
             if len(present) < len(entries):
                 raise self._expired(f"version {version}", None)
             try:
-                return replay(base, self._with_parts(present))
+                return self._replay(base, present)[0]
             except ObjectNotFound as error:
                 raise self._expired(f"version {version}", error) from error
         head = self.latest()
@@ -209,10 +209,10 @@ class LogReader:
         if last.commit_id != commit_id:
             return None
         try:
-            loaded = self._with_parts(entries)
+            snapshot, loaded = self._replay(known, entries)
         except ObjectNotFound:
             return None
-        return self.remember(replay(known, loaded)), loaded
+        return self.remember(snapshot), loaded
 
     def _load(self) -> Snapshot:
         base = self._newest_checkpoint()
@@ -230,7 +230,7 @@ class LogReader:
             head += 1
         if base is None and not present:
             raise self._not_found()
-        snapshot = replay(base, self._with_parts(present))
+        snapshot, _ = self._replay(base, present)
         if snapshot.version < self._seen_version(snapshot.table.uuid):
             raise _EntryMissing(f"{log_path(snapshot.version + 1)} was read before and is absent")
         return self.remember(snapshot)
@@ -273,9 +273,17 @@ class LogReader:
     def _entries(self, versions: Sequence[int]) -> list[LogEntry | None]:
         return self._overlapped(self.entry, versions)
 
-    def _with_parts(self, entries: Iterable[LogEntry]) -> tuple[LogEntry, ...]:
+    def _replay(
+        self, base: Snapshot | None, entries: Sequence[LogEntry]
+    ) -> tuple[Snapshot, tuple[LogEntry, ...]]:
+        """Apply entries to a base; that they belong together is checked before parts are read."""
+        check_links(base, entries)
+        loaded = self._with_parts(entries)
+        return replay(base, loaded), loaded
+
+    def _with_parts(self, entries: Sequence[LogEntry]) -> tuple[LogEntry, ...]:
         """Load the parts that the entries add; commit_ts is the version (invariant I1)."""
-        return tuple(self._overlapped(self._entry_with_parts, list(entries)))
+        return tuple(self._overlapped(self._entry_with_parts, entries))
 
     def _entry_with_parts(self, entry: LogEntry) -> LogEntry:
         if entry.file is None:

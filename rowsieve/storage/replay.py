@@ -21,23 +21,22 @@ _MOST_CHUNKS: Final = 64  # of the parts' columns, before they are joined
 
 def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
     """Apply entries, whose parts are loaded, in order; without a base the first is entry 0."""
+    check_links(base, entries)
     if base is None:
         base, entries = _first(entries[0]), entries[1:]
     if not entries:
         return base
     info, schema, next_field_id = base.table, base.schema, base.next_field_id
-    commit_id, version, tokens = base.commit_id, base.version, base.tokens
+    tokens = base.tokens
     for entry in entries:
-        check_link(entry, version, commit_id, info.uuid)
-        commit_id, version = entry.commit_id, entry.version
         info = entry.info or info
         if entry.schema is not None and entry.next_field_id is not None:
             schema, next_field_id = entry.schema, entry.next_field_id
         if entry.token is not None:
             tokens = {**tokens, entry.token[0]: _token(entry, entry.token[1])}
     return Snapshot(
-        version,
-        commit_id,
+        entries[-1].version,
+        entries[-1].commit_id,
         entries[-1].timestamp_us,
         info,
         schema,
@@ -47,8 +46,20 @@ def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
     )
 
 
-def check_link(entry: LogEntry, version: int, commit_id: str, table_uuid: str) -> None:
-    """Refuse an entry that does not follow on this version (invariant I6)."""
+def check_links(base: Snapshot | None, entries: Sequence[LogEntry]) -> None:
+    """Refuse entries that do not follow on the base and on each other (invariant I6)."""
+    if base is not None:
+        version, commit_id, table_uuid = base.version, base.commit_id, base.table.uuid
+    elif entries:
+        first, entries = entries[0], entries[1:]
+        _check_first(first)
+        version, commit_id, table_uuid = 0, first.commit_id, first.table_uuid
+    for entry in entries:
+        _check_link(entry, version, commit_id, table_uuid)
+        version, commit_id = entry.version, entry.commit_id
+
+
+def _check_link(entry: LogEntry, version: int, commit_id: str, table_uuid: str) -> None:
     where = log_path(entry.version)
     if entry.version != version + 1:
         raise CorruptData(f"{where} does not follow version {version}: entries are missing")
@@ -61,7 +72,7 @@ def check_link(entry: LogEntry, version: int, commit_id: str, table_uuid: str) -
         )
 
 
-def _first(entry: LogEntry) -> Snapshot:
+def _check_first(entry: LogEntry) -> None:
     where = log_path(entry.version)
     if entry.version != 0 or entry.predecessor is not None:
         raise CorruptData(f"{where} stands first in the log, but is not a table's creation")
@@ -69,6 +80,12 @@ def _first(entry: LogEntry) -> Snapshot:
         raise CorruptData(f"{where} creates a table without protocol, table and schema lines")
     if entry.info.uuid != entry.table_uuid:
         raise CorruptData(f"{where} has two table ids: {entry.info.uuid} and {entry.table_uuid}")
+
+
+def _first(entry: LogEntry) -> Snapshot:
+    assert entry.info is not None
+    assert entry.schema is not None
+    assert entry.next_field_id is not None
     tokens = {} if entry.token is None else {entry.token[0]: _token(entry, entry.token[1])}
     return Snapshot(
         0,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 
-from rowsieve.errors import StoreError
+from rowsieve.errors import RowsieveError, StoreError
 from rowsieve.objects import ObjectExists, ObjectStore, open_store
 from rowsieve.storage.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.log_entry import LogEntry
@@ -46,17 +47,18 @@ class FaultyStore:
         method = getattr(self._store, name)
 
         def call(*args: Any) -> Any:
-            number = len(self.calls)
-            self.calls.append((name, str(args[0]) if args else ""))
+            number, path = len(self.calls), str(args[0]) if args else ""
+            self.calls.append((name, path))
             if number != self._fail_at or (self._fault.startswith("exists") and name != "put_new"):
                 return method(*args)
             self.failed = self.calls[-1]
             if self._fault.endswith("after"):
-                method(*args)
+                with suppress(RowsieveError):
+                    method(*args)
             raise {
                 "crash": Crash("the process died"),
                 "error": StoreError("500 from the store"),
-                "exists": ObjectExists("exists already", path=str(args[0])),
+                "exists": ObjectExists("exists already", path=path),
             }[self._fault.split()[0]]
 
         return call
@@ -64,6 +66,17 @@ class FaultyStore:
 
 def memory_store() -> ObjectStore:
     return open_store(f"memory:///{uuid.uuid4().hex}")
+
+
+def copy(
+    store: ObjectStore, *without: str, changed: Mapping[str, bytes] | None = None
+) -> ObjectStore:
+    """Copy a store's objects but some, with others changed; the copy is at another URI."""
+    other = memory_store()
+    for path in store.list(""):
+        if path not in without:
+            other.put_new(path, (changed or {}).get(path, store.get(path)))
+    return other
 
 
 def table_info(**properties: str) -> TableInfo:

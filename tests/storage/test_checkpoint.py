@@ -1,0 +1,135 @@
+"""Checkpoints: an aid that may be missing or broken, never the truth."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedProtocol
+from rowsieve.storage.checkpoint import (
+    CHECKPOINTS,
+    checkpoint_interval,
+    checkpoint_path,
+    read_checkpoint,
+    write_checkpoint,
+)
+from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.log_entry import log_path
+from tests.storage.log_fixtures import FaultyStore, commit, copy, create, memory_store
+from tests.storage.test_log_entry import sealed
+
+
+def test_a_checkpoint_holds_everything_of_a_snapshot() -> None:
+    log, s0 = create(memory_store(), checkpoint_interval="3")
+    s1 = commit(log, s0, token=("app", 4))
+    s2 = commit(log, s1)
+    s3 = commit(log, s2, operation="compact", removed=s2.parts.part_ids, metadata={"a": 1})
+    assert read_checkpoint(log._store, 3) == s3
+    assert [path for path in log._store.list(CHECKPOINTS) if path.endswith(".json")] == [
+        checkpoint_path(3)
+    ]
+
+
+def test_they_come_every_so_many_versions() -> None:
+    log, _ = create(memory_store(), 33)
+    names = [path for path in log._store.list(CHECKPOINTS) if path.endswith(".json")]
+    assert names == [checkpoint_path(32)]
+
+
+def test_opening_reads_no_entry_at_or_before_the_newest_checkpoint() -> None:
+    log, head = create(memory_store(), 10, checkpoint_interval="4")
+    store = FaultyStore(log._store)
+    assert CommitLog(store).latest() == head
+    read = [path for name, path in store.calls if name == "get"]
+    assert checkpoint_path(8) in read
+    assert checkpoint_path(4) not in read
+    assert [path for path in read if path.startswith("_rowsieve/log/0000000")] == [
+        log_path(9), log_path(10), log_path(11),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "x", "", "1.5", "9999999999"])
+def test_an_interval_is_a_positive_number(text: str) -> None:
+    with pytest.raises(InvalidInput, match="checkpoint_interval"):
+        checkpoint_interval({"checkpoint_interval": text})
+
+
+def test_a_damaged_checkpoint_is_passed_over() -> None:
+    log, head = create(memory_store(), 9, checkpoint_interval="4")
+    whole = log._store.get(checkpoint_path(8))
+    for position in range(0, len(whole), 29):
+        bad = whole[:position] + b"\x00" + whole[position + 1 :]
+        store = copy(log._store, changed={checkpoint_path(8): bad})
+        with pytest.raises(CorruptData):
+            read_checkpoint(store, 8)
+        assert CommitLog(store).latest() == head
+        assert CommitLog(store).as_of(head.timestamp_us - 1) == log.at(8)
+
+
+def test_a_checkpoint_without_its_parts_is_passed_over() -> None:
+    log, head = create(memory_store(), 9, checkpoint_interval="4")
+    parts = [path for path in log._store.list(CHECKPOINTS) if path.endswith(".arrow")]
+    assert len(parts) == 2
+    for store in (
+        copy(log._store, *parts),
+        copy(log._store, changed=dict.fromkeys(parts, b"")),
+        copy(log._store, changed=dict.fromkeys(parts, b"junk")),
+    ):
+        assert CommitLog(store).latest() == head
+        assert CommitLog(store).at(8) == log.at(8)
+
+
+def test_without_any_readable_start_the_table_is_corrupt() -> None:
+    log, _ = create(memory_store(), 5, checkpoint_interval="4")
+    store = copy(log._store, *map(log_path, range(4)), changed={checkpoint_path(4): b""})
+    with pytest.raises(CorruptData, match=r"has a hole: .*0000.json is absent"):
+        CommitLog(store).latest()
+
+
+def test_a_checkpoint_of_a_newer_protocol_is_not_passed_over() -> None:
+    log, _ = create(memory_store(), 4, checkpoint_interval="4")
+    body = log._store.get(checkpoint_path(4)).rpartition(b'{"checksum"')[0]
+    newer = sealed(body.replace(b'"reader":1', b'"reader":2'))
+    store = copy(log._store, changed={checkpoint_path(4): newer})
+    with pytest.raises(UnsupportedProtocol, match="reader protocol 2"):
+        CommitLog(store).latest()
+
+
+def test_failing_to_write_one_does_not_fail_the_commit(caplog: pytest.LogCaptureFixture) -> None:
+    inner = memory_store()
+    _, s1 = create(inner, 1, checkpoint_interval="2")
+
+    class NoCheckpoints(FaultyStore):
+        def put_new(self, path: str, data: bytes | memoryview) -> None:
+            if path.startswith(CHECKPOINTS):
+                raise StoreError("507 full")
+            inner.put_new(path, data)
+
+    with caplog.at_level(logging.WARNING):
+        s2 = commit(CommitLog(NoCheckpoints(inner)), s1)
+    assert s2.version == 2
+    assert "no checkpoint of version 2" in caplog.text
+    assert inner.list(CHECKPOINTS) == []
+    assert CommitLog(inner).latest() == s2
+
+
+def test_one_that_reads_back_other_than_written_does_not_count() -> None:
+    inner = memory_store()
+    _, s1 = create(inner, 1)
+
+    class BitRot(FaultyStore):
+        def get(self, path: str) -> bytes:
+            data = inner.get(path)
+            return data[:-1] + b"?" if path.startswith(CHECKPOINTS) else data
+
+    with pytest.raises(StoreError, match="reads back other than it was written"):
+        write_checkpoint(BitRot(inner), s1)
+    assert not inner.exists(checkpoint_path(1))
+
+
+def test_writing_one_again_is_harmless() -> None:
+    log, head = create(memory_store(), 2)
+    write_checkpoint(log._store, head)
+    write_checkpoint(log._store, head)
+    assert read_checkpoint(log._store, 2) == head

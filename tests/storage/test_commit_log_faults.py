@@ -1,0 +1,436 @@
+"""The commit log where things fail: crashes at every store call, outcomes that are not known."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rowsieve.errors import (
+    CommitConflict,
+    CorruptData,
+    RowsieveError,
+    StoreError,
+    UnsupportedOperation,
+)
+from rowsieve.objects import LocalStore, ObjectExists, ObjectStore, RemoteStore
+from rowsieve.objects import durable as durable_module
+from rowsieve.storage import commit_log as commit_log_module
+from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.log_entry import log_path
+from rowsieve.storage.log_reader import _seen
+from rowsieve.storage.snapshot import Snapshot
+from tests.storage.log_fixtures import (
+    SCHEMA,
+    Crash,
+    FaultyStore,
+    commit,
+    copy,
+    create,
+    keep,
+    memory_store,
+    never,
+    part,
+    table_info,
+    upsert,
+)
+from tests.test_objects import Syscalls
+
+CRASHES = ("crash before", "crash after")
+ERRORS = ("error before", "error after", "exists before", "exists after")
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries need not wait for a store that is in memory."""
+    for module in (commit_log_module, durable_module):
+        monkeypatch.setattr(module, "pause", lambda *args, **options: None)
+
+
+@pytest.fixture
+def new_process() -> Callable[[], None]:
+    """Forget what this process has seen and proven, as its successor would."""
+
+    def forget() -> None:
+        _seen.clear()
+        commit_log_module._proven.clear()
+
+    return forget
+
+
+def faults_of_a_commit(kinds: tuple[str, ...]) -> list[tuple[str, int]]:
+    """List every store call of the commit under test, with every kind of fault."""
+    inner = memory_store()
+    _, before = create(inner, 2, checkpoint_interval="3")
+    commit_log_module._proven.clear()
+    counting = FaultyStore(inner)
+    commit_through(counting, before)
+    return [(kind, number) for number in range(len(counting.calls)) for kind in kinds]
+
+
+def commit_through(store: ObjectStore, base: Snapshot, **request: Any) -> Snapshot:
+    return commit(CommitLog(store), base, **request)
+
+
+# Crashes.
+
+
+def test_a_crash_at_any_store_call_of_a_commit_leaves_before_or_after(
+    new_process: Callable[[], None],
+) -> None:
+    outcomes = set()
+    for kind, number in faults_of_a_commit(CRASHES):
+        inner = memory_store()
+        _, before = create(inner, 2, checkpoint_interval="3")
+        new_process()
+        ours, store = part(), FaultyStore(inner, kind, number)
+        with pytest.raises(Crash):
+            commit_through(store, before, added=ours, token=("app", 1))
+        new_process()
+        found = CommitLog(inner).latest()
+        after = before.parts.part_ids + ours.part_ids
+        assert found.parts.part_ids in (before.parts.part_ids, after)
+        outcomes.add((found.version, store.failed))
+        retried = commit(CommitLog(inner), found, added=ours, token=("app", 1))
+        assert retried.version == 3
+        assert retried.parts.part_ids == after
+        new_process()
+        assert CommitLog(inner).latest() == retried
+    failed = {call for _, call in outcomes if call is not None}
+    assert ("put_new", log_path(3)) in failed
+    assert (2, ("put_new", log_path(3))) in outcomes
+    assert (3, ("put_new", log_path(3))) in outcomes
+    assert any("checkpoints" in path for _, path in failed)
+
+
+def test_a_crash_at_any_store_call_of_a_creation_leaves_no_table_or_a_whole_one(
+    new_process: Callable[[], None],
+) -> None:
+    info, first = table_info(), part()
+
+    def make(store: ObjectStore) -> Snapshot:
+        return CommitLog(store).create(info, SCHEMA, 3, first)
+
+    counting = FaultyStore(memory_store())
+    make(counting)
+    for kind, number in itertools.product(CRASHES, range(len(counting.calls))):
+        inner = memory_store()
+        with pytest.raises(Crash):
+            make(FaultyStore(inner, kind, number))
+        new_process()
+        made = CommitLog(inner).latest() if CommitLog(inner).exists() else make(inner)
+        assert made.parts.part_ids == first.part_ids
+        assert commit(CommitLog(inner), made).version == 1
+
+
+def test_a_crash_at_any_system_call_of_a_commit_leaves_before_or_after(
+    tmp_path: Path, new_process: Callable[[], None]
+) -> None:
+    versions = []
+    for fail_at in range(60):
+        directory = tmp_path / str(fail_at)
+        _, before = create(LocalStore(directory), 1)
+        new_process()
+        with pytest.MonkeyPatch.context() as patch:
+            Syscalls(patch, fail_at)
+            try:
+                commit_through(LocalStore(directory), before)
+            except Crash:
+                finished = False
+            else:
+                finished = True
+        new_process()
+        log = CommitLog(LocalStore(directory))
+        found = log.latest()
+        versions.append(found.version)
+        assert commit(log, found).version == found.version + 1
+        if finished:
+            break
+    assert versions == sorted(versions)
+    assert set(versions) == {1, 2}
+    assert versions.count(2) > 2  # also before the entry's directory was synced
+
+
+# Errors that are survived.
+
+
+def test_an_error_at_any_store_call_of_a_commit_commits_once_or_not_at_all(
+    new_process: Callable[[], None],
+) -> None:
+    committed = 0
+    faults = faults_of_a_commit(ERRORS)
+    for kind, number in faults:
+        inner = memory_store()
+        _, before = create(inner, 2, checkpoint_interval="3")
+        new_process()
+        ours = part()
+        expected = before.parts.part_ids + ours.part_ids
+        store = FaultyStore(inner, kind, number)
+        try:
+            snapshot = commit_through(store, before, added=ours)
+        except RowsieveError:
+            assert store.failed is not None
+            assert store.failed[0] != "put_new"
+            new_process()
+            assert CommitLog(inner).latest() == before
+        else:
+            committed += 1
+            assert snapshot.parts.part_ids == expected
+            assert CommitLog(inner).latest() == snapshot
+    assert committed > len(faults) * 0.9
+
+
+@pytest.mark.parametrize("fault", ERRORS)
+def test_invariant_rule_1_our_own_entry_counts_whatever_the_put_reported(fault: str) -> None:
+    """Seen: our own put behind a 500 and a hidden retry; a 409 with nothing stored."""
+    inner = memory_store()
+    _, before = create(inner)
+    commit_through(inner, before)  # proves the store, so that the next put is the entry's
+    before = CommitLog(inner).latest()
+    request = upsert()
+    counting = FaultyStore(inner)
+    CommitLog(counting).commit(upsert(), before, never)
+    number = counting.calls.index(("put_new", log_path(2)))
+    before = CommitLog(inner).latest()
+    store = FaultyStore(inner, fault, number)
+    line, after = CommitLog(store).commit(request, before, never)
+    assert store.failed == ("put_new", log_path(3))
+    assert line.version == after.version == 3
+    assert CommitLog(inner).latest() == after
+    assert len(CommitLog(inner).history()) == 4
+
+
+def test_invariant_rule_1_anothers_entry_behind_an_error_means_rebase() -> None:
+    inner = memory_store()
+    _, before = create(inner, 1)
+    theirs = part()
+
+    class Overtaken(FaultyStore):
+        """Another writer takes the number, and our put ends in an error that says nothing."""
+
+        def put_new(self, path: str, data: bytes | memoryview) -> None:
+            if path == log_path(2) and not inner.exists(path):
+                commit(CommitLog(inner), before, added=theirs)
+                raise StoreError("503")
+            inner.put_new(path, data)
+
+    ours = upsert()
+    conflicts = []
+
+    def on_conflict(head: Snapshot, entries: Any) -> Any:
+        conflicts.append([entry.version for entry in entries])
+        return ours
+
+    line, after = CommitLog(Overtaken(inner)).commit(ours, before, on_conflict)
+    assert line.version == 3
+    assert conflicts == [[2]]
+    assert ours.added is not None
+    assert after.parts.part_ids == before.parts.part_ids + theirs.part_ids + ours.added.part_ids
+
+
+def test_an_outcome_that_stays_unknown_is_told_as_such() -> None:
+    inner = memory_store()
+    _, before = create(inner, 1)
+
+    class Down(FaultyStore):
+        def __init__(self, reads: bool) -> None:
+            super().__init__(inner)
+            self.reads, self.down = reads, False
+
+        def put_new(self, path: str, data: bytes | memoryview) -> None:
+            if not path.endswith(".json"):
+                return inner.put_new(path, data)
+            self.down = True
+            raise StoreError("503")
+
+        def get(self, path: str) -> bytes:
+            if self.down and not self.reads:
+                raise StoreError("504")
+            return inner.get(path)
+
+    with pytest.raises(StoreError, match=r"could not be written to .*0002.json .* 503; nothing"):
+        CommitLog(Down(reads=True)).commit(upsert(), before, never)
+    with pytest.raises(StoreError, match=r"whether .*0002.json .* was written is unknown: 504"):
+        CommitLog(Down(reads=False)).commit(upsert(), before, never)
+    assert CommitLog(inner).latest() == before
+
+
+def test_a_failed_sync_after_the_entry_landed_is_made_up_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The entry is ours, so the commit stands; but only once it is on disk."""
+    _, before = create(LocalStore(tmp_path), 1)
+    store = LocalStore(tmp_path)
+    calls = Syscalls(monkeypatch)
+    CommitLog(store).commit(upsert(), before, never)
+    final_sync = max(i for i, call in enumerate(calls.log) if call[0] == "fsync")
+    monkeypatch.undo()
+
+    sync, count = os.fsync, [0]
+
+    def fails_once(descriptor: int) -> None:
+        target = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+        count[0] += target.endswith("_rowsieve/log")
+        if count[0] == 2 and target.endswith("_rowsieve/log"):  # after the manifest's
+            raise OSError(5, "Input/output error")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fails_once)
+    line, _ = CommitLog(store).commit(upsert(), CommitLog(store).latest(), never)
+    assert line.version == 3
+    assert count[0] == 3
+    assert final_sync > 0
+
+
+# Rule 2: a store that does not keep its promise.
+
+
+class Overwriting(RemoteStore):
+    """Accepts every put."""
+
+    def put_new(self, path: str, data: bytes | memoryview) -> None:
+        try:
+            super().put_new(path, data)
+        except ObjectExists:
+            return
+
+
+def test_invariant_rule_2_a_store_that_overwrites_is_refused() -> None:
+    inner = memory_store()
+    _, before = create(inner)
+    assert isinstance(inner, RemoteStore)
+    store = Overwriting(inner._store, "memory:///overwriting", prefix=inner._prefix)
+    listed = inner.list("")
+    with pytest.raises(UnsupportedOperation, match="does not honour create-only puts"):
+        CommitLog(store).commit(upsert(), before, never)
+    assert inner.list("") == listed
+
+
+def test_invariant_rule_2_is_proven_once_per_process_and_table() -> None:
+    inner = memory_store()
+    _, before = create(inner)
+    store = FaultyStore(inner)
+    log = CommitLog(store)
+    head = commit(log, commit(log, before))
+    puts = [path for name, path in store.calls if name == "put_new" and path.endswith(".json")]
+    assert puts == [log_path(0), log_path(1), log_path(2)]
+    other = FaultyStore(inner)
+    commit(CommitLog(other), head)
+    assert [path for name, path in other.calls if name == "put_new"][1:] == [log_path(3)]
+
+
+# Rules 3, 4 and 6.
+
+
+def test_invariant_rule_3_everything_is_synced_before_the_entry_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = LocalStore(tmp_path)
+    _, before = create(store)
+    data = f"data/{'0' * 32}.0.parquet"
+    calls = Syscalls(monkeypatch)
+    store.put_new(data, b"rows")
+    line, _ = CommitLog(store).commit(upsert(), before, never)
+    monkeypatch.undo()
+    log = [(name, target.replace(f"{tmp_path}/", "")) for name, target in calls.log]
+    published = log.index(("link", log_path(1)))
+    for path in (data, f"_rowsieve/log/{line.commit_id}.arrow"):
+        linked = log.index(("link", path))
+        assert log[linked - 1][0] == "fsync"  # the file, under its temporary name
+        assert ".tmp-" in log[linked - 1][1]
+        folder = path.rpartition("/")[0]
+        assert log.index(("fsync", folder), linked) < published
+    assert log[published - 1][0] == "fsync"
+    assert log[-1] == ("fsync", "_rowsieve/log")
+    assert log.index(log[-1], published) == len(log) - 1
+
+
+def test_invariant_rule_4_nothing_is_put_twice_or_over_another() -> None:
+    inner = memory_store()
+    store = FaultyStore(inner)
+    _, head = create(store, 0, checkpoint_interval="2")
+    for _ in range(6):
+        head = commit(CommitLog(store), head)
+    puts = [path for name, path in store.calls if name == "put_new"]
+    puts.remove(log_path(0))  # put again on purpose (rule 2)
+    assert len(puts) == len(set(puts)) == len(inner.list(""))
+    assert {name for name, _ in store.calls} <= {
+        "get", "put_new", "list", "children", "exists",
+    }  # fmt: skip
+
+
+def test_invariant_rule_6_a_commit_below_the_end_of_the_log_does_not_count() -> None:
+    """A writer slept while the log's old end was removed; its number was free again."""
+    awake = memory_store()
+    log, before = create(awake, 1, checkpoint_interval="2")
+    head = before
+    for _ in range(6):
+        head = commit(log, head)
+    cut = copy(awake, *map(log_path, range(5)))
+    request = upsert()
+    commit_log_module._proven.add((cut.uri, before.table.uuid))  # it was awake before
+    with pytest.raises(CommitConflict, match="based on version 1, which was removed"):
+        CommitLog(cut).commit(request, before, keep(request))
+    assert CommitLog(cut).latest() == head
+    assert commit(CommitLog(cut), head).version == 8
+
+
+def test_invariant_rule_12_without_evidence_a_commit_ends() -> None:
+    """The entries that came in between expire between the failed put and the look at them."""
+    awake = memory_store()
+    log, before = create(awake, 1, checkpoint_interval="2")
+    head = before
+    for _ in range(6):
+        head = commit(log, head)
+    cut = copy(awake, *map(log_path, range(5)))
+
+    class Expiring(FaultyStore):
+        expired = False
+
+        def put_new(self, path: str, data: bytes | memoryview) -> None:
+            if path == log_path(2):
+                raise ObjectExists("taken", path=path)
+            cut.put_new(path, data)
+
+        def get(self, path: str) -> bytes:
+            if path == log_path(2) and not self.expired:
+                self.expired = True
+                return awake.get(path)
+            return cut.get(path)
+
+    commit_log_module._proven.add((cut.uri, before.table.uuid))
+    request = upsert()
+    with pytest.raises(CommitConflict, match=r"based on version 1; .* can no longer be read"):
+        CommitLog(Expiring(cut)).commit(request, before, keep(request))
+    assert CommitLog(cut).latest() == head
+
+
+def test_invariant_rule_5_a_commit_that_fell_into_a_hole_does_not_count() -> None:
+    whole = memory_store()
+    log, before = create(whole, 2)
+    commit(log, commit(log, before))
+    holed = copy(whole, log_path(3))
+    with pytest.raises(CorruptData, match=r"0003.json .* had been lost from the log"):
+        CommitLog(holed).commit(upsert(), before, never)
+
+
+def test_threads_that_share_a_log_lose_nothing() -> None:
+    log, before = create(memory_store())
+    results: list[int] = []
+
+    def work() -> None:
+        for _ in range(10):
+            results.append(log.commit(request := upsert(), before, keep(request))[0].version)  # noqa: PERF401
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == list(range(1, 41))
+    assert len(log.latest().parts) == 40
