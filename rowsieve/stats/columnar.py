@@ -89,11 +89,10 @@ class PartStatistics:
         return cells
 
     def _counts(self, field_id: int, fact: str) -> npt.NDArray[np.int64]:
-        name = statistics_name(field_id, fact)
-        table = self._manifest.table
-        if name not in table.column_names or table.schema.field(name).type != pa.int64():
+        column = self._column(field_id, fact, pa.int64())
+        if column is None:
             return np.full(self.part_count, -1, dtype=np.int64)
-        return np.maximum(_int64(table.column(name), missing=-1), -1)
+        return np.maximum(_int64(column, missing=-1), -1)
 
     def _bounds(
         self, field_id: int, type_: pa.DataType, sane: Mask, nan_free: Mask
@@ -108,12 +107,19 @@ class PartStatistics:
         return lower, upper
 
     def _bound(self, field_id: int, fact: str, type_: pa.DataType) -> pa.Array:
-        name = statistics_name(field_id, fact)
-        table = self._manifest.table
-        if name not in table.column_names or table.schema.field(name).type != type_:
+        column = self._column(field_id, fact, type_)
+        if column is None:
             return pa.nulls(self.part_count, type_)
-        column = table.column(name).combine_chunks()
-        return column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+        joined = column.combine_chunks()
+        return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
+
+    def _column(self, field_id: int, fact: str, type_: pa.DataType) -> pa.ChunkedArray | None:
+        """One fact of all parts; None if the manifest lacks it or has it in another type."""
+        table = self._manifest.table
+        index = table.schema.get_field_index(statistics_name(field_id, fact))
+        if index < 0 or table.schema.field(index).type != type_:
+            return None
+        return table.column(index)
 
 
 def _int64(column: pa.ChunkedArray, *, missing: int) -> npt.NDArray[np.int64]:
