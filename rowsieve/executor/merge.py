@@ -67,6 +67,27 @@ def winners(runs: Sequence[Run]) -> pa.RecordBatch | None:
     return _concat(data).take(pa.array(rows[rows >= 0]))
 
 
+def repeated_key(streams: Sequence[Stream], order: KeyOrder) -> dict[str, object] | None:
+    """A key that more than one stream holds, by column name; None if there is none.
+
+    Memory is one batch per stream, as for `merge`; the batches need the key columns only.
+    """
+    cursors = [cursor for stream in streams if (cursor := _Cursor(stream, order)).advance()]
+    while len(cursors) > 1:
+        watermark = min(cursor.last_key for cursor in cursors)
+        window = [cursor.take_up_to(watermark) for cursor in cursors]
+        keys = concat_columns([run.keys for run in window])
+        positions = keys.sort()
+        repeats = keys.repeats(positions)
+        if repeats.any():
+            row = int(positions[np.flatnonzero(repeats)[0]])
+            rows = _concat([run.rows.select(list(order.names)) for run in window])
+            found: dict[str, object] = rows.slice(row, 1).to_pylist()[0]
+            return found
+        cursors = [cursor for cursor in cursors if cursor.filled or cursor.advance()]
+    return None
+
+
 def merge_in_memory(
     runs: Iterable[tuple[pa.Table, bool]], order: KeyOrder
 ) -> pa.RecordBatch | None:

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from rowsieve.errors import CorruptData
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore
-from rowsieve.parquet.footer import open_parquet
+from rowsieve.parquet.footer import open_parquet, read_row_group
 from rowsieve.planner.plan import PlannedPart
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.deletion_vectors import read_deletion_vector
@@ -61,13 +60,7 @@ def _row_groups(
     target = arrow_schema(schema)
     with open_parquet(store, ref) as file:
         for group in range(start, file.num_row_groups if stop is None else stop):
-            try:
-                table = file.read_row_group(group, columns=names, use_threads=threads)
-            except (pa.ArrowException, OSError) as error:
-                raise CorruptData(
-                    f"row group {group} of {ref.path} in {store.uri} cannot be read ({error}); "
-                    "the file is damaged: restore it from a copy"
-                ) from error
+            table = read_row_group(file, ref.path, group, names, use_threads=threads)
             metrics.row_groups_read += 1
             metrics.rows_decoded += table.num_rows
             metrics.bytes_read += _stored_bytes(file.metadata.row_group(group), frozenset(names))

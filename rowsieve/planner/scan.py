@@ -49,7 +49,9 @@ def plan_scan(
     predicate = normalize(predicate)
     bound = None if predicate == TRUE else bind(predicate, schema, semantics, now_us=now_us)
     outcome = prune_parts(parts, schema, order, bound if pruning else None)
-    entries = {i: parts.entry(i) for group in outcome.groups for i in group.parts}
+    kept = [i for group in outcome.groups for i in group.parts]
+    entries = dict(zip(kept, parts.entries(kept), strict=True))
+    left_out = sorted(outcome.pruned_by.items())
     pieces = [_piece(group, entries, bound is not None) for group in outcome.groups]
     return ScanPlan(
         table_uri=table_uri,
@@ -65,7 +67,10 @@ def plan_scan(
         ordered=ordered,
         splits=cut_splits([piece for piece in pieces if piece.parts], split_bytes),
         pruned=tuple(
-            _pruned(parts.entry(i), by) for i, by in sorted(outcome.pruned_by.items())
+            _pruned(entry, by)
+            for entry, (_, by) in zip(
+                parts.entries([i for i, _ in left_out]), left_out, strict=True
+            )
         ),
     )
 

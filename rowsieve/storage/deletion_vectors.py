@@ -10,10 +10,10 @@ from __future__ import annotations
 import uuid
 
 import pyroaring
-import xxhash
 
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
+from rowsieve.parquet.footer import checksum
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import DeletionVectorRef
 
@@ -43,8 +43,3 @@ def read_deletion_vector(store: ObjectStore, ref: DeletionVectorRef, row_count: 
             f"its manifest entry says {ref.rows}"
         )
     return hidden
-
-
-def checksum(data: bytes) -> str:
-    """The checksum that manifests hold."""
-    return f"xxh3_128:{xxhash.xxh3_128_hexdigest(data)}"
