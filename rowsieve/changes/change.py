@@ -38,6 +38,7 @@ class Change:
         added: PartTable | None,
         removed: tuple[str, ...] = (),
         *,
+        restored: PartTable | None = None,
         rows_written: int = 0,
         rows_deleted: int = 0,
     ) -> CommitRequest:
@@ -48,6 +49,7 @@ class Change:
             removed=removed,
             metadata=dict(self.metadata),
             token=self.token,
+            restored=restored,
             rows_written=rows_written,
             rows_deleted=rows_deleted,
         )

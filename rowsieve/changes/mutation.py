@@ -71,12 +71,13 @@ def commit_mutation(
 
         try:
             return log.commit(current.request, base, rebase)
-        except _Stale:
+        except (_Stale, CommitConflict) as error:
+            problem = error
             base = log.latest(base)
     raise CommitConflict(
         f"{operation}: other commits changed the same rows during each of {ATTEMPTS} attempts; "
         "nothing was committed; try again when there is less traffic"
-    )
+    ) from problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitReques
     }
     removed = tuple(part_id for part_id in head.parts.part_ids if part_id not in kept)
     back = [i for i, part_id in enumerate(target.parts.part_ids) if part_id not in kept]
-    return change.request(target.parts.take(back), removed)
+    return change.request(None, removed, restored=target.parts.take(back))
 
 
 def _identities(parts: PartTable) -> list[tuple[str, str | None]]:
