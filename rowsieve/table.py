@@ -72,6 +72,8 @@ class Table:
         self._read_only = read_only
         self._storage_options = dict(storage_options or {})
         self._lock = threading.Lock()
+        self.engine_error: Exception | None = None
+        """What was last raised while an engine read this table; engines pass on its text only."""
 
     # What it is
 
@@ -170,6 +172,11 @@ class Table:
     def store(self) -> ObjectStore:
         """The store that the table lives in."""
         return self._store
+
+    @property
+    def storage_options(self) -> Mapping[str, str]:
+        """How the store is opened in another process; may hold secrets."""
+        return self._storage_options
 
     @property
     def _inner(self) -> Any:

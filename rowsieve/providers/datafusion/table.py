@@ -20,6 +20,7 @@ import pyarrow.dataset as pads
 import pyarrow.fs
 
 from rowsieve.bridges.pyarrow_exprs import from_pyarrow
+from rowsieve.errors import RowsieveError
 from rowsieve.executor.execute import Execution
 from rowsieve.planner.plan import ScanPlan, table_columns
 from rowsieve.planner.scan import plan_scan
@@ -93,9 +94,18 @@ class SplitFragment:
         """Read the split; the pushed filter is part of its plan."""
         output = projected(schema, columns)
         plan = msgspec.structs.replace(self._plan, columns=table_columns(output.names))
-        execution = Execution(plan, self._table.store, threads=False)
-        batches = execution.read() if output.names else counted(execution.count())
-        return SplitScanner(output, batches)
+        return SplitScanner(output, self._read(plan, output))
+
+    def _read(self, plan: ScanPlan, output: pa.Schema) -> Iterator[pa.RecordBatch]:
+        try:
+            execution = Execution(plan, self._table.store, threads=False)
+            if not output.names:
+                yield from counted(execution.count())
+            for batch in execution.read() if output.names else ():
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=output)
+        except RowsieveError as error:
+            self._table.engine_error = error
+            raise
 
 
 class SplitScanner:
@@ -109,11 +119,7 @@ class SplitScanner:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The batches, once."""
-        for batch in self._batches:
-            if self.projected_schema.names:
-                yield pa.RecordBatch.from_arrays(batch.columns, schema=self.projected_schema)
-            else:
-                yield batch
+        return self._batches
 
 
 def plain_schema(snapshot: Snapshot) -> pa.Schema:
