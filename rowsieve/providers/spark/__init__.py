@@ -1,0 +1,1 @@
+"""Spark reads and writes our tables."""

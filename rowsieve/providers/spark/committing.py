@@ -1,0 +1,100 @@
+"""The commit of a write's parts, on the driver.
+
+Soundness (invariants, rule 10): the parts of one commit hold no key twice. Disjoint key ranges
+prove it; where ranges overlap, the new keys are streamed through a merge that finds any repeat, and
+nothing is committed if there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rowsieve.changes.change import Change
+from rowsieve.changes.operations import overwrite_all
+from rowsieve.errors import CommitConflict, EmptyData
+from rowsieve.executor.merge import Stream, repeated_key
+from rowsieve.executor.sources import row_batches, tombstone_batches
+from rowsieve.metrics import ScanMetrics
+from rowsieve.objects import ObjectStore, open_store
+from rowsieve.planner.overlap import key_ranges, overlap_groups
+from rowsieve.planner.scan import planned_part
+from rowsieve.providers.spark.job import WriteJob, repeated_key_error
+from rowsieve.storage.commit_log import CommitLog, CommitRequest
+from rowsieve.storage.log_entry import LogEntry
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.keys import KeyOrder
+
+
+def already_committed(head: Snapshot, token: tuple[str, int] | None) -> bool:
+    """Whether a write with this idempotency token, or a later one, was committed."""
+    if token is None or (last := head.tokens.get(token[0])) is None:
+        return False
+    return last.sequence >= token[1]
+
+
+def commit_parts(
+    job: WriteJob, parts: Sequence[PartTable], *, rows_written: int, rows_deleted: int
+) -> None:
+    """Commit all parts in one version; without parts nothing is committed."""
+    store = open_store(job.table_uri, job.storage)
+    log = CommitLog(store)
+    head = log.latest()
+    if job.done or already_committed(head, job.token):
+        return
+    if not parts:
+        if job.operation == "overwrite":
+            raise EmptyData(
+                "overwrite got no rows; nothing was committed. To empty the table, delete its rows"
+            )
+        return
+    added = parts[0].append(*parts[1:])
+    if (order := job.order) is not None:
+        refuse_repeated_keys(store, added, order, job)
+    change = Change(store, job.operation, job.metadata, job.token)
+    blind = change.request(added, rows_written=rows_written, rows_deleted=rows_deleted)
+
+    def request_for(snapshot: Snapshot) -> CommitRequest:
+        _check_same_table(job, snapshot)
+        if job.operation == "overwrite":
+            return overwrite_all(change, snapshot, added, rows_written)
+        return blind
+
+    def rebase(snapshot: Snapshot, _entries: Sequence[LogEntry]) -> CommitRequest:
+        return request_for(snapshot)
+
+    log.commit(request_for(head), head, rebase)
+
+
+def refuse_repeated_keys(
+    store: ObjectStore, parts: PartTable, order: KeyOrder, job: WriteJob
+) -> None:
+    """KeyViolation if two parts share a key; reads keys only where ranges overlap."""
+    fresh = parts.with_commit_ts(0)  # they have none yet, and it does not matter here
+    key = job.schema.select(order.names)
+    for group in overlap_groups(key_ranges(parts.table, order)):
+        if len(group) == 1:
+            continue
+        read = tombstone_batches if job.deletes else row_batches
+        streams = [
+            Stream(
+                read(store, planned_part(entry), key, ScanMetrics(), threads=True), deletes=False
+            )
+            for entry in fresh.entries(group)
+        ]
+        if (found := repeated_key(streams, order)) is not None:
+            raise repeated_key_error(job.operation, found)
+
+
+def _check_same_table(job: WriteJob, head: Snapshot) -> None:
+    """What the tasks wrote fits the table and the schema that the driver saw, no others."""
+    if head.table.uuid != job.table_uuid:
+        raise CommitConflict(
+            f"the table at {job.table_uri} was replaced by another one during the write; nothing "
+            "was committed; write it again"
+        )
+    if head.schema != job.schema:
+        raise CommitConflict(
+            f"the columns of {job.table_uri} were changed during the write; nothing was "
+            "committed; write it again"
+        )

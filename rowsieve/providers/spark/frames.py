@@ -1,0 +1,121 @@
+"""`table.to_spark` and `table.write_spark`.
+
+Both check in this process first, so that errors are ours and not Spark's about a worker's. A write
+is range-partitioned by key and sorted first: each task then writes one range of keys, and the
+commit need not read them again to prove that none stands twice.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from rowsieve import errors
+from rowsieve.errors import InvalidInput, RowsieveError
+from rowsieve.providers.spark.options import (
+    MODES,
+    STORAGE,
+    ReadOptions,
+    WriteOptions,
+    check_reachable,
+)
+from rowsieve.providers.spark.source import plan_read
+from rowsieve.providers.spark.writer import RowsieveWriter
+from rowsieve.storage.log_entry import Commit
+
+if TYPE_CHECKING:
+    from rowsieve.table import Table
+
+_OWN_ERROR: Final = re.compile(r"rowsieve\.errors\.(\w+): (.+)")
+
+
+def read_frame(table: Table, spark: Any, where: str | None, columns: Sequence[str] | None) -> Any:
+    """A DataFrame of the version that the table has pinned."""
+    check_reachable(table.uri)
+    if where is not None and not isinstance(where, str):
+        raise InvalidInput(f"to_spark takes where= as SQL text, not {type(where).__name__}")
+    if isinstance(columns, str):
+        raise InvalidInput(f"columns= is a list of names, not the text {columns!r}")
+    options = {"version": str(table.version), **_storage(table)}
+    if where is not None:
+        options["where"] = where
+    if columns is not None:
+        options["columns"] = msgspec.json.encode(list(columns)).decode()
+    checked = ReadOptions.parse({"path": table.uri, **options})
+    plan_read(checked, table.snapshot_for_engines(), table.uri, now_us=0)
+    return spark.read.format("rowsieve").options(**options).load(table.uri)
+
+
+def write_frame(table: Table, frame: Any, mode: str) -> Commit:
+    """Write a DataFrame in one commit, and pin it. An empty one commits nothing."""
+    check_reachable(table.uri)
+    if mode not in MODES:
+        raise InvalidInput(f"write_spark: mode is one of {', '.join(MODES)}, not {mode!r}")
+    write_id = uuid.uuid4().hex
+    options = {"mode": mode, "write_id": write_id, **_storage(table)}
+    RowsieveWriter.begin(WriteOptions.parse({"path": table.uri, **options}), frame.schema)
+    before = table.refresh()
+    writer = _by_key(frame, table.key).write.format("rowsieve").mode("append").options(**options)
+    try:
+        writer.save(table.uri)
+    except Exception as error:
+        if (landed := _find(table, write_id, before)) is not None:
+            return landed  # what failed came after the commit
+        if (own := own_error(str(error))) is not None:
+            raise own from error
+        raise
+    return _find(table, write_id, before) or _nothing(table, mode)
+
+
+def own_error(text: str) -> RowsieveError | None:
+    """The error of ours that Spark reports as the text of a worker's traceback."""
+    found = _OWN_ERROR.findall(text)
+    if not found:
+        return None
+    name, message = found[-1]
+    kind = getattr(errors, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, RowsieveError)):
+        return None
+    try:
+        return kind(message)
+    except TypeError:  # it has pieces that the text does not have
+        return InvalidInput(message)
+
+
+def _by_key(frame: Any, key: Sequence[str]) -> Any:
+    if not key:
+        return frame
+    names = [
+        name
+        if name in frame.columns
+        else next(c for c in frame.columns if c.lower() == name.lower())
+        for name in key
+    ]
+    quoted = [f"`{name.replace('`', '``')}`" for name in names]
+    return frame.repartitionByRange(*quoted).sortWithinPartitions(*quoted)
+
+
+def _find(table: Table, write_id: str, before: int) -> Commit | None:
+    """The commit of this write, among those since `before`."""
+    now = table.refresh()
+    for commit in table.history(now - before):
+        if commit.metadata.get("write_id") == write_id:
+            return commit
+    return None
+
+
+def _nothing(table: Table, mode: str) -> Commit:
+    """What an empty DataFrame does."""
+    snapshot = table.snapshot_for_engines()
+    operation = "delete_keys" if mode == "delete" else mode
+    return Commit(
+        snapshot.version, snapshot.commit_id, snapshot.timestamp, operation, 0, 0, 0, 0, {}
+    )
+
+
+def _storage(table: Table) -> dict[str, str]:
+    return {f"{STORAGE}{name}": str(value) for name, value in table.storage_options.items()}

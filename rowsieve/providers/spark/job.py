@@ -1,0 +1,83 @@
+"""What the driver and the tasks of one write agree on, as plain values that Spark can send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.changes.ingest import prepare_appended, prepare_keys, prepare_rows
+from rowsieve.errors import KeyViolation
+from rowsieve.providers.spark.types import from_spark
+from rowsieve.types.keys import KeyOrder
+from rowsieve.types.schema import Schema, schema_from_json
+
+
+@dataclass(frozen=True, slots=True)
+class WriteJob:
+    """One write of a DataFrame; `done`, if its token was committed before."""
+
+    table_uri: str
+    storage: Mapping[str, str]
+    operation: str
+    table_uuid: str
+    base_version: int
+    schema_json: Mapping[str, Any]
+    key: tuple[str, ...]
+    properties: Mapping[str, str]
+    token: tuple[str, int] | None
+    metadata: Mapping[str, Any]
+    done: bool
+
+    @property
+    def schema(self) -> Schema:
+        """The table's schema when the write began."""
+        return schema_from_json(self.schema_json)
+
+    @property
+    def order(self) -> KeyOrder | None:
+        """The order of the table's keys; None for a table without a key."""
+        return KeyOrder.of(self.schema, self.key) if self.key else None
+
+    @property
+    def deletes(self) -> bool:
+        """Whether its rows are keys to take away."""
+        return self.operation == "delete_keys"
+
+    def check_columns(self, schema: pa.Schema) -> None:
+        """SchemaMismatch if rows with these columns could not be written whatever they hold."""
+        self.prepare(schema.empty_table())
+
+    def prepare(self, rows: pa.Table) -> pa.Table:
+        """Rows, or keys to delete, from Spark: in the table's types, sorted by key, each once."""
+        schema, order = self.schema, self.order
+        rows = from_spark(rows, schema.fields)
+        if order is None:
+            return prepare_appended(rows, schema)
+        if self.deletes:
+            return prepare_keys(rows, schema, order, "delete")
+        once = prepare_rows(rows, schema, order, "last", self.operation)
+        if once.num_rows < rows.num_rows:
+            raise repeated_key_error(self.operation, _example(rows, order))
+        return once
+
+
+def repeated_key_error(operation: str, key: Mapping[str, Any]) -> KeyViolation:
+    """Two rows have one key, and Spark's rows have no order in which one would be the last."""
+    return KeyViolation(
+        f"{operation}: two rows of the DataFrame have the key {dict(key)}; nothing was committed. "
+        "Keep one row per key, for example with dropDuplicates"
+    )
+
+
+def _example(rows: pa.Table, order: KeyOrder) -> dict[str, Any]:
+    """A key that stands more than once."""
+    wanted = {name.lower() for name in order.names}
+    names = [name for name in rows.column_names if name.lower() in wanted]
+    counts = rows.group_by(names).aggregate([([], "count_all")])
+    repeated = counts.filter(pc.greater(counts.column("count_all"), 1)).select(names).slice(0, 1)
+    found: list[dict[str, Any]] = repeated.to_pylist()
+    return found[0] if found else {}

@@ -1,0 +1,164 @@
+"""The options of a read and of a write, checked: an unknown one is an error, not a surprise.
+
+Spark lower-cases option names. Values of `storage.*` may be secrets: they are never in a message.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from rowsieve.errors import InvalidInput, UnsupportedOperation
+
+STORAGE: Final = "storage."
+METADATA: Final = "metadata."
+MODES: Final = ("append", "upsert", "delete")
+_READ: Final = (
+    "path",
+    "where",
+    "columns",
+    "version",
+    "versionasof",
+    "as_of",
+    "timestampasof",
+    "split_bytes",
+)
+_WRITE: Final = ("path", "mode", "token_app", "token_sequence", "write_id")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What `spark.read` was asked for; `where` is SQL in Spark's dialect."""
+
+    uri: str
+    storage: Mapping[str, str]
+    where: str | None = None
+    columns: tuple[str, ...] | None = None
+    version: int | None = None
+    as_of: str | None = None
+    split_bytes: int | None = None
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> ReadOptions:
+        """Read Spark's options; InvalidInput says which one is wrong."""
+        _refuse_unknown(options, _READ, (STORAGE,), "read")
+        columns = options.get("columns")
+        return cls(
+            uri=_uri(options),
+            storage=_with_prefix(options, STORAGE),
+            where=options.get("where"),
+            columns=None if columns is None else _names(columns),
+            version=_count(options, _spelling(options, "version", "versionasof")),
+            as_of=options.get(_spelling(options, "as_of", "timestampasof")),
+            split_bytes=_count(options, "split_bytes", least=1),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What `df.write` was asked for. `write_id` is found again in the commit's metadata."""
+
+    uri: str
+    storage: Mapping[str, str]
+    mode: str | None = None
+    token: tuple[str, int] | None = None
+    metadata: Mapping[str, str] | None = None
+    write_id: str | None = None
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> WriteOptions:
+        """Read Spark's options; InvalidInput says which one is wrong."""
+        _refuse_unknown(options, _WRITE, (STORAGE, METADATA), "write")
+        mode = options.get("mode")
+        if mode is not None and mode not in MODES:
+            raise InvalidInput(f"option mode is one of {', '.join(MODES)}, not {mode!r}")
+        application = options.get("token_app")
+        sequence = _count(options, "token_sequence")
+        if (application is None) != (sequence is None):
+            raise InvalidInput("options token_app and token_sequence go together; one is missing")
+        token = None
+        if application is not None and sequence is not None:
+            token = (application, sequence)
+        return cls(
+            uri=_uri(options),
+            storage=_with_prefix(options, STORAGE),
+            mode=mode,
+            token=token,
+            metadata=_with_prefix(options, METADATA),
+            write_id=options.get("write_id"),
+        )
+
+
+def check_reachable(uri: str) -> None:
+    """Refuse a table that Spark's processes cannot see."""
+    if uri.lower().startswith("memory:"):
+        raise UnsupportedOperation(
+            f"{uri} lives in the memory of one process, and Spark reads and writes from others; "
+            "use a directory or an object store"
+        )
+
+
+def _uri(options: Mapping[str, str]) -> str:
+    uri = options.get("path")
+    if not uri:
+        raise InvalidInput(
+            "the table is not named: give its URI to load() or save(). A table made by CREATE "
+            "TABLE ... USING rowsieve loses its options; use CREATE TEMPORARY VIEW instead"
+        )
+    check_reachable(uri)
+    return uri
+
+
+def _names(columns: str) -> tuple[str, ...]:
+    """Names separated by commas, or as a JSON list, which any name can stand in."""
+    if columns.startswith("["):
+        try:
+            return tuple(msgspec.json.decode(columns, type=list[str]))
+        except msgspec.MsgspecError as error:
+            raise InvalidInput(f"option columns is not a JSON list of names: {error}") from error
+    names = tuple(name.strip() for name in columns.split(","))
+    if not all(names):
+        raise InvalidInput(f"option columns is names separated by commas, not {columns!r}")
+    return names
+
+
+def _spelling(options: Mapping[str, str], ours: str, theirs: str) -> str:
+    """The name that is used, of ours and Spark's."""
+    if ours in options and theirs in options:
+        raise InvalidInput(f"options {ours} and {theirs} mean the same; give one of them")
+    return theirs if theirs in options else ours
+
+
+def _count(options: Mapping[str, str], name: str, least: int = 0) -> int | None:
+    text = options.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text) >= least):
+        raise InvalidInput(f"option {name} is a whole number from {least}, not {text!r}")
+    return int(text)
+
+
+def _with_prefix(options: Mapping[str, str], prefix: str) -> dict[str, str]:
+    return {
+        name.lower().removeprefix(prefix): value
+        for name, value in options.items()
+        if name.lower().startswith(prefix)
+    }
+
+
+def _refuse_unknown(
+    options: Mapping[str, str], known: tuple[str, ...], prefixes: tuple[str, ...], what: str
+) -> None:
+    for name in options:
+        if name.lower() in known or name.lower().startswith(prefixes):
+            continue
+        near = difflib.get_close_matches(name.lower(), known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InvalidInput(
+            f"unknown option {name!r} of a {what}{hint}; known are {', '.join(known)} and "
+            f"{', '.join(f'{prefix}*' for prefix in prefixes)}"
+        )

@@ -1,0 +1,147 @@
+"""`spark.read.format("rowsieve")` and `df.write.format("rowsieve")`.
+
+A read is pinned to one version when Spark asks for its schema; what is pinned travels with this
+object to every scan of the DataFrame, so that two scans of one statement never see two versions
+(invariant 23). The plan's splits are Spark's partitions; each task gets its own as bytes.
+
+There is no `pushFilters`: in Spark 4.1 to 4.3 the filters of one scan leak into the other scans of
+the same DataFrame and lose rows. Spark filters above the source; the option `where` prunes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
+from pyspark.sql.types import StructType
+
+from rowsieve.bridges.where import to_predicate
+from rowsieve.config import DEFAULT
+from rowsieve.errors import InvalidInput, SnapshotExpired
+from rowsieve.executor.execute import Execution
+from rowsieve.objects import open_store
+from rowsieve.planner.plan import ScanPlan, table_columns
+from rowsieve.planner.scan import plan_scan
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.spark.options import ReadOptions, WriteOptions
+from rowsieve.providers.spark.types import arrow_schema_of, spark_schema, to_spark
+from rowsieve.providers.spark.writer import RowsieveWriter
+from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.table import resolve_snapshot
+from rowsieve.types.schema import Schema
+
+SMALLEST_SPLIT_BYTES = 8 * 1024 * 1024  # below it a task costs more than it saves
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """What all scans of one DataFrame share."""
+
+    table_uuid: str
+    version: int
+    now_us: int
+
+
+class RowsieveSource(DataSource):
+    """What Spark makes for each `load` and each `save`."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(dict(options))
+        self._pinned: Pinned | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        """The name in `format(...)`."""
+        return "rowsieve"
+
+    def schema(self) -> StructType:
+        """The columns of the version that this read is pinned to from here on."""
+        options = ReadOptions.parse(self.options)
+        store = open_store(options.uri, options.storage)
+        snapshot = resolve_snapshot(CommitLog(store), options.version, options.as_of)
+        self._pinned = Pinned(snapshot.table.uuid, snapshot.version, time.time_ns() // 1000)
+        plan_read(options, snapshot, store.uri, self._pinned.now_us)  # finds a wrong filter now
+        return spark_schema(output_schema(options, snapshot.schema))
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's name
+        """A scan of what `schema()` has pinned."""
+        options = ReadOptions.parse(self.options)
+        if self._pinned is None:
+            raise InvalidInput(
+                f"{options.uri} brings its own columns: read it without schema(...), and choose "
+                "columns with the option columns"
+            )
+        return RowsieveReader(options, self._pinned)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """A write that was checked against the table; nothing is written yet."""
+        return RowsieveWriter.begin(WriteOptions.parse(self.options), schema, overwrite=overwrite)
+
+
+class RowsieveReader(DataSourceReader):
+    """One scan: on the driver it hands out the splits, in a task it reads one."""
+
+    def __init__(self, options: ReadOptions, pinned: Pinned) -> None:
+        self._options = options
+        self._pinned = pinned
+
+    def partitions(self) -> list[InputPartition]:
+        """One partition per split of the plan; Spark makes an empty one of none."""
+        store = open_store(self._options.uri, self._options.storage)
+        snapshot = CommitLog(store).at(self._pinned.version)
+        if snapshot.table.uuid != self._pinned.table_uuid:
+            raise SnapshotExpired(
+                f"the table that was loaded from {store.uri} is gone and another one stands "
+                "there; load it again"
+            )
+        plan = plan_read(self._options, snapshot, store.uri, self._pinned.now_us)
+        return [InputPartition(plan.only(i).to_bytes()) for i in range(len(plan.splits))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one split, as Spark wants them."""
+        if partition.value is None:
+            return
+        plan = ScanPlan.from_bytes(partition.value)
+        schema = plan.schema.select(tuple(column.name for column in plan.columns))
+        target = arrow_schema_of(spark_schema(schema))
+        store = open_store(plan.table_uri, self._options.storage)
+        for batch in Execution(plan, store, threads=False).read():
+            yield to_spark(batch, schema, target)
+
+
+def plan_read(options: ReadOptions, snapshot: Snapshot, table_uri: str, now_us: int) -> ScanPlan:
+    """The plan of a read under Spark's own semantics."""
+    return plan_scan(
+        snapshot,
+        table_uri,
+        predicate=to_predicate(options.where, "spark"),
+        columns=table_columns(output_schema(options, snapshot.schema).names),
+        semantics=Semantics.SPARK,
+        now_us=now_us,
+        split_bytes=options.split_bytes or _split_bytes(snapshot),
+    )
+
+
+def output_schema(options: ReadOptions, schema: Schema) -> Schema:
+    """The columns asked for, in that order."""
+    if options.columns is None:
+        return schema
+    chosen = schema.select(options.columns)
+    if len(set(chosen.names)) < len(chosen):
+        raise InvalidInput(f"option columns names a column twice: {', '.join(chosen.names)}")
+    return chosen
+
+
+def _split_bytes(snapshot: Snapshot) -> int:
+    """Two partitions per core, but no small ones."""
+    stored: Any = pc.sum(snapshot.parts.table.column("data.size_bytes")).as_py() or 0
+    return min(
+        DEFAULT.split_bytes, max(SMALLEST_SPLIT_BYTES, int(stored) // (2 * (os.cpu_count() or 1)))
+    )

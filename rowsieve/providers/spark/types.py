@@ -1,0 +1,232 @@
+"""Our types as Spark's, and rows on their way from one to the other.
+
+| ours | Spark |
+|---|---|
+| uint8, uint16, uint32, uint64 | smallint, int, bigint, decimal(20,0) |
+| uuid, json | string; a UUID in the usual form, in lower case |
+| timestamp, timestamptz | timestamp_ntz, timestamp |
+| time | time(6) |
+| all others | their namesakes |
+
+Soundness: values are never changed, only their form; what does not fit on the way back is
+SchemaMismatch. Spark checks the schema of a task's first batch alone, so every batch is cast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import types as spark
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from rowsieve.errors import SchemaMismatch
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Field,
+    Float,
+    Int,
+    Json,
+    List,
+    LogicalType,
+    Map,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    Uuid,
+)
+from rowsieve.types.schema import Schema
+
+_Convert = Callable[[Any, LogicalType, str], Any]
+_UINT64: Final = Int(64, signed=False)
+_HEX: Final = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
+_UUID_FORM: Final = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
+_DIGITS: Final = np.array([i for i in range(36) if i not in (8, 13, 18, 23)])  # the rest: hyphens
+_NIBBLES: Final = np.array(
+    [int(chr(c), 16) if chr(c) in "0123456789abcdefABCDEF" else 0 for c in range(256)],
+    dtype=np.uint8,
+)
+
+
+def spark_schema(schema: Schema) -> spark.StructType:
+    """The columns as Spark sees them."""
+    return spark.StructType(
+        [spark.StructField(f.name, spark_type(f.type), f.nullable) for f in schema]
+    )
+
+
+def arrow_schema_of(schema: spark.StructType) -> pa.Schema:
+    """The Arrow schema of the batches that Spark hands out and wants, to the letter."""
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def spark_type(type_: LogicalType) -> spark.DataType:
+    """The Spark type that holds every value of this type."""
+    match type_:
+        case Bool():
+            return spark.BooleanType()
+        case Int():
+            return _integer(type_)
+        case Float(bits=bits):
+            return spark.FloatType() if bits == 32 else spark.DoubleType()
+        case Decimal(precision=precision, scale=scale):
+            return spark.DecimalType(precision, scale)
+        case String() | Json() | Uuid():
+            return spark.StringType()
+        case Binary():
+            return spark.BinaryType()
+        case Date():
+            return spark.DateType()
+        case Time():
+            return spark.TimeType(6)
+        case Timestamp(utc=utc):
+            return spark.TimestampType() if utc else spark.TimestampNTZType()
+        case List(element=element):
+            return spark.ArrayType(spark_type(element.type), element.nullable)
+        case Struct():
+            return spark_schema(Schema(0, type_.fields))
+        case Map(key=key, value=value):
+            return spark.MapType(spark_type(key.type), spark_type(value.type), value.nullable)
+        case _:
+            assert_never(type_)
+
+
+def to_spark(rows: pa.RecordBatch, schema: Schema, target: pa.Schema) -> pa.RecordBatch:
+    """A batch in our storage types, with the columns of `schema`, as Spark wants it."""
+    columns = []
+    for values, field, wanted in zip(rows.columns, schema, target, strict=True):
+        converted = _rebuilt(values, field, field.name, _leaf_to_spark)
+        same = converted.type.equals(wanted.type, check_metadata=True)
+        columns.append(converted if same else converted.cast(wanted.type))
+    return pa.RecordBatch.from_arrays(columns, schema=target)
+
+
+def from_spark(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
+    """Rows that Spark hands out, readied for `conform`: text as UUIDs, decimals as uint64."""
+    by_name = {field.name.lower(): field for field in fields}
+    for i, name in enumerate(rows.column_names):
+        field = by_name.get(name.lower())
+        if field is None or not _differs(field.type):
+            continue
+        column = rows.column(i)
+        chunks = [
+            _rebuilt(chunk, field, field.name, _leaf_from_spark)
+            for chunk in column.chunks or [pa.array([], column.type)]
+        ]
+        rows = rows.set_column(i, pa.field(name, chunks[0].type), pa.chunked_array(chunks))
+    return rows
+
+
+def _integer(type_: Int) -> spark.DataType:
+    if not type_.signed and type_.bits == 64:
+        return spark.DecimalType(20, 0)
+    return {
+        8: spark.ByteType(),
+        16: spark.ShortType(),
+        32: spark.IntegerType(),
+        64: spark.LongType(),
+    }[type_.bits if type_.signed else type_.bits * 2]
+
+
+def _differs(type_: LogicalType) -> bool:
+    """Whether Arrow's own casts do not lead from one form to the other."""
+    match type_:
+        case List(element=element):
+            return _differs(element.type)
+        case Struct(fields=fields):
+            return any(_differs(field.type) for field in fields)
+        case Map(key=key, value=value):
+            return _differs(key.type) or _differs(value.type)
+        case _:
+            return isinstance(type_, Uuid) or type_ == _UINT64
+
+
+def _rebuilt(values: pa.Array, field: Field, path: str, convert: _Convert) -> pa.Array:
+    """The values with every leaf that Arrow cannot cast converted."""
+    type_ = field.type
+    if not _differs(type_):
+        return values
+    kinds = {List: pa.types.is_list, Struct: pa.types.is_struct, Map: pa.types.is_map}
+    if type(type_) in kinds and not kinds[type(type_)](values.type):
+        return values  # `conform` says what is wrong
+    if values.offset and isinstance(type_, List | Struct | Map):
+        values = values.take(pa.array(np.arange(len(values))))  # members of a slice are not sliced
+    mask = values.is_null() if values.null_count else None
+    match type_:
+        case List(element=element):
+            items = _rebuilt(values.values, element, f"{path}.{element.name}", convert)
+            return pa.ListArray.from_arrays(values.offsets, items, mask=mask)
+        case Struct(fields=fields):
+            by_name = {member.name.lower(): member for member in fields}
+            inner = list(values.type)
+            members = [
+                _rebuilt(values.field(i), by_name[old.name.lower()], f"{path}.{old.name}", convert)
+                if old.name.lower() in by_name
+                else values.field(i)
+                for i, old in enumerate(inner)
+            ]
+            news = [
+                pa.field(old.name, member.type, old.nullable)
+                for old, member in zip(inner, members, strict=True)
+            ]
+            return pa.StructArray.from_arrays(members, fields=news, mask=mask)
+        case Map(key=key, value=value):
+            keys = _rebuilt(values.keys, key, f"{path}.{key.name}", convert)
+            items = _rebuilt(values.items, value, f"{path}.{value.name}", convert)
+            return pa.MapArray.from_arrays(values.offsets, keys, items, mask=mask)
+        case _:
+            return convert(values, type_, path)
+
+
+def _leaf_to_spark(values: pa.Array, type_: LogicalType, _: str) -> pa.Array:
+    return _uuid_text(values) if isinstance(type_, Uuid) else values.cast(pa.decimal128(20, 0))
+
+
+def _leaf_from_spark(values: pa.Array, type_: LogicalType, path: str) -> pa.Array:
+    if isinstance(type_, Uuid) and pa.types.is_string(values.type):
+        return _uuid_bytes(values, path)
+    if type_ == _UINT64 and pa.types.is_decimal(values.type):
+        try:
+            return values.cast(pa.uint64())
+        except pa.ArrowInvalid as error:
+            raise SchemaMismatch(
+                f"column {path!r}: a value does not fit uint64 without loss: {error}"
+            ) from error
+    return values
+
+
+def _uuid_text(values: pa.Array) -> pa.Array:
+    count = len(values)
+    raw = np.frombuffer(values.buffers()[1] or b"", dtype=np.uint8)
+    raw = raw[values.offset * 16 : (values.offset + count) * 16].reshape(count, 16)
+    text = np.full((count, 36), ord("-"), dtype=np.uint8)
+    text[:, _DIGITS[0::2]] = _HEX[raw >> 4]
+    text[:, _DIGITS[1::2]] = _HEX[raw & 15]
+    offsets = np.arange(0, (count + 1) * 36, 36, dtype=np.int32)
+    result = pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(text))
+    return pc.if_else(values.is_valid(), result, None) if values.null_count else result
+
+
+def _uuid_bytes(values: pa.Array, path: str) -> pa.Array:
+    good = pc.match_substring_regex(values, _UUID_FORM)
+    if not pc.all(good, min_count=0).as_py():
+        wrong = values.filter(pc.invert(good))[0]
+        raise SchemaMismatch(
+            f"column {path!r} is uuid in the table, but {wrong.as_py()!r} is no UUID, such as "
+            "123e4567-e89b-12d3-a456-426614174000"
+        )
+    count = len(values)
+    plain = pa.concat_arrays([pc.fill_null(values, "0" * 36), pa.array([], pa.string())])
+    text = np.frombuffer(plain.buffers()[2] or b"", dtype=np.uint8)
+    start = plain.offset * 36
+    digits = _NIBBLES[text[start : start + count * 36].reshape(count, 36)[:, _DIGITS]]
+    raw = np.ascontiguousarray((digits[:, 0::2] << 4) | digits[:, 1::2])
+    result = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), count, [None, pa.py_buffer(raw)])
+    return pc.if_else(values.is_valid(), result, None) if values.null_count else result

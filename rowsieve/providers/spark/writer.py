@@ -1,0 +1,182 @@
+"""Writing a DataFrame: tasks write parts, the driver commits them once.
+
+The driver checks columns and types before any task runs. A task sorts what it gets in runs of
+bounded size and writes parts under fresh names; only what successful tasks report is committed, so
+a task that failed and ran again leaves files that nothing refers to. `abort` deletes nothing: Spark
+calls it after a failed `commit` too, which may have landed (invariants, rule 15).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.objects import open_store
+from rowsieve.providers.spark.committing import already_committed, commit_parts
+from rowsieve.providers.spark.job import WriteJob
+from rowsieve.providers.spark.options import WriteOptions
+from rowsieve.providers.spark.types import arrow_schema_of
+from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.part_writer import PartWriter
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.keys import Key
+from rowsieve.types.schema import schema_to_json
+
+RUN_BYTES: Final = 128 * 1024 * 1024  # of rows in memory that a task sorts at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Written(WriterCommitMessage):
+    """What a task has written: its parts as a manifest; nothing else needs to be known."""
+
+    manifest: bytes
+    rows_written: int
+    rows_deleted: int
+
+
+class RowsieveWriter(DataSourceArrowWriter):
+    """One write; made on the driver, sent to every task, asked on the driver to commit."""
+
+    def __init__(self, job: WriteJob) -> None:
+        self._job = job
+
+    @classmethod
+    def begin(
+        cls, options: WriteOptions, schema: StructType, *, overwrite: bool = False
+    ) -> RowsieveWriter:
+        """Check the write against the newest version of the table."""
+        store = open_store(options.uri, options.storage)
+        head = CommitLog(store).latest()
+        job = WriteJob(
+            table_uri=store.uri,
+            storage=options.storage,
+            operation=_operation(options.mode, head, overwrite),
+            table_uuid=head.table.uuid,
+            base_version=head.version,
+            schema_json=schema_to_json(head.schema),
+            key=head.table.key,
+            properties=head.table.properties,
+            token=options.token,
+            metadata=_metadata(options),
+            done=already_committed(head, options.token),
+        )
+        job.check_columns(arrow_schema_of(schema))
+        return cls(job)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Write the rows of one task; nothing refers to the files before the commit."""
+        parts = _TaskParts(self._job)
+        if not self._job.done:
+            for batch in iterator:
+                parts.add(batch)
+        return parts.finish()
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Commit what all tasks have written, once; without rows there is no commit."""
+        written = [message for message in messages if isinstance(message, Written)]
+        parts = [PartTable.from_ipc(message.manifest) for message in written if message.manifest]
+        commit_parts(
+            self._job,
+            parts,
+            rows_written=sum(message.rows_written for message in written),
+            rows_deleted=sum(message.rows_deleted for message in written),
+        )
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Leave everything as it is: what was not committed is not part of the table."""
+
+
+class _TaskParts:
+    """The rows of one task, sorted run by run and written as parts."""
+
+    def __init__(self, job: WriteJob) -> None:
+        self._job = job
+        self._schema = job.schema
+        self._order = job.order
+        self._store = open_store(job.table_uri, job.storage)
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_bytes = 0
+        self._writer: PartWriter | None = None
+        self._last_key: Key | None = None
+        self._finished: list[PartTable] = []
+        self._rows = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take a batch over; its rows are written when a run is full."""
+        if batch.num_rows:
+            self._pending.append(batch)
+            self._pending_bytes += batch.nbytes
+            if self._pending_bytes >= RUN_BYTES:
+                self._write_run()
+
+    def finish(self) -> Written:
+        """Write what is left, and say what there is."""
+        self._write_run()
+        self._close()
+        if not self._finished:
+            return Written(b"", 0, 0)
+        manifest = self._finished[0].append(*self._finished[1:]).to_ipc()
+        deletes = self._job.deletes
+        return Written(manifest, 0 if deletes else self._rows, self._rows if deletes else 0)
+
+    def _write_run(self) -> None:
+        if not self._pending:
+            return
+        rows = self._job.prepare(pa.Table.from_batches(self._pending))
+        self._pending, self._pending_bytes = [], 0
+        if self._order is not None:
+            keys = self._order.columns(rows)
+            if self._last_key is not None and keys.key(0) <= self._last_key:
+                self._close()  # whether a key stands in both is found out before the commit
+            self._last_key = keys.key(len(keys) - 1)
+        if self._writer is None:
+            self._writer = self._new_writer()
+        self._rows += rows.num_rows
+        if self._job.deletes:
+            self._writer.write_deletes(rows)
+        else:
+            self._writer.write(rows)
+
+    def _new_writer(self) -> PartWriter:
+        key = () if self._order is None else self._order.fields
+        job = self._job
+        return PartWriter(self._store, self._schema, key, job.properties, job.base_version)
+
+    def _close(self) -> None:
+        if self._writer is not None:
+            self._finished.append(self._writer.finish())
+            self._writer = None
+
+
+def _operation(mode: str | None, head: Snapshot, overwrite: bool) -> str:
+    """The operation of the commit, as the conflict matrix knows it."""
+    if overwrite:
+        if mode is not None:
+            raise InvalidInput(
+                f"option mode={mode!r} says how to append; leave it out to overwrite"
+            )
+        return "overwrite"
+    mode = mode or "append"
+    key = ", ".join(head.table.key)
+    if mode == "append" and key:
+        raise UnsupportedOperation(
+            f"append: the table has the key ({key}), so rows may meet rows that are there; write "
+            "with .option('mode', 'upsert')"
+        )
+    if mode != "append" and not key:
+        raise UnsupportedOperation(
+            f"{mode}: the table has no key; write with .option('mode', 'append')"
+        )
+    return "delete_keys" if mode == "delete" else mode
+
+
+def _metadata(options: WriteOptions) -> dict[str, Any]:
+    found: Mapping[str, str] = options.metadata or {}
+    return {**found, **({"write_id": options.write_id} if options.write_id else {})}
