@@ -1,0 +1,369 @@
+"""The slow, obvious evaluator: one row at a time in plain Python, for unbound predicates.
+
+It knows no kernel and no binder. Numbers compare as fractions, floats as SQL says, text by its
+bytes. A failure is the exception `Failed`. Only the result type of a call is asked of the registry.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+from rowsieve.predicate.functions.registry import resolve
+from rowsieve.predicate.functions.row import Argument
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    BoundColumn,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    FalsePredicate,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Now,
+    Operand,
+    Or,
+    Predicate,
+    TruePredicate,
+)
+from rowsieve.predicate.literals import natural_type
+from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
+from rowsieve.types.logical import (
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    Struct,
+    Timestamp,
+)
+from rowsieve.types.schema import Schema
+from tests.oracle_values import (
+    DAY_US,
+    TEXT_FUNCTIONS,
+    Cell,
+    Failed,
+    adapted,
+    cast_text,
+    comparable,
+    exact_arithmetic,
+    extracted,
+    fitted_decimal,
+    float_arithmetic,
+    half_away,
+    like,
+    limits,
+    member_cell,
+    nan_greatest,
+    rounded_float,
+    shortest,
+    spelled,
+    truncated,
+)
+
+
+class Answer(Enum):
+    """What a predicate is on a row."""
+
+    TRUE = "T"
+    FALSE = "F"
+    NULL = "N"
+    FAILED = "E"
+
+
+@dataclass(frozen=True)
+class Oracle:
+    schema: Schema
+    semantics: Semantics
+
+    def judge(self, predicate: Predicate, row: Mapping[str, Any]) -> Answer:
+        """The answer at the top: conjuncts judge each for itself."""
+        answers = [self.predicate(term, row) for term in top_terms(predicate)]
+        if Answer.FALSE in answers:
+            return Answer.FALSE
+        if Answer.NULL in answers:
+            return Answer.NULL
+        return Answer.FAILED if Answer.FAILED in answers else Answer.TRUE
+
+    def predicate(self, node: Predicate, row: Mapping[str, Any]) -> Answer:
+        try:
+            truth = self.truth(node, row)
+        except Failed:
+            return Answer.FAILED
+        return Answer.NULL if truth is None else Answer.TRUE if truth else Answer.FALSE
+
+    def truth(self, node: Predicate, row: Mapping[str, Any]) -> bool | None:
+        match node:
+            case TruePredicate():
+                return True
+            case FalsePredicate():
+                return False
+            case Not(term=term):
+                inner = self.truth(term, row)
+                return None if inner is None else not inner
+            case And(terms=terms):
+                answers = [self.predicate(term, row) for term in terms]
+                return junction(answers, Answer.FALSE)
+            case Or(terms=terms):
+                answers = [self.predicate(term, row) for term in terms]
+                return junction(answers, Answer.TRUE)
+            case Comparison(op=op, left=left, right=right):
+                return self.compare(op, self.operand(left, row), self.operand(right, row))
+            case InList():
+                return self.in_list(node, row)
+            case IsNull(operand=operand):
+                return self.operand(operand, row).value is None
+            case Like(operand=operand, pattern=pattern, escape=escape, ignore_case=ignore):
+                text = self.operand(operand, row).value
+                return None if text is None else like(text, pattern, escape, ignore_case=ignore)
+            case BooleanOperand(operand=operand):
+                cell = self.operand(operand, row)
+                return adapted(cell, Bool()).value
+        raise AssertionError(node)
+
+    def compare(self, op: ComparisonOp, a: Cell, b: Cell) -> bool | None:
+        a, b = adapted(a, b.type), adapted(b, a.type)
+        if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+            wanted = op is ComparisonOp.DISTINCT
+            if a.value is None or b.value is None:
+                return ((a.value is None) != (b.value is None)) == wanted
+            different = self.ordered(ComparisonOp.NE, a, b)
+            return different == wanted
+        if a.value is None or b.value is None:
+            return None
+        return self.ordered(op, a, b)
+
+    def ordered(self, op: ComparisonOp, a: Cell, b: Cell) -> bool:
+        x, y = comparable(a, b)
+        if isinstance(x, float):
+            if self.semantics.nan is NanOrder.IEEE and (math.isnan(x) or math.isnan(y)):
+                return op is ComparisonOp.NE
+            x, y = nan_greatest(x), nan_greatest(y)
+        return {
+            ComparisonOp.EQ: lambda: x == y,
+            ComparisonOp.NE: lambda: x != y,
+            ComparisonOp.LT: lambda: x < y,
+            ComparisonOp.LE: lambda: x <= y,
+            ComparisonOp.GT: lambda: x > y,
+            ComparisonOp.GE: lambda: x >= y,
+        }[op]()
+
+    def in_list(self, node: InList, row: Mapping[str, Any]) -> bool | None:
+        cell = self.operand(node.operand, row)
+        if cell.value is None:
+            return None
+        members = [member_cell(item, node.values) for item in node.values.array]
+        for member in members:
+            other = adapted(member, cell.type)
+            if other.value is None or self.compare(ComparisonOp.EQ, cell, other) is not True:
+                continue
+            x, y = comparable(cell, other)
+            bitwise = self.semantics.signed_zeros_differ_in_lists and isinstance(x, float)
+            if not bitwise or math.isnan(x) or math.copysign(1, x) == math.copysign(1, y):
+                return True
+        return None if any(member.value is None for member in members) else False
+
+    def operand(self, node: Operand, row: Mapping[str, Any]) -> Cell:
+        match node:
+            case Column(name=name):
+                field = self.schema.field(name)
+                return Cell(field.type, row[field.name])
+            case BoundColumn(name=name, type=type_):
+                return Cell(type_, row[name])
+            case Literal(value=value, type=type_):
+                return Cell(type_ or natural_type(value), value)
+            case Call(function=function, arguments=arguments):
+                return self.call(function, arguments, row)
+            case Cast(operand=operand, type=type_, try_=try_):
+                return self.cast(self.operand(operand, row), type_, try_=try_)
+            case FieldAccess(operand=operand, name=name):
+                cell = self.operand(operand, row)
+                assert isinstance(cell.type, Struct)
+                member = next(field for field in cell.type.fields if field.name == name)
+                return Cell(member.type, None if cell.value is None else cell.value[name])
+            case Case():
+                return self.case(node, row)
+            case Condition(predicate=predicate):
+                return Cell(Bool(), self.truth(predicate, row))
+            case Now():
+                raise AssertionError("now() is folded by bind")
+        raise AssertionError(node)
+
+    def case(self, node: Case, row: Mapping[str, Any]) -> Cell:
+        for when, then in node.branches:
+            if self.truth(when, row):
+                return self.operand(then, row)
+        return self.operand(node.otherwise, row)
+
+    def call(self, function: str, arguments: tuple[Operand, ...], row: Mapping[str, Any]) -> Cell:
+        if function == "coalesce":
+            cells = []
+            for argument in arguments:
+                cells.append(self.operand(argument, row))
+                if cells[-1].value is not None:
+                    break
+            return cells[-1]
+        cells = [self.operand(argument, row) for argument in arguments]
+        known = [
+            Argument(cell.type, is_constant=isinstance(node, Literal), constant=cell.value)
+            for node, cell in zip(arguments, cells, strict=True)
+        ]
+        _, signature = resolve(function, known)
+        values = [
+            adapted(cell, type_).value
+            for cell, type_ in zip(cells, signature.arguments, strict=True)
+        ]
+        if function == "concat":
+            return Cell(String(), "".join(value or "" for value in values))
+        if function in ("greatest", "least"):
+            return self.extreme(function, cells)
+        if function == "nullif":
+            equal = self.compare(ComparisonOp.EQ, cells[0], cells[1])
+            return Cell(cells[0].type, None if equal else cells[0].value)
+        if any(value is None for value in values):
+            return Cell(signature.result, None)
+        if function in ARITHMETIC:
+            return Cell(signature.result, self.arithmetic(function, values, signature.result))
+        if function == "date_trunc":
+            micros = self.cast(cells[1], signature.result, try_=False).value
+            return Cell(signature.result, truncated(signature.option, micros))
+        if function == "extract":
+            return Cell(
+                signature.result, extracted(signature.option, signature.arguments[1], values[1])
+            )
+        return Cell(signature.result, TEXT_FUNCTIONS[function](*values))
+
+    def extreme(self, function: str, cells: list[Cell]) -> Cell:
+        op = ComparisonOp.GT if function == "greatest" else ComparisonOp.LT
+        best = cells[0]
+        for cell in cells[1:]:
+            if best.value is None or (cell.value is not None and self.compare(op, cell, best)):
+                best = cell
+        return best
+
+    def arithmetic(self, function: str, values: list[Any], type_: LogicalType) -> Any:
+        if function in ("divide", "modulo") and values[1] == 0:
+            if not isinstance(type_, Float):
+                return self.without_value(self.semantics.integer_division_by_zero)
+            if self.semantics.float_division_by_zero is not OnFailure.IEEE:
+                return self.without_value(self.semantics.float_division_by_zero)
+        if isinstance(type_, Float):
+            return rounded_float(float_arithmetic(function, [float(v) for v in values]), type_.bits)
+        exact = exact_arithmetic(function, [Fraction(value) for value in values], type_)
+        if isinstance(type_, Decimal):
+            return fitted_decimal(exact, type_)
+        low, high = limits(type_)
+        if low <= exact <= high:
+            return int(exact)
+        return self.overflowed(int(exact), type_)
+
+    def overflowed(self, exact: int, type_: LogicalType) -> int | None:
+        assert isinstance(type_, Int)
+        if self.semantics.integer_overflow is not OnFailure.WRAP:
+            return self.without_value(self.semantics.integer_overflow)
+        wrapped = exact % (1 << type_.bits)
+        negative = type_.signed and wrapped >> (type_.bits - 1)
+        return wrapped - (1 << type_.bits) if negative else wrapped
+
+    def without_value(self, rule: OnFailure) -> None:
+        if rule is OnFailure.ERROR:
+            raise Failed
+
+    def cast(self, cell: Cell, target: LogicalType, *, try_: bool) -> Cell:
+        if cell.value is None:
+            return Cell(target, None)
+        try:
+            return Cell(target, self.converted(cell, target))
+        except Failed:
+            if try_ or self.semantics.failed_cast is OnFailure.NULL:
+                return Cell(target, None)
+            raise
+
+    def converted(self, cell: Cell, target: LogicalType) -> Any:
+        value, source = cell.value, cell.type or String()
+        if source == target:
+            return value
+        match source, target:
+            case (String(), _):
+                return cast_text(value, target)
+            case (_, String()):
+                return spelled(value, source)
+            case (Bool(), Int()):
+                return int(value)
+            case (_, Bool()):
+                return value != 0
+            case (_, Int()):
+                return self.whole(value, target)
+            case (_, Float()):
+                return rounded_float(float(value), target.bits, overflow=True)
+            case (Float(), Decimal()):
+                if not math.isfinite(value):
+                    raise Failed
+                return fitted_decimal(Fraction(shortest(value, source)), target)
+            case (_, Decimal()):
+                return fitted_decimal(Fraction(value), target)
+            case (Date(), Timestamp()):
+                if abs(value) > (2**63 - 1) // DAY_US:
+                    raise Failed
+                return value * DAY_US
+            case (Timestamp(), Date()):
+                return value // DAY_US
+            case (Timestamp(), Timestamp()):
+                return value
+        raise AssertionError((source, target))
+
+    def whole(self, value: Any, target: LogicalType) -> int:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise Failed
+        if self.semantics.casts_cut_fractions:
+            result = math.trunc(value)
+        elif isinstance(value, float):
+            result = round(value)
+        else:
+            result = half_away(Fraction(value))
+        low, high = limits(target)
+        if not low <= result <= high:
+            raise Failed
+        return result
+
+
+ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo", "negate", "abs"})
+
+
+def junction(answers: list[Answer], decision: Answer) -> bool | None:
+    """AND, decided by FALSE, or OR, decided by TRUE, below the top."""
+    decided = decision is Answer.TRUE
+    if decision in answers:
+        return decided
+    if Answer.FAILED in answers:
+        raise Failed
+    return None if Answer.NULL in answers else not decided
+
+
+def top_terms(predicate: Predicate) -> list[Predicate]:
+    """The conjuncts at the top, seen through what only wraps them."""
+    match predicate:
+        case And(terms=terms):
+            return [inner for term in terms for inner in top_terms(term)]
+        case Or(terms=(only,)):
+            return top_terms(only)
+        case Not(term=Not(term=inner)):
+            return top_terms(inner)
+        case BooleanOperand(operand=Condition(predicate=inner)):
+            return top_terms(inner)
+    return [predicate]

@@ -1,0 +1,47 @@
+"""The evaluator against the row-at-a-time oracle."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from hypothesis import given, reject
+from hypothesis import strategies as st
+
+from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.evaluate import Outcome, evaluate
+from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.semantics import Semantics
+from tests.oracle import Oracle
+from tests.oracle_values import python_row
+from tests.profiles import examples
+from tests.strategies import SCHEMA, SEMANTICS, batches, predicates
+
+
+def answers(outcome: Outcome) -> str:
+    """One letter per row: T, F, N or E."""
+    letters = []
+    for true, null, failed in zip(outcome.true, outcome.null, outcome.failed, strict=True):
+        assert int(true) + int(null) + int(failed) <= 1
+        letters.append("T" if true else "N" if null else "E" if failed else "F")
+    return "".join(letters)
+
+
+def expected(predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics) -> str:
+    oracle = Oracle(SCHEMA, semantics)
+    rows = [
+        python_row({name: batch.column(name)[i] for name in batch.schema.names})
+        for i in range(batch.num_rows)
+    ]
+    return "".join(oracle.judge(predicate, row).value for row in rows)
+
+
+@examples(300)
+@given(predicates(), batches(), st.sampled_from(SEMANTICS))
+def test_the_evaluator_agrees_with_the_oracle(
+    predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics
+) -> None:
+    try:
+        bound = bind(predicate, SCHEMA, semantics)
+    except InvalidPredicate:
+        reject()
+    assert answers(evaluate(bound, batch)) == expected(predicate, batch, semantics)

@@ -1,0 +1,358 @@
+"""Generators: a schema of every type, batches of awkward values, and predicates over them.
+
+Values come from small pools, so that equal ones meet; the pools hold NULL's neighbours: NaN, -0.0,
+infinities, the ends of the integers, empty and non-ASCII text, days before 1970.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from rowsieve.predicate.ir import (
+    FALSE,
+    TRUE,
+    And,
+    BooleanOperand,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Field,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    Uuid,
+)
+from rowsieve.types.schema import Schema
+
+IEEE = Semantics(
+    "ieee",
+    nan=NanOrder.IEEE,
+    float_division_by_zero=OnFailure.IEEE,
+    integer_overflow=OnFailure.NULL,
+    failed_cast=OnFailure.NULL,
+)
+SEMANTICS = (Semantics.SQL, Semantics.DATAFUSION, Semantics.SPARK, Semantics.DUCKDB, IEEE)
+
+COLUMN_TYPES: dict[str, LogicalType] = {
+    "b": Bool(),
+    "i8": Int(8),
+    "i32": Int(32),
+    "i64": Int(64),
+    "u8": Int(8, signed=False),
+    "u64": Int(64, signed=False),
+    "f32": Float(32),
+    "f64": Float(64),
+    "d": Decimal(6, 2),
+    "wide": Decimal(38, 10),
+    "s": String(),
+    "t": String(),
+    "bin": Binary(),
+    "day": Date(),
+    "time": Time(),
+    "ts": Timestamp(),
+    "tz": Timestamp(utc=True),
+    "uid": Uuid(),
+}
+PAIR = Struct((Field(101, "x", Int(32)), Field(102, "y", String())))
+SCHEMA = Schema(
+    7,
+    (
+        *(Field(i, name, type_) for i, (name, type_) in enumerate(COLUMN_TYPES.items(), 1)),
+        Field(100, "pair", PAIR),
+    ),
+)
+DAY_US = 86_400_000_000
+_NUMERIC = tuple(
+    name for name, type_ in COLUMN_TYPES.items() if isinstance(type_, Int | Float | Decimal)
+)
+_TEXTS = ("", "a", "ab", "abc", "b", "B", "Ab%", "a_c", "é", "\ud7ff", "\ue000", "\U0010ffff", "\n")
+_SPELLED = ("0", "7", " -12 ", "007", "1e3", "2.5", "nan", "true", "2013-01-01", "2013-02-30")
+_MOMENTS = ("2013-01-01 10:30", "2013-01-01T10:30:00.5", "1969-12-31")
+_DAYS = (-719_162, -25_567, -1, 0, 1, 15_706, 15_765, 19_782, 2_932_896)
+
+
+def values_of(type_: LogicalType) -> st.SearchStrategy[Any]:
+    """Physical values of a type, without NULL."""
+    match type_:
+        case Bool():
+            return st.booleans()
+        case Int():
+            low, high = int_range(type_)
+            near = [n for n in (-7, -2, -1, 0, 1, 2, 3, 7, 100) if low <= n <= high]
+            return st.sampled_from([*near, low, low + 1, high - 1, high])
+        case Float(bits=bits):
+            special = [0.0, -0.0, 1.0, -1.0, 1.5, 2.0, 7.0, -2.5, math.nan, math.inf, -math.inf]
+            tiny_and_huge = [0.1, 1e300, 5e-324] if bits == 64 else [3e38, 1e-45]
+            pool = st.sampled_from([*special, *tiny_and_huge])
+            return pool.map(lambda value: as_width(value, bits))
+        case Decimal(precision=precision, scale=scale):
+            limit = 10**precision - 1
+            points = [0, 1, -1, 50, 100, 150, 199, 200, 700, -250, 10**scale, limit, -limit]
+            return st.sampled_from(points).map(lambda point: as_decimal(point, scale))
+        case String():
+            return st.sampled_from(_TEXTS)
+        case Binary():
+            return st.sampled_from([b"", b"\x00", b"a", b"ab", b"\xff", b"\xff\xff"])
+        case Date():
+            return st.sampled_from(_DAYS)
+        case Time():
+            return st.sampled_from([0, 1, 37_800_000_000, DAY_US - 1])
+        case Timestamp():
+            offsets = st.sampled_from([0, 1, -1, 37_800_000_000, 37_800_500_000])
+            days = st.sampled_from(_DAYS[1:-1])
+            return st.builds(lambda day, offset: day * DAY_US + offset, days, offsets)
+        case Uuid():
+            return st.sampled_from([bytes(16), b"\x01" * 16, b"a" * 16, b"\xff" * 16])
+    raise AssertionError(type_)
+
+
+def as_width(value: float, bits: int) -> float:
+    return value if bits == 64 else float(pa.scalar(value, pa.float32()).as_py())
+
+
+def as_decimal(point: int, scale: int) -> decimal.Decimal:
+    with decimal.localcontext(prec=60):
+        return decimal.Decimal(point).scaleb(-scale)
+
+
+def arrow_array(values: list[Any], type_: LogicalType) -> pa.Array:
+    """Physical values as an array in storage type."""
+    storage = arrow_type(type_)
+    if isinstance(type_, Date):
+        return pa.array(values, pa.int32()).view(storage)
+    if isinstance(type_, Time | Timestamp):
+        return pa.array(values, pa.int64()).view(storage)
+    return pa.array(values, storage)
+
+
+@st.composite
+def batches(draw: st.DrawFn, min_rows: int = 0, max_rows: int = 6) -> pa.RecordBatch:
+    """A batch of the schema."""
+    row_count = draw(st.integers(min_rows, max_rows))
+    columns = {}
+    for name, type_ in COLUMN_TYPES.items():
+        pool = values_of(type_)
+        if name == "t":
+            pool = st.sampled_from(_SPELLED + _MOMENTS)
+        cells = st.lists(st.none() | pool, min_size=row_count, max_size=row_count)
+        columns[name] = arrow_array(draw(cells), type_)
+    members = st.fixed_dictionaries(
+        {"x": st.none() | st.integers(-2, 2), "y": st.none() | st.sampled_from(_TEXTS)}
+    )
+    pairs = draw(st.lists(st.none() | members, min_size=row_count, max_size=row_count))
+    columns["pair"] = pa.array(pairs, arrow_type(PAIR))
+    return pa.record_batch(columns)
+
+
+def literals_of(type_: LogicalType) -> st.SearchStrategy[Literal]:
+    """Constants of the type, sometimes NULL."""
+    return st.builds(Literal, values_of(type_), st.just(type_)) | st.just(Literal(None, type_))
+
+
+_INTEGERS = st.sampled_from([-129, -1, 0, 1, 2, 5, 7, 128, 255, 2**31, 2**63, -(2**63) - 1, 2**64])
+_DECIMALS = st.sampled_from(
+    ["0", "-0.5", "1.5", "1.50", "1.999", "7.00", "10000", "1e30", "-1e-30"]
+)
+_BARE_NUMBERS = (
+    st.builds(Literal, _INTEGERS | _DECIMALS.map(decimal.Decimal))
+    | st.builds(Literal, values_of(Float(64)))
+    | st.just(Literal(None))
+)
+_BARE_NUMBER_TEXT = st.sampled_from(["0", "7", "-1", "300"]).map(Literal)
+
+
+def numbers(depth: int = 2) -> st.SearchStrategy[Operand]:
+    """Numeric operands: columns, constants, arithmetic, casts, choices."""
+    columns = st.sampled_from(_NUMERIC).map(Column)
+    if depth == 0:
+        return columns
+    below = numbers(depth - 1)
+    any_number = below | _BARE_NUMBERS
+    small = st.sampled_from([Column("i8"), Column("i32"), Column("f64"), Column("d")])
+    binary = st.sampled_from(["add", "subtract", "multiply", "divide"])
+    pairs = st.tuples(small, small | st.sampled_from([Literal(2), Literal(0), Literal(-3)]))
+    whole = st.sampled_from([Column("i8"), Column("i32"), Column("i64"), Column("u8")])
+    same = st.sampled_from(_NUMERIC).flatmap(
+        lambda name: st.tuples(st.just(Column(name)), literals_of(COLUMN_TYPES[name]))
+    )
+    targets = st.sampled_from(
+        [Int(8), Int(64), Float(32), Float(64), Decimal(6, 2), Decimal(20, 4)]
+    )
+    instants = st.sampled_from([Column("ts"), Column("tz"), Column("day")])
+    fields = st.sampled_from(["year", "month", "day", "week", "doy", "dow", "epoch"])
+    return st.one_of(
+        columns,
+        st.builds(Call, binary, pairs),
+        st.builds(Call, binary, st.tuples(whole, whole)),
+        st.builds(lambda p: Call("modulo", p), st.tuples(whole, whole)),
+        st.builds(lambda f, x: Call(f, (x,)), st.sampled_from(["negate", "abs"]), columns),
+        st.builds(Cast, any_number.filter(_is_typed), targets, st.booleans()),
+        st.builds(Cast, st.just(Column("t")), targets, st.booleans()),
+        st.builds(Call, st.sampled_from(CHOICES), same),
+        st.builds(lambda x: Call("length", (x,)), st.just(Column("s"))),
+        st.builds(lambda f, x: Call("extract", (Literal(f), x)), fields, instants),
+        st.just(FieldAccess(Column("pair"), "x")),
+        st.builds(
+            lambda when, then: Case(((when, then[0]),), then[1]), predicates(depth - 1), same
+        ),
+    )
+
+
+CHOICES = ("coalesce", "nullif", "greatest", "least")
+
+
+def _is_typed(operand: Operand) -> bool:
+    return not (isinstance(operand, Literal) and operand.value is None and operand.type is None)
+
+
+def texts() -> st.SearchStrategy[Operand]:
+    """Text operands."""
+    columns = st.sampled_from([Column("s"), Column("t")])
+    positions = st.sampled_from([Literal(-1), Literal(1), Literal(2), Column("i8")])
+    spelled = st.sampled_from(["b", "i32", "u64", "d", "day", "ts", "tz"]).map(Column)
+    return st.one_of(
+        columns,
+        st.just(FieldAccess(Column("pair"), "y")),
+        st.builds(lambda f, x: Call(f, (x,)), st.sampled_from(["lower", "upper"]), columns),
+        st.builds(lambda x, a: Call("substr", (x, a)), columns, positions),
+        st.builds(lambda x, a, n: Call("substr", (x, a, n)), columns, positions, positions),
+        st.builds(
+            lambda f, x, y: Call(f, (x, y)),
+            st.sampled_from(["concat", "concat_strict"]),
+            columns,
+            columns | literals_of(String()),
+        ),
+        st.builds(lambda f, x: Call(f, (x, Literal("a"))), st.sampled_from(CHOICES), columns),
+        st.builds(lambda x, t: Cast(x, String(), t), spelled, st.booleans()),
+    )
+
+
+def instants() -> st.SearchStrategy[Operand]:
+    """Dates and timestamps."""
+    columns = st.sampled_from([Column("day"), Column("ts"), Column("tz")])
+    units = ["second", "hour", "day", "week", "month", "quarter", "year", "decade", "century"]
+    targets = st.sampled_from([Date(), Timestamp(), Timestamp(utc=True)])
+    return st.one_of(
+        columns,
+        st.builds(
+            lambda unit, x: Call("date_trunc", (Literal(unit), x)), st.sampled_from(units), columns
+        ),
+        st.builds(Cast, columns | st.just(Column("t")), targets, st.booleans()),
+    )
+
+
+_INSTANT_CONSTANTS = (
+    literals_of(Date())
+    | literals_of(Timestamp())
+    | st.sampled_from(["2013-01-01", "1969-12-31", "0001-01-01"]).map(Literal)
+)
+_OPS = st.sampled_from(list(ComparisonOp))
+
+
+def comparisons(depth: int) -> st.SearchStrategy[Predicate]:
+    """Comparisons of every family, with the constant on either side or none."""
+    number = numbers(depth)
+    pairs = st.one_of(
+        st.tuples(number, number | _BARE_NUMBERS),
+        st.tuples(st.sampled_from(_NUMERIC).map(Column), _BARE_NUMBERS | _BARE_NUMBER_TEXT),
+        st.tuples(texts(), texts() | literals_of(String()) | st.sampled_from(_TEXTS).map(Literal)),
+        st.tuples(instants(), instants() | _INSTANT_CONSTANTS),
+        st.sampled_from(["b", "bin", "time", "uid", "s"]).flatmap(
+            lambda name: st.tuples(
+                st.just(Column(name)), st.just(Column(name)) | literals_of(COLUMN_TYPES[name])
+            )
+        ),
+    )
+    swapped = st.tuples(pairs, st.booleans()).map(lambda it: it[0][::-1] if it[1] else it[0])
+    return st.builds(lambda op, sides: Comparison(op, *sides), _OPS, swapped)
+
+
+@st.composite
+def in_lists(draw: st.DrawFn, depth: int) -> Predicate:
+    """IN over lists of the column's own type and of kindred ones, with NULL members at times."""
+    name = draw(st.sampled_from([name for name in COLUMN_TYPES if name != "pair"]))
+    type_ = COLUMN_TYPES[name]
+    members: LogicalType = type_
+    if isinstance(type_, Int | Float | Decimal):
+        members = draw(st.sampled_from([type_, Int(64), Float(64), Decimal(12, 3)]))
+    elif isinstance(type_, Uuid):
+        members = Binary()
+    pool = values_of(type_ if isinstance(type_, Uuid) else members)
+    values = draw(st.lists(st.none() | pool, max_size=5))
+    operand: Operand = Column(name)
+    if isinstance(type_, Int) and depth:
+        operand = draw(st.sampled_from([operand, Call("add", (operand, Literal(1)))]))
+    return InList(operand, ValueSet(arrow_array(values, members), members))
+
+
+_PATTERNS = st.sampled_from(
+    ["", "%", "_", "a%", "ab%", "%b%", "a_c", "abc", "Ab!%", "!%%", "\ud7ff%", "\U0010ffff%", "a%%"]
+)
+
+
+def predicates(depth: int = 2) -> st.SearchStrategy[Predicate]:
+    """Predicates that bind in `SCHEMA`, of at most this depth of junctions."""
+    anything = (
+        numbers(min(depth, 1))
+        | texts()
+        | instants()
+        | st.sampled_from([Column(name) for name in COLUMN_TYPES])
+    )
+    leaves = st.one_of(
+        comparisons(min(depth, 1)),
+        comparisons(min(depth, 1)),
+        in_lists(depth),
+        st.builds(IsNull, anything),
+        st.builds(Like, texts(), _PATTERNS, st.just("!"), st.booleans()),
+        st.just(BooleanOperand(Column("b"))),
+        st.builds(
+            lambda x, p: BooleanOperand(Call("starts_with", (x, Literal(p)))),
+            texts(),
+            st.sampled_from(_TEXTS),
+        ),
+        st.sampled_from([TRUE, FALSE, BooleanOperand(Literal(None, Bool()))]),
+    )
+    if depth == 0:
+        return leaves
+    below = predicates(depth - 1)
+    terms = st.lists(below, min_size=1, max_size=3).map(tuple)
+    return st.one_of(
+        leaves,
+        st.builds(Not, below),
+        st.builds(And, terms),
+        st.builds(Or, terms),
+        st.builds(lambda p: IsNull(Condition(p)), below),
+        st.builds(lambda p: BooleanOperand(Condition(p)), below),
+    )
