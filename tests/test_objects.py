@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -96,6 +97,20 @@ def test_listings_are_sorted_and_bounded(store: ObjectStore) -> None:
     assert store.list("nothing") == []
     assert store.children() == ["log", "other"]
     assert store.children("nothing") == []
+
+
+def test_invariant_rule_5_a_store_that_lists_in_no_order_is_sorted_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = memory_store()
+    for name in "badc":
+        store.put_new(f"log/{name}", b"")
+    in_order = obstore.list
+    monkeypatch.setattr(
+        obstore, "list", lambda *args, **options: [next(iter(in_order(*args, **options)))[::-1]]
+    )
+    assert store.list("log") == ["log/a", "log/b", "log/c", "log/d"]
+    assert store.list("log", "log/a", "log/d") == ["log/b", "log/c"]
 
 
 @pytest.mark.parametrize(

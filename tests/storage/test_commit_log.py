@@ -461,8 +461,12 @@ def test_invariant_rule_5_no_read_goes_below_a_version_seen_before(tmp_path: Pat
         CommitLog(open_store(str(tmp_path))).latest()
     with pytest.raises(CorruptData, match="was read before"):
         log.latest(head)
+    known = log.at(3)
+    (tmp_path / log_path(4)).unlink()
+    with pytest.raises(CorruptData, match=r"0004.json was read before and is absent"):
+        log.latest(known)
     _seen.clear()  # as another process would
-    assert CommitLog(open_store(str(tmp_path))).latest().version == 4
+    assert CommitLog(open_store(str(tmp_path))).latest() == known
 
 
 def test_invariant_rule_22_another_table_at_the_same_place_is_noticed(tmp_path: Path) -> None:
@@ -498,6 +502,14 @@ def test_invariant_6_entries_chain_to_their_predecessor() -> None:
             mixed.put_new(path, fork.get(path))
     with pytest.raises(CorruptData, match=r"0003.json follows commit .*, but version 2 is commit"):
         CommitLog(mixed).latest()
+
+
+def test_invariant_6_a_snapshot_of_a_forked_log_is_not_followed() -> None:
+    store = memory_store()
+    log, s1 = create(store, 1)
+    theirs = commit(CommitLog(copy(store)), s1)
+    ours = commit(log, s1)
+    assert log.latest(theirs) == ours
 
 
 def test_many_appends_keep_few_chunks() -> None:

@@ -266,8 +266,10 @@ def test_a_part_added_twice_is_corrupt() -> None:
             file=entry,
         )
     )
-    with pytest.raises(CorruptData, match="a part that the table has already"):
-        damaged(log._store, log_path(s2.version), again).latest()
+    doubled = damaged(log._store, log_path(s2.version), again)
+    for known in (None, s1):
+        with pytest.raises(CorruptData, match="a part that the table has already"):
+            doubled.latest(known)
 
 
 def test_a_removal_of_no_part_is_corrupt() -> None:
