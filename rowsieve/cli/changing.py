@@ -1,0 +1,173 @@
+"""The commands that change a table: create, upsert, apply, delete, compact."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from rowsieve.cli.files import read_rows
+from rowsieve.cli.options import (
+    AsJson,
+    Dialect,
+    InputFile,
+    Notes,
+    Nulls,
+    StorageOptions,
+    TokenText,
+    Uri,
+    open_at,
+    read_pairs,
+    read_token,
+)
+from rowsieve.cli.output import messages, print_commit
+from rowsieve.opening import create_table
+
+
+def create(
+    uri: Uri,
+    file: InputFile,
+    *,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(help="A key column; repeatable. Without a key, rows are only appended."),
+    ] = None,
+    schema_only: Annotated[
+        bool, typer.Option("--schema-only", help="Take the columns of the file, not its rows.")
+    ] = False,
+    if_exists: Annotated[
+        Literal["error", "ignore"], typer.Option(help="What to do where a table stands.")
+    ] = "error",
+    table_property: Annotated[
+        list[str] | None,
+        typer.Option("--property", metavar="NAME=VALUE", help="A table property; repeatable."),
+    ] = None,
+    null: Nulls = None,
+    metadata: Notes = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create a table from a file."""
+    rows = read_rows(file, nulls=null or ())
+    with messages().status(f"creating {uri}"):
+        table = create_table(
+            uri,
+            rows.schema if schema_only else rows,
+            key=key,
+            if_exists=if_exists,
+            properties=read_pairs(table_property, "--property"),
+            storage_options=read_pairs(storage_option, "--storage-option"),
+            metadata=read_pairs(metadata, "--metadata"),
+        )
+    print_commit(table.history(limit=1)[0], as_json=as_json)
+
+
+def upsert(
+    uri: Uri,
+    file: InputFile,
+    *,
+    on_duplicate: Annotated[
+        Literal["error", "last"], typer.Option(help="What to do about a key that comes twice.")
+    ] = "error",
+    null: Nulls = None,
+    metadata: Notes = None,
+    token: TokenText = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the rows of a file: each becomes the row of its key. Without a key, append them."""
+    table = open_at(uri, storage_option)
+    rows = read_rows(file, table.schema, null or ())
+    notes, once = read_pairs(metadata, "--metadata"), read_token(token)
+    with messages().status(f"writing {rows.num_rows:,} rows"):
+        if table.key:
+            commit = table.upsert(rows, on_duplicate=on_duplicate, metadata=notes, token=once)
+        else:
+            commit = table.append(rows, metadata=notes, token=once)
+    print_commit(commit, as_json=as_json)
+
+
+def apply(
+    uri: Uri,
+    file: InputFile,
+    *,
+    op: Annotated[str, typer.Option(help="The column that says insert, update or delete.")],
+    sequence: Annotated[str, typer.Option(help="The column that orders changes of one key.")],
+    null: Nulls = None,
+    metadata: Notes = None,
+    token: TokenText = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Apply a file of changes (CDC) in one commit: per key the last one counts."""
+    table = open_at(uri, storage_option)
+    rows = read_rows(file, table.schema, null or ())
+    with messages().status(f"applying {rows.num_rows:,} changes"):
+        commit = table.apply_changes(
+            rows,
+            op=op,
+            sequence=sequence,
+            metadata=read_pairs(metadata, "--metadata"),
+            token=read_token(token),
+        )
+    print_commit(commit, as_json=as_json)
+
+
+def delete(
+    uri: Uri,
+    where: Annotated[
+        str | None, typer.Argument(help="Which rows, as SQL: \"carrier = 'AA'\".")
+    ] = None,
+    *,
+    keys: Annotated[
+        Path | None,
+        typer.Option(help="A file with the keys to delete.", exists=True, dir_okay=False),
+    ] = None,
+    dialect: Dialect = "postgres",
+    null: Nulls = None,
+    metadata: Notes = None,
+    token: TokenText = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete rows by condition or by key."""
+    if (where is None) == (keys is None):
+        raise typer.BadParameter("give either a condition or --keys FILE; all rows are 'TRUE'")
+    table = open_at(uri, storage_option)
+    commit = table.delete(
+        where,
+        keys=None if keys is None else read_rows(keys, table.schema, null or ()),
+        dialect=dialect,
+        metadata=read_pairs(metadata, "--metadata"),
+        token=read_token(token),
+    )
+    print_commit(commit, as_json=as_json)
+
+
+def compact(
+    uri: Uri,
+    *,
+    metadata: Notes = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rewrite what is merged on every read, or small, into parts that hold each row once."""
+    table = open_at(uri, storage_option)
+    columns = (
+        TextColumn("rows rewritten"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=messages(), transient=True) as progress:
+        task = progress.add_task("compact", total=None)
+        commit = table.compact(
+            metadata=read_pairs(metadata, "--metadata"),
+            progress=lambda done, total: progress.update(task, completed=done, total=total),
+        )
+    if not (commit.parts_added or commit.parts_removed) and not as_json:
+        typer.echo(f"version {commit.version}: nothing to compact")
+        return
+    print_commit(commit, as_json=as_json)

@@ -1,0 +1,237 @@
+"""The commands that read a table: query, explain, history, inspect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+
+from rowsieve import errors
+from rowsieve.cli.options import (
+    AsJson,
+    AsOf,
+    Dialect,
+    StorageOptions,
+    Uri,
+    Version,
+    open_at,
+    read_pairs,
+)
+from rowsieve.cli.output import print_facts, print_json, print_table
+from rowsieve.errors import InvalidInput, RowsieveError
+from rowsieve.storage.manifest import PartTable
+from rowsieve.table import Table
+from rowsieve.types.logical import type_name
+
+SHOWN_ROWS = 100
+
+
+def query(
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT statement.")],
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TABLE]...", help="Tables, each named by its folder."),
+    ] = None,
+    *,
+    table: Annotated[
+        list[str] | None,
+        typer.Option("--table", metavar="NAME=TABLE", help="A table by another name; repeatable."),
+    ] = None,
+    version: Version = None,
+    as_of: AsOf = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=0, help=f"Print this many rows (text: {SHOWN_ROWS} unless given)."),
+    ] = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run SQL through DataFusion; with --json, a line per row."""
+    named = {_folder_name(uri): uri for uri in tables or ()} | read_pairs(table, "--table")
+    if not named:
+        raise typer.BadParameter("name the tables that the query reads, or use --table NAME=TABLE")
+    opened = {name: open_at(uri, storage_option, version, as_of) for name, uri in named.items()}
+    schema, batches = _run(sql, opened)
+    wanted = limit if limit is not None else None if as_json else SHOWN_ROWS
+    rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
+    if as_json:
+        for i, row in enumerate(rows):
+            if i == wanted:
+                break
+            print_json(dict(zip(schema.names, row, strict=True)))
+        return
+    assert wanted is not None
+    shown = [row for row, _ in zip(rows, range(wanted + 1), strict=False)]
+    print_table(schema.names, shown[:wanted])
+    more = ", more were not asked for: --limit shows them" if len(shown) > wanted else ""
+    typer.echo(f"{len(shown[:wanted])} rows{more}")
+
+
+def explain(
+    uri: Uri,
+    where: Annotated[
+        str | None, typer.Argument(help="The condition of the read, as SQL.", show_default=False)
+    ] = None,
+    *,
+    version: Version = None,
+    as_of: AsOf = None,
+    dialect: Dialect = "postgres",
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which parts a read skips, and which condition and bounds prove it."""
+    scan = open_at(uri, storage_option, version, as_of).scan(where, dialect=dialect)
+    explanation = scan.explain()
+    if as_json:
+        print_json(explanation.as_dict())
+    else:
+        typer.echo(str(explanation))
+
+
+def history(
+    uri: Uri,
+    *,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the newest of them.")] = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the commits, newest first."""
+    commits = open_at(uri, storage_option).history(limit)
+    if as_json:
+        print_json([asdict(commit) for commit in commits])
+        return
+    print_table(
+        ["version", "time", "operation", "written", "deleted", "parts +", "parts -", "metadata"],
+        [
+            (
+                commit.version,
+                commit.timestamp,
+                commit.operation,
+                commit.rows_written,
+                commit.rows_deleted,
+                commit.parts_added,
+                commit.parts_removed,
+                dict(commit.metadata) or "",
+            )
+            for commit in commits
+        ],
+    )
+
+
+def inspect(
+    uri: Uri,
+    *,
+    parts: Annotated[bool, typer.Option("--parts", help="List every part.")] = False,
+    version: Version = None,
+    as_of: AsOf = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a table is: columns, key, version, sizes and, if asked, its parts."""
+    table = open_at(uri, storage_option, version, as_of)
+    detail = table.detail()
+    columns = _columns(table)
+    listed = _parts(table.snapshot_for_engines().parts, table.key) if parts else None
+    if as_json:
+        extra = {} if listed is None else {"part_list": listed}
+        print_json({**detail, "columns": columns, **extra})
+        return
+    print_facts({name: _shown(value) for name, value in detail.items()})
+    print_table(["id", "column", "type", "null"], [tuple(column.values()) for column in columns])
+    if listed:
+        print_table(list(listed[0]), [tuple(part.values()) for part in listed])
+
+
+def _folder_name(uri: str) -> str:
+    return PurePosixPath(uri.rstrip("/")).name
+
+
+def _run(sql: str, tables: dict[str, Table]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    from datafusion import SessionContext, SQLOptions  # noqa: PLC0415 - slow to import
+
+    context = SessionContext()
+    for name, table in tables.items():
+        context.register_table(f'"{name}"', table)
+    only_read = SQLOptions().with_allow_ddl(allow=False)
+    only_read = only_read.with_allow_dml(allow=False).with_allow_statements(allow=False)
+    try:
+        frame = context.sql_with_options(sql, only_read)
+        stream = frame.execute_stream()
+        schema = frame.schema()
+    except Exception as error:
+        raise _as_ours(error) from error
+    return schema, _batches(stream)
+
+
+def _batches(stream: Any) -> Iterator[pa.RecordBatch]:
+    try:
+        for batch in stream:
+            yield batch.to_pyarrow()
+    except Exception as error:
+        raise _as_ours(error) from error
+
+
+def _as_ours(error: Exception) -> RowsieveError:
+    """DataFusion passes on what we raised inside it as text, with the name of its class."""
+    text = str(error)
+    for name, kind in vars(errors).items():
+        if isinstance(kind, type) and issubclass(kind, RowsieveError) and f"{name}: " in text:
+            message = text.partition(f"{name}: ")[2]
+            return kind(message) if kind.__init__ is RowsieveError.__init__ else InvalidInput(text)
+    return InvalidInput(f"query: {text.removeprefix('DataFusion error: ')}")
+
+
+def _values(column: Any) -> list[Any]:
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _columns(table: Table) -> list[dict[str, Any]]:
+    snapshot = table.snapshot_for_engines()
+    return [
+        {
+            "id": field.id,
+            "name": field.name,
+            "type": type_name(field.type),
+            "nullable": field.nullable,
+        }
+        for field in snapshot.schema
+    ]
+
+
+def _parts(parts: PartTable, key: tuple[str, ...]) -> list[dict[str, Any]]:
+    entries = parts.entries(range(len(parts)))
+    return [
+        {
+            "part": entry.part_id,
+            "commits": [entry.commit_ts_min, entry.commit_ts_max],
+            "rows": 0 if entry.data is None else entry.data.rows,
+            "hidden": 0 if entry.dv is None else entry.dv.rows,
+            "tombstones": 0 if entry.deletes is None else entry.deletes.rows,
+            "size_bytes": sum(
+                ref.size_bytes for ref in (entry.data, entry.deletes, entry.dv) if ref is not None
+            ),
+            "key_lower": _bound(key, entry.key_lower),
+            "key_upper": _bound(key, entry.key_upper),
+        }
+        for entry in entries
+    ]
+
+
+def _bound(key: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
+    return {
+        name: None if value is None else value.as_py()
+        for name, value in zip(key, values, strict=False)
+    }
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={text}" for name, text in value.items()) or "none"
+    return f"{value:,}" if isinstance(value, int) else value

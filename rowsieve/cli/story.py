@@ -1,0 +1,41 @@
+"""`rowsieve demo`: a year of real flights as change data, with every answer checked."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from rowsieve.cli.output import console
+
+
+def demo(
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Keep the tables in this folder; otherwise they are thrown away."),
+    ] = None,
+    engine: Annotated[
+        Literal["embedded", "spark"], typer.Option(help="Run it in this process, or by PySpark.")
+    ] = "embedded",
+) -> None:
+    """Load, correct, delete, query and look back; exit code 1 if an answer is wrong."""
+    with ExitStack() as stack:
+        if folder is None:
+            name = stack.enter_context(tempfile.TemporaryDirectory(prefix="rowsieve-demo-"))
+            folder = Path(name)
+        out = console()
+        if engine == "spark":
+            checks = import_module("rowsieve.demo.spark_story").tell_on_spark(folder, out)
+        else:
+            from rowsieve.demo.story import tell  # noqa: PLC0415 - needs the extra `demo`
+
+            checks = tell(folder, out)
+    for failure in checks.failed:
+        typer.echo(f"rowsieve: check failed: {failure}", err=True)
+    out.print(f"{checks.passed} checks passed, {len(checks.failed)} failed")
+    if checks.failed:
+        raise typer.Exit(1)
