@@ -1,0 +1,373 @@
+"""What the interpreter concludes from statistics must contain what the evaluator finds on rows."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rowsieve.predicate.abstract import AbstractColumn
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.evaluate import evaluate
+from rowsieve.predicate.interpret import Verdict, interpret
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    BoundColumn,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Opaque,
+    Or,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Float, Int, LogicalType, String
+from tests.oracle_values import python_row
+from tests.profiles import examples
+from tests.strategies import (
+    COLUMN_TYPES,
+    IEEE,
+    SCHEMA,
+    SEMANTICS,
+    arrow_array,
+    batches,
+    predicates,
+)
+
+EQ, NE, LT, GT, GE = (
+    ComparisonOp.EQ,
+    ComparisonOp.NE,
+    ComparisonOp.LT,
+    ComparisonOp.GT,
+    ComparisonOp.GE,
+)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Statistics of parts by column name."""
+
+    part_count: int
+    columns: dict[str, AbstractColumn]
+
+    def column(self, column: BoundColumn) -> AbstractColumn | None:
+        return self.columns.get(column.name)
+
+
+def bounds_of(values: Sequence[Any], type_: LogicalType) -> tuple[Any, Any]:
+    """The least and the greatest value; no upper bound where there is a NaN."""
+    if isinstance(type_, Float):
+        plain = [value for value in values if not math.isnan(value)]
+        lower = min(plain, default=None)
+        return lower, max(plain) if len(plain) == len(values) and plain else None
+    if not values:
+        return None, None
+    key = str.encode if isinstance(type_, String) else None
+    return min(values, key=key), max(values, key=key)  # type: ignore[type-var]
+
+
+def statistics(parts: Sequence[pa.RecordBatch], hidden: frozenset[str]) -> Known:
+    """Exact statistics of each part for all columns but the hidden ones."""
+    columns = {}
+    for name, type_ in COLUMN_TYPES.items():
+        if name in hidden:
+            continue
+        cells = [[python_row({name: cell})[name] for cell in part.column(name)] for part in parts]
+        present = [[cell for cell in part if cell is not None] for part in cells]
+        ends = [bounds_of(values, type_) for values in present]
+        has_nan = [isinstance(type_, Float) and any(map(math.isnan, part)) for part in present]
+        columns[name] = AbstractColumn(
+            arrow_array([lower for lower, _ in ends], type_),
+            arrow_array([upper for _, upper in ends], type_),
+            np.array([not values for values in present], dtype=np.bool_),
+            np.array([None in part for part in cells], dtype=np.bool_),
+            np.array(has_nan, dtype=np.bool_) if isinstance(type_, Float) else None,
+        )
+    return Known(len(parts), columns)
+
+
+def widened(known: Known, unbounded: frozenset[str], nullable: frozenset[str]) -> Known:
+    """The same knowledge made vaguer: bounds dropped, NULLs and NaN admitted."""
+    columns = {}
+    for name, column in known.columns.items():
+        count = known.part_count
+        nothing = pa.nulls(count, column.lower.type)
+        everywhere = np.ones(count, dtype=np.bool_)
+        columns[name] = AbstractColumn(
+            nothing if name in unbounded else column.lower,
+            nothing if name in unbounded or name == "f32" else column.upper,
+            column.empty & (name not in nullable),
+            everywhere if name in nullable else column.may_be_null,
+            None if name == "f32" else column.may_be_nan,
+        )
+    return Known(known.part_count, columns)
+
+
+def check(
+    predicate: Predicate, parts: Sequence[pa.RecordBatch], known: Known, semantics: Semantics
+) -> None:
+    bound = bind(predicate, SCHEMA, semantics)
+    verdicts = interpret(bound, known)
+    assert verdicts.shape == (len(parts),)
+    for verdict, part in zip(verdicts, parts, strict=True):
+        outcome = evaluate(bound, part)
+        if verdict == Verdict.NONE:
+            assert not outcome.true.any()
+            assert not outcome.failed.any()
+        if verdict == Verdict.ALL:
+            assert outcome.true.all()
+
+
+_NAMES = st.frozensets(st.sampled_from(list(COLUMN_TYPES)), max_size=6)
+
+
+@examples(300)
+@given(
+    predicates(), st.lists(batches(), min_size=1, max_size=3), st.sampled_from(SEMANTICS), _NAMES
+)
+def test_a_verdict_never_contradicts_its_rows(
+    predicate: Predicate,
+    parts: list[pa.RecordBatch],
+    semantics: Semantics,
+    hidden: frozenset[str],
+) -> None:
+    check(predicate, parts, statistics(parts, hidden), semantics)
+
+
+@examples(150)
+@given(
+    predicates(),
+    st.lists(batches(min_rows=1, max_rows=2), min_size=1, max_size=3),
+    st.sampled_from(SEMANTICS),
+    _NAMES,
+    _NAMES,
+)
+def test_vaguer_statistics_stay_sound_and_decide_no_more(
+    predicate: Predicate,
+    parts: list[pa.RecordBatch],
+    semantics: Semantics,
+    unbounded: frozenset[str],
+    nullable: frozenset[str],
+) -> None:
+    known = statistics(parts, frozenset())
+    vague = widened(known, unbounded, nullable)
+    check(predicate, parts, vague, semantics)
+    bound = bind(predicate, SCHEMA, semantics)
+    sharp, blunt = interpret(bound, known), interpret(bound, vague)
+    assert ((blunt == Verdict.SOME) | (blunt == sharp)).all()
+
+
+def part(**columns: tuple[Any, Any]) -> Known:
+    """One part without NULLs, with these bounds; None is no bound."""
+    flags = np.zeros(1, dtype=np.bool_)
+    return Known(
+        1,
+        {
+            name: AbstractColumn(
+                arrow_array([lower], COLUMN_TYPES[name]),
+                arrow_array([upper], COLUMN_TYPES[name]),
+                flags,
+                flags,
+                flags if isinstance(COLUMN_TYPES[name], Float) else None,
+            )
+            for name, (lower, upper) in columns.items()
+        },
+    )
+
+
+def verdict(predicate: Predicate, known: Known, semantics: Semantics = Semantics.SQL) -> Verdict:
+    found: npt.NDArray[np.int8] = interpret(bind(predicate, SCHEMA, semantics), known)
+    return Verdict(int(found[0]))
+
+
+def call(name: str, *arguments: Any) -> Call:
+    return Call(
+        name,
+        tuple(
+            Column(argument)
+            if isinstance(argument, str) and argument in COLUMN_TYPES
+            else Literal(argument)
+            for argument in arguments
+        ),
+    )
+
+
+def micros(text: str) -> int:
+    at = datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.UTC)
+    return int(at.timestamp()) * 1_000_000
+
+
+JANUARY = part(ts=(micros("2013-01-05"), micros("2013-01-20")))
+SMALL = part(i32=(1, 5))
+WORDS = part(s=("abc", "abz"))
+
+PRUNED: dict[str, tuple[Predicate, Known, Verdict]] = {
+    "above": (Comparison(GT, Column("i32"), Literal(5)), SMALL, Verdict.NONE),
+    "at the end": (Comparison(GE, Column("i32"), Literal(5)), SMALL, Verdict.SOME),
+    "below all": (Comparison(LT, Column("i32"), Literal(6)), SMALL, Verdict.ALL),
+    "out of the type": (Comparison(LT, Column("i32"), Literal(2**80)), SMALL, Verdict.ALL),
+    "between points": (Comparison(EQ, Column("i32"), Literal("3")), SMALL, Verdict.SOME),
+    "not above": (Not(Comparison(GT, Column("i32"), Literal(5))), SMALL, Verdict.ALL),
+    "never null": (IsNull(Column("i32")), SMALL, Verdict.NONE),
+    "in a gap": (InList(Column("i32"), ValueSet(pa.array([0, 6]))), SMALL, Verdict.NONE),
+    "in": (InList(Column("i32"), ValueSet(pa.array([0, 3]))), SMALL, Verdict.SOME),
+    "not in": (Not(InList(Column("i32"), ValueSet(pa.array([0, 6])))), SMALL, Verdict.ALL),
+    "not in with null": (
+        Not(InList(Column("i32"), ValueSet(pa.array([0, None])))),
+        SMALL,
+        Verdict.NONE,
+    ),
+    "text in": (InList(Column("s"), ValueSet(pa.array(["abd"]))), WORDS, Verdict.SOME),
+    "text in a gap": (InList(Column("s"), ValueSet(pa.array(["ab", "b"]))), WORDS, Verdict.NONE),
+    "prefix": (Like(Column("s"), "ab%"), WORDS, Verdict.ALL),
+    "other prefix": (Like(Column("s"), "b%"), WORDS, Verdict.NONE),
+    "prefix inside": (Like(Column("s"), "abd%_"), WORDS, Verdict.SOME),
+    "starts_with": (BooleanOperand(call("starts_with", "s", "ac")), WORDS, Verdict.NONE),
+    "ilike": (Like(Column("s"), "B%", ignore_case=True), WORDS, Verdict.SOME),
+    "sum": (Comparison(GT, call("add", "i32", 2), Literal(7)), SMALL, Verdict.NONE),
+    "product": (Comparison(GT, call("multiply", "i32", -2), Literal(-2)), SMALL, Verdict.NONE),
+    "quotient": (Comparison(GT, call("divide", "i32", 2), Literal(2)), SMALL, Verdict.NONE),
+    "cast": (Comparison(GT, Cast(Column("i32"), Float(64)), Literal(5.5)), SMALL, Verdict.NONE),
+    "coalesce": (Comparison(GT, call("coalesce", "i32", 9), Literal(5)), SMALL, Verdict.NONE),
+    "greatest": (Comparison(GT, call("greatest", "i32", 4), Literal(5)), SMALL, Verdict.NONE),
+    "case": (
+        Comparison(
+            GT,
+            Case(((Comparison(GT, Column("i32"), Literal(9)), Literal(8)),), Column("i32")),
+            Literal(5),
+        ),
+        SMALL,
+        Verdict.NONE,
+    ),
+    "month of another year": (
+        Comparison(EQ, call("date_trunc", "month", "ts"), Literal("2014-01-01")),
+        JANUARY,
+        Verdict.NONE,
+    ),
+    "its own month": (
+        Comparison(EQ, call("date_trunc", "month", "ts"), Literal("2013-01-01")),
+        JANUARY,
+        Verdict.ALL,
+    ),
+    "its year": (
+        Comparison(EQ, call("extract", "year", "ts"), Literal(2013)),
+        JANUARY,
+        Verdict.ALL,
+    ),
+    "months are not monotone": (
+        Comparison(EQ, call("extract", "month", "ts"), Literal(2)),
+        JANUARY,
+        Verdict.SOME,
+    ),
+    "as a date": (
+        Comparison(GT, Cast(Column("ts"), COLUMN_TYPES["day"]), Literal("2013-01-20")),
+        JANUARY,
+        Verdict.NONE,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PRUNED)
+def test_pruning_by_bounds(name: str) -> None:
+    predicate, known, wanted = PRUNED[name]
+    assert verdict(predicate, known) is wanted
+
+
+def test_t9_a_possible_error_keeps_the_part() -> None:
+    known = part(i32=(1, 2**31 - 1))
+    overflow = Comparison(LT, call("add", "i32", 1), Literal(0))
+    assert verdict(overflow, known) is Verdict.SOME
+    assert (
+        verdict(And((overflow, Comparison(LT, Column("i32"), Literal(0)))), known) is Verdict.NONE
+    )
+    assert verdict(Or((Comparison(LT, Column("i32"), Literal(0)), overflow)), known) is Verdict.SOME
+
+
+def test_t10_monotone_is_not_defined_everywhere() -> None:
+    known = part(i32=(-2, 2))
+    assert verdict(Comparison(GT, call("divide", 1, "i32"), Literal(5)), known) is Verdict.SOME
+    assert verdict(Comparison(GT, call("divide", "i32", 0), Literal(5)), known) is Verdict.SOME
+
+
+def test_t13_nan_may_hide_above_every_bound() -> None:
+    flags = np.zeros(1, dtype=np.bool_)
+    bounds = (pa.array([1.0]), pa.array([2.0]))
+    above = Comparison(GT, Column("f64"), Literal(5.0))
+    below = Comparison(LT, Column("f64"), Literal(5.0))
+    for may_be_nan in (np.ones(1, dtype=np.bool_), None):
+        known = Known(1, {"f64": AbstractColumn(*bounds, flags, flags, may_be_nan)})
+        assert verdict(above, known) is Verdict.SOME
+        assert verdict(below, known) is Verdict.SOME
+        assert verdict(below, known, IEEE) is Verdict.SOME
+    known = Known(1, {"f64": AbstractColumn(*bounds, flags, flags, flags)})
+    assert verdict(above, known) is Verdict.NONE
+    assert verdict(below, known, IEEE) is Verdict.ALL
+
+
+def test_infinity_minus_infinity_is_no_end_point() -> None:
+    known = part(f64=(-math.inf, math.inf))
+    assert (
+        verdict(Comparison(GT, call("add", "f64", "f64"), Literal(math.inf)), known) is Verdict.SOME
+    )
+
+
+def test_t13_zeros_are_one_value_but_for_lists_that_tell_them_apart() -> None:
+    known = part(f64=(0.0, 0.0))
+    assert verdict(Comparison(EQ, Column("f64"), Literal(-0.0)), known) is Verdict.ALL
+    member = InList(Column("f64"), ValueSet(pa.array([0.0])))
+    assert verdict(member, known) is Verdict.ALL
+    assert verdict(member, known, Semantics.DATAFUSION) is Verdict.SOME
+
+
+def test_t15_truncated_bounds_and_surrogates() -> None:
+    known = part(s=("a", "\ue000"))
+    assert verdict(Like(Column("s"), "\ud7ff%"), known) is Verdict.SOME
+    assert verdict(Like(Column("s"), "\U0010ffff%"), part(s=("a", "b"))) is Verdict.NONE
+    assert verdict(Like(Column("s"), "\U0010ffff%"), part(s=("\U0010ffff", None))) is Verdict.SOME
+    assert verdict(Like(Column("s"), "a\U0010ffff%"), part(s=("a\U0010ffff", "b"))) is Verdict.SOME
+
+
+def test_contradicting_or_foreign_bounds_mean_unknown() -> None:
+    inverted = part(i32=(9, 1))
+    assert verdict(Comparison(EQ, Column("i32"), Literal(100)), inverted) is Verdict.SOME
+    flags = np.zeros(1, dtype=np.bool_)
+    wrong = Known(1, {"i32": AbstractColumn(pa.array([1]), pa.array([2]), flags, flags)})
+    assert verdict(Comparison(EQ, Column("i32"), Literal(100)), wrong) is Verdict.SOME
+    assert verdict(Comparison(EQ, Column("i32"), Literal(100)), part()) is Verdict.SOME
+
+
+def test_t36_an_or_with_an_unknown_branch_prunes_nothing() -> None:
+    opaque = Opaque("udf(i32)", "spark", ("i32",))
+    low = Comparison(LT, Column("i32"), Literal(0))
+    assert verdict(Or((low, opaque)), SMALL) is Verdict.SOME
+    assert verdict(And((low, opaque)), SMALL) is Verdict.NONE
+    assert verdict(Not(opaque), SMALL) is Verdict.SOME
+
+
+def test_a_part_of_nulls_alone_is_refuted() -> None:
+    all_ = np.ones(1, dtype=np.bool_)
+    nothing = pa.nulls(1, arrow_type(Int(32)))
+    known = Known(1, {"i32": AbstractColumn(nothing, nothing, all_, all_)})
+    assert verdict(Comparison(NE, Column("i32"), Literal(5)), known) is Verdict.NONE
+    assert verdict(IsNull(Column("i32")), known) is Verdict.ALL
+    assert verdict(Comparison(NE, call("divide", 1, "i32"), Literal(5)), known) is Verdict.NONE
