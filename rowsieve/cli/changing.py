@@ -161,7 +161,9 @@ def compact(
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=messages(), transient=True) as progress:
+    out = messages()
+    shown = Progress(*columns, console=out, transient=True, disable=not out.is_terminal)
+    with shown as progress:
         task = progress.add_task("compact", total=None)
         commit = table.compact(
             metadata=read_pairs(metadata, "--metadata"),
