@@ -391,7 +391,7 @@ class Table:
     def _commit_blind(self, change: Change, changes: Changes) -> Commit:
         """Commit what depends on nothing that is in the table."""
         base = self._latest()
-        if (done := self._done(change, base)) is not None:
+        if (done := self._log.committed_before(change.token, base)) is not None:
             return done
         request = change.write(base, changes)
         return self._commit(base, lambda _: request)
@@ -407,7 +407,7 @@ class Table:
     def _commit_mutation(
         self, change: Change, build: Callable[[Snapshot], Mutation | None]
     ) -> Commit:
-        if (done := self._done(change, self._latest())) is not None:
+        if (done := self._log.committed_before(change.token, self._latest())) is not None:
             return done
         commit, snapshot = commit_mutation(self._log, build, change.operation)
         self._pin(snapshot)
@@ -424,14 +424,6 @@ class Table:
             parts_removed=0,
             metadata={},
         )
-
-    def _done(self, change: Change, head: Snapshot) -> Commit | None:
-        """The commit that did this already, by its token, before anything is written again."""
-        if change.token is None:
-            return None
-        application, sequence = change.token
-        last = head.tokens.get(application)
-        return self._log.commit_at(last[1]) if last and last[0] >= sequence else None
 
     def _latest(self) -> Snapshot:
         with self._lock:

@@ -1,0 +1,1 @@
+"""What lies in a table's folder: parts, the log, checkpoints."""

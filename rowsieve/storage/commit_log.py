@@ -125,7 +125,7 @@ class CommitLog(LogReader):
         _check_writable(base)
         head, draft, attempt = base, None, 0
         while True:
-            if (earlier := self._committed_before(request, head)) is not None:
+            if (earlier := self.committed_before(request.token, head)) is not None:
                 return earlier, head
             check_request(request)
             check_against(request, head)
@@ -142,9 +142,21 @@ class CommitLog(LogReader):
             pause(attempt, first_s=0.002, longest_s=_LONGEST_PAUSE_S)
             attempt += 1
             newer, entries = self._what_is_new(head)
-            if self._committed_before(request, newer) is None:
+            if self.committed_before(request.token, newer) is None:
                 request = rebased(request, on_conflict(newer, entries), entries)
             head = newer
+
+    def committed_before(self, token: tuple[str, int] | None, head: Snapshot) -> Commit | None:
+        """Find the commit that a repeated idempotency token stands for."""
+        if token is None or (last := head.tokens.get(token[0])) is None:
+            return None
+        if token[1] > last.sequence:
+            return None
+        entry = self.entry(last.version)
+        if entry is not None and entry.commit_id == last.commit_id:
+            return entry.commit
+        when = instant(last.timestamp_us)  # its entry expired; the token outlives it
+        return Commit(last.version, last.commit_id, when, last.operation, 0, 0, 0, 0, {})
 
     def _stage(self, request: CommitRequest) -> _Draft:
         """Store the parts under a fresh commit id (invariants, rule 4)."""
@@ -244,18 +256,6 @@ class CommitLog(LogReader):
             f"committed up to version {newer.version} since can no longer be read, so it cannot "
             "be checked for conflicts: refresh the table and do it again"
         )
-
-    def _committed_before(self, request: CommitRequest, head: Snapshot) -> Commit | None:
-        """Find the commit that a repeated idempotency token stands for."""
-        if request.token is None or (last := head.tokens.get(request.token[0])) is None:
-            return None
-        if request.token[1] > last.sequence:
-            return None
-        entry = self.entry(last.version)
-        if entry is not None and entry.commit_id == last.commit_id:
-            return entry.commit
-        when = instant(last.timestamp_us)  # its entry expired; the token outlives it
-        return Commit(last.version, last.commit_id, when, last.operation, 0, 0, 0, 0, {})
 
     def _prove_create_only(self, head: Snapshot) -> None:
         """Create an entry that stands a second time: it must be refused (invariants, rule 2).

@@ -12,7 +12,7 @@ import uuid
 import pyroaring
 
 from rowsieve.errors import CorruptData
-from rowsieve.objects import ObjectStore
+from rowsieve.objects import ObjectStore, put_fresh
 from rowsieve.parquet.footer import checksum
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import DeletionVectorRef
@@ -24,7 +24,7 @@ def write_deletion_vector(
     """Put the vector under a fresh name; it counts once a commit names it."""
     data = hidden.to_bitmap().serialize()
     path = f"data/{uuid.uuid4().hex}.{base_version}.dv"
-    store.put_new(path, data)
+    put_fresh(store, path, data)
     return DeletionVectorRef(path, len(hidden), len(data), checksum(data))
 
 
