@@ -45,6 +45,8 @@ class Dialect:
     backslash_strings: bool = False  # '\'' inside strings, rather than ''
     exponent_is_float: bool = True  # 1e5 is a double
     point_is_float: bool = False  # 1.5 is a double
+    zeros_count: bool = False  # 0.5 has two of the 38 digits that a decimal may have
+    exact_below: int | None = None  # whole numbers from here on are doubles
     like_escape: str | None = "\\"  # the escape character of LIKE without ESCAPE
     divides_integers: bool = True  # 7 / 2 is 3
     bracket_members: bool = False  # s['x'] is a member of a struct
@@ -95,6 +97,7 @@ DUCKDB = Dialect(
     like_escape=None,
     divides_integers=False,
     bracket_members=True,
+    zeros_count=True,
     binary_text=BinaryText.ESCAPED,
     types={
         **_COMMON_TYPES,
@@ -109,6 +112,7 @@ DATAFUSION = Dialect(
     "datafusion",
     "postgres",
     point_is_float=True,
+    exact_below=2**64,
     bracket_members=True,
     types={
         **_COMMON_TYPES,

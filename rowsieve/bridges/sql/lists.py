@@ -123,7 +123,8 @@ def _strings(body: str, dialect: Dialect) -> ValueSet | None:
 def _numbers(body: str, dialect: Dialect) -> ValueSet | None:
     texts = _nulls_apart(pc.utf8_trim_whitespace(pa.array(body.split(","))))
     if "." not in body:
-        return _converted(texts, pa.int64(), Int(64))
+        unsigned = pc.utf8_ltrim(texts, "+") if "+" in body else texts
+        return _converted(unsigned, pa.int64(), Int(64))
     if dialect.point_is_float:
         return _converted(texts, pa.float64(), Float(64))
     digits = pc.utf8_ltrim(texts, "+-")

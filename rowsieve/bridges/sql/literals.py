@@ -56,9 +56,11 @@ def number(text: str, dialect: Dialect) -> Literal:
     """An unsigned number as written: int64 if whole and it fits, else exact decimal or double."""
     exponent = "e" in text.lower()
     if not exponent and "." not in text:
-        return _whole(text)
+        return _whole(text, dialect)
     if dialect.point_is_float or (exponent and dialect.exponent_is_float):
         return _double(text)
+    if dialect.zeros_count and len(text.replace(".", "")) > MAX_DIGITS:
+        raise _too_long(text)
     return exact(text)
 
 
@@ -94,10 +96,7 @@ def exact(text: str) -> Literal:
             return Literal(value, Decimal(precision, scale))
         if len(digits) <= 17 and abs(value.adjusted()) > MAX_DIGITS:
             return _double(text)
-    raise InvalidPredicate(
-        f"the number {text[:40]} needs more than {MAX_DIGITS} digits; for the nearest double write "
-        "CAST('…' AS DOUBLE PRECISION)"
-    )
+    raise _too_long(text)
 
 
 def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
@@ -187,11 +186,20 @@ def _joined_numbers(types: set[LogicalType | None]) -> LogicalType | None:
     return Decimal(whole + scale, scale) if whole + scale <= MAX_DIGITS else None
 
 
-def _whole(text: str) -> Literal:
+def _whole(text: str, dialect: Dialect) -> Literal:
     digits = text.lstrip("0") or "0"
     if len(digits) <= 19 and int(digits) < 2**63:
         return Literal(int(digits), INT64)
+    if dialect.exact_below and (len(digits) > 20 or int(digits) >= dialect.exact_below):
+        return _double(digits)
     return exact(digits)
+
+
+def _too_long(text: str) -> InvalidPredicate:
+    return InvalidPredicate(
+        f"the number {text[:40]} needs more than {MAX_DIGITS} digits; quote it in a CAST to the "
+        "type that it is to have"
+    )
 
 
 def _double(text: str) -> Literal:

@@ -191,8 +191,8 @@ def _between(reader: Reader, node: Any) -> Predicate:
 
 
 def _in(reader: Reader, node: Any) -> Predicate:
-    if node.args.get("query") is not None or node.args.get("unnest") is not None:
-        raise reader.source.refusal(node, "IN takes a list of values, not a query; run it first")
+    if (query := node.args.get("query") or node.args.get("unnest")) is not None:
+        raise reader.source.refusal(query, "IN takes a list of values, not a query; run it first")
     reader.only(node, "this", "expressions", "negate")
     operand = reader.beside(node.this)
     found = _members(reader, operand, node.expressions)

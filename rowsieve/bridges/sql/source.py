@@ -12,7 +12,8 @@ from rowsieve.errors import InvalidPredicate
 
 # Nodes that the grammar does not mark: the tokens that name them.
 _WORDS: Mapping[str, tuple[str, ...]] = {
-    "placeholder": ("COLON",),
+    "placeholder": ("COLON", "PLACEHOLDER"),
+    "extract": ("EXTRACT", "DATE_PART"),
     "subquery": ("SELECT", "WITH"),
     "select": ("SELECT",),
     "exists": ("SELECT",),
@@ -61,7 +62,7 @@ class Source:
         marks = [part.meta for part in node.walk() if "start" in part.meta]
         words = _WORDS.get(node.key, () if marks else (node.key.upper(),))
         for token in self.tokens:
-            if token.token_type.name in words:
+            if token.token_type.name in words or token.text.upper() in words:
                 return token.start, token.end + 1
         if not marks:
             return None, None

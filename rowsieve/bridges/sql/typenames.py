@@ -57,13 +57,12 @@ def logical_type(node: Any, dialect: Dialect) -> LogicalType:
     if kind == "USERDEFINED":
         kind = str(node.args.get("kind") or "").upper()
     extra = {key for key, value in node.args.items() if value} - {"this", "kind", "expressions"}
+    type_ = _NAMES.get(kind)
+    if extra or (type_ is None and kind != "DECIMAL"):
+        raise ValueError(f"the type {node.sql()} has no counterpart here")
     parameters = [_whole_number(item) for item in node.expressions]
-    if extra:
-        raise ValueError(f"the type {node.sql()} has no counterpart here")
-    if kind == "DECIMAL":
+    if type_ is None:
         return _decimal(parameters, dialect)
-    if (type_ := _NAMES.get(kind)) is None:
-        raise ValueError(f"the type {node.sql()} has no counterpart here")
     if parameters and not (isinstance(type_, Time | Timestamp) and parameters == [6]):
         raise ValueError(f"a {kind.lower()} with a length or precision is not supported")
     return type_

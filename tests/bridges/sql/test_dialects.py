@@ -1,0 +1,137 @@
+"""Where dialects differ: the same text is another tree, or is refused."""
+
+from __future__ import annotations
+
+import decimal
+
+import pytest
+
+from rowsieve.bridges.sql import parse_expression, to_sql
+from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate.ir import (
+    Call,
+    Cast,
+    Column,
+    Condition,
+    FieldAccess,
+    Like,
+    Literal,
+    Node,
+    Now,
+    Opaque,
+    Operand,
+)
+from rowsieve.types.logical import (
+    Binary,
+    Date,
+    Decimal,
+    Field,
+    Float,
+    Int,
+    List,
+    String,
+    Timestamp,
+    Uuid,
+)
+
+A, B = Column("a"), Column("b")
+DOUBLE = Float(64)
+
+READ: list[tuple[str, str, Operand]] = [
+    ("spark", "`a b`", Column("a b")),
+    ("spark", '"a"', Literal("a")),
+    ("spark", r"'it\'s'", Literal("it's")),
+    ("spark", r"'a\\b'", Literal(r"a\b")),
+    ("spark", "1e5", Literal(1e5, DOUBLE)),
+    ("spark", "1.5", Literal(decimal.Decimal("1.5"), Decimal(2, 1))),
+    ("spark", "1.5BD", Literal(decimal.Decimal("1.5"), Decimal(2, 1))),
+    ("spark", "CAST(a AS int)", Cast(A, Int(32))),
+    ("spark", "TRY_CAST(a AS int)", Cast(A, Int(32), try_=True)),
+    ("spark", "CAST(a AS timestamp)", Cast(A, Timestamp(utc=True))),
+    ("spark", "CAST(a AS timestamp_ntz)", Cast(A, Timestamp())),
+    ("spark", "CAST(a AS float)", Cast(A, Float(32))),
+    ("spark", "CAST(a AS decimal)", Cast(A, Decimal(10, 0))),
+    ("spark", "CAST('ab' AS binary)", Literal(b"ab", Binary())),
+    ("spark", "concat(a, b)", Call("concat_strict", (A, B))),
+    ("spark", "year(a)", Call("extract_year", (A,))),
+    ("spark", "startswith(a, 'x')", Call("starts_with", (A, Literal("x")))),
+    ("spark", "a['x']", FieldAccess(A, "x")),
+    ("spark", r"a LIKE '1\\%'", Condition(Like(A, r"1\%", "\\"))),
+    ("spark", "CAST(a AS DOUBLE) / b", Call("divide", (Cast(A, DOUBLE), B))),
+    ("duckdb", "a / b", Call("divide", (Cast(A, DOUBLE), B))),
+    ("duckdb", "1e5", Literal(1e5, DOUBLE)),
+    ("duckdb", r"a LIKE 'x\%'", Condition(Like(A, r"x\%"))),
+    ("duckdb", r"'\x00a'::BLOB", Literal(b"\x00a", Binary())),
+    ("duckdb", "CAST(a AS float)", Cast(A, Float(32))),
+    ("duckdb", "now()", Now()),
+    (
+        "duckdb",
+        "date_trunc('day', DATE '1970-01-01')",
+        Call("date_trunc", (Literal("day"), Literal(0, Date()))),
+    ),
+    ("datafusion", "1.5", Literal(1.5, DOUBLE)),
+    ("datafusion", "18446744073709551616", Literal(18446744073709551616.0, DOUBLE)),
+    ("datafusion", "CAST(a AS float)", Cast(A, Float(32))),
+    ("datafusion", "CAST(a AS double)", Cast(A, DOUBLE)),
+    ("datafusion", "CAST(a AS BIGINT UNSIGNED)", Cast(A, Int(64, signed=False))),
+    ("datafusion", "a / b", Call("divide", (A, B))),
+    (
+        "datafusion",
+        "arrow_cast('1970-01-01T00:00:00Z', 'Timestamp(Microsecond, Some(\"UTC\"))')",
+        Literal(0, Timestamp(utc=True)),
+    ),
+]
+
+REFUSED_TEXT: list[tuple[str, str, str]] = [
+    ("spark", "a / b", "divides integers as doubles"),
+    ("spark", "'it''s'", "two strings stand side by side"),
+    ("spark", r"'\u0041'", "in strings only"),
+    ("spark", r"'1\%'", "in strings only"),
+    ("spark", "substr(a, -1)", "constant start of 1 or more"),
+    ("duckdb", "substr(a, b)", "constant start of 1 or more"),
+    ("duckdb", "0." + "0" * 38, "more than 38 digits"),
+    ("duckdb", "a // b", "not supported"),
+    ("duckdb", "extract(second from a)", "extract takes one of"),
+    ("spark", "extract(dow from a)", "extract takes one of"),
+    ("spark", "trunc(a, 'day')", "date_trunc takes"),
+    ("datafusion", "round(a)", "round halves differently"),
+    ("datafusion", "arrow_cast(a, 'Int8')", "arrow_cast is read with"),
+    ("postgres", "a['x']", "subscripts are not supported"),
+    ("postgres", "CAST(a AS decimal)", "precision and scale"),
+]
+
+UNWRITABLE: list[tuple[str, Node, str]] = [
+    ("spark", Literal(b"\0" * 16, Uuid()), "no type for uuid"),
+    ("spark", Literal(1, Int(8, signed=False)), "no type for uint8"),
+    ("spark", Call("concat", (A, B)), "no counterpart in spark"),
+    ("spark", Call("divide", (A, B)), "divides integers"),
+    ("duckdb", Call("divide", (A, Cast(B, DOUBLE))), "divides integers"),
+    ("duckdb", Call("substr", (A, B)), "no counterpart in duckdb"),
+    ("duckdb", Call("my_function", (A,)), "no counterpart in duckdb"),
+    ("datafusion", Call("round", (A,)), "no counterpart in datafusion"),
+    ("postgres", Literal(3_000_000, Date()), "years 1 to 9999"),
+    ("postgres", Opaque("rlike(a, 'x')", "spark"), "another engine's"),
+    ("postgres", Cast(A, List(Field(1, "element", String()))), "no type for list<string>"),
+]
+
+
+@pytest.mark.parametrize(("dialect", "text", "tree"), READ)
+def test_a_dialect_reads(dialect: str, text: str, tree: Operand) -> None:
+    assert parse_expression(text, dialect) == tree
+
+
+@pytest.mark.parametrize(("dialect", "text", "message"), REFUSED_TEXT)
+def test_a_dialect_refuses_to_read(dialect: str, text: str, message: str) -> None:
+    with pytest.raises(InvalidPredicate, match=message):
+        parse_expression(text, dialect)
+
+
+@pytest.mark.parametrize(("dialect", "tree", "message"), UNWRITABLE)
+def test_a_dialect_refuses_to_write(dialect: str, tree: Operand, message: str) -> None:
+    with pytest.raises(UnsupportedOperation, match=message):
+        to_sql(tree, dialect)
+
+
+def test_an_unknown_dialect_lists_the_known_ones() -> None:
+    with pytest.raises(InvalidInput, match="postgres, spark, datafusion, duckdb"):
+        parse_expression("a", "oracle")

@@ -1,0 +1,112 @@
+"""Text that is refused: what the message says and where it points."""
+
+from __future__ import annotations
+
+import pytest
+
+from rowsieve.bridges.sql import parse_expression, parse_predicate
+from rowsieve.errors import InvalidPredicate
+
+REFUSED: list[tuple[str, str, int | None]] = [
+    ("", "the filter is empty", None),
+    ("  -- nothing", "the filter is empty", None),
+    ("SELECT 1", "this is a statement", 0),
+    ("DELETE FROM t", "this is a statement", 0),
+    ("WHERE a = 1", "leave out WHERE", 0),
+    ("a = 1;", "without ';'", 5),
+    ("a = 1; DROP TABLE t", "without ';'", 5),
+    ("delay + 5", "a value and not a condition", 0),
+    ("'x'", "a value and not a condition", 0),
+    ("lower(a)", "a value and not a condition", 0),
+    ("a AND b + 1", "a value and not a condition", 6),
+    ("a = ", "cannot read the filter", None),
+    ("a = 1 b", "this is not expected here", 6),
+    ("a AS b", "this is not expected here", 2),
+    ("a = 'x", "not closed", None),
+    ("(a = 1", "cannot read the filter", None),
+    ("a = (SELECT max(b) FROM t)", "cannot hold a query", 5),
+    ("a IN (SELECT b FROM t)", "not a query", 6),
+    ("EXISTS (SELECT 1)", "cannot hold a query", 8),
+    ("a = ANY (ARRAY[1])", "write IN", 4),
+    ("sum(a) > 1", "aggregate SUM", 0),
+    ("count(*) > 1", "aggregate COUNT", 0),
+    ("row_number() OVER () = 1", "window function", 0),
+    ("a = $1", "parameters are not supported", 5),
+    ("a = ?", "parameters are not supported", 4),
+    ("a = :x", "parameters are not supported", 4),
+    ("f(a, x -> x + 1)", "lambdas", 5),
+    ("f(a, b => 1)", "named arguments", 10),
+    ("read_csv('x') = 1", "cannot read files", 0),
+    ("pg_read_file('x') = 'y'", "cannot read files", 0),
+    ("a SIMILAR TO 'x'", "SIMILAR TO is not supported", 0),
+    ("a ~ 'x'", "REGEXP LIKE is not supported", 0),
+    ("trim(a) = 'x'", "TRIM is not supported", 5),
+    ("a > now() - INTERVAL '1 day'", "INTERVAL is not supported", 12),
+    ("a COLLATE \"C\" = 'x'", "COLLATE is not supported", 0),
+    ("(a, b) = (1, 2)", "TUPLE is not supported", 1),
+    ("ARRAY[1] = a", "ARRAY is not supported", 6),
+    ("a[1] = 2", "subscripts are not supported", 0),
+    ("a.* = 1", "name one column", 0),
+    ("a ^ 2 = 4", "POW is not supported", 0),
+    ("a = 0x1F", "decimal digits", 4),
+    ("a = b'101'", "BIT STRING is not supported", 4),
+    (r"a = E'\n'", "BYTE STRING is not supported", 4),
+    ("a LIKE b", "quoted constant", 7),
+    ("a LIKE 'x' ESCAPE 'yz'", "one character", 18),
+    ("a LIKE 'x!' ESCAPE '!'", "ends with its escape", 7),
+    (r"a LIKE 'x\'", "ends with its escape", 7),
+    ("a = DATE '2013-1-1'", "no date", 9),
+    ("a = DATE '2013-02-30'", "no date", 9),
+    ("a = DATE 'today'", "no date", 9),
+    ("a = TIMESTAMP '2013-01-01 00:00:00+01'", "offset", 14),
+    ("a = CAST('300' AS UTINYINT)", "outside 0 to 255", 9),
+    ("a = CAST('1.005' AS DECIMAL(10,2))", "does not fit", 9),
+    ("a = CAST('x' AS int)", "no int", 9),
+    ("a = CAST(b AS varchar(3))", "length or precision", 9),
+    ("a = CAST(b AS int[])", "no counterpart", 9),
+    ("a = CAST(b AS jsonb)", "no counterpart", 9),
+    ("a = CAST(b AS decimal(39, 0))", "1 to 38 digits", 9),
+    ("a = 1e999", "beyond what a double can hold", 4),
+    ("a = 1e-999", "beyond what a double can hold", 4),
+    ("a = 123456789012345678901234567890123456789", "more than 38 digits", 4),
+    ("a = " + "1" * 50, "more than 38 digits", 4),
+    ("date_trunc('fortnight', a) = b", "date_trunc takes one of", 0),
+    ("date_trunc(day, a) = b", "date_trunc takes one of", 0),
+    ("extract(moon FROM a) = 1", "extract takes one of", 0),
+    ("round(a, 2, 3) = 1", "cannot read|not supported", None),
+    ("coalesce(DISTINCT a) = 1", "not supported", None),
+    ("a BETWEEN SYMMETRIC 2 AND 1", "not supported", None),
+]
+
+UNCLEAR = [
+    "a = b = c",
+    "a < b < c",
+    "a = b < c",
+    "a = b IN (1, 2)",
+    "a LIKE 'x' = b",
+    "a BETWEEN b AND c = d",
+    "a IS NULL IS NULL",
+    "a = NOT b",
+    "a + NOT b",
+]
+
+
+@pytest.mark.parametrize(("text", "message", "position"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_text_is_refused(text: str, message: str, position: int | None) -> None:
+    with pytest.raises(InvalidPredicate, match=message) as caught:
+        parse_predicate(text)
+    if position is not None:
+        assert caught.value.position == position
+        assert f"offset {position}" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", UNCLEAR)
+def test_a_condition_among_operators_needs_parentheses(text: str) -> None:
+    with pytest.raises(InvalidPredicate, match="in parentheses"):
+        parse_predicate(text)
+
+
+def test_plus_beside_pipes_needs_parentheses() -> None:
+    with pytest.raises(InvalidPredicate, match="in parentheses"):
+        parse_expression("a || b + c")
+    parse_expression("a || (b + c)")
