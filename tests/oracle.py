@@ -7,7 +7,7 @@ bytes. A failure is the exception `Failed`. Only the result type of a call is as
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -132,8 +132,8 @@ class Oracle:
                 text = self.operand(operand, row).value
                 return None if text is None else like(text, pattern, escape, ignore_case=ignore)
             case BooleanOperand(operand=operand):
-                cell = self.operand(operand, row)
-                return adapted(cell, Bool()).value
+                value = adapted(self.operand(operand, row), Bool()).value
+                return None if value is None else bool(value)
         raise AssertionError(node)
 
     def compare(self, op: ComparisonOp, a: Cell, b: Cell) -> bool | None:
@@ -154,14 +154,15 @@ class Oracle:
             if self.semantics.nan is NanOrder.IEEE and (math.isnan(x) or math.isnan(y)):
                 return op is ComparisonOp.NE
             x, y = nan_greatest(x), nan_greatest(y)
-        return {
+        outcomes: dict[ComparisonOp, Callable[[], bool]] = {
             ComparisonOp.EQ: lambda: x == y,
             ComparisonOp.NE: lambda: x != y,
             ComparisonOp.LT: lambda: x < y,
             ComparisonOp.LE: lambda: x <= y,
             ComparisonOp.GT: lambda: x > y,
             ComparisonOp.GE: lambda: x >= y,
-        }[op]()
+        }
+        return outcomes[op]()
 
     def in_list(self, node: InList, row: Mapping[str, Any]) -> bool | None:
         cell = self.operand(node.operand, row)
@@ -259,9 +260,11 @@ class Oracle:
     def arithmetic(self, function: str, values: list[Any], type_: LogicalType) -> Any:
         if function in ("divide", "modulo") and values[1] == 0:
             if not isinstance(type_, Float):
-                return self.without_value(self.semantics.integer_division_by_zero)
+                self.without_value(self.semantics.integer_division_by_zero)
+                return None
             if self.semantics.float_division_by_zero is not OnFailure.IEEE:
-                return self.without_value(self.semantics.float_division_by_zero)
+                self.without_value(self.semantics.float_division_by_zero)
+                return None
         if isinstance(type_, Float):
             return rounded_float(float_arithmetic(function, [float(v) for v in values]), type_.bits)
         exact = exact_arithmetic(function, [Fraction(value) for value in values], type_)
@@ -275,12 +278,14 @@ class Oracle:
     def overflowed(self, exact: int, type_: LogicalType) -> int | None:
         assert isinstance(type_, Int)
         if self.semantics.integer_overflow is not OnFailure.WRAP:
-            return self.without_value(self.semantics.integer_overflow)
+            self.without_value(self.semantics.integer_overflow)
+            return None
         wrapped = exact % (1 << type_.bits)
         negative = type_.signed and wrapped >> (type_.bits - 1)
         return wrapped - (1 << type_.bits) if negative else wrapped
 
     def without_value(self, rule: OnFailure) -> None:
+        """NULL, or a failure where the rule says so."""
         if rule is OnFailure.ERROR:
             raise Failed
 
@@ -331,7 +336,7 @@ class Oracle:
         if isinstance(value, float) and not math.isfinite(value):
             raise Failed
         if self.semantics.casts_cut_fractions:
-            result = math.trunc(value)
+            result: int = math.trunc(value)
         elif isinstance(value, float):
             result = round(value)
         else:

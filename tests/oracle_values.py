@@ -132,18 +132,17 @@ def rounded_float(value: float, bits: int, *, overflow: bool = False) -> float:
 
 def float_arithmetic(function: str, values: list[float]) -> float:
     a, b = np.float64(values[0]), np.float64(values[-1])
+    results: dict[str, Callable[[], Any]] = {
+        "add": lambda: a + b,
+        "subtract": lambda: a - b,
+        "multiply": lambda: a * b,
+        "divide": lambda: a / b,
+        "modulo": lambda: np.fmod(a, b),
+        "negate": lambda: -a,
+        "abs": lambda: abs(a),
+    }
     with np.errstate(all="ignore"):
-        return float(
-            {
-                "add": lambda: a + b,
-                "subtract": lambda: a - b,
-                "multiply": lambda: a * b,
-                "divide": lambda: a / b,
-                "modulo": lambda: np.fmod(a, b),
-                "negate": lambda: -a,
-                "abs": lambda: abs(a),
-            }[function]()
-        )
+        return float(results[function]())
 
 
 def exact_arithmetic(function: str, values: list[Fraction], type_: LogicalType) -> Fraction:

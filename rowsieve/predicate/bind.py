@@ -43,7 +43,7 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.limits import check_limits
-from rowsieve.predicate.literals import natural_type
+from rowsieve.predicate.literals import constant_type, scalar
 from rowsieve.predicate.members import bind_members
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
@@ -159,7 +159,9 @@ class _Binder:
             case BoundColumn():
                 return self.bound_column(node), node.type
             case Literal(value=value, type=type_):
-                own = type_ or natural_type(value)
+                if type_ is not None:
+                    scalar(node)  # refuses a value that is none of its type
+                own = type_ or constant_type(value)
                 return Literal(value, own), own
             case Call():
                 return self.call(node)

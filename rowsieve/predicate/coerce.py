@@ -10,6 +10,7 @@ exception that SQL makes too: what meets a float becomes float64.
 from __future__ import annotations
 
 import decimal
+import math
 from fractions import Fraction
 
 import pyarrow as pa
@@ -84,7 +85,8 @@ def compare_operands(
 ) -> Predicate:
     """`left op right` with both sides of one comparable type; None is the type of bare text."""
     if left_type is None and right_type is None:
-        left_type = right_type = String()
+        left, left_type = _adapted(left, String())
+        right, right_type = _adapted(right, String())
     for type_ in (left_type, right_type):
         if type_ is not None and not is_ordered(type_):
             raise InvalidPredicate(
@@ -115,6 +117,8 @@ def convert(
         assert isinstance(operand, Literal)
         return typed(operand, target)
     if source == target:
+        if isinstance(operand, Literal):
+            scalar(operand)  # refuses a number of more digits than any decimal
         return operand
     check_zone(source, target, semantics)
     if cast_rule(source, target) is None:
@@ -122,10 +126,21 @@ def convert(
             f"a value of type {type_name(source)} cannot become {type_name(target)}"
         )
     if isinstance(operand, Literal):
+        if isinstance(target, Float) and isinstance(operand.value, int | decimal.Decimal):
+            return Literal(_as_float(operand.value, target), target)
         computed = cast(pa.repeat(scalar(operand), 1), source, target, semantics)
         if computed.failed is None:
             return from_scalar(computed.values[0], target)
     return Cast(operand, target)
+
+
+def _as_float(value: int | decimal.Decimal, target: Float) -> PhysicalValue:
+    """The nearest float; a number beyond all floats is refused, as SQL does."""
+    nearest = float(decimal.Decimal(value))
+    converted = from_scalar(scalar(Literal(nearest, target)), target).value
+    if isinstance(converted, float) and math.isinf(converted):
+        raise InvalidPredicate(f"the number {value} is beyond the range of {type_name(target)}")
+    return converted
 
 
 def typed(literal: Literal, type_: LogicalType) -> Literal:

@@ -74,6 +74,19 @@ def natural_type(value: PhysicalValue) -> LogicalType | None:
             return Binary()
 
 
+def constant_type(value: PhysicalValue) -> LogicalType | None:
+    """The natural type; for a number of more than 38 digits the widest decimal.
+
+    Such a number can be compared, with what it is beyond or beside, but has no Arrow scalar.
+    """
+    try:
+        return natural_type(value)
+    except InvalidPredicate:
+        if isinstance(value, decimal.Decimal) and not value.is_finite():
+            raise
+        return Decimal(38, 0)
+
+
 def decimal_type(value: decimal.Decimal) -> Decimal:
     """The narrowest decimal type that holds the value exactly."""
     if not value.is_finite():
@@ -128,15 +141,18 @@ def parse_text(text: str, type_: LogicalType) -> PhysicalValue:
 def scalar(literal: Literal) -> pa.Scalar:
     """The Arrow scalar of a bound literal."""
     assert literal.type is not None
-    storage = arrow_type(literal.type)
-    value = literal.value
+    storage, value = arrow_type(literal.type), literal.value
     if value is None:
         return pa.scalar(None, storage)
+    plain = storage
     if pa.types.is_date32(storage):
-        return pa.array([value], pa.int32()).view(storage)[0]
-    if pa.types.is_timestamp(storage) or pa.types.is_time64(storage):
-        return pa.array([value], pa.int64()).view(storage)[0]
-    return pa.scalar(value, storage)
+        plain = pa.int32()
+    elif pa.types.is_timestamp(storage) or pa.types.is_time64(storage):
+        plain = pa.int64()
+    try:
+        return pa.array([value], plain).view(storage)[0]
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        raise InvalidPredicate(f"the constant {value!r} is no {type_name(literal.type)}") from error
 
 
 def from_scalar(value: pa.Scalar, type_: LogicalType) -> Literal:

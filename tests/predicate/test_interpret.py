@@ -83,7 +83,7 @@ def bounds_of(values: Sequence[Any], type_: LogicalType) -> tuple[Any, Any]:
     if not values:
         return None, None
     key = str.encode if isinstance(type_, String) else None
-    return min(values, key=key), max(values, key=key)  # type: ignore[type-var]
+    return min(values, key=key), max(values, key=key)
 
 
 def statistics(parts: Sequence[pa.RecordBatch], hidden: frozenset[str]) -> Known:

@@ -1,0 +1,336 @@
+"""Names, types and constants: what binding resolves, and what it refuses."""
+
+from __future__ import annotations
+
+import decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowsieve.errors import InvalidPredicate, SchemaMismatch, UnknownColumn
+from rowsieve.predicate.bind import bind, bind_operand
+from rowsieve.predicate.evaluate import compute, evaluate
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    BoundColumn,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Now,
+    Or,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.normalize import normalize
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import (
+    Bool,
+    Date,
+    Decimal,
+    Field,
+    Float,
+    Int,
+    Json,
+    List,
+    LogicalType,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    Uuid,
+)
+from rowsieve.types.schema import Schema
+from tests.strategies import SCHEMA
+
+OPS = {op.value: op for op in ComparisonOp}
+
+
+def compared(column: str, op: str, value: Any) -> Predicate:
+    return bind(Comparison(OPS[op], Column(column), Literal(value)), SCHEMA).root
+
+
+def bound(column: str) -> BoundColumn:
+    field = SCHEMA.field(column)
+    return BoundColumn(field.id, field.name, field.type)
+
+
+def point(column: str, op: str, value: Any) -> Comparison:
+    found = bound(column)
+    return Comparison(OPS[op], found, Literal(value, found.type))
+
+
+D = decimal.Decimal
+
+
+def test_a_number_beyond_all_floats_is_refused() -> None:
+    with pytest.raises(InvalidPredicate, match="beyond the range of float64"):
+        compared("f64", "<", D("1e400"))
+    assert compared("f64", "<", 10**40) == point("f64", "<", 1e40)
+
+
+@pytest.mark.parametrize(
+    ("column", "op", "constant", "wanted"),
+    [
+        ("i32", "=", 5, point("i32", "=", 5)),
+        ("i32", "=", "5", point("i32", "=", 5)),
+        ("i32", "=", D("5.00"), point("i32", "=", 5)),
+        ("i32", ">", D("1.5"), point("i32", ">", 1)),
+        ("i32", ">=", D("1.5"), point("i32", ">", 1)),
+        ("i32", "<", D("-1.5"), point("i32", "<=", -2)),
+        ("d", "=", 7, point("d", "=", D("7.00"))),
+        ("d", "<", D("0.005"), point("d", "<=", D("0.00"))),
+        ("d", "=", "1.5", point("d", "=", D("1.50"))),
+        ("f64", "=", 5, point("f64", "=", 5.0)),
+        ("f64", "=", "NaN", point("f64", "=", float("nan"))),
+        ("day", ">=", "2013-01-01", point("day", ">=", 15706)),
+        ("ts", "=", "1970-01-01 00:00:01.5", point("ts", "=", 1_500_000)),
+        ("tz", "=", "1970-01-01T01:00:00+01:00", point("tz", "=", 0)),
+        ("tz", "=", "1970-01-01 00:00Z", point("tz", "=", 0)),
+        ("time", "=", "00:00:01", point("time", "=", 1_000_000)),
+        ("b", "=", "yes", point("b", "=", value=True)),
+        ("bin", "=", "\\x00ff", point("bin", "=", b"\x00\xff")),
+        ("uid", "=", "00000000-0000-0000-0000-000000000001", point("uid", "=", bytes(15) + b"\1")),
+        ("s", "=", "5", point("s", "=", "5")),
+        ("i32", "=", None, point("i32", "=", None)),
+    ],
+)
+def test_a_constant_takes_the_type_of_the_column(
+    column: str, op: str, constant: Any, wanted: Predicate
+) -> None:
+    assert compared(column, op, constant) == wanted
+
+
+@pytest.mark.parametrize(
+    ("column", "op", "constant", "answer"),
+    [
+        ("i8", "=", 300, "FN"),
+        ("i8", "<", 300, "TN"),
+        ("i8", ">", -(2**70), "TN"),
+        ("u8", "=", -1, "FN"),
+        ("i8", "=", D("1.5"), "FN"),
+        ("i8", "<>", D("1.5"), "TN"),
+        ("i8", "<", D("1e50"), "TN"),
+        ("i8", "IS DISTINCT FROM", 300, "TT"),
+        ("i8", "IS NOT DISTINCT FROM", 300, "FF"),
+        ("d", ">", 10**9, "FN"),
+        ("d", "<>", D("0.001"), "TN"),
+    ],
+)
+def test_a_constant_outside_the_type_is_null_for_null_alone(
+    column: str, op: str, constant: Any, answer: str
+) -> None:
+    batch = pa.record_batch(
+        {
+            "i8": pa.array([7, None], pa.int8()),
+            "u8": pa.array([7, None], pa.uint8()),
+            "d": pa.array([D(7), None], pa.decimal128(6, 2)),
+        }
+    )
+    outcome = evaluate(bind(Comparison(OPS[op], Column(column), Literal(constant)), SCHEMA), batch)
+    letters = [
+        "T" if t else "N" if n else "F" for t, n in zip(outcome.true, outcome.null, strict=True)
+    ]
+    assert "".join(letters) == answer
+
+
+def test_t14_decimals_of_different_scales_compare_exactly() -> None:
+    schema = Schema(0, (Field(1, "a", Decimal(38, 0)), Field(2, "b", Decimal(38, 38))))
+    batch = pa.record_batch(
+        {
+            "a": pa.array([D(10**37), D(0), D(1)], pa.decimal128(38, 0)),
+            "b": pa.array([D("0.5"), D("1e-38"), D(0)], pa.decimal128(38, 38)),
+        }
+    )
+    above = bind(Comparison(ComparisonOp.GT, Column("a"), Column("b")), schema)
+    assert evaluate(above, batch).true.tolist() == [True, False, True]
+
+
+def test_members_that_no_value_equals_are_dropped_and_null_stays() -> None:
+    values = ValueSet(pa.array([D("1.00"), D("1.50"), D("300.00"), None]))
+    found = bind(InList(Column("i8"), values), SCHEMA).root
+    assert isinstance(found, InList)
+    assert found.values.array.to_pylist() == [1, None]
+    assert found.values.type == Int(8)
+
+
+def test_bare_text_members_are_read_in_the_column_type() -> None:
+    values = ValueSet(pa.array(["2013-01-01", None]))
+    found = bind(InList(Column("day"), values), SCHEMA).root
+    assert isinstance(found, InList)
+    assert found.values.array.cast(pa.int32()).to_pylist() == [15706, None]
+    uuids = bind(InList(Column("uid"), ValueSet(pa.array(["0" * 32]))), SCHEMA).root
+    assert isinstance(uuids, InList)
+    assert uuids.values.array.to_pylist() == [bytes(16)]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array(["a", None], pa.large_string()),
+        pa.array(["a", None], pa.string_view()),
+        pa.array(["a", None]).dictionary_encode(),
+    ],
+    ids=str,
+)
+def test_members_of_any_text_encoding(array: pa.Array) -> None:
+    found = bind(InList(Column("s"), ValueSet(array, String())), SCHEMA).root
+    assert isinstance(found, InList)
+    assert found.values.array.equals(pa.array(["a", None]))
+
+
+def test_names_match_exactly_or_uniquely_ignoring_case() -> None:
+    schema = Schema(0, (Field(1, "Ab", Int()), Field(2, "aB", Int()), Field(3, "C", Int())))
+    assert bind(IsNull(Column("aB")), schema).columns == (BoundColumn(2, "aB", Int()),)
+    assert bind(IsNull(Column("c")), schema).columns == (BoundColumn(3, "C", Int()),)
+    with pytest.raises(UnknownColumn, match="ambiguous"):
+        bind(IsNull(Column("ab")), schema)
+    with pytest.raises(UnknownColumn, match="no column 'd'"):
+        bind(IsNull(Column("d")), schema)
+
+
+NESTED = Schema(
+    3,
+    (
+        Field(1, "list", List(Field(2, "element", Int()))),
+        Field(3, "json", Json()),
+        Field(4, "pair", Struct((Field(5, "X", Int()),))),
+        Field(6, "i", Int(32)),
+        Field(7, "s", String()),
+        Field(8, "ts", Timestamp()),
+        Field(9, "tz", Timestamp(utc=True)),
+        Field(10, "u", Uuid()),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "fragment"),
+    [
+        (Comparison(ComparisonOp.EQ, Column("list"), Literal(None)), "cannot be compared"),
+        (Comparison(ComparisonOp.EQ, Column("json"), Literal("{}")), "cannot be compared"),
+        (Comparison(ComparisonOp.EQ, Column("pair"), Column("pair")), "cannot be compared"),
+        (InList(Column("json"), ValueSet(pa.array(["1"]))), "IN"),
+        (Comparison(ComparisonOp.EQ, Column("i"), Literal("x")), "'x' is no int32"),
+        (Comparison(ComparisonOp.EQ, Column("i"), Literal("x", String())), "no meaning"),
+        (Comparison(ComparisonOp.EQ, Column("ts"), Literal("2013-02-30")), "'2013-02-30'"),
+        (Comparison(ComparisonOp.EQ, Column("ts"), Literal("2013-01-01 00:00Z")), "offset"),
+        (Comparison(ComparisonOp.EQ, Column("u"), Literal("abc")), "'abc' is no uuid"),
+        (Comparison(ComparisonOp.EQ, Column("s"), Literal(5)), "cast a side"),
+        (BooleanOperand(Column("i")), "a condition is wanted"),
+        (Like(Column("i"), "a%"), "LIKE needs text"),
+        (Like(Column("s"), "a!", "!"), "ends in its escape"),
+        (IsNull(Call("frobnicate", ())), "no function 'frobnicate'"),
+        (IsNull(Call("lower", (Column("i"),))), r"lower\(int32\) has no meaning"),
+        (IsNull(Call("date_trunc", (Literal("eon"), Column("ts")))), "date_trunc"),
+        (IsNull(FieldAccess(Column("i"), "x")), "no struct"),
+        (IsNull(FieldAccess(Column("pair"), "y")), "no single member 'y'"),
+        (IsNull(Cast(Column("ts"), Bool())), "CAST from timestamp to bool"),
+        (IsNull(Case(((IsNull(Column("i")), Column("i")),), Column("s"))), "no common type"),
+        (InList(Column("i"), ValueSet(pa.array(["1", "x"]))), "'x' in an IN list"),
+        (InList(Column("i"), ValueSet(pa.array(["1"]), String())), "no meaning"),
+        (Comparison(ComparisonOp.EQ, Column("i"), Literal(300, Int(8))), "300 is no int8"),
+        (IsNull(Call("add", (Column("i"), Literal(10**40)))), "is no decimal"),
+    ],
+)
+def test_what_has_no_meaning_is_refused_by_name(predicate: Predicate, fragment: str) -> None:
+    with pytest.raises(InvalidPredicate, match=fragment):
+        bind(predicate, NESTED)
+
+
+def test_nested_columns_can_be_null_and_their_members_compared() -> None:
+    batch = pa.record_batch(
+        {
+            "list": pa.array([[1], None], pa.list_(pa.int64())),
+            "pair": pa.array([{"X": 5}, None], pa.struct([("X", pa.int64())])),
+        }
+    )
+    assert evaluate(bind(IsNull(Column("list")), NESTED), batch).true.tolist() == [False, True]
+    member = Comparison(ComparisonOp.EQ, FieldAccess(Column("pair"), "x"), Literal(5))
+    outcome = evaluate(bind(member, NESTED), batch)
+    assert outcome.true.tolist() == [True, False]
+    assert outcome.null.tolist() == [False, True]
+
+
+def test_other_time_zones_are_refused_only_where_they_matter() -> None:
+    berlin = Semantics("berlin", time_zone="Europe/Berlin")
+    mixed = Comparison(ComparisonOp.LT, Column("ts"), Column("tz"))
+    with pytest.raises(InvalidPredicate, match="Europe/Berlin"):
+        bind(mixed, NESTED, berlin)
+    bind(mixed, NESTED)
+    bind(Comparison(ComparisonOp.LT, Column("ts"), Column("ts")), NESTED, berlin)
+
+
+def test_now_is_one_literal_or_stays() -> None:
+    recent = Comparison(ComparisonOp.GT, Column("tz"), Now())
+    folded = bind(recent, NESTED, now_us=5).root
+    assert folded == Comparison(
+        ComparisonOp.GT,
+        bind(IsNull(Column("tz")), NESTED).columns[0],
+        Literal(5, Timestamp(utc=True)),
+    )
+    open_ = bind(recent, NESTED)
+    with pytest.raises(InvalidPredicate, match="now_us"):
+        evaluate(open_, pa.record_batch({"tz": pa.array([0], pa.timestamp("us", "UTC"))}))
+
+
+@pytest.mark.parametrize(
+    ("target", "wanted"),
+    [(Int(8), [1, None]), (Float(64), [1.0, None]), (Decimal(5, 1), [D("1.0"), None])],
+)
+def test_an_assignment_converts_to_its_target(target: LogicalType, wanted: list[Any]) -> None:
+    batch = pa.record_batch({"i32": pa.array([0, None], pa.int32())})
+    operand = bind_operand(Call("add", (Column("i32"), Literal(1))), SCHEMA, target=target)
+    values, failed = compute(operand, batch)
+    assert operand.type == target
+    assert values.to_pylist() == wanted
+    assert not failed.any()
+
+
+def test_an_assignment_without_a_conversion_is_refused() -> None:
+    with pytest.raises(InvalidPredicate, match="int32 cannot become date"):
+        bind_operand(Column("i32"), SCHEMA, target=Date())
+    with pytest.raises(InvalidPredicate, match="'x' is no time"):
+        bind_operand(Literal("x"), SCHEMA, target=Time())
+
+
+def test_a_batch_that_is_not_the_schema_is_refused() -> None:
+    predicate = bind(IsNull(Column("i32")), SCHEMA)
+    with pytest.raises(SchemaMismatch, match="'i32'"):
+        evaluate(predicate, pa.record_batch({"i64": pa.array([1])}))
+    with pytest.raises(SchemaMismatch, match="int64"):
+        evaluate(predicate, pa.record_batch({"i32": pa.array([1])}))
+
+
+def test_limits_hold_before_anything_recurses() -> None:
+    deep: Predicate = IsNull(Column("i32"))
+    for _ in range(10_000):
+        deep = Not(deep)
+    for refused in (lambda: bind(deep, SCHEMA), lambda: normalize(deep)):
+        with pytest.raises(InvalidPredicate, match="nests deeper than 200"):
+            refused()
+    wide = Or(tuple(IsNull(Column(name)) for name in ["i32"] * 10_001))
+    with pytest.raises(InvalidPredicate, match="more than 20,000 nodes"):
+        bind(wide, SCHEMA)
+    values = ValueSet(pa.nulls(5_000_001, pa.int32()))
+    long = And((InList(Column("i32"), values), InList(Column("i32"), values)))
+    with pytest.raises(InvalidPredicate, match="10,000,002 values"):
+        bind(long, SCHEMA)
+
+
+def test_a_predicate_at_the_limit_of_depth_works() -> None:
+    deep: Predicate = IsNull(Column("i32"))
+    for _ in range(198):
+        deep = Not(deep)
+    batch = pa.record_batch({"i32": pa.array([1, None], pa.int32())})
+    assert evaluate(bind(deep, SCHEMA), batch).true.tolist() == [False, True]

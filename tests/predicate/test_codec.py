@@ -1,0 +1,116 @@
+"""The JSON form: round trips, and refusals of what is not one."""
+
+from __future__ import annotations
+
+import decimal
+import json
+import math
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+from rowsieve.errors import CorruptData, InvalidPredicate
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.codec import (
+    operand_from_json,
+    operand_to_json,
+    predicate_from_json,
+    predicate_to_json,
+)
+from rowsieve.predicate.ir import (
+    Cast,
+    Column,
+    FieldAccess,
+    InList,
+    IsNull,
+    Literal,
+    Now,
+    Opaque,
+    Operand,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.types.logical import Decimal, Field, Int, List, Struct, Timestamp
+from tests.profiles import examples
+from tests.strategies import SCHEMA, predicates
+
+
+def through_text(value: Any) -> Any:
+    return json.loads(json.dumps(value, allow_nan=False))
+
+
+@examples(200)
+@given(predicates())
+def test_a_predicate_survives(predicate: Predicate) -> None:
+    assert predicate_from_json(through_text(predicate_to_json(predicate))) == predicate
+    root = bind(predicate, SCHEMA).root
+    assert predicate_from_json(through_text(predicate_to_json(root))) == root
+
+
+@pytest.mark.parametrize(
+    "operand",
+    [
+        Literal(2**53 + 1),
+        Literal(-(2**64)),
+        Literal(math.nan),
+        Literal(-0.0),
+        Literal(-math.inf),
+        Literal(0.1),
+        Literal(decimal.Decimal("1.50"), Decimal(3, 2)),
+        Literal(b"\x00\xff"),
+        Literal("\U0010ffff"),
+        Literal(value=True),
+        Literal(1),
+        Literal(1.0),
+        Literal(None, Timestamp(utc=True)),
+        Literal(None, List(Field(3, "element", Struct((Field(4, "x", Int()),))))),
+        Cast(FieldAccess(Column("a"), "b"), Int(8, signed=False), try_=True),
+        Now(),
+    ],
+    ids=repr,
+)
+def test_an_operand_survives_with_its_kind(operand: Operand) -> None:
+    found = operand_from_json(through_text(operand_to_json(operand)))
+    assert found == operand
+    assert repr(found) == repr(operand)
+
+
+def test_lists_and_opaque_conditions_survive() -> None:
+    values = ValueSet(pa.array(["a", None], pa.large_string()))
+    for predicate in (InList(Column("s"), values), Opaque("udf(x)", "spark", ("x",))):
+        assert predicate_from_json(through_text(predicate_to_json(predicate))) == predicate
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [],
+        "true",
+        {},
+        {"node": "drop"},
+        {"node": "and", "terms": 5},
+        {"node": "is_null", "operand": {"node": "column", "name": 5}},
+        {"node": "is_null", "operand": {"node": "literal", "value": {"int": "x"}, "type": None}},
+        {"node": "is_null", "operand": {"node": "literal", "value": 5, "type": None}},
+        {"node": "in", "operand": {"node": "now"}, "values": "!!", "type": None},
+        {"node": "in", "operand": {"node": "now"}, "values": "AAAA", "type": None},
+        {"node": "comparison", "op": "~", "left": {"node": "now"}, "right": {"node": "now"}},
+    ],
+    ids=repr,
+)
+def test_what_is_no_predicate_is_refused(value: Any) -> None:
+    with pytest.raises(CorruptData, match="malformed"):
+        predicate_from_json(value)
+
+
+def test_depth_is_limited_while_reading() -> None:
+    deep = predicate_to_json(IsNull(Column("a")))
+    for _ in range(100_000):
+        deep = {"node": "not", "term": deep}
+    with pytest.raises(InvalidPredicate, match="nests deeper"):
+        predicate_from_json(deep)
+    while "term" in deep:  # taken apart here: the interpreter would recurse over it
+        deep = deep.pop("term")

@@ -1,0 +1,107 @@
+"""The normal form: what it looks like, and that it means the same."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rowsieve.predicate.bind import BoundPredicate, bind
+from rowsieve.predicate.evaluate import evaluate
+from rowsieve.predicate.ir import (
+    FALSE,
+    TRUE,
+    And,
+    BooleanOperand,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    InList,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.normalize import normalize
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Float, Int
+from tests.predicate.test_evaluate import answers
+from tests.profiles import examples
+from tests.strategies import IEEE, SCHEMA, SEMANTICS, batches, predicates
+
+EQ, NE, LT, GE = ComparisonOp.EQ, ComparisonOp.NE, ComparisonOp.LT, ComparisonOp.GE
+A, B, C = (IsNull(Column(name)) for name in "abc")
+
+
+def equals(name: str, value: int | str) -> Comparison:
+    return Comparison(EQ, Column(name), Literal(value))
+
+
+def listed(name: str, values: list[int] | list[str]) -> InList:
+    return InList(Column(name), ValueSet(pa.array(values)))
+
+
+@pytest.mark.parametrize(
+    ("predicate", "wanted"),
+    [
+        (And((A, And((B, C)))), And((A, B, C))),
+        (Or((A, Or((B, C)), FALSE)), Or((A, B, C))),
+        (And((A, TRUE)), A),
+        (And((A, FALSE)), FALSE),
+        (Or((A, TRUE)), TRUE),
+        (And((A, A)), A),
+        (Not(Not(A)), A),
+        (Not(TRUE), FALSE),
+        (Not(equals("x", 1)), Comparison(NE, Column("x"), Literal(1))),
+        (BooleanOperand(Condition(A)), A),
+        (Or((equals("x", 1), A, equals("x", 2))), Or((listed("x", [1, 2]), A))),
+        (Or((equals("x", "a"), equals("x", "b"))), listed("x", ["a", "b"])),
+        (Or((equals("x", 1), equals("y", 2))), Or((equals("x", 1), equals("y", 2)))),
+    ],
+)
+def test_shapes(predicate: Predicate, wanted: Predicate) -> None:
+    assert normalize(predicate) == wanted
+
+
+def test_an_order_is_turned_round_only_where_nan_has_a_place_in_it() -> None:
+    below = Comparison(LT, Column("x"), Literal(1))
+    assert normalize(Not(below)) == Not(below)
+    assert normalize(Not(below), IEEE) == Not(below)
+    assert normalize(Not(below), Semantics.SQL) == Comparison(GE, Column("x"), Literal(1))
+
+
+def test_floats_stay_out_of_lists() -> None:
+    terms = tuple(Comparison(EQ, Column("x"), Literal(value, Float())) for value in (0.0, 1.0))
+    assert normalize(Or(terms)) == Or(terms)
+
+
+def test_bound_constants_fold() -> None:
+    same = Comparison(EQ, Literal(1, Int(32)), Literal(1, Int(32)))
+    assert normalize(And((A, same))) == A
+    assert normalize(And((A, Not(same)))) == FALSE
+
+
+@examples(200)
+@given(predicates(), batches(), st.sampled_from(SEMANTICS))
+def test_the_normal_form_means_the_same(
+    predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics
+) -> None:
+    wanted = answers(evaluate(bind(predicate, SCHEMA, semantics), batch))
+    before = bind(normalize(predicate, semantics), SCHEMA, semantics)
+    assert answers(evaluate(before, batch)) == wanted
+    bound = bind(predicate, SCHEMA, semantics)
+    after = BoundPredicate(normalize(bound.root, semantics), bound.schema_id, semantics)
+    assert answers(evaluate(after, batch)) == wanted
+
+
+@examples(200)
+@given(predicates(3), st.sampled_from([None, *SEMANTICS]))
+def test_normalizing_twice_changes_nothing(
+    predicate: Predicate, semantics: Semantics | None
+) -> None:
+    once = normalize(predicate, semantics)
+    assert normalize(once, semantics) == once
