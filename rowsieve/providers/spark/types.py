@@ -14,8 +14,8 @@ SchemaMismatch. Spark checks the schema of a task's first batch alone, so every 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, assert_never
+from collections.abc import Sequence
+from typing import Final, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +44,6 @@ from rowsieve.types.logical import (
 )
 from rowsieve.types.schema import Schema
 
-_Convert = Callable[[Any, LogicalType, str], Any]
 _UINT64: Final = Int(64, signed=False)
 _HEX: Final = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 _UUID_FORM: Final = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
@@ -100,11 +99,10 @@ def spark_type(type_: LogicalType) -> spark.DataType:
 
 def to_spark(rows: pa.RecordBatch, schema: Schema, target: pa.Schema) -> pa.RecordBatch:
     """A batch in our storage types, with the columns of `schema`, as Spark wants it."""
-    columns = []
-    for values, field, wanted in zip(rows.columns, schema, target, strict=True):
-        converted = _rebuilt(values, field, field.name, _leaf_to_spark)
-        same = converted.type.equals(wanted.type, check_metadata=True)
-        columns.append(converted if same else converted.cast(wanted.type))
+    columns = [
+        _sent(values, field.type, wanted.type)
+        for values, field, wanted in zip(rows.columns, schema, target, strict=True)
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=target)
 
 
@@ -117,7 +115,7 @@ def from_spark(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
             continue
         column = rows.column(i)
         chunks = [
-            _rebuilt(chunk, field, field.name, _leaf_from_spark)
+            _received(chunk, field, field.name)
             for chunk in column.chunks or [pa.array([], column.type)]
         ]
         rows = rows.set_column(i, pa.field(name, chunks[0].type), pa.chunked_array(chunks))
@@ -148,48 +146,71 @@ def _differs(type_: LogicalType) -> bool:
             return isinstance(type_, Uuid) or type_ == _UINT64
 
 
-def _rebuilt(values: pa.Array, field: Field, path: str, convert: _Convert) -> pa.Array:
-    """The values with every leaf that Arrow cannot cast converted."""
-    type_ = field.type
-    if not _differs(type_):
-        return values
-    kinds = {List: pa.types.is_list, Struct: pa.types.is_struct, Map: pa.types.is_map}
-    if type(type_) in kinds and not kinds[type(type_)](values.type):
-        return values  # `conform` says what is wrong
-    if values.offset and isinstance(type_, List | Struct | Map):
-        values = values.take(pa.array(np.arange(len(values))))  # members of a slice are not sliced
-    mask = values.is_null() if values.null_count else None
+def _sent(values: pa.Array, type_: LogicalType, target: pa.DataType) -> pa.Array:
+    """Values as `target`. Arrow's casts refuse NULLs of a parent in members that have none."""
     match type_:
         case List(element=element):
-            items = _rebuilt(values.values, element, f"{path}.{element.name}", convert)
+            values, mask = _whole(values)
+            items = _sent(values.values, element.type, target.value_type)
+            return pa.ListArray.from_arrays(values.offsets, items, type=target, mask=mask)
+        case Struct(fields=fields):
+            values, mask = _whole(values)
+            members = [
+                _sent(values.field(i), field.type, target.field(i).type)
+                for i, field in enumerate(fields)
+            ]
+            return pa.StructArray.from_arrays(members, fields=list(target), mask=mask)
+        case Map(key=key, value=value):
+            values, mask = _whole(values)
+            keys = _sent(values.keys, key.type, target.key_type)
+            items = _sent(values.items, value.type, target.item_type)
+            return pa.MapArray.from_arrays(values.offsets, keys, items, type=target, mask=mask)
+        case Uuid():
+            return _uuid_text(values)
+        case _:
+            return values if values.type == target else values.cast(target)
+
+
+def _received(values: pa.Array, field: Field, path: str) -> pa.Array:
+    """Values with every leaf converted that `conform` would refuse; it refuses the rest."""
+    type_ = field.type
+    kinds = {List: pa.types.is_list, Struct: pa.types.is_struct, Map: pa.types.is_map}
+    nested = kinds.get(type(type_))
+    if not _differs(type_) or (nested and not nested(values.type)):
+        return values
+    match type_:
+        case List(element=element):
+            values, mask = _whole(values)
+            items = _received(values.values, element, f"{path}.{element.name}")
             return pa.ListArray.from_arrays(values.offsets, items, mask=mask)
         case Struct(fields=fields):
-            by_name = {member.name.lower(): member for member in fields}
-            inner = list(values.type)
-            members = [
-                _rebuilt(values.field(i), by_name[old.name.lower()], f"{path}.{old.name}", convert)
-                if old.name.lower() in by_name
-                else values.field(i)
-                for i, old in enumerate(inner)
-            ]
-            news = [
-                pa.field(old.name, member.type, old.nullable)
-                for old, member in zip(inner, members, strict=True)
-            ]
-            return pa.StructArray.from_arrays(members, fields=news, mask=mask)
+            values, mask = _whole(values)
+            known = {member.name.lower(): member for member in fields}
+            members, kept = [], []
+            for i, old in enumerate(values.type):
+                member = values.field(i)
+                if (wanted := known.get(old.name.lower())) is not None:
+                    member = _received(member, wanted, f"{path}.{old.name}")
+                members.append(member)
+                kept.append(pa.field(old.name, member.type, old.nullable))
+            return pa.StructArray.from_arrays(members, fields=kept, mask=mask)
         case Map(key=key, value=value):
-            keys = _rebuilt(values.keys, key, f"{path}.{key.name}", convert)
-            items = _rebuilt(values.items, value, f"{path}.{value.name}", convert)
+            values, mask = _whole(values)
+            keys = _received(values.keys, key, f"{path}.{key.name}")
+            items = _received(values.items, value, f"{path}.{value.name}")
             return pa.MapArray.from_arrays(values.offsets, keys, items, mask=mask)
         case _:
-            return convert(values, type_, path)
+            return _leaf(values, type_, path)
 
 
-def _leaf_to_spark(values: pa.Array, type_: LogicalType, _: str) -> pa.Array:
-    return _uuid_text(values) if isinstance(type_, Uuid) else values.cast(pa.decimal128(20, 0))
+def _whole(values: pa.Array) -> tuple[pa.Array, pa.Array | None]:
+    """The values without an offset, which their members would not share, and where NULL is."""
+    if values.offset:
+        values = values.take(pa.array(np.arange(len(values))))
+    return values, values.is_null() if values.null_count else None
 
 
-def _leaf_from_spark(values: pa.Array, type_: LogicalType, path: str) -> pa.Array:
+def _leaf(values: pa.Array, type_: LogicalType, path: str) -> pa.Array:
     if isinstance(type_, Uuid) and pa.types.is_string(values.type):
         return _uuid_bytes(values, path)
     if type_ == _UINT64 and pa.types.is_decimal(values.type):
