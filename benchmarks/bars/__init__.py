@@ -1,0 +1,1 @@
+"""The bars: what a release promises about speed and safety, each measured beside its peer."""

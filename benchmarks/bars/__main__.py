@@ -1,0 +1,58 @@
+"""`python -m benchmarks.bars`: measure the bars, each in its own process, and print them."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.bars import answers, full_scan, opening, processes, upsert
+from benchmarks.bars.sizes import BY_NAME, Sizes
+from benchmarks.isolate import in_own_process, write_result
+from benchmarks.report import print_bars, print_machine
+from benchmarks.result import RESULTS, Bar, Machine, save
+
+BARS: dict[str, Callable[[Sizes, Path], Bar]] = {
+    "upsert": upsert.measure,
+    "processes": processes.measure,
+    "opening": opening.measure,
+    "full_scan": full_scan.measure,
+    "answers": answers.measure,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure the bars asked for, print them, save them as JSON."""
+    options = _options(arguments)
+    if options.write is not None:
+        with tempfile.TemporaryDirectory(prefix="rowsieve-bar-") as folder:
+            found = BARS[options.only[0]](BY_NAME[options.sizes], Path(folder))
+        write_result(found, options.write)
+        return
+    console = Console()
+    machine = Machine.here()
+    print_machine(machine, console)
+    bars = []
+    for name in options.only or BARS:
+        with console.status(f"measuring {name}"):
+            wanted = ["--only", name, "--sizes", options.sizes]
+            bars.append(in_own_process("benchmarks.bars", wanted, Bar))
+    print_bars(bars, console)
+    path = save("bars", BY_NAME[options.sizes], machine, bars, options.results)
+    console.print(f"Saved as {path}")
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bars", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=list(BARS), default=[], help="these bars")
+    parser.add_argument("--sizes", choices=list(BY_NAME), default="promised")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the JSON goes")
+    parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""Bar: DataFusion over a table changed by upserts and deletes answers as the row-at-a-time oracle.
+
+The rows hold NULL, NaN, both zeros, empty and equal text. Predicates are random trees, written as
+SQL for DataFusion and judged tree by tree, row by row, by `tests.oracle`, which shares no kernel
+with the library. The model of the table is a dictionary.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from datafusion import SessionContext
+
+import rowsieve as rs
+from benchmarks.bars.sizes import Sizes
+from benchmarks.result import Bar, WrongAnswer
+from rowsieve.bridges.sql import to_sql
+from rowsieve.predicate.ir import (
+    And,
+    Column,
+    Comparison,
+    ComparisonOp,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.logical import Bool, Date, Field, Float, Int, String, Timestamp
+from rowsieve.types.schema import Schema
+from tests.oracle import Answer, Oracle
+from tests.strategies import arrow_array
+
+Row = dict[str, Any]
+"""Physical values by column: days and microseconds since 1970 for dates and timestamps."""
+
+KEYS = 400
+FLOATS = (math.nan, 0.0, -0.0, 1.5, -2.25, 1e300, math.inf, -math.inf)
+TEXTS = ("", "a", "ab", "abc", "Ab", "zz", "a%", "ü")
+PATTERNS = ("a%", "%b%", "_b", "", "%")
+LEAP_DAY = 19_782
+LEAP_US = LEAP_DAY * 86_400_000_000
+SCHEMA = Schema(
+    0,
+    (
+        Field(1, "id", Int(64), nullable=False),
+        Field(2, "n", Int(32)),
+        Field(3, "f", Float(64)),
+        Field(4, "s", String()),
+        Field(5, "d", Date()),
+        Field(6, "at", Timestamp()),
+        Field(7, "flag", Bool()),
+    ),
+)
+
+
+def measure(sizes: Sizes, folder: Path) -> Bar:
+    """Ask `queries` random questions; the first wrong answer ends the run."""
+    rng = random.Random(20)  # the same questions in every run
+    table, model = _changed_table(rng, folder)
+    oracle = Oracle(SCHEMA, Semantics.DATAFUSION)
+    context = SessionContext()
+    context.register_table("t", table)
+    selecting = 0
+    for _ in range(sizes.queries):
+        predicate = _predicate(rng, depth=3)
+        wanted = sorted(
+            key for key, row in model.items() if oracle.judge(predicate, row) is Answer.TRUE
+        )
+        selecting += bool(wanted)
+        _ask(context, to_sql(predicate, "datafusion"), wanted)
+    return Bar(
+        name="right answers",
+        promise=f"DataFusion equals the oracle on {sizes.queries} random queries",
+        found=f"{sizes.queries} of {sizes.queries} equal; {selecting} of them find rows",
+        met=True,
+        facts={"queries": sizes.queries, "finding_rows": selecting, "rows": len(model)},
+    )
+
+
+def _ask(context: Any, where: str, wanted: list[int]) -> None:
+    rows = context.sql(f"SELECT * FROM t WHERE {where}").to_pylist()
+    found = sorted(row["id"] for row in rows)
+    (counted,) = context.sql(f"SELECT count(*) AS n FROM t WHERE {where}").to_pylist()
+    if found != wanted or counted["n"] != len(wanted):
+        raise WrongAnswer(
+            f"WHERE {where}: expected {len(wanted)} rows {wanted[:10]}, found {len(found)} "
+            f"{found[:10]} and count(*) {counted['n']}"
+        )
+
+
+def _changed_table(rng: random.Random, folder: Path) -> tuple[rs.Table, dict[int, Row]]:
+    """A table of overlapping parts and tombstones, and the rows that it must hold."""
+    model = {key: _row(rng, key) for key in range(0, KEYS, 2)}
+    properties = {"target_part_bytes": "4000"}
+    table = rs.create_table(
+        str(folder / "table"), _arrow(model.values()), key=["id"], properties=properties
+    )
+    for _ in range(4):
+        changed = {key: _row(rng, key) for key in rng.sample(range(KEYS), 40)}
+        table.upsert(_arrow(changed.values()))
+        gone = rng.sample(range(KEYS), 15)
+        table.delete(keys=pa.table({"id": pa.array(gone, pa.int64())}))
+        model = {key: row for key, row in (model | changed).items() if key not in gone}
+    return table, model
+
+
+def _arrow(rows: Iterable[Row]) -> pa.Table:
+    listed = list(rows)
+    columns = [arrow_array([row[field.name] for row in listed], field.type) for field in SCHEMA]
+    return pa.Table.from_arrays(columns, schema=arrow_schema(SCHEMA))
+
+
+def _row(rng: random.Random, key: int) -> Row:
+    row = {field.name: _value(rng, field.name) for field in SCHEMA}
+    return {name: None if rng.random() < 0.2 else value for name, value in row.items()} | {
+        "id": key
+    }
+
+
+def _value(rng: random.Random, name: str) -> Any:
+    choices: dict[str, Callable[[], Any]] = {
+        "id": lambda: rng.randrange(KEYS),
+        "n": lambda: rng.randint(-5, 5),
+        "f": lambda: rng.choice(FLOATS),
+        "s": lambda: rng.choice(TEXTS),
+        "d": lambda: LEAP_DAY + rng.randint(-2, 2),
+        "at": lambda: LEAP_US + rng.choice((-1, 0, 1, 60_000_000)),
+        "flag": lambda: rng.random() < 0.5,
+    }
+    return choices[name]()
+
+
+def _predicate(rng: random.Random, depth: int) -> Predicate:
+    if depth == 0 or rng.random() < 0.3:
+        return _leaf(rng)
+    shape = rng.randrange(3)
+    if shape == 0:
+        return Not(_predicate(rng, depth - 1))
+    terms = tuple(_predicate(rng, depth - 1) for _ in range(rng.randint(2, 3)))
+    return And(terms) if shape == 1 else Or(terms)
+
+
+def _leaf(rng: random.Random) -> Predicate:
+    field = rng.choice(SCHEMA.fields)
+    column = Column(field.name)
+    op = rng.choice(tuple(ComparisonOp))
+    shapes = ["null", "compare", "compare", "in"]
+    shapes += {"s": ["like"], "n": ["columns"], "id": ["columns"]}.get(field.name, [])
+    match rng.choice(shapes):
+        case "null":
+            return IsNull(column)
+        case "in":
+            members = [_value(rng, field.name) for _ in range(rng.randint(1, 6))]
+            return InList(column, ValueSet(arrow_array(members, field.type), field.type))
+        case "like":
+            return Like(column, rng.choice(PATTERNS))
+        case "columns":
+            return Comparison(op, Column("n"), Column("id"))
+    return Comparison(op, column, Literal(_value(rng, field.name), field.type))

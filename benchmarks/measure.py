@@ -1,0 +1,104 @@
+"""Taking time, CPU and bytes of what several systems do, in turns.
+
+CPU is the process's over all of its threads; bytes are what its system calls read and wrote, so
+memory-mapped reads are not in them. The systems take turns within each round and the order turns
+with the rounds, so that a slow moment of the machine falls on all of them.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+Work = Callable[[], object]
+
+
+@dataclass(slots=True)
+class Sample:
+    """One run. Bytes are None where the operating system does not count them."""
+
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    bytes_read: int | None = None
+    bytes_written: int | None = None
+
+
+@dataclass(slots=True)
+class Series:
+    """The runs of one system in one case; `note` says what is particular about it."""
+
+    system: str
+    note: str = ""
+    samples: list[Sample] = field(default_factory=list)
+
+    def cpu_s(self) -> float:
+        """The median CPU seconds."""
+        return median(sample.cpu_s for sample in self.samples)
+
+    def wall_s(self) -> float:
+        """The median wall seconds."""
+        return median(sample.wall_s for sample in self.samples)
+
+    def bytes_read(self) -> int | None:
+        """The median bytes read."""
+        return _middle([sample.bytes_read for sample in self.samples])
+
+    def bytes_written(self) -> int | None:
+        """The median bytes written."""
+        return _middle([sample.bytes_written for sample in self.samples])
+
+    def spread(self) -> float:
+        """How far the runs lie apart: (slowest - fastest) / median of their CPU."""
+        values = [sample.cpu_s for sample in self.samples]
+        return (max(values) - min(values)) / max(median(values), 1e-9)
+
+
+@contextmanager
+def sampled() -> Iterator[Sample]:
+    """Measure what happens inside; the sample is filled when it ends."""
+    sample = Sample()
+    gc.collect()
+    counted = io_bytes()
+    wall, cpu = time.perf_counter(), time.process_time()
+    yield sample
+    sample.cpu_s = time.process_time() - cpu
+    sample.wall_s = time.perf_counter() - wall
+    if counted is not None and (after := io_bytes()) is not None:
+        sample.bytes_read = after[0] - counted[0]
+        sample.bytes_written = after[1] - counted[1]
+
+
+def take_turns(works: Mapping[str, Work], repeats: int, *, warm_up: bool = True) -> list[Series]:
+    """Run every work `repeats` times, round by round; results are dropped outside the clock."""
+    series = {name: Series(name) for name in works}
+    if warm_up:
+        for work in works.values():
+            work()
+    names = list(works)
+    for turn in range(repeats):
+        shift = turn % len(names)
+        for name in names[shift:] + names[:shift]:
+            with sampled() as sample:
+                result = works[name]()
+            del result
+            series[name].samples.append(sample)
+    return list(series.values())
+
+
+def io_bytes() -> tuple[int, int] | None:
+    """Bytes that this process has read and written so far, caches included; Linux only."""
+    path = Path("/proc/self/io")
+    if not path.exists():
+        return None
+    counts = dict(line.split(": ") for line in path.read_text().splitlines())
+    return int(counts["rchar"]), int(counts["wchar"])
+
+
+def _middle(values: list[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return int(median(known)) if known else None
