@@ -42,6 +42,7 @@ from rowsieve.predicate.ir import (
 from rowsieve.predicate.literals import natural_type
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
 from rowsieve.types.logical import (
+    Binary,
     Bool,
     Date,
     Decimal,
@@ -51,6 +52,7 @@ from rowsieve.types.logical import (
     String,
     Struct,
     Timestamp,
+    Uuid,
 )
 from rowsieve.types.schema import Schema
 from tests.oracle_values import (
@@ -328,7 +330,7 @@ class Oracle:
                 return value * DAY_US
             case (Timestamp(), Date()):
                 return value // DAY_US
-            case (Timestamp(), Timestamp()):
+            case (Timestamp(), Timestamp()) | (Uuid(), Binary()):
                 return value
         raise AssertionError((source, target))
 

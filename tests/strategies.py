@@ -120,7 +120,8 @@ def values_of(type_: LogicalType) -> st.SearchStrategy[Any]:
         case Decimal(precision=precision, scale=scale):
             limit = 10**precision - 1
             points = [0, 1, -1, 50, 100, 150, 199, 200, 700, -250, 10**scale, limit, -limit]
-            return st.sampled_from(points).map(lambda point: as_decimal(point, scale))
+            fitting = [point for point in points if abs(point) <= limit]
+            return st.sampled_from(fitting).map(lambda point: as_decimal(point, scale))
         case String():
             return st.sampled_from(_TEXTS)
         case Binary():

@@ -70,12 +70,27 @@ def _resolve_pair(name: str) -> Callable[[Sequence[Argument]], Signature | None]
         left, right = left or right, right or left
         if left is None or right is None:
             return None
+        left, right = _adapted(arguments, left, right)
         common = wider(left, right)
         if isinstance(common, Decimal):
             return decimals.resolve(name, left, right)
         return None if common is None else Signature((common, common), common)
 
     return resolve
+
+
+def _adapted(
+    arguments: Sequence[Argument], left: LogicalType, right: LogicalType
+) -> tuple[LogicalType, LogicalType]:
+    """A whole constant beside uint64 is uint64 too where it can be, lest both become decimals."""
+    if left == right or not isinstance(left, Int) or not isinstance(right, Int):
+        return left, right
+    unsigned = Int(64, signed=False)
+    for here, (own, other) in enumerate(((left, right), (right, left))):
+        value = arguments[here].constant
+        if other == unsigned and own.signed and isinstance(value, int) and value >= 0:
+            return unsigned, unsigned
+    return left, right
 
 
 def _resolve_one(arguments: Sequence[Argument]) -> Signature | None:
