@@ -49,6 +49,7 @@ class Dialect:
     exact_below: int | None = None  # whole numbers from here on are doubles
     like_escape: str | None = "\\"  # the escape character of LIKE without ESCAPE
     divides_integers: bool = True  # 7 / 2 is 3
+    greedy_distinct: bool = False  # a IS DISTINCT FROM b AND c: its right side is b AND c
     bracket_members: bool = False  # s['x'] is a member of a struct
     binary_text: BinaryText = BinaryText.UTF8
     types: Mapping[LogicalType, str] = field(default_factory=dict)  # how types are written
@@ -113,6 +114,7 @@ DATAFUSION = Dialect(
     "postgres",
     point_is_float=True,
     exact_below=2**64,
+    greedy_distinct=True,
     bracket_members=True,
     types={
         **_COMMON_TYPES,

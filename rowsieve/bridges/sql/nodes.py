@@ -52,6 +52,7 @@ _COMPARISONS: Mapping[type[Any], ComparisonOp] = {
     exp.NullSafeNEQ: ComparisonOp.DISTINCT,
 }
 _TRUTH = {True: Literal(value=True, type=Bool()), False: Literal(value=False, type=Bool())}
+_UNCLEAR = "put this condition in parentheses, its place among the operators is unclear"
 _T = TypeVar("_T")
 
 
@@ -91,9 +92,7 @@ class Reader:
     def beside(self, node: Any) -> Operand:
         """An operand of an operator: a condition must stand in parentheses there."""
         if type(node) in _PREDICATES or isinstance(node, exp.And | exp.Or):
-            raise self.source.refusal(
-                node, "put this condition in parentheses, its place among the operators is unclear"
-            )
+            raise self.source.refusal(node, _UNCLEAR)
         return self.operand(node)
 
     def only(self, node: Any, *arguments: str, **flags: Any) -> None:
@@ -128,6 +127,7 @@ class Reader:
         pending = [node]
         while pending:
             item = pending.pop()
+            self._refuse_open_distinct(item)
             while type(item) is exp.Paren:
                 item = item.this
             if type(item) is kind:
@@ -135,6 +135,13 @@ class Reader:
                 pending += [item.expression, item.this]
             else:
                 yield item
+
+    def _refuse_open_distinct(self, node: Any) -> None:
+        """In DataFusion, all that follows DISTINCT FROM is its right side."""
+        while isinstance(node, exp.Not):
+            node = node.this
+        if self.dialect.greedy_distinct and isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ):
+            raise self.source.refusal(node, _UNCLEAR)
 
     def _nested(self, read: Callable[[Any], _T], node: Any) -> _T:
         self._depth += 1

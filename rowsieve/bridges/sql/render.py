@@ -27,6 +27,7 @@ from rowsieve.predicate.ir import (
     Cast,
     Column,
     Comparison,
+    ComparisonOp,
     Condition,
     FalsePredicate,
     FieldAccess,
@@ -45,7 +46,9 @@ from rowsieve.predicate.ir import (
     ValueSet,
 )
 from rowsieve.types.encodings import is_text, logical_type
-from rowsieve.types.logical import Date, Int, LogicalType, String, Time, Timestamp
+from rowsieve.types.logical import Bool, Date, Int, LogicalType, String, Time, Timestamp
+
+_TRUTHS = (Literal(value=True, type=Bool()), Literal(value=False, type=Bool()))
 
 
 class Binding(IntEnum):
@@ -95,8 +98,7 @@ class Writer:
             case Not(term=term):
                 return self._negated(term)
             case Comparison(op=op, left=left, right=right):
-                first, second = self._side(left, right), self._side(right, left)
-                return f"{first} {op.value} {second}", Binding.CONDITION
+                return self._comparison(op, left, right)
             case InList() | IsNull() | Like():
                 return self._tested(node, "")
             case BooleanOperand(operand=operand):
@@ -107,6 +109,15 @@ class Writer:
                 )
             case _:
                 assert_never(node)
+
+    def _comparison(self, op: ComparisonOp, left: Operand, right: Operand) -> tuple[str, Binding]:
+        is_distinct = op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT)
+        if is_distinct and right in _TRUTHS:
+            negation = "NOT " if op is ComparisonOp.DISTINCT else ""
+            return f"{self.atom(left)} IS {negation}{self.text(right)}", Binding.CONDITION
+        text = f"{self._side(left, right)} {op.value} {self._side(right, left)}"
+        # DataFusion's parser takes all that follows DISTINCT FROM for its right side
+        return text, Binding.LOGIC if is_distinct else Binding.CONDITION
 
     def _side(self, operand: Operand, other: Operand) -> str:
         plain = _plainer(operand, other) if isinstance(operand, Literal) else operand

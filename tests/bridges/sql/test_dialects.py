@@ -96,6 +96,8 @@ REFUSED_TEXT: list[tuple[str, str, str]] = [
     ("spark", "trunc(a, 'day')", "date_trunc takes"),
     ("datafusion", "round(a)", "round halves differently"),
     ("datafusion", "arrow_cast(a, 'Int8')", "arrow_cast is read with"),
+    ("datafusion", "a IS DISTINCT FROM b AND a", "in parentheses"),
+    ("datafusion", "NOT a IS NOT DISTINCT FROM b OR a", "in parentheses"),
     ("postgres", "a['x']", "subscripts are not supported"),
     ("postgres", "CAST(a AS decimal)", "precision and scale"),
 ]
