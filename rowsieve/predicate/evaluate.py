@@ -59,6 +59,7 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.ordered_members import is_member
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Bool, LogicalType, Struct, type_name
@@ -231,8 +232,11 @@ class _Evaluator:
             members = self.canonical(members)
             if self.semantics.nan is NanOrder.IEEE:
                 members = members.filter(pc.invert(pc.is_nan(members)))
-        found = as_mask(pc.is_in(values, value_set=members))
         null = null_mask(values)
+        found = is_member(values, node.values)
+        if found is None:
+            found = as_mask(pc.is_in(values, value_set=members))
+        found &= ~null
         if has_null_member:
             null = ~found
         return _outcome(with_nulls(found, null, pa.bool_()), computed.failed)

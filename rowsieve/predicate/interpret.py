@@ -63,7 +63,7 @@ from rowsieve.predicate.ir import (
     root_conjuncts,
 )
 from rowsieve.predicate.like import after_prefix, parse_pattern
-from rowsieve.predicate.members_in_range import members_within
+from rowsieve.predicate.ordered_members import members_within
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.logical import Bool, Float, Struct, Timestamp
 

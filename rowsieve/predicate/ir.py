@@ -199,7 +199,9 @@ class ValueSet:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ValueSet):
             return NotImplemented
-        return self.type == other.type and bool(self._array.equals(other._array))
+        if self.type != other.type or self._array.type != other._array.type:
+            return False
+        return bool(_bits(self._array).equals(_bits(other._array)))
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -210,6 +212,13 @@ class ValueSet:
     def __repr__(self) -> str:
         shown = ", ".join(str(value) for value in self._array[:5])
         return f"ValueSet({shown}{', …' if len(self) > 5 else ''}; {len(self)} values)"
+
+
+def _bits(array: pa.Array) -> pa.Array:
+    """Floats as the integers of their bits, so that NaN is itself and -0.0 is not 0.0."""
+    if pa.types.is_float64(array.type):
+        return array.view(pa.int64())
+    return array.view(pa.int32()) if pa.types.is_float32(array.type) else array
 
 
 @dataclass(frozen=True, slots=True)

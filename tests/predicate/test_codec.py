@@ -78,8 +78,11 @@ def test_an_operand_survives_with_its_kind(operand: Operand) -> None:
 
 
 def test_lists_and_opaque_conditions_survive() -> None:
-    values = ValueSet(pa.array(["a", None], pa.large_string()))
-    for predicate in (InList(Column("s"), values), Opaque("udf(x)", "spark", ("x",))):
+    texts = ValueSet(pa.array(["a", None], pa.large_string()))
+    floats = ValueSet(pa.array([math.nan, -0.0, None]))
+    assert floats != ValueSet(pa.array([math.nan, 0.0, None]))
+    lists = (InList(Column("s"), texts), InList(Column("f64"), floats))
+    for predicate in (*lists, Opaque("udf(x)", "spark", ("x",))):
         assert predicate_from_json(through_text(predicate_to_json(predicate))) == predicate
 
 

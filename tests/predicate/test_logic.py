@@ -145,3 +145,21 @@ def test_true_false_null_and_failed_partition_the_rows(
     yes, no, null = rows(nested, FALSE), rows(Not(nested), FALSE), rows(IsNull(Condition(nested)))
     total = yes.astype(int) + no.astype(int) + null.astype(int) + outcome.failed.astype(int)
     assert total.tolist() == [1] * batch.num_rows
+
+
+def test_long_lists_find_what_short_ones_find() -> None:
+    members = [*range(-50, 50, 7), 2**31 - 1, -(2**31)]
+    column = pa.array([0, -1, 6, 2**31 - 1, -(2**31), None, 1_000], pa.int32())
+    batch = pa.record_batch({"i32": column})
+    for tail in ([], [None]):
+        short = InList(Column("i32"), ValueSet(pa.array([*members[:3], *tail], pa.int64())))
+        for found in (short, InList(Column("i32"), ValueSet(pa.array(members + tail)))):
+            kept = [value for value in found.values.array.to_pylist() if value is not None]
+            outcome = evaluate(bind(found, SCHEMA), batch)
+            wanted = [value in kept for value in column.to_pylist()]
+            assert outcome.true.tolist() == wanted
+            unmatched = [
+                not hit if tail else value is None
+                for hit, value in zip(wanted, column.to_pylist(), strict=True)
+            ]
+            assert outcome.null.tolist() == unmatched

@@ -1,4 +1,4 @@
-"""Which ranges hold a member of an IN list: a binary search for all ranges at once."""
+"""IN lists in order: which ranges hold a member, and which values are one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from rowsieve.predicate.arrays import Mask, as_mask, compare, filled, null_mask
 from rowsieve.predicate.ir import ComparisonOp, ValueSet
 from rowsieve.predicate.semantics import NanOrder
 
+_LONG_LIST = 2  # members per row from which searching beats hashing all of them
+
 
 def members_within(lower: pa.Array, upper: pa.Array, values: ValueSet) -> tuple[Mask, Mask]:
     """(n,) whether a member lies in [lower, upper], and whether one equals `lower`.
@@ -24,6 +26,24 @@ def members_within(lower: pa.Array, upper: pa.Array, values: ValueSet) -> tuple[
     after_lower = _insertion_points(ordered, lower, right=True)
     stop = np.where(no_upper, len(ordered), _insertion_points(ordered, upper, right=True))
     return first < stop, (after_lower > first) & ~no_lower
+
+
+def is_member(column: pa.Array, values: ValueSet) -> Mask | None:
+    """(n,) whether each value is a member, for long lists of whole numbers, dates and times.
+
+    None where a hash table is the better way: its cost is that of the list at every call, whereas
+    the order of the members is kept. NULL gives any answer.
+    """
+    if pa.types.is_floating(column.type) or not _is_plain(column.type):
+        return None
+    if len(values) < _LONG_LIST * max(1, len(column)):
+        return None
+    ordered, keys = filled(values.ordered), filled(column)
+    if not len(ordered):
+        return np.zeros(len(keys), dtype=np.bool_)
+    places = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
+    found: Mask = ordered[places] == keys
+    return found
 
 
 def _insertion_points(ordered: pa.Array, keys: pa.Array, *, right: bool) -> npt.NDArray[np.int64]:
