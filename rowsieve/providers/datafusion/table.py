@@ -24,7 +24,7 @@ from rowsieve.errors import RowsieveError
 from rowsieve.executor.execute import Execution
 from rowsieve.planner.plan import ScanPlan, table_columns
 from rowsieve.planner.scan import plan_scan
-from rowsieve.predicate.ir import TRUE
+from rowsieve.predicate.ir import FALSE, TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_schema
@@ -70,7 +70,7 @@ class TableDataset(pads.FileSystemDataset):  # type: ignore[misc] # pyarrow is u
         plan = plan_scan(
             snapshot,
             self._table.uri,
-            predicate=TRUE if filter is None else from_pyarrow(filter),
+            predicate=_pushed(filter),
             semantics=Semantics.DATAFUSION,
             now_us=time.time_ns() // 1000,
             split_bytes=_split_bytes(snapshot),
@@ -148,3 +148,12 @@ def _split_bytes(snapshot: Snapshot) -> int:
     """Two splits per core, so that none waits long for the last."""
     stored = pc.sum(snapshot.parts.table.column("data.size_bytes")).as_py() or 0
     return max(SMALLEST_SPLIT_BYTES, int(stored) // (2 * (os.cpu_count() or 1)))
+
+
+def _pushed(pushed: Any) -> Predicate:
+    """What DataFusion pushes: an expression, or one boolean where it folded all to a constant."""
+    if pushed is None:
+        return TRUE
+    if isinstance(pushed, pa.Scalar):
+        return TRUE if pushed.as_py() else FALSE
+    return from_pyarrow(pushed)
