@@ -133,9 +133,12 @@ class _TaskParts:
         self._pending, self._pending_bytes = [], 0
         if self._order is not None:
             keys = self._order.columns(rows)
-            if self._last_key is not None and keys.key(0) <= self._last_key:
+            first, last = keys.key(0), keys.key(len(keys) - 1)
+            if self._job.deletes and first == self._last_key:
+                rows = rows.slice(1)  # it is deleted already
+            elif self._last_key is not None and first <= self._last_key:
                 self._close()  # whether a key stands in both is found out before the commit
-            self._last_key = keys.key(len(keys) - 1)
+            self._last_key = last
         if self._writer is None:
             self._writer = self._new_writer()
         self._rows += rows.num_rows

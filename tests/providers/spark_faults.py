@@ -1,0 +1,93 @@
+"""Sources whose writes go wrong on purpose; Spark's workers import them from here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+import rowsieve as rs
+from rowsieve.providers.spark.options import WriteOptions
+from rowsieve.providers.spark.source import RowsieveSource
+from rowsieve.providers.spark.writer import RowsieveWriter
+
+
+class FailingTasks(RowsieveWriter):
+    """Every task fails once after it has put its files."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        message = super().write(iterator)
+        context: Any = TaskContext.get()
+        if context.attemptNumber() == 0:
+            raise ValueError("the first attempt fails")
+        return message
+
+
+class DyingTasks(RowsieveWriter):
+    """The process of every task dies once after it has put its files."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        message = super().write(iterator)
+        context: Any = TaskContext.get()
+        if context.attemptNumber() == 0:
+            os._exit(137)
+        return message
+
+
+class FailingAfterCommit(RowsieveWriter):
+    """The commit lands, and then its process fails; `abort` notes that it was called."""
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        super().commit(messages)
+        raise ValueError("after the commit")
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        super().abort(messages)
+        folder = Path(self._job.table_uri.removeprefix("file://")).parent
+        (folder / "aborted").write_text(str(len(messages)))
+
+
+class BehindAnother(RowsieveWriter):
+    """Another writer commits id 1 as 'other', and then id 100, just before this commit."""
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        rs.open_table(self._job.table_uri).upsert(pa.table({"id": [1, 100], "s": ["other"] * 2}))
+        super().commit(messages)
+
+
+class BehindAnotherTable(RowsieveWriter):
+    """The table is replaced by another one just before this commit."""
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        folder = Path(self._job.table_uri.removeprefix("file://"))
+        folder.rename(folder.with_name("before"))
+        rs.create_table(str(folder), pa.table({"id": [7], "s": ["new"]}), key=["id"])
+        super().commit(messages)
+
+
+FAULTS: dict[str, type[RowsieveWriter]] = {
+    "failing_tasks": FailingTasks,
+    "dying_tasks": DyingTasks,
+    "failing_after_commit": FailingAfterCommit,
+    "behind_another": BehindAnother,
+    "behind_another_table": BehindAnotherTable,
+}
+
+
+class FaultySource(RowsieveSource):
+    """The source with the fault that its option `metadata.fault` names."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "rowsieve_faulty"
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        options = WriteOptions.parse(self.options)
+        assert options.metadata is not None
+        return FAULTS[options.metadata["fault"]].begin(options, schema, overwrite=overwrite)
