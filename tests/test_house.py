@@ -45,7 +45,7 @@ def imported_rooms(path: Path) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names = [node.module]
             if node.module == "rowsieve":
-                names = [f"rowsieve.{alias.name}" for alias in node.names]
+                names = [f"rowsieve.{alias.name}" for alias in node.names if alias.name in FLOOR]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         else:

@@ -57,15 +57,19 @@ class Packaging:
             wanted.update(column.name for column in self.filter.columns)
         return tuple(name for name in schema.names if name in wanted)
 
-    def shape(
-        self, rows: pa.RecordBatch, *, filtered: bool, output: bool = True
-    ) -> pa.RecordBatch:
-        """The matching rows of a batch, with the output columns; none of them without `output`."""
+    def count(self, rows: pa.RecordBatch) -> int:
+        """How many rows of a batch match."""
+        if self.filter is None:
+            return int(rows.num_rows)
+        return int(matching(self.filter, rows).sum())
+
+    def shape(self, rows: pa.RecordBatch, *, filtered: bool) -> pa.RecordBatch:
+        """The matching rows of a batch, with the output columns."""
         if filtered and self.filter is not None:
             mask = matching(self.filter, rows)
             if not mask.all():
                 rows = rows.filter(pa.array(mask))
-        if not output or not self._names:
+        if not self._names:
             return rows.select([])
         columns = [
             self._compute(name, rows) if name in self._computed else rows.column(name)

@@ -1,12 +1,13 @@
 """A part as streams of key-ordered batches: its rows, and its tombstones' keys.
 
 A batch holds the rows of one row group (65,536), in the table's storage types, with the columns
-asked for and no others. Rows that a deletion vector hides never leave this file.
+asked for and no others. Rows that are not visible never leave this file, and a row group without a
+visible row is not read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
@@ -23,19 +24,34 @@ from rowsieve.types.schema import Schema
 
 
 def row_batches(
-    store: ObjectStore, part: PlannedPart, schema: Schema, metrics: ScanMetrics, *, threads: bool
+    store: ObjectStore,
+    part: PlannedPart,
+    schema: Schema,
+    metrics: ScanMetrics,
+    *,
+    row_groups: tuple[int, int] | None = None,
+    visible: RowSet | None = None,
+    threads: bool,
 ) -> Iterator[pa.RecordBatch]:
-    """The visible rows of one part with the columns of `schema`, in file order."""
+    """The rows of one part that are visible, with the columns of `schema`, in file order.
+
+    `visible` is what other parts leave of it, None for all; its deletion vector is applied here.
+    """
     if part.data is None:
         return
-    if part.dv is None:
-        live = None
-    else:
-        live = read_deletion_vector(store, part.dv, part.data.rows).complement()
-    start, stop = part.row_groups or (0, None)
+    if part.dv is not None:
+        shown = read_deletion_vector(store, part.dv, part.data.rows).complement()
+        visible = shown if visible is None else visible.intersect(shown)
+    start, stop = row_range(part, row_groups)
+    wanted = [
+        group
+        for group in range(start // ROW_GROUP_ROWS, -(-stop // ROW_GROUP_ROWS))
+        if visible is None or not _within(visible, group, part.data.rows).is_empty
+    ]
     metrics.parts_read += 1
-    for group, batch in _row_groups(store, part.data, schema, start, stop, metrics, threads):
-        yield batch if live is None else _only(batch, live, group * ROW_GROUP_ROWS)
+    for group, batch in _row_groups(store, part.data, schema, wanted, metrics, threads=threads):
+        live = None if visible is None else _within(visible, group, part.data.rows)
+        yield batch if live is None or live.is_full else batch.filter(pa.array(live.to_mask()))
 
 
 def tombstone_batches(
@@ -43,23 +59,37 @@ def tombstone_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The deleted keys of one part in key order: batches of the key's columns."""
     if part.deletes is not None:
-        for _, batch in _row_groups(store, part.deletes, key, 0, None, metrics, threads):
+        for _, batch in _row_groups(store, part.deletes, key, None, metrics, threads=threads):
             yield batch
+
+
+def row_range(part: PlannedPart, row_groups: tuple[int, int] | None) -> tuple[int, int]:
+    """Rows [start, stop) of these row groups of a part, or all of them."""
+    rows = 0 if part.data is None else part.data.rows
+    if row_groups is None:
+        return 0, rows
+    start, stop = (min(group * ROW_GROUP_ROWS, rows) for group in row_groups)
+    return start, stop
+
+
+def _within(visible: RowSet, group: int, rows: int) -> RowSet:
+    start = group * ROW_GROUP_ROWS
+    return visible.slice(start, min(start + ROW_GROUP_ROWS, rows))
 
 
 def _row_groups(
     store: ObjectStore,
     ref: FileRef,
     schema: Schema,
-    start: int,
-    stop: int | None,
+    groups: Iterable[int] | None,
     metrics: ScanMetrics,
+    *,
     threads: bool,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     names = list(schema.names)
     target = arrow_schema(schema)
     with open_parquet(store, ref) as file:
-        for group in range(start, file.num_row_groups if stop is None else stop):
+        for group in range(file.num_row_groups) if groups is None else groups:
             table = read_row_group(file, ref.path, group, names, use_threads=threads)
             metrics.row_groups_read += 1
             metrics.rows_decoded += table.num_rows
@@ -80,11 +110,6 @@ def _as_batch(table: pa.Table, schema: pa.Schema) -> pa.RecordBatch:
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-
-
-def _only(batch: pa.RecordBatch, live: RowSet, offset: int) -> pa.RecordBatch:
-    here = live.slice(offset, offset + batch.num_rows)
-    return batch if here.is_full else batch.filter(pa.array(here.to_mask()))
 
 
 def _stored_bytes(group: object, names: frozenset[str]) -> int:

@@ -29,20 +29,35 @@ PLAN_FORMAT = 1
 
 
 class PlannedPart(msgspec.Struct, frozen=True):
-    """One part as a read needs it. `row_groups` is [start, stop), None for all of them."""
+    """One part as a read needs it."""
 
     part_id: str
     commit_ts: int
     data: FileRef | None
     deletes: FileRef | None
     dv: DeletionVectorRef | None = None
+
+
+class Read(msgspec.Struct, frozen=True):
+    """Rows of one part to return: its place in the piece, row groups [start, stop) or all.
+
+    `residual`: whether the predicate must be asked of the rows.
+    """
+
+    part: int
+    residual: bool
     row_groups: tuple[int, int] | None = None
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """What is read together: parts newest first; `residual`, whether rows must be filtered."""
+    """Parts whose keys may repeat, newest first, and which of their rows to return.
+
+    What is not read is there because it may hide rows that are. `residual`: whether the predicate
+    must be asked of the rows when all parts are merged in key order.
+    """
 
     parts: tuple[PlannedPart, ...]
+    reads: tuple[Read, ...]
     residual: bool
     size_bytes: int
 

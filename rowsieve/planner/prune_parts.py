@@ -26,10 +26,10 @@ Verdicts = npt.NDArray[np.int8]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Parts (indices into the manifest) to be read together, and whether rows need filtering."""
+    """Overlapping parts (indices into the manifest), and what their rows can give once visible."""
 
     parts: tuple[int, ...]
-    residual: bool
+    verdicts: tuple[Verdict, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,5 +75,5 @@ def _group(
         if np.all(verdicts == Verdict.NONE):
             pruned_by.update(dict.fromkeys(indices, "statistics"))
         else:
-            groups.append(Group(indices, residual=not np.all(verdicts == Verdict.ALL)))
+            groups.append(Group(indices, tuple(Verdict(verdict) for verdict in verdicts)))
     return Pruning(tuple(groups), pruned_by)

@@ -11,6 +11,7 @@ from rowsieve.planner.plan import (
     Piece,
     PlannedPart,
     PrunedPart,
+    Read,
     ScanPlan,
     encode_predicate,
     table_columns,
@@ -18,6 +19,7 @@ from rowsieve.planner.plan import (
 from rowsieve.planner.prune_parts import Group, prune_parts
 from rowsieve.planner.splits import cut_splits
 from rowsieve.predicate.bind import bind
+from rowsieve.predicate.interpret import Verdict
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
@@ -39,10 +41,12 @@ def plan_scan(
     now_us: int,
     pruning: bool = True,
     split_bytes: int = DEFAULT.split_bytes,
+    in_process: bool = True,
 ) -> ScanPlan:
     """Plan a read of `snapshot`; reads no file. O(parts), vectorised over them.
 
     `now_us` is the statement's time in microseconds since 1970, one for all its branches.
+    `in_process`: whether one process reads all splits.
     """
     schema, parts = snapshot.schema, snapshot.parts
     order = KeyOrder.of(schema, snapshot.table.key) if snapshot.table.key else None
@@ -65,7 +69,12 @@ def plan_scan(
         now_us=now_us,
         limit=limit,
         ordered=ordered,
-        splits=cut_splits([piece for piece in pieces if piece.parts], split_bytes),
+        splits=cut_splits(
+            [piece for piece in pieces if piece.reads],
+            split_bytes,
+            ordered=ordered,
+            in_process=in_process,
+        ),
         pruned=tuple(
             _pruned(entry, by)
             for entry, (_, by) in zip(
@@ -82,15 +91,22 @@ def planned_part(entry: PartEntry) -> PlannedPart:
 
 
 def _piece(group: Group, entries: dict[int, PartEntry], filtered: bool) -> Piece:
-    if len(group.parts) == 1 and entries[group.parts[0]].data is None:
-        return Piece((), residual=False, size_bytes=0)  # tombstones with nothing below them
-    newest_first = sorted((entries[i] for i in group.parts), key=_commit_range, reverse=True)
+    verdicts = dict(zip(group.parts, group.verdicts, strict=True))
+    newest_first = sorted(group.parts, key=lambda i: _commit_range(entries[i]), reverse=True)
     for newer, older in pairwise(newest_first):
-        _check_order(newer, older)
+        _check_order(entries[newer], entries[older])
+    reads = tuple(
+        Read(place, residual=filtered and verdicts[i] is not Verdict.ALL)
+        for place, i in enumerate(newest_first)
+        if entries[i].data is not None and verdicts[i] is not Verdict.NONE
+    )
+    needed = newest_first[: reads[-1].part + 1] if reads else []  # older ones hide nothing
+    with_rows = [i for i in needed if entries[i].data is not None]
     return Piece(
-        tuple(planned_part(entry) for entry in newest_first),
-        residual=filtered and group.residual,
-        size_bytes=sum(_size(part.data) + _size(part.deletes) for part in newest_first),
+        tuple(planned_part(entries[i]) for i in needed),
+        reads,
+        residual=filtered and any(verdicts[i] is not Verdict.ALL for i in with_rows),
+        size_bytes=sum(_size(entries[i].data) + _size(entries[i].deletes) for i in needed),
     )
 
 

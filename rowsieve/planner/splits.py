@@ -1,7 +1,8 @@
 """Cutting what is left to read into self-contained splits of about one size.
 
-A clean part is cut between row groups; an overlap group is one piece. Neighbouring pieces share a
-split until it is full. Since pieces never share a key, neither do splits.
+A part is cut between row groups. Of an overlap group, neighbouring reads stay together with every
+part that may hide their rows; since a visible key lives in one part alone, no two splits return the
+same key. A plan in key order keeps each group whole.
 """
 
 from __future__ import annotations
@@ -10,17 +11,24 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from rowsieve.planner.plan import Piece, Split
+from rowsieve.planner.plan import Piece, Read, Split
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 
 
-def cut_splits(pieces: Iterable[Piece], split_bytes: int) -> tuple[Split, ...]:
-    """Splits of about `split_bytes` stored bytes, in the order of the pieces."""
+def cut_splits(
+    pieces: Iterable[Piece], split_bytes: int, *, ordered: bool = False, in_process: bool = True
+) -> tuple[Split, ...]:
+    """Splits of about `split_bytes` stored bytes, in the order of the pieces.
+
+    Splits that are read `in_process` share one answer about what is visible, so each may name all
+    parts of its group; a split that travels names only those that matter to its reads.
+    """
     splits: list[Split] = []
     open_pieces: list[Piece] = []
     open_bytes = 0
     for piece in pieces:
-        for part in _cut_piece(piece, split_bytes):
+        whole = piece.size_bytes <= split_bytes or (ordered and piece.needs_merge)
+        for part in (piece,) if whole else _cut_piece(piece, split_bytes, in_process=in_process):
             if open_pieces and open_bytes + part.size_bytes > split_bytes:
                 splits.append(Split(tuple(open_pieces)))
                 open_pieces, open_bytes = [], 0
@@ -31,17 +39,37 @@ def cut_splits(pieces: Iterable[Piece], split_bytes: int) -> tuple[Split, ...]:
     return tuple(splits)
 
 
-def _cut_piece(piece: Piece, split_bytes: int) -> Iterator[Piece]:
-    part = piece.parts[0]
-    if piece.needs_merge or part.data is None or piece.size_bytes <= split_bytes:
-        yield piece
-        return
-    groups = -(-part.data.rows // ROW_GROUP_ROWS)
-    count = min(groups, -(-piece.size_bytes // split_bytes))
-    for i in range(count):
-        start, stop = groups * i // count, groups * (i + 1) // count
-        yield Piece(
-            (msgspec.structs.replace(part, row_groups=(start, stop)),),
-            piece.residual,
-            piece.size_bytes * (stop - start) // groups,
-        )
+def _cut_piece(piece: Piece, split_bytes: int, *, in_process: bool) -> Iterator[Piece]:
+    """Pieces of up to `split_bytes`; only a read of a large part is itself cut."""
+    together: list[Read] = []
+    together_bytes = 0
+    for read, size_bytes in _cut_reads(piece, split_bytes):
+        if together and together_bytes + size_bytes > split_bytes:
+            yield _part_of(piece, together, together_bytes, in_process=in_process)
+            together, together_bytes = [], 0
+        together.append(read)
+        together_bytes += size_bytes
+    if together:
+        yield _part_of(piece, together, together_bytes, in_process=in_process)
+
+
+def _cut_reads(piece: Piece, split_bytes: int) -> Iterator[tuple[Read, int]]:
+    for read in piece.reads:
+        ref = piece.parts[read.part].data
+        assert ref is not None
+        groups = -(-ref.rows // ROW_GROUP_ROWS)
+        count = min(groups, -(-ref.size_bytes // split_bytes))
+        if count <= 1:
+            yield read, ref.size_bytes
+            continue
+        for i in range(count):
+            start, stop = groups * i // count, groups * (i + 1) // count
+            cut = msgspec.structs.replace(read, row_groups=(start, stop))
+            yield cut, ref.size_bytes * (stop - start) // groups
+
+
+def _part_of(piece: Piece, reads: list[Read], size_bytes: int, *, in_process: bool) -> Piece:
+    parts = piece.parts
+    if not in_process:
+        parts = parts[: max(read.part for read in reads) + 1]
+    return Piece(parts, tuple(reads), piece.residual, size_bytes)

@@ -52,6 +52,16 @@ class RowSet:
         return cls(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), len(mask))
 
     @classmethod
+    def from_ids(cls, ids: Ids, row_count: int) -> RowSet:
+        """The rows with these ids, ascending and each once."""
+        return _merged(ids, ids + 1, row_count)
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that it holds."""
+        return int(self.starts.nbytes + self.stops.nbytes)
+
+    @classmethod
     def from_bitmap(cls, bitmap: pyroaring.BitMap, row_count: int) -> RowSet:
         """From a roaring bitmap of row ids below `row_count`."""
         ids = np.frombuffer(bitmap.to_array(), dtype=np.uint32).astype(np.int64)
@@ -113,10 +123,11 @@ class RowSet:
 
     def slice(self, start: int, stop: int) -> RowSet:
         """Rows [start, stop), renumbered from 0, of a source of stop - start rows."""
-        starts = np.clip(self.starts, start, stop) - start
-        stops = np.clip(self.stops, start, stop) - start
-        kept = starts < stops
-        return RowSet(starts[kept], stops[kept], stop - start)
+        first = int(np.searchsorted(self.stops, start, side="right"))
+        last = int(np.searchsorted(self.starts, stop, side="left"))
+        starts = np.clip(self.starts[first:last], start, stop) - start
+        stops = np.clip(self.stops[first:last], start, stop) - start
+        return RowSet(starts, stops, stop - start)
 
     def to_mask(self) -> npt.NDArray[np.bool_]:
         """(row_count,) bool."""

@@ -8,7 +8,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.executor.merge import Stream, merge, merge_in_memory
+from rowsieve.executor.merge import merge, merge_in_memory
+from rowsieve.executor.windows import Stream
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Field, Int, String
 from rowsieve.types.schema import Schema
@@ -62,7 +63,9 @@ def test_the_newest_version_of_each_key_survives(
         for table, deletes in tables
     ]
     merged = [
-        (row["a"], row["b"], row["v"]) for batch in merge(streams, ORDER) for row in batch.to_pylist()
+        (row["a"], row["b"], row["v"])
+        for batch in merge(streams, ORDER)
+        for row in batch.to_pylist()
     ]
     assert merged == newest_per_key(newest_first)
     whole = merge_in_memory([(t.select(["a", "b"]) if d else t, d) for t, d in tables], ORDER)

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from rowsieve.changes.change import Change
 from rowsieve.changes.operations import overwrite_all
 from rowsieve.errors import CommitConflict, EmptyData
-from rowsieve.executor.merge import Stream, repeated_key
+from rowsieve.executor.merge import repeated_key
+from rowsieve.executor.windows import Stream
 from rowsieve.executor.sources import row_batches, tombstone_batches
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, open_store

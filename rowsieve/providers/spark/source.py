@@ -126,6 +126,7 @@ def plan_read(options: ReadOptions, snapshot: Snapshot, table_uri: str, now_us: 
         semantics=Semantics.SPARK,
         now_us=now_us,
         split_bytes=options.split_bytes or _split_bytes(snapshot),
+        in_process=False,
     )
 
 
