@@ -80,11 +80,11 @@ class Meddled:
         return getattr(self._store, name)
 
     def put_new(self, path: str, data: bytes | memoryview) -> None:
-        if path.startswith("_rowsieve/log/") and path.endswith(".json"):
-            # Putting what stands there again is a question to the store, not a commit.
-            if not (self._store.exists(path) and self._store.get(path) == bytes(data)):
-                self._tries += 1
-                self._meddle(self._tries - 1)
+        is_entry = path.startswith("_rowsieve/log/") and path.endswith(".json")
+        # Putting what stands there again is a question to the store, not a commit.
+        if is_entry and not (self._store.exists(path) and self._store.get(path) == bytes(data)):
+            self._tries += 1
+            self._meddle(self._tries - 1)
         self._store.put_new(path, data)
 
 

@@ -1,7 +1,5 @@
 """T13 floats, T20 and T21 absent statistics and columns, T22 what a plan depends on."""
 
-# ruff: noqa: N802 - a test carries the name of its trap
-
 from __future__ import annotations
 
 import dataclasses
@@ -65,7 +63,7 @@ def floats() -> Table:
         ("v NOT IN (1, 0)", [2, 11, 31, 32]),
     ],
 )
-def test_T13_nan_signed_zeros_and_infinities(
+def test_t13_nan_signed_zeros_and_infinities(
     floats: Table, where: str, expected: list[int]
 ) -> None:
     found = sorted(floats.scan(where).to_arrow()["k"].to_pylist())
@@ -74,11 +72,11 @@ def test_T13_nan_signed_zeros_and_infinities(
 
 
 @pytest.mark.parametrize("where", ["v > 2", "v = 'NaN'", "v = 0", "v < 0", "v <> 1"])
-def test_T13_datafusion_agrees(floats: Table, where: str) -> None:
+def test_t13_datafusion_agrees(floats: Table, where: str) -> None:
     assert keys_where(floats, where)
 
 
-def test_T13_nan_and_negative_zero_as_keys() -> None:
+def test_t13_nan_and_negative_zero_as_keys() -> None:
     schema = pa.schema([pa.field("k", pa.float64(), nullable=False), pa.field("v", pa.int64())])
     table = keyed({"k": [-0.0, NAN], "v": [1, 1]}, {"k": [0.0, -NAN], "v": [2, 2]}, schema=schema)
     found = table.scan(order_by_key=True).to_arrow()
@@ -98,7 +96,7 @@ def without_statistics(parts: PartTable, fact: str) -> PartTable:
 
 @pytest.mark.parametrize("fact", ["", ".lower", ".upper", ".null_count", ".nan_count"])
 @pytest.mark.parametrize("where", ["v = 2", "v > 2", "v IS NULL", "v IS NOT NULL", "v < 1"])
-def test_T21_absent_statistics_are_not_empty_ones(floats: Table, fact: str, where: str) -> None:
+def test_t21_absent_statistics_are_not_empty_ones(floats: Table, fact: str, where: str) -> None:
     snapshot = floats.snapshot_for_engines()
     bare = dataclasses.replace(snapshot, parts=without_statistics(snapshot.parts, fact))
     plan = plan_scan(bare, floats.uri, predicate=parse_predicate(where), now_us=0)
@@ -107,7 +105,7 @@ def test_T21_absent_statistics_are_not_empty_ones(floats: Table, fact: str, wher
     assert found == sorted(floats.scan(where).to_arrow()["k"].to_pylist())
 
 
-def test_T20_T21_a_column_that_the_data_lacks_is_null_and_found_so() -> None:
+def test_t20_t21_a_column_that_the_data_lacks_is_null_and_found_so() -> None:
     table = appended({"k": [1], "v": [5]})
     table.append(pa.table({"k": pa.array([2], pa.int64())}))
     assert pairs(table, "v IS NULL") == [(2, None)]
@@ -116,14 +114,14 @@ def test_T20_T21_a_column_that_the_data_lacks_is_null_and_found_so() -> None:
     assert pairs(table, "v IS DISTINCT FROM 5") == [(2, None)]
 
 
-def test_T21_a_part_without_any_value_is_refuted_only_by_what_needs_one() -> None:
+def test_t21_a_part_without_any_value_is_refuted_only_by_what_needs_one() -> None:
     table = keyed({"k": [1], "v": [None]}, {"k": [2], "v": [1]})
     assert pairs(table, "v IS NULL") == [(1, None)]
     assert pairs(table, "coalesce(v, 7) = 7") == [(1, None)]
     assert table.scan("v = 1").explain().parts_read == 1
 
 
-def test_T22_a_plan_carries_all_that_its_answer_depends_on() -> None:
+def test_t22_a_plan_carries_all_that_its_answer_depends_on() -> None:
     table = keyed({"k": [1], "v": [1]})
     before = table.snapshot_for_engines()
     table.upsert(kv((2, 2)))
@@ -143,7 +141,7 @@ def test_T22_a_plan_carries_all_that_its_answer_depends_on() -> None:
     assert plans[1].table_uuid != elsewhere.table_uuid
 
 
-def test_T22_now_is_one_moment_of_the_plan_wherever_it_is_read() -> None:
+def test_t22_now_is_one_moment_of_the_plan_wherever_it_is_read() -> None:
     schema = pa.schema(
         [pa.field("k", pa.int64(), nullable=False), pa.field("v", pa.timestamp("us", "UTC"))]
     )
@@ -158,7 +156,7 @@ def test_T22_now_is_one_moment_of_the_plan_wherever_it_is_read() -> None:
         assert [key for batch in rows for key in batch.column("k").to_pylist()] == expected
 
 
-def test_T22_semantics_travel_with_the_plan() -> None:
+def test_t22_semantics_travel_with_the_plan() -> None:
     table = keyed({"k": [1], "v": [7]})
     table.upsert(kv((2, 0)))
     predicate = parse_predicate("(1 / v) IS NULL")
