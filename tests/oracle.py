@@ -76,6 +76,7 @@ from tests.oracle_values import (
     shortest,
     spelled,
     truncated,
+    whole_number,
 )
 
 
@@ -240,6 +241,8 @@ class Oracle:
             return Cell(cells[0].type, None if equal else cells[0].value)
         if any(value is None for value in values):
             return Cell(signature.result, None)
+        if function in ("floor", "ceil"):
+            return Cell(signature.result, whole_number(function, values[0], signature.result))
         if function in ARITHMETIC:
             return Cell(signature.result, self.arithmetic(function, values, signature.result))
         if function == "date_trunc":

@@ -164,6 +164,16 @@ def exact_arithmetic(function: str, values: list[Fraction], type_: LogicalType) 
             return abs(a)
 
 
+def whole_number(function: str, value: Any, type_: LogicalType) -> Any:
+    """The floor or the ceiling, in the result type."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return value
+        return float(math.floor(value) if function == "floor" else math.ceil(value))
+    exact = math.floor(value) if function == "floor" else math.ceil(value)
+    return fitted_decimal(Fraction(exact), type_) if isinstance(type_, Decimal) else exact
+
+
 def shortest(value: float, type_: LogicalType) -> str:
     """The shortest text that reads back as the same float of its width."""
     if type_ == Float(32):

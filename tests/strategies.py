@@ -218,7 +218,9 @@ def numbers(depth: int = 2) -> st.SearchStrategy[Operand]:
         st.builds(Call, binary, pairs),
         st.builds(Call, binary, st.tuples(whole, whole)),
         st.builds(lambda p: Call("modulo", p), st.tuples(whole, whole)),
-        st.builds(lambda f, x: Call(f, (x,)), st.sampled_from(["negate", "abs"]), columns),
+        st.builds(
+            lambda f, x: Call(f, (x,)), st.sampled_from(["negate", "abs", "floor", "ceil"]), columns
+        ),
         st.builds(Cast, any_number.filter(_is_typed), targets, st.booleans()),
         st.builds(Cast, st.just(Column("t")), targets, st.booleans()),
         st.builds(Call, st.sampled_from(CHOICES), same),

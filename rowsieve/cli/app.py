@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from rowsieve import __version__
+import rowsieve
 from rowsieve.cli import changing, reading, story
 from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StoreError
 
@@ -50,7 +50,7 @@ class _Commands(TyperGroup):
 
 def _show_version(*, wanted: bool) -> None:
     if wanted:
-        typer.echo(f"rowsieve {__version__}")
+        typer.echo(f"rowsieve {rowsieve.__version__}")
         raise typer.Exit
 
 

@@ -217,6 +217,7 @@ def _parts(parts: PartTable, key: tuple[str, ...]) -> list[dict[str, Any]]:
             ),
             "key_lower": _bound(key, entry.key_lower),
             "key_upper": _bound(key, entry.key_upper),
+            "data": None if entry.data is None else entry.data.path,
         }
         for entry in entries
     ]

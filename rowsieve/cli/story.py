@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -29,7 +28,9 @@ def demo(
             folder = Path(name)
         out = console()
         if engine == "spark":
-            checks = import_module("rowsieve.demo.spark_story").tell_on_spark(folder, out)
+            from rowsieve.demo.spark_story import tell_on_spark  # noqa: PLC0415 - starts Java
+
+            checks = tell_on_spark(folder, out)
         else:
             from rowsieve.demo.story import tell  # noqa: PLC0415 - needs the extra `demo`
 

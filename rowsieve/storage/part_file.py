@@ -20,7 +20,16 @@ from rowsieve.objects import ObjectStore, put_fresh
 from rowsieve.parquet.footer import checksum, read_footer, tail_start
 from rowsieve.storage.manifest import FileRef
 from rowsieve.types.encodings import arrow_schema
-from rowsieve.types.logical import Bool, Field, Float, is_ordered
+from rowsieve.types.logical import (
+    Bool,
+    Date,
+    Field,
+    Float,
+    Int,
+    Time,
+    Timestamp,
+    is_ordered,
+)
 from rowsieve.types.schema import Schema
 
 ROW_GROUP_ROWS: Final = 65_536
@@ -32,7 +41,10 @@ _COMPRESSION_LEVEL: Final = (
 )
 _FALSE_POSITIVES: Final = 0.03  # 64 KiB for a full row group of distinct keys; 2% takes 128
 _SAMPLE_ROWS: Final = 4_096
-_DICTIONARY_RATIO: Final = 0.15  # distinct values to rows of the sample
+# Distinct values to rows of a row group. At 5% the dictionary of a text column is about as long as
+# one plain page, so that reading one page costs no more with it than without.
+_DICTIONARY_RATIO: Final = 0.05
+_DISTINCT_SAMPLE: Final = 0.6  # what an even sample shows of a row group at that ratio, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +54,7 @@ class FileOptions:
     schema_id: int
     statistics: tuple[str, ...]
     dictionaries: tuple[str, ...]
+    deltas: tuple[str, ...]
     bloom_values: Mapping[str, int]
     sorted_by: tuple[int, ...]
 
@@ -51,13 +64,19 @@ class FileOptions:
     ) -> FileOptions:
         """Settings for a file whose first row group is `rows`."""
         ordered = [column for column in schema if is_ordered(column.type)]
+        repeating = {
+            c.name
+            for c in ordered
+            if not isinstance(c.type, Float | Bool) and _repeats(rows.column(c.name))
+        }
         return cls(
             schema_id=schema.id,
             statistics=tuple(c.name for c in ordered if c.name not in nan_columns),
-            dictionaries=tuple(
+            dictionaries=tuple(c.name for c in ordered if c.name in repeating),
+            deltas=tuple(
                 c.name
                 for c in ordered
-                if not isinstance(c.type, Float | Bool) and _repeats(rows.column(c.name))
+                if isinstance(c.type, Int | Date | Time | Timestamp) and c.name not in repeating
             ),
             bloom_values={
                 c.name: max(1, int(pc.count_distinct(rows.column(c.name)).as_py()))
@@ -75,6 +94,7 @@ class FileOptions:
             compression=_COMPRESSION,
             compression_level=_COMPRESSION_LEVEL,
             use_dictionary=list(self.dictionaries),
+            column_encoding=dict.fromkeys(self.deltas, "DELTA_BINARY_PACKED"),
             write_statistics=list(self.statistics),
             write_page_index=True,
             write_page_checksum=True,
@@ -127,7 +147,14 @@ class PartFile:
 
 
 def _repeats(values: pa.ChunkedArray) -> bool:
-    """Whether a dictionary pays; sampled evenly, because repeats cluster in sorted rows."""
-    step = max(1, len(values) // _SAMPLE_ROWS)
-    sample = values if step == 1 else values.take(pa.array(np.arange(0, len(values), step)))
-    return int(pc.count_distinct(sample).as_py()) <= _DICTIONARY_RATIO * len(sample)
+    """Whether a dictionary pays; sampled evenly first, because repeats cluster in sorted rows."""
+    step = len(values) // _SAMPLE_ROWS
+    if step > 1:
+        sample = values.take(pa.array(np.arange(0, len(values), step)))
+        if _distinct(sample) > _DISTINCT_SAMPLE * len(sample):
+            return False
+    return _distinct(values) <= max(1, _DICTIONARY_RATIO * len(values))
+
+
+def _distinct(values: pa.ChunkedArray) -> int:
+    return int(pc.count_distinct(values).as_py())

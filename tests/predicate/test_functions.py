@@ -177,7 +177,7 @@ def claims() -> list[tuple[str, LogicalType, Call | Cast]]:
         for name in names[:-1] if exact_only else names:
             found += [(name, type_, Call(name, (x, constant))) for constant in constants]
             found += [(name, type_, Call(name, (constant, x))) for constant in constants]
-        found += [(name, type_, Call(name, (x,))) for name in ("negate", "abs")]
+        found += [(name, type_, Call(name, (x,))) for name in ("negate", "abs", "floor", "ceil")]
     instants: list[LogicalType] = [Date(), Timestamp(), Timestamp(utc=True)]
     for type_ in instants:
         for unit in ("hour", "day", "week", "month", "quarter", "year", "century", "millennium"):
@@ -258,6 +258,9 @@ def test_every_row_has_a_name_of_its_own_and_says_how_it_is_used() -> None:
         (Call("multiply", (Literal(D("1.5")), Literal(D("1.5")))), D("2.25")),
         (Call("add", (Literal(2**31 - 1), Literal(2**31))), 2**32 - 1),
         (Call("modulo", (Literal(2**64 - 1, Int(64, signed=False)), Literal(10))), 5),
+        (Call("floor", (Literal(D("-1.5")),)), D(-2)),
+        (Call("ceil", (Literal(D("99.5")),)), D(100)),
+        (Call("ceil", (Literal(-0.5),)), 0.0),
         (Call("substr", (Literal("hello"), Literal(0), Literal(3))), "he"),
         (Call("substr", (Literal("hello"), Literal(2))), "ello"),
         (Call("concat", (Literal("a"), Literal(None), Literal("b"))), "ab"),

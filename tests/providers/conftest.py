@@ -10,9 +10,11 @@ import pytest
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    pytest.importorskip("pyspark")
+    sql = pytest.importorskip("pyspark.sql")
     from rowsieve.providers.spark.java import spark_session
 
+    if (other := sql.SparkSession.getActiveSession()) is not None:
+        other.stop()  # it may be a local one that never runs a failed task again
     session = spark_session(
         "rowsieve tests",
         {
@@ -20,7 +22,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             "spark.log.level": "OFF",
             "spark.sql.shuffle.partitions": "3",
         },
-        master="local[2,4]",  # local[2] alone never runs a failed task again
+        master="local[2,4]",
     )
     yield session
     session.stop()

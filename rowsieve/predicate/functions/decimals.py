@@ -72,6 +72,14 @@ def evaluate(name: str, left: pa.Array, right: pa.Array, result: Decimal) -> Com
     return Computed(narrow, failed if failed.any() else None)
 
 
+def to_whole(values: pa.Array, result: Decimal, mode: str) -> Computed:
+    """Rounded to whole numbers in Arrow's rounding mode `down` or `up`."""
+    roomy = values.cast(pa.decimal256(_WIDE, values.type.scale))
+    whole = narrowed(pc.round(roomy, ndigits=0, round_mode=mode), result)
+    failed = null_mask(whole) & ~null_mask(values)
+    return Computed(whole, failed if failed.any() else None)
+
+
 def narrowed(wide: pa.Array, type_: Decimal) -> pa.Array:
     """The values in this type, rounded half away from zero; NULL where they do not fit."""
     source = wide.type

@@ -1,0 +1,154 @@
+"""Split-block bloom filters: whether a row group may contain a value, or certainly does not.
+
+A filter holds xxh64 of the value's bytes as the *file* stores it (plain encoding, without a
+length), so a value is first encoded in the file's physical type; one that this type cannot hold is
+absent. Floats are never looked up: equal ones differ in bits (invariant 25). A filter may say yes
+to what is not there, never no to what is; what cannot be encoded with certainty may be there.
+
+Source: Apache Parquet format, BloomFilter.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import xxhash
+
+from rowsieve.parquet.columns import FileColumn, holds_all_of
+from rowsieve.parquet.thrift import MalformedThrift, read_struct
+from rowsieve.predicate.arrays import Mask, filled
+
+BLOCK_BYTES: Final = 32
+_SALT: Final = np.array(
+    [
+        0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D,
+        0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31,
+    ],
+    dtype=np.uint32,
+)  # fmt: skip
+_BLOCK, _XXHASH, _UNCOMPRESSED = 2, 3, 4  # header fields, each a union whose member 1 is known
+_HALF = np.uint64(32)
+_FIVE_BITS_LEFT = np.uint32(27)
+
+
+@dataclass(frozen=True, slots=True)
+class BloomFilter:
+    """The filter of one column in one row group; `words` is (blocks, 8) uint32."""
+
+    column: FileColumn
+    words: npt.NDArray[np.uint32]
+
+    @classmethod
+    def parse(cls, column: FileColumn, data: bytes | memoryview) -> BloomFilter | None:
+        """The filter of its bytes with their header; None for a kind that is not known here.
+
+        Bytes that are no filter raise `MalformedThrift`.
+        """
+        header, start = read_struct(data)
+        size_bytes = header.get(1)
+        if not isinstance(size_bytes, int) or size_bytes <= 0 or size_bytes % BLOCK_BYTES:
+            raise MalformedThrift(f"a filter of {size_bytes!r} bytes, which are no blocks")
+        for field in (_BLOCK, _XXHASH, _UNCOMPRESSED):
+            if not isinstance(member := header.get(field), dict) or set(member) != {1}:
+                return None
+        if len(data) - start < size_bytes:
+            raise MalformedThrift(f"{size_bytes} bytes are announced, {len(data) - start} follow")
+        words = np.frombuffer(data, dtype="<u4", count=size_bytes // 4, offset=start)
+        return cls(column, words.reshape(-1, 8))
+
+    def may_contain(self, values: pa.Array) -> Mask:
+        """(n,) bool for values without NULLs, in the storage type of the table's column.
+
+        False only where no row of the group has the value. Encodes value by value: meant for the
+        few values of a predicate.
+        """
+        found = np.ones(len(values), dtype=np.bool_)
+        encoded = plain_encoded(values, self.column)
+        if encoded is None:
+            return found
+        hashes = np.fromiter(
+            (xxhash.xxh64_intdigest(value) for value in encoded if value is not None), np.uint64
+        )
+        held = np.array([value is not None for value in encoded], dtype=np.bool_)
+        found[~held] = False
+        found[held] = self._contains(hashes)
+        return found
+
+    def _contains(self, hashes: npt.NDArray[np.uint64]) -> Mask:
+        blocks = ((hashes >> _HALF) * np.uint64(len(self.words))) >> _HALF
+        keys = hashes.astype(np.uint32)  # the lower half
+        bits = np.uint32(1) << ((keys[:, None] * _SALT) >> _FIVE_BITS_LEFT)
+        mask: Mask = ((self.words[blocks.astype(np.int64)] & bits) == bits).all(axis=1)
+        return mask
+
+
+def plain_encoded(values: pa.Array, column: FileColumn) -> list[bytes | None] | None:
+    """Each value's bytes in the file, None for one that the file's type cannot hold.
+
+    None instead of a list when it is not certain how the file stores such values.
+    """
+    type_ = column.type
+    if not holds_all_of(values.type, type_) or pa.types.is_floating(type_):
+        return None
+    if pa.types.is_decimal128(type_):
+        return _encoded_decimals(values, column)
+    match column.physical:
+        case "INT32" | "INT64":
+            return _encoded_integers(values, column)
+        case "BYTE_ARRAY" if pa.types.is_string(type_):
+            return list(values.cast(pa.binary()).to_pylist())
+        case "BYTE_ARRAY" if pa.types.is_binary(type_):
+            return list(values.to_pylist())
+        case "FIXED_LEN_BYTE_ARRAY" if type_ == pa.binary(column.width):
+            return list(values.to_pylist())
+        case _:
+            return None
+
+
+def _encoded_integers(values: pa.Array, column: FileColumn) -> list[bytes | None] | None:
+    """Numbers, days and microseconds as 4 or 8 bytes, little end first."""
+    width = 4 if column.physical == "INT32" else 8
+    numbers = filled(values)
+    if not np.issubdtype(numbers.dtype, np.integer):
+        return None
+    held = np.ones(len(numbers), dtype=np.bool_)
+    if pa.types.is_integer(column.type):
+        limits = np.iinfo(column.type.to_pandas_dtype())
+        if limits.bits > width * 8:
+            return None
+        if values.type != column.type:
+            held = (numbers >= limits.min) & (numbers <= limits.max)
+    elif values.type.bit_width != width * 8:
+        return None
+    stored = numbers.astype(np.dtype(f"<i{width}")).view(f"V{width}").tolist()
+    return [value if there else None for value, there in zip(stored, held, strict=True)]
+
+
+def _encoded_decimals(values: pa.Array, column: FileColumn) -> list[bytes | None] | None:
+    """The digits of decimals at the file's scale, as FLBA big end first, else little end first."""
+    match column.physical:
+        case "INT32":
+            width, big = 4, False
+        case "INT64":
+            width, big = 8, False
+        case "FIXED_LEN_BYTE_ARRAY":
+            width, big = column.width, True
+        case _:
+            return None
+    cut = 10 ** int(values.type.scale - column.type.scale)
+    limit = 10 ** int(column.type.precision)
+    words = np.frombuffer(values.buffers()[1], dtype=np.uint8)
+    words = words[values.offset * 16 : (values.offset + len(values)) * 16]
+    encoded: list[bytes | None] = []
+    for i in range(len(values)):
+        digits = int.from_bytes(words[i * 16 : i * 16 + 16].tobytes(), "little", signed=True)
+        digits, rest = divmod(digits, cut)
+        if rest or abs(digits) >= limit:
+            encoded.append(None)
+        else:
+            encoded.append(digits.to_bytes(width, "big" if big else "little", signed=True))
+    return encoded

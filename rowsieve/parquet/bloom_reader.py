@@ -1,0 +1,193 @@
+"""The bloom filters of a file that we wrote: sealed when it is written, checked when read.
+
+One flipped bit in a filter hides rows, and Parquet has no checksum for it. So the writer leaves
+blank room among the footer's key-value pairs and, once the filters are in place, `seal_blooms`
+fills in their digests; the footer itself is covered by the tail's checksum. Soundness: a filter
+without a digest is not believed, one that differs from its digest is `CorruptData`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+import xxhash
+
+from rowsieve.errors import CorruptData
+from rowsieve.objects import ObjectStore
+from rowsieve.parquet.bloom import BloomFilter
+from rowsieve.parquet.columns import FileColumn
+from rowsieve.parquet.footer import ParquetRef, read_footer, reading
+from rowsieve.parquet.thrift import MalformedThrift
+
+SEAL_KEY: Final = "rowsieve.blooms"
+CACHE_BYTES: Final = 32 * 1024 * 1024
+
+_DIGITS: Final = 16  # of xxh3_64 in hexadecimal
+_BLANK: Final = "-" * _DIGITS
+_GAP_BYTES: Final = 64 * 1024  # read through smaller gaps instead of asking twice
+
+FilterPlace = tuple[int, int]  # row group, leaf
+
+
+def blank_seal(filter_count: int) -> dict[str, str]:
+    """The key-value pair to add before a file with this many filters is closed."""
+    return {SEAL_KEY: _BLANK * filter_count} if filter_count else {}
+
+
+def seal_blooms(file: memoryview) -> None:
+    """Put the digests of its filters into the blank of a complete file, in place.
+
+    The blank is left as it is, and the filters are not used, if it does not fit them.
+    """
+    metadata = read_footer(file)
+    if SEAL_KEY.encode() not in (metadata.metadata or {}):
+        return
+    digests = "".join(
+        _digest(file[start:stop]) for _, (start, stop) in _filter_ranges(metadata)
+    ).encode()
+    footer = len(file) - int(metadata.serialized_size) - 8
+    blank = _pair(_BLANK.encode() * (len(digests) // _DIGITS))
+    tail = bytes(file[footer:])
+    if tail.count(blank) == 1:
+        start = footer + tail.index(blank) + len(blank) - len(digests)
+        file.cast("B")[start : start + len(digests)] = digests
+
+
+class BloomReader:
+    """Reads the filters of one file when they are asked for, and remembers them."""
+
+    def __init__(self, store: ObjectStore, ref: ParquetRef, metadata: pq.FileMetaData) -> None:
+        self._store = store
+        self._ref = ref
+        self._metadata = metadata
+        self._places: dict[FilterPlace, tuple[int, int, str]] | None = None
+
+    def filters(self, column: FileColumn, row_groups: Sequence[int]) -> list[BloomFilter | None]:
+        """The filter of each of these row groups, None where there is none to be believed.
+
+        Neighbouring filters are read together.
+        """
+        found: dict[int, BloomFilter] = {}
+        missing: list[int] = []
+        for group in row_groups:
+            cached = _CACHE.get(self._key(column, group))
+            if cached is not None:
+                found[group] = cached
+            elif (group, column.index) in self._sealed():
+                missing.append(group)
+        for group, data in self._read(column, missing):
+            if (parsed := self._parse(column, group, data)) is not None:
+                found[group] = parsed
+                _CACHE.put(self._key(column, group), parsed)
+        return [found.get(group) for group in row_groups]
+
+    def _key(self, column: FileColumn, group: int) -> tuple[object, ...]:
+        return (self._store.uri, self._ref.path, self._ref.tail_checksum, column, group)
+
+    def _sealed(self) -> dict[FilterPlace, tuple[int, int, str]]:
+        """Where each filter is, and its digest."""
+        if self._places is None:
+            seal = (self._metadata.metadata or {}).get(SEAL_KEY.encode(), b"").decode()
+            places = list(_filter_ranges(self._metadata)) if seal else []
+            if len(seal) != _DIGITS * len(places) or seal.startswith(_BLANK):
+                places = []
+            self._places = {
+                place: (start, stop, seal[i * _DIGITS : (i + 1) * _DIGITS])
+                for i, (place, (start, stop)) in enumerate(places)
+                if 0 < start < stop <= self._ref.tail_start
+            }
+        return self._places
+
+    def _read(self, column: FileColumn, groups: list[int]) -> Iterator[tuple[int, memoryview]]:
+        places = [(*self._sealed()[group, column.index][:2], group) for group in groups]
+        places.sort()
+        cuts = [i for i, (a, b) in enumerate(pairwise(places), 1) if b[0] > a[1] + _GAP_BYTES]
+        for first, last in pairwise([0, *cuts, len(places)]):
+            run = places[first:last]
+            if not run:
+                continue
+            start, stop = run[0][0], max(place[1] for place in run)
+            with reading(self._ref.path):
+                data = memoryview(self._store.get_range(self._ref.path, start, stop))
+            for a, b, group in run:
+                yield group, data[a - start : b - start]
+
+    def _parse(self, column: FileColumn, group: int, data: memoryview) -> BloomFilter | None:
+        start, stop, digest = self._sealed()[group, column.index]
+        where = f"{self._ref.path}, row group {group}, column {column.name!r}"
+        advice = "restore the file from a copy, or the table to a version without it"
+        if _digest(data) != digest:
+            raise CorruptData(
+                f"the bloom filter of {where} is damaged at bytes {start} to {stop}: checksum "
+                f"{_digest(data)}, but {digest} was written; {advice}"
+            )
+        try:
+            return BloomFilter.parse(column, bytes(data))
+        except MalformedThrift as error:
+            raise CorruptData(
+                f"the bloom filter of {where} cannot be read: {error}; {advice}"
+            ) from error
+
+
+class _FilterCache:
+    """Filters by file, column and row group; the least recently used go first."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._size_bytes = 0
+        self._entries: OrderedDict[tuple[object, ...], BloomFilter] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[object, ...]) -> BloomFilter | None:
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+            return self._entries.get(key)
+
+    def put(self, key: tuple[object, ...], bloom: BloomFilter) -> None:
+        with self._lock:
+            if key in self._entries:
+                return
+            self._entries[key] = bloom
+            self._size_bytes += bloom.words.nbytes
+            while self._size_bytes > self._limit_bytes:
+                _, freed = self._entries.popitem(last=False)
+                self._size_bytes -= freed.words.nbytes
+
+
+_CACHE = _FilterCache(CACHE_BYTES)
+
+
+def _filter_ranges(metadata: pq.FileMetaData) -> Iterator[tuple[FilterPlace, tuple[int, int]]]:
+    """Where the filters are, row group by row group, leaf by leaf."""
+    for group in range(metadata.num_row_groups):
+        row_group = metadata.row_group(group)
+        for leaf in range(metadata.num_columns):
+            chunk = row_group.column(leaf)
+            if chunk.bloom_filter_offset and chunk.bloom_filter_length:
+                start = int(chunk.bloom_filter_offset)
+                yield (group, leaf), (start, start + int(chunk.bloom_filter_length))
+
+
+def _digest(data: Any) -> str:
+    return str(xxhash.xxh3_64_hexdigest(data))
+
+
+def _pair(value: bytes) -> bytes:
+    """A key-value pair as it stands in the footer: two binary fields of a thrift struct."""
+    key = SEAL_KEY.encode()
+    return b"\x18" + _length(key) + key + b"\x18" + _length(value) + value
+
+
+def _length(value: bytes) -> bytes:
+    rest, found = len(value), bytearray()
+    while rest > 127:
+        found.append(rest & 127 | 128)
+        rest >>= 7
+    found.append(rest)
+    return bytes(found)

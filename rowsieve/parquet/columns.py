@@ -1,0 +1,68 @@
+"""Where a table's columns are in one Parquet file: its flat leaves by field id.
+
+A column is found by its id, never by its name, which may have changed since the file was written.
+Soundness: a leaf that is nested, repeated or without an id is not found, and so nothing is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rowsieve.types.encodings import FIELD_ID_KEY
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumn:
+    """A flat column of a file: its leaf number, its Arrow type there and how values are stored.
+
+    `physical` is Parquet's name of the physical type; `width` the bytes of a fixed-length value.
+    """
+
+    index: int
+    name: str
+    type: pa.DataType
+    physical: str
+    width: int
+
+
+def file_columns(metadata: pq.FileMetaData) -> dict[int, FileColumn]:
+    """The flat top-level columns by field id."""
+    found: dict[int, FileColumn] = {}
+    schema = metadata.schema
+    fields = list(schema.to_arrow_schema())
+    counts = [_leaf_count(field.type) for field in fields]
+    if sum(counts) != metadata.num_columns:
+        return found
+    for field, end, count in zip(fields, accumulate(counts), counts, strict=True):
+        field_id = (field.metadata or {}).get(FIELD_ID_KEY)
+        leaf = schema.column(end - 1)
+        if count != 1 or field_id is None or leaf.path != field.name or leaf.max_repetition_level:
+            continue
+        found[int(field_id)] = FileColumn(
+            end - 1, field.name, field.type, str(leaf.physical_type), int(leaf.length)
+        )
+    return found
+
+
+def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:
+    """Whether every value of `narrow` is one of `wide`, in the same order."""
+    if wide == narrow:
+        return True
+    if pa.types.is_integer(wide) and pa.types.is_integer(narrow):
+        outer, inner = (np.iinfo(type_.to_pandas_dtype()) for type_ in (wide, narrow))
+        return bool(outer.min <= inner.min and inner.max <= outer.max)
+    if pa.types.is_decimal(wide) and pa.types.is_decimal(narrow):
+        more_places = int(wide.scale - narrow.scale)
+        return 0 <= more_places <= int(wide.precision - narrow.precision)
+    return bool(pa.types.is_float64(wide) and pa.types.is_float32(narrow))
+
+
+def _leaf_count(type_: pa.DataType) -> int:
+    if not type_.num_fields:
+        return 1
+    return sum(_leaf_count(type_.field(i).type) for i in range(type_.num_fields))

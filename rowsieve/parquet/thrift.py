@@ -1,0 +1,101 @@
+"""Thrift's compact protocol, as far as Parquet's small headers need it: structs by field number.
+
+`read_struct` gives plain Python values: bools, ints, bytes, lists, and structs as dicts. Malformed
+bytes raise `MalformedThrift`, never an IndexError, and recursion is capped.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+ThriftStruct: TypeAlias = dict[int, Any]
+
+_MAX_DEPTH: Final = 16
+_TRUE, _FALSE = 1, 2  # the kinds of a bool in a struct, which has no byte of its own
+
+
+class MalformedThrift(ValueError):
+    """The bytes are no compact thrift; the caller knows which file they came from."""
+
+
+def read_struct(data: bytes | memoryview, position: int = 0) -> tuple[ThriftStruct, int]:
+    """The struct that begins at `position`, and where it ends."""
+    try:
+        return _struct(memoryview(data), position, 0)
+    except IndexError as error:
+        raise MalformedThrift("the bytes end within a struct") from error
+
+
+def _struct(data: memoryview, position: int, depth: int) -> tuple[ThriftStruct, int]:
+    fields: ThriftStruct = {}
+    number = 0
+    while True:
+        head = data[position]
+        position += 1
+        if head == 0:
+            return fields, position
+        kind, delta = head & 15, head >> 4
+        if delta:
+            number += delta
+        else:
+            number, position = _signed(data, position)
+        if kind in (_TRUE, _FALSE):
+            fields[number] = kind == _TRUE
+        else:
+            fields[number], position = _value(data, position, kind, depth)
+
+
+def _value(data: memoryview, position: int, kind: int, depth: int) -> tuple[Any, int]:
+    if depth > _MAX_DEPTH:
+        raise MalformedThrift(f"values are nested more than {_MAX_DEPTH} deep")
+    match kind:
+        case 1 | 2:  # in a list
+            return data[position] == _TRUE, position + 1
+        case 3:
+            return int.from_bytes(data[position : position + 1], signed=True), position + 1
+        case 4 | 5 | 6:
+            return _signed(data, position)
+        case 8:
+            length, position = _unsigned(data, position)
+            if length > len(data) - position:
+                raise MalformedThrift(f"a value of {length} bytes goes beyond the end")
+            return bytes(data[position : position + length]), position + length
+        case 9 | 10:
+            return _list(data, position, depth)
+        case 12:
+            return _struct(data, position, depth + 1)
+        case _:
+            raise MalformedThrift(f"a field of the unexpected kind {kind}")
+
+
+def _list(data: memoryview, position: int, depth: int) -> tuple[list[Any], int]:
+    head = data[position]
+    position += 1
+    count, kind = head >> 4, head & 15
+    if count == 15:
+        count, position = _unsigned(data, position)
+    if count > len(data) - position:
+        raise MalformedThrift(f"a list of {count} values goes beyond the end")
+    values = []
+    for _ in range(count):
+        value, position = _value(data, position, kind, depth + 1)
+        values.append(value)
+    return values, position
+
+
+def _unsigned(data: memoryview, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, position
+        shift += 7
+        if shift > 63:
+            raise MalformedThrift("a number of more than 64 bits")
+
+
+def _signed(data: memoryview, position: int) -> tuple[int, int]:
+    value, position = _unsigned(data, position)
+    return (value >> 1) ^ -(value & 1), position

@@ -1,0 +1,141 @@
+"""Row ids as half-open ranges: the backing of sets of few runs.
+
+Range i is [starts[i], stops[i]); ranges ascend with a gap between any two, so that a set has one
+form only. Every operation is linear in ranges, whatever the number of rows they span. The arrays
+cannot be written to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Ids = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranges:
+    """Rows [starts[i], stops[i]): ascending, none empty, no two touching."""
+
+    starts: Ids
+    stops: Ids
+
+    def __post_init__(self) -> None:
+        self.starts.flags.writeable = False
+        self.stops.flags.writeable = False
+
+    def __iter__(self) -> Iterator[int]:
+        for start, stop in zip(self.starts.tolist(), self.stops.tolist(), strict=True):
+            yield from range(start, stop)
+
+    @property
+    def run_count(self) -> int:
+        """How many ranges."""
+        return len(self.starts)
+
+    @property
+    def id_count(self) -> int:
+        """How many rows."""
+        return int(self.stops.sum()) - int(self.starts.sum())
+
+    @property
+    def first(self) -> int:
+        """The least id of a set that is not empty."""
+        return int(self.starts[0])
+
+    @property
+    def last(self) -> int:
+        """The greatest id of a set that is not empty."""
+        return int(self.stops[-1]) - 1
+
+    def same(self, other: Ranges) -> bool:
+        """Whether both hold the same rows."""
+        return np.array_equal(self.starts, other.starts) and np.array_equal(self.stops, other.stops)
+
+    def union(self, other: Ranges) -> Ranges:
+        """Rows of either."""
+        starts = np.concatenate((self.starts, other.starts))
+        stops = np.concatenate((self.stops, other.stops))
+        order = np.argsort(starts, kind="stable")  # two ascending runs: one linear merge
+        return joined(starts[order], stops[order])
+
+    def intersect(self, other: Ranges) -> Ranges:
+        """Rows of both: each range of the smaller set, cut by the ranges it meets."""
+        few, many = sorted((self, other), key=lambda ranges: ranges.run_count)
+        begin = np.searchsorted(many.stops, few.starts, side="right")
+        counts = np.searchsorted(many.starts, few.stops, side="left") - begin
+        mine = np.repeat(np.arange(few.run_count), counts)
+        theirs = np.arange(len(mine)) + np.repeat(begin - (np.cumsum(counts) - counts), counts)
+        return Ranges(
+            np.maximum(few.starts[mine], many.starts[theirs]),
+            np.minimum(few.stops[mine], many.stops[theirs]),
+        )
+
+    def difference(self, other: Ranges) -> Ranges:
+        """Rows of this set that are not in `other`."""
+        return self.intersect(other.complement(self.last + 1)) if self.run_count else self
+
+    def complement(self, row_count: int) -> Ranges:
+        """Every other row below `row_count`."""
+        starts = np.concatenate(([0], self.stops))
+        stops = np.minimum(np.concatenate((self.starts, [row_count])), row_count)
+        kept = starts < stops
+        return Ranges(starts[kept], stops[kept])
+
+    def slice(self, start: int, stop: int) -> Ranges:
+        """Rows [start, stop), renumbered from 0."""
+        begin = np.searchsorted(self.stops, start, side="right")
+        end = np.searchsorted(self.starts, stop, side="left") if start < stop else begin
+        starts = np.maximum(self.starts[begin:end], start) - start
+        return Ranges(starts, np.minimum(self.stops[begin:end], stop) - start)
+
+    def shift(self, offset: int) -> Ranges:
+        """Each id plus `offset`."""
+        return Ranges(self.starts + offset, self.stops + offset)
+
+    def contains(self, ids: Ids) -> Mask:
+        """(n,) bool: which of `ids`, in any order, are held."""
+        if not self.run_count:
+            return np.zeros(len(ids), dtype=np.bool_)
+        at = np.searchsorted(self.starts, ids, side="right") - 1
+        held: Mask = (at >= 0) & (ids < self.stops[np.maximum(at, 0)])
+        return held
+
+    def to_ids(self) -> Ids:
+        """(len,) int64, ascending. Linear in rows."""
+        counts = self.stops - self.starts
+        before = np.cumsum(counts) - counts
+        ids: Ids = np.arange(counts.sum()) + np.repeat(self.starts - before, counts)
+        return ids
+
+    def to_mask(self, row_count: int) -> Mask:
+        """(row_count,) bool."""
+        edges = np.zeros(row_count + 1, dtype=np.int8)
+        edges[self.starts] = 1
+        edges[self.stops] = -1  # ranges never touch: no row is both an end and a start
+        mask: Mask = np.cumsum(edges[:-1], dtype=np.int8).view(np.bool_)
+        return mask
+
+
+def joined(starts: Ids, stops: Ids) -> Ranges:
+    """The set of ranges that ascend by start, and may touch, overlap and repeat; none empty."""
+    if len(starts) == 0:
+        return Ranges(starts.copy(), stops.copy())
+    reach = np.maximum.accumulate(stops)
+    apart = starts[1:] > reach[:-1]
+    first = np.concatenate(([True], apart))
+    last = np.concatenate((apart, [True]))
+    return Ranges(starts[first], reach[last])
+
+
+def ranges_of_mask(mask: Mask) -> Ranges:
+    """The ranges of true rows."""
+    inner = np.flatnonzero(mask[1:] != mask[:-1]) + 1
+    head = [0] if len(mask) and mask[0] else []
+    tail = [len(mask)] if len(mask) and mask[-1] else []
+    edges = np.concatenate((np.array(head, np.int64), inner, np.array(tail, np.int64)))
+    return Ranges(edges[0::2].copy(), edges[1::2].copy())

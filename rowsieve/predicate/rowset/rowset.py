@@ -1,0 +1,289 @@
+"""A set of row ids of one source: the currency in which every stage of a read says which rows.
+
+Row ids belong to one file of a known number of rows and die with it (trap T23); sets of different
+id spaces never meet, which every operation of two sets checks by the row count (trap T34). A set
+is what it holds: the rows of `p` and the complement of the rows of `NOT p` differ by those on which
+`p` is NULL, so matches are never complemented (trap T8).
+
+Held as ranges while these are few, else as a roaring bitmap; which one never shows. Immutable:
+nothing that comes in is kept, nothing that goes out can change it. Operations are linear in runs
+or in the bitmap's bytes, never in rows, except where rows themselves come in or go out (`from_ids`,
+`from_mask`, `to_ids`, `to_mask`, iterating).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyroaring
+
+from rowsieve.errors import InvalidInput
+from rowsieve.predicate.rowset.bitmap import Bitmap, as_bitmap, as_ranges
+from rowsieve.predicate.rowset.codec import decode, encode
+from rowsieve.predicate.rowset.ranges import Ids, Mask, Ranges, joined, ranges_of_mask
+from rowsieve.predicate.rowset.roaring import CONTAINER_ROWS, ID_LIMIT
+
+FEW_RUNS = 1024  # so few runs are quicker as ranges, and 16 KB at most
+_RUN_BYTES = 16  # two int64
+_ROARING_RUN_BYTES = 4  # at most: a run of a run container
+_ROARING_CONTAINER_BYTES = 14  # at most: its header, and one run more where a run is cut
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RowSet:
+    """Some of the rows 0 to `row_count` - 1 of one source. Make one by a class method."""
+
+    _rows: Ranges | Bitmap
+    row_count: int
+
+    @classmethod
+    def empty(cls, row_count: int) -> RowSet:
+        """No row."""
+        return cls.from_ranges([], row_count)
+
+    @classmethod
+    def full(cls, row_count: int) -> RowSet:
+        """Every row."""
+        return cls.from_ranges([(0, row_count)], row_count)
+
+    @classmethod
+    def from_ranges(
+        cls, ranges: Sequence[tuple[int, int]] | npt.NDArray[np.integer], row_count: int
+    ) -> RowSet:
+        """From half-open ranges, pairs or (n, 2) integers; in any order, touching, overlapping."""
+        _check_space(row_count)
+        pairs = _integers(ranges, "ranges", 2)
+        starts, stops = pairs[:, 0], pairs[:, 1]
+        if (starts < 0).any() or (stops > row_count).any():
+            bad = pairs[(starts < 0) | (stops > row_count)][0]
+            raise InvalidInput(f"row ids must lie in [0, {row_count}), got [{bad[0]}, {bad[1]})")
+        if (starts > stops).any():
+            bad = pairs[starts > stops][0]
+            raise InvalidInput(f"a range must not stop before it starts, got [{bad[0]}, {bad[1]})")
+        order = np.argsort(starts, kind="stable")
+        order = order[(starts < stops)[order]]
+        begins: Ids = starts[order].astype(np.int64)
+        ends: Ids = stops[order].astype(np.int64)
+        return _chosen(joined(begins, ends), row_count)
+
+    @classmethod
+    def from_ids(cls, ids: npt.NDArray[np.integer], row_count: int) -> RowSet:
+        """From (n,) ascending integers, which may repeat."""
+        _check_space(row_count)
+        rows = _integers(ids, "ids", 1)
+        if (rows[1:] < rows[:-1]).any():
+            raise InvalidInput("row ids must ascend: sort them before making a row set")
+        if len(rows) and (rows[0] < 0 or rows[-1] >= row_count):
+            raise InvalidInput(f"row ids must lie in [0, {row_count}), got {rows[0]} to {rows[-1]}")
+        starts: Ids = rows.astype(np.int64)
+        return _chosen(joined(starts, starts + 1), row_count)
+
+    @classmethod
+    def from_mask(cls, mask: Mask) -> RowSet:
+        """The rows where `mask`, (n,) bool, is true; n is the row count."""
+        if mask.ndim != 1 or mask.dtype != np.bool_:
+            raise InvalidInput(
+                f"a row mask must be (n,) bool, got {mask.shape} {mask.dtype}: a NULL or a number "
+                "says nothing of a row"
+            )
+        _check_space(len(mask))
+        return _chosen(ranges_of_mask(mask), len(mask))
+
+    @classmethod
+    def from_row_groups(cls, kept: Mask, group_rows: int, row_count: int) -> RowSet:
+        """The rows of the row groups where `kept`, (g,) bool, is true.
+
+        Every group holds `group_rows` rows but the last, which holds what is left.
+        """
+        _check_space(row_count)
+        groups = cls.from_mask(kept)
+        if group_rows < 1 or groups.row_count != -(-row_count // group_rows):
+            raise InvalidInput(
+                f"{groups.row_count} row groups of {group_rows} rows do not make a source of "
+                f"{row_count} rows"
+            )
+        rows = min(group_rows, row_count)
+        starts, stops = groups.ranges()
+        return _chosen(Ranges(starts * rows, np.minimum(stops * rows, row_count)), row_count)
+
+    @classmethod
+    def from_bitmap(cls, bitmap: pyroaring.AbstractBitMap, row_count: int) -> RowSet:
+        """From a roaring bitmap of row ids below `row_count`; it is copied."""
+        _check_space(row_count)
+        if len(bitmap) and bitmap.max() >= row_count:
+            raise InvalidInput(f"row id {bitmap.max()} is outside a source of {row_count} rows")
+        copy = pyroaring.BitMap(bitmap)
+        copy.run_optimize()
+        return _chosen(Bitmap(copy), row_count)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, row_count: int) -> RowSet:
+        """From what `to_bytes` gave for a source of `row_count` rows; CorruptData otherwise."""
+        _check_space(row_count)
+        return _chosen(decode(data, row_count), row_count)
+
+    def __len__(self) -> int:
+        return self._rows.id_count
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rows)
+
+    def __contains__(self, row: object) -> bool:
+        if not isinstance(row, int | np.integer):
+            return False
+        return bool(self.contains(np.array([row]))[0])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RowSet):
+            return NotImplemented
+        if self.row_count != other.row_count:
+            return False
+        mine, theirs = self._rows, other._rows
+        if isinstance(mine, Bitmap) and isinstance(theirs, Bitmap):
+            return mine.same(theirs)
+        return as_ranges(mine).same(as_ranges(theirs))
+
+    def __hash__(self) -> int:
+        starts, stops = self.ranges()
+        return hash((self.row_count, starts.tobytes(), stops.tobytes()))
+
+    def __repr__(self) -> str:
+        within = f" in [{self._rows.first}, {self._rows.last + 1})" if len(self) else ""
+        runs = self._rows.run_count
+        return f"RowSet({len(self)} of {self.row_count} rows, {runs} ranges{within})"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds no row."""
+        return len(self) == 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it holds every row."""
+        return len(self) == self.row_count
+
+    def contains(self, ids: npt.NDArray[np.integer]) -> Mask:
+        """(n,) bool: which of `ids`, (n,) integers of this source in any order, it holds."""
+        rows = _integers(ids, "ids", 1)
+        if len(rows) and (rows.min() < 0 or rows.max() >= self.row_count):
+            raise InvalidInput(
+                f"row ids must lie in [0, {self.row_count}), got {rows.min()} to {rows.max()}"
+            )
+        return self._rows.contains(rows.astype(np.int64))
+
+    def union(self, other: RowSet) -> RowSet:
+        """Rows of either."""
+        self._check(other)
+        mine, theirs = self._rows, other._rows
+        if isinstance(mine, Ranges) and isinstance(theirs, Ranges):
+            return _chosen(mine.union(theirs), self.row_count)
+        return _chosen(as_bitmap(mine).union(as_bitmap(theirs)), self.row_count)
+
+    def intersect(self, other: RowSet) -> RowSet:
+        """Rows of both."""
+        self._check(other)
+        mine, theirs = self._rows, other._rows
+        if isinstance(mine, Ranges) and isinstance(theirs, Ranges):
+            return _chosen(mine.intersect(theirs), self.row_count)
+        return _chosen(as_bitmap(mine).intersect(as_bitmap(theirs)), self.row_count)
+
+    def difference(self, other: RowSet) -> RowSet:
+        """Rows of this one that are not in `other`."""
+        self._check(other)
+        mine, theirs = self._rows, other._rows
+        if isinstance(mine, Ranges) and isinstance(theirs, Ranges):
+            return _chosen(mine.difference(theirs), self.row_count)
+        return _chosen(as_bitmap(mine).difference(as_bitmap(theirs)), self.row_count)
+
+    def complement(self, within: RowSet | None = None) -> RowSet:
+        """Every other row, of the source or of `within`. Not the rows of a NOT: see above."""
+        if within is not None:
+            return within.difference(self)
+        return _chosen(self._rows.complement(self.row_count), self.row_count)
+
+    def slice(self, start: int, stop: int) -> RowSet:
+        """Rows [start, stop), renumbered from 0, of a source of stop - start rows."""
+        if not 0 <= start <= stop <= self.row_count:
+            raise InvalidInput(
+                f"rows [{start}, {stop}) are no slice of a source of {self.row_count} rows"
+            )
+        return _chosen(self._rows.slice(start, stop), stop - start)
+
+    def shift(self, offset: int, row_count: int) -> RowSet:
+        """Each row id plus `offset`, in a source of `row_count` rows that must hold them all."""
+        _check_space(row_count)
+        if self.is_empty:
+            return RowSet.empty(row_count)
+        first, last = self._rows.first + offset, self._rows.last + offset
+        if first < 0 or last >= row_count:
+            raise InvalidInput(
+                f"rows moved by {offset} reach from {first} to {last}, outside a source of "
+                f"{row_count} rows"
+            )
+        return _chosen(self._rows.shift(offset), row_count)
+
+    def ranges(self) -> tuple[Ids, Ids]:
+        """(starts, stops): half-open ranges, ascending, none touching; cannot be written to."""
+        ranges = as_ranges(self._rows)
+        return ranges.starts, ranges.stops
+
+    def to_ids(self) -> Ids:
+        """(len,) int64, ascending."""
+        return self._rows.to_ids()
+
+    def to_mask(self) -> Mask:
+        """(row_count,) bool."""
+        return self._rows.to_mask(self.row_count)
+
+    def to_bitmap(self) -> pyroaring.BitMap:
+        """A roaring bitmap of the caller's own."""
+        bitmap = as_bitmap(self._rows).bitmap
+        return bitmap.copy() if isinstance(self._rows, Bitmap) else bitmap
+
+    def to_bytes(self) -> bytes:
+        """Versioned, checksummed, for `from_bytes`."""
+        return encode(self._rows, self.row_count)
+
+    def _check(self, other: RowSet) -> None:
+        if self.row_count != other.row_count:
+            raise InvalidInput(
+                f"row sets of different sources: {self.row_count} rows and {other.row_count} rows"
+            )
+
+
+def _chosen(rows: Ranges | Bitmap, row_count: int) -> RowSet:
+    """The set in the backing that its runs call for: ranges, unless a bitmap is surely smaller."""
+    runs = rows.run_count
+    containers = -(-row_count // CONTAINER_ROWS)
+    bitmap_bytes = runs * _ROARING_RUN_BYTES + containers * _ROARING_CONTAINER_BYTES
+    if runs <= FEW_RUNS or runs * _RUN_BYTES <= bitmap_bytes:
+        return RowSet(as_ranges(rows), row_count)
+    return RowSet(as_bitmap(rows), row_count)
+
+
+def _check_space(row_count: int) -> None:
+    if not 0 <= row_count <= ID_LIMIT:
+        raise InvalidInput(
+            f"a source of {row_count} rows cannot be addressed: row ids are limited to "
+            f"{ID_LIMIT:,} per source; split it into smaller files"
+        )
+
+
+def _integers(values: object, what: str, dimensions: int) -> npt.NDArray[np.integer]:
+    """The values as (n,) or (n, 2) integers, refusing what would be cut, wrapped or regrouped."""
+    shape = "(n,)" if dimensions == 1 else "(n, 2)"
+    try:
+        array = np.asarray(values)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(f"row {what} must be {shape} integers, got {values!r}") from error
+    if array.shape == (0,):  # an empty list has no type of its own
+        return np.empty((0, 2)[:dimensions], dtype=np.int64)
+    fits = array.ndim == dimensions and array.shape[1:] in {(), (2,)}
+    if not fits or array.dtype.kind not in "iu":
+        raise InvalidInput(
+            f"row {what} must be {shape} integers, got {array.shape} of type {array.dtype}"
+        )
+    return array

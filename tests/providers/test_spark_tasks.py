@@ -1,0 +1,114 @@
+"""What a task makes of its rows, without Spark: runs of bounded size, in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("pyspark")
+
+import rowsieve as rs
+from rowsieve.errors import KeyViolation
+from rowsieve.planner.overlap import key_ranges, overlap_groups
+from rowsieve.providers.spark import writer
+from rowsieve.providers.spark.options import WriteOptions
+from rowsieve.providers.spark.types import arrow_schema_of, spark_schema
+from rowsieve.providers.spark.writer import RowsieveWriter, Written
+from rowsieve.storage.manifest import PartTable
+from rowsieve.types.keys import KeyOrder
+from rowsieve.types.logical import Field, Int
+from rowsieve.types.schema import Schema
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = Schema(0, (Field(1, "id", Int(), nullable=False), Field(2, "v", Int())))
+SPARK = spark_schema(SCHEMA)
+KEYS = spark_schema(SCHEMA.select(("id",)))
+
+
+@pytest.fixture(autouse=True)
+def runs_of_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "RUN_BYTES", 1)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> rs.Table:
+    return rs.create_table(
+        str(tmp_path / "t"), pa.schema([("id", pa.int64()), ("v", pa.int64())]), key=["id"]
+    )
+
+
+def batches(*runs: list[int]) -> Iterator[pa.RecordBatch]:
+    for run in runs:
+        yield pa.RecordBatch.from_pydict({"id": run, "v": run}, schema=arrow_schema_of(SPARK))
+
+
+def begin(table: rs.Table, mode: str = "upsert") -> RowsieveWriter:
+    options = WriteOptions.parse({"path": table.uri, "mode": mode})
+    return RowsieveWriter.begin(options, KEYS if mode == "delete" else SPARK)
+
+
+def written(table: rs.Table, *runs: list[int]) -> tuple[RowsieveWriter, Written]:
+    task = begin(table)
+    message = task.write(batches(*runs))
+    assert isinstance(message, Written)
+    return task, message
+
+
+def write_and_commit(table: rs.Table, *runs: list[int]) -> None:
+    task, message = written(table, *runs)
+    task.commit([message])
+
+
+def groups(table: rs.Table, message: Written) -> list[int]:
+    """How many parts each overlap group has."""
+    parts = PartTable.from_ipc(message.manifest)
+    order = KeyOrder.of(SCHEMA, ["id"])
+    return [len(group) for group in overlap_groups(key_ranges(parts.table, order))]
+
+
+def ids(table: rs.Table) -> list[int]:
+    found: list[int] = rs.open_table(table.uri).scan(order_by_key=True).to_arrow()["id"].to_pylist()
+    return found
+
+
+def test_sorted_runs_go_on_in_one_part(table: rs.Table) -> None:
+    task, message = written(table, [1, 2], [3, 4], [9, 5])
+    assert groups(table, message) == [1]
+    assert message.rows_written == 6
+    task.commit([message])
+    assert ids(table) == [1, 2, 3, 4, 5, 9]
+
+
+def test_unsorted_runs_become_parts_that_are_checked(table: rs.Table) -> None:
+    task, message = written(table, [1, 5], [2, 6], [7])
+    assert groups(table, message) == [2]
+    task.commit([None, message])
+    assert ids(table) == [1, 2, 5, 6, 7]
+
+
+@pytest.mark.parametrize("runs", [([1, 5], [5, 6]), ([1, 5], [0, 5]), ([1, 5], [1]), ([3, 3],)])
+def test_a_key_in_two_runs_is_found(table: rs.Table, runs: tuple[list[int], ...]) -> None:
+    with pytest.raises(KeyViolation, match="dropDuplicates"):
+        write_and_commit(table, *runs)
+    assert rs.open_table(table.uri).version == 0
+
+
+def test_a_key_deleted_in_neighbouring_runs_is_deleted_once(table: rs.Table) -> None:
+    table.upsert(pa.table({"id": [1, 2, 3, 4], "v": [0, 0, 0, 0]}))
+    task = begin(table, "delete")
+    message = task.write(batch.select(["id"]) for batch in batches([1, 2], [2], [2, 3]))
+    assert isinstance(message, Written)
+    assert (groups(table, message), message.rows_deleted) == ([1], 3)
+    task.commit([message])
+    assert ids(table) == [4]
+
+
+def test_a_task_without_rows_has_nothing_to_say(table: rs.Table) -> None:
+    task, message = written(table, [])
+    assert message == Written(b"", 0, 0)
+    task.commit([message, None])
+    assert rs.open_table(table.uri).version == 0

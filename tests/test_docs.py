@@ -1,0 +1,194 @@
+"""The documents tell the truth: their code runs, their links lead somewhere, nothing is left out.
+
+In README and docs, a ```python block is executed and a ```console block's `$ rowsieve` lines are
+run; the blocks of one file share a folder and a namespace, in order. What a console block shows
+below a command, and a ```text block right after a ```python block, must be what is printed, where
+`...` stands for anything. Other blocks (```py, ```sh) are shown only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import doctest
+import io
+import re
+import runpy
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import rowsieve
+from rowsieve import errors
+from rowsieve.bridges.sql.dialects import DIALECTS
+from rowsieve.cli.app import app
+from rowsieve.metrics import ScanMetrics
+from rowsieve.predicate.functions.registry import FUNCTIONS
+from rowsieve.properties import PROPERTIES
+from rowsieve.storage.conflicts import MATRIX
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+REFERENCE = DOCS / "reference"
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def documents() -> Iterator[Any]:
+    for path in DOCUMENTS:
+        blocks = BLOCK.findall(path.read_text())
+        run = [code for language, code in blocks if language in ("python", "console")]
+        if run:
+            marks = [pytest.mark.spark] if any("spark_session" in code for code in run) else []
+            yield pytest.param(path, id=str(path.relative_to(ROOT)), marks=marks)
+
+
+@pytest.mark.parametrize("path", [*documents()])
+def test_code_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = path.read_text()
+    namespace: dict[str, Any] = {"__name__": "__docs__"}
+    printed, end = "", 0
+    for block in BLOCK.finditer(text):
+        language, code = block.groups()
+        line = text.count("\n", 0, block.start()) + 1
+        if language == "python":
+            printed = run_python("\n" * line + code, path, namespace)
+        elif language == "console":
+            run_console(code, f"{path.name}:{line}")
+        elif language == "text" and printed and not text[end : block.start()].strip():
+            compare(code, printed, f"{path.name}:{line}")
+        end = block.end()
+        printed = printed if language == "python" else ""
+
+
+def run_python(code: str, path: Path, namespace: dict[str, Any]) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, str(path), "exec"), namespace)
+    return out.getvalue()
+
+
+def run_console(block: str, where: str) -> None:
+    for command in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        line, _, expected = command.replace("\\\n", " ").partition("\n")
+        program, *arguments = shlex.split(line, comments=True)
+        assert program == "rowsieve", f"{where}: a console block runs rowsieve, not {program}"
+        result = CliRunner().invoke(app, arguments)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        if expected.strip():
+            compare(expected, result.output, f"{where}: {line}")
+        else:
+            assert result.exit_code == 0, f"{where}: {line}\n{result.output}"
+
+
+def compare(expected: str, found: str, where: str) -> None:
+    if not doctest.OutputChecker().check_output(expected, found, FLAGS):
+        pytest.fail(f"{where} shows\n{expected}\nbut what is printed is\n{found}")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    broken = []
+    for target, anchor in LINK.findall(path.read_text()):
+        file = (path.parent / target).resolve() if target else path
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(f"{target}#{anchor}" if anchor else target)
+    assert broken == []
+
+
+def anchors(path: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
+    return {
+        re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings
+    }
+
+
+def test_every_document_can_be_found() -> None:
+    linked = {
+        (path.parent / target).resolve()
+        for path in DOCUMENTS
+        for target, _ in LINK.findall(path.read_text())
+    }
+    lost = [str(path.relative_to(ROOT)) for path in DOCUMENTS if path.resolve() not in linked]
+    assert lost in ([], ["README.md"])
+
+
+def test_every_error_is_described() -> None:
+    names = [
+        name
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, errors.RowsieveError)
+    ]
+    assert missing(names, REFERENCE / "errors.md") == []
+
+
+def test_every_command_and_option_is_described() -> None:
+    command = get_command(app)
+    commands: Mapping[str, Any] = command.commands  # type: ignore[attr-defined]
+    text = (REFERENCE / "cli.md").read_text()
+    sections = dict(re.findall(r"^## `rowsieve (\w+)`\n(.*?)(?=^## |\Z)", text, re.M | re.S))
+    assert set(sections) == set(commands)
+    lacking = [
+        f"{name} {option}"
+        for name, found in commands.items()
+        for parameter in found.params
+        for option in parameter.opts
+        if option.startswith("--")
+        and option != "--help"
+        and f"`{option}" not in sections[name] + text.split("\n## ")[1]
+    ]
+    assert lacking == []
+
+
+def test_every_property_is_described() -> None:
+    assert missing(PROPERTIES, REFERENCE / "settings.md") == []
+
+
+def test_every_method_and_counter_is_described() -> None:
+    names = [
+        *rowsieve.__all__,
+        *public(rowsieve.Table),
+        *public(rowsieve.Scan),
+        *(field.name for field in dataclasses.fields(rowsieve.Commit)),
+        *(field.name for field in dataclasses.fields(ScanMetrics)),
+    ]
+    assert missing(names, REFERENCE / "python.md") == []
+
+
+def test_every_function_and_dialect_of_sql_is_described() -> None:
+    operators = {"add", "subtract", "multiply", "divide", "modulo", "negate", "concat_strict"}
+    named = (set(FUNCTIONS) - operators) | set(DIALECTS)
+    assert missing(sorted(named), REFERENCE / "sql.md") == []
+
+
+def test_every_operation_is_in_the_matrix() -> None:
+    operations = sorted({operation for pair in MATRIX for operation in pair})
+    assert missing(operations, DOCS / "how-to" / "concurrent-writers.md") == []
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_examples_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        runpy.run_path(str(path), run_name="__main__")
+    assert out.getvalue()
+
+
+def public(kind: type) -> list[str]:
+    return [name for name in vars(kind) if not name.startswith("_")]
+
+
+def missing(names: Any, path: Path) -> list[str]:
+    text = path.read_text()
+    return [name for name in names if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
