@@ -14,6 +14,7 @@ from rowsieve.errors import InvalidInput, TableExists
 from rowsieve.objects import open_store
 from rowsieve.properties import check_properties
 from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.part_writer import write_parts
 from rowsieve.storage.snapshot import TableInfo
 from rowsieve.table import Table, resolve_snapshot
@@ -48,6 +49,8 @@ def create_table(
     if if_exists not in ("error", "ignore"):
         raise InvalidInput(f"if_exists is 'error' or 'ignore', not {if_exists!r}")
     checked = check_properties(properties or {})
+    notes = dict(metadata or {})
+    check_request(CommitRequest("create", metadata=notes))  # before any write
     store = open_store(uri, storage_options)
     log = CommitLog(store)
     if log.exists():
@@ -71,10 +74,8 @@ def create_table(
         else:
             rows = prepare_rows(data, schema, order, "error", "create_table")
         fields = () if order is None else order.fields
-        parts = write_parts(
-            store, schema, fields, rows, None, base_version=0, properties=checked
-        )
-    snapshot = log.create(info, schema, next_id, parts, dict(metadata or {}))
+        parts = write_parts(store, schema, fields, rows, None, base_version=0, properties=checked)
+    snapshot = log.create(info, schema, next_id, parts, notes)
     return Table(store, log, snapshot, storage_options=storage_options)
 
 

@@ -23,7 +23,8 @@ def check_properties(properties: Mapping[str, str]) -> dict[str, str]:
             raise InvalidInput(
                 f"unknown table property {name!r}; known are {', '.join(PROPERTIES)}{hint}"
             )
-        if not str(value).isdigit() or int(value) < 1:
+        text = str(value)
+        if not (text.isascii() and text.isdigit() and int(text) > 0):
             raise InvalidInput(f"table property {name!r} must be a count from 1, not {value!r}")
-        checked[name] = str(value)
+        checked[name] = text
     return checked

@@ -42,7 +42,8 @@ from rowsieve.objects import ObjectStore
 from rowsieve.predicate.ir import Literal as LiteralNode
 from rowsieve.predicate.ir import Operand
 from rowsieve.scan import Columns, Scan
-from rowsieve.storage.commit_log import CommitLog, CommitRequest
+from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.log_entry import Commit, LogEntry
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.times import from_microseconds, to_microseconds
@@ -272,9 +273,7 @@ class Table:
             )
         change = self._change("delete_keys", metadata, token)
         order = self._order("delete by key")
-        table = prepare_keys(
-            read_data(keys, "delete"), self._newest.schema, order, "delete"
-        )
+        table = prepare_keys(read_data(keys, "delete"), self._newest.schema, order, "delete")
         return self._commit_blind(change, Changes(None, table))
 
     def update(
@@ -333,9 +332,7 @@ class Table:
         base = self._latest()
         added = change.write(base, Changes(rows, None)).added
         assert added is not None
-        return self._commit(
-            base, lambda head: overwrite_all(change, head, added, rows.num_rows)
-        )
+        return self._commit(base, lambda head: overwrite_all(change, head, added, rows.num_rows))
 
     def restore(self, version: int, *, metadata: Mapping[str, str] | None = None) -> Commit:
         """Make the table what it was at `version`, as a new commit; history is kept."""
@@ -372,7 +369,9 @@ class Table:
         self, operation: str, metadata: Mapping[str, str] | None, token: Token | None
     ) -> Change:
         self._writable(operation)
-        return Change(self._store, operation, dict(metadata or {}), token)
+        notes = dict(metadata or {})
+        check_request(CommitRequest(operation, metadata=notes, token=token))  # before any write
+        return Change(self._store, operation, notes, token)
 
     def _writable(self, operation: str) -> None:
         if self._read_only:
@@ -443,9 +442,7 @@ class Table:
         return resolve_snapshot(self._log, version, as_of)
 
 
-def resolve_snapshot(
-    log: CommitLog, version: int | None, as_of: datetime | str | None
-) -> Snapshot:
+def resolve_snapshot(log: CommitLog, version: int | None, as_of: datetime | str | None) -> Snapshot:
     """The newest version, or the one at a number or a time; not both."""
     if version is not None and as_of is not None:
         raise InvalidInput("version= and as_of= exclude each other")

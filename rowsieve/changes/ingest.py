@@ -57,6 +57,8 @@ def prepare_rows(
     table: pa.Table, schema: Schema, order: KeyOrder, on_duplicate: OnDuplicate, operation: str
 ) -> pa.Table:
     """Rows in the schema's types, sorted, each key once."""
+    if on_duplicate not in ("error", "last"):
+        raise InvalidInput(f"{operation}: on_duplicate is 'error' or 'last', not {on_duplicate!r}")
     _refuse_null_keys(table, order, operation)
     return _sorted(_canonical(conform(table, schema), order), order, on_duplicate, operation)
 

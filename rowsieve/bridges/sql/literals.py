@@ -64,7 +64,7 @@ def number(text: str, dialect: Dialect) -> Literal:
     return exact(text)
 
 
-def negated(value: Literal) -> Literal:
+def negated(value: Literal, dialect: Dialect) -> Literal:
     """Minus a number that was written as one."""
     match value.value:
         case int(whole):
@@ -72,6 +72,8 @@ def negated(value: Literal) -> Literal:
         case decimal.Decimal() as scaled:
             if scaled == 2**63 and value.type == Decimal(19, 0):
                 return Literal(-(2**63), INT64)  # its absolute value is no int64
+            if dialect.exact_below:
+                return Literal(-float(scaled), Float(64))
             return Literal(scaled.copy_negate(), value.type)
         case float(real):
             return Literal(-real, value.type)

@@ -357,7 +357,7 @@ def _negation(reader: Reader, node: Any) -> Operand:
     reader.only(node, "this")
     inner = node.this
     if isinstance(inner, exp.Literal) and not inner.is_string:
-        return negated(_number(reader, inner))
+        return negated(_number(reader, inner), reader.dialect)
     return Call("negate", (reader.beside(inner),))
 
 

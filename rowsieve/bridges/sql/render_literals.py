@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT, BinaryText, Dialect
-from rowsieve.bridges.sql.literals import number, spelt
+from rowsieve.bridges.sql.literals import negated, number, spelt
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.ir import Literal, PhysicalValue
 from rowsieve.predicate.literals import natural_type
@@ -67,9 +67,10 @@ def _number_text(value: PhysicalValue, type_: LogicalType, dialect: Dialect) -> 
     try:
         plain = number(digits, dialect)
     except (ValueError, ArithmeticError):
-        plain = None
-    limit = type_ == Int(64) and value == -(2**63)
-    if limit or (plain is not None and plain.type == type_):
+        return cast_text(f"'{text}'", type_, dialect), False
+    if text != digits:
+        plain = negated(plain, dialect)
+    if plain.type == type_:
         return text, text != digits
     return cast_text(f"'{text}'", type_, dialect), False
 

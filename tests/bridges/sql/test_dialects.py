@@ -71,6 +71,7 @@ READ: list[tuple[str, str, Operand]] = [
     ),
     ("datafusion", "1.5", Literal(1.5, DOUBLE)),
     ("datafusion", "18446744073709551616", Literal(18446744073709551616.0, DOUBLE)),
+    ("datafusion", "-9223372036854775809", Literal(-9223372036854775809.0, DOUBLE)),
     ("datafusion", "CAST(a AS float)", Cast(A, Float(32))),
     ("datafusion", "CAST(a AS double)", Cast(A, DOUBLE)),
     ("datafusion", "CAST(a AS BIGINT UNSIGNED)", Cast(A, Int(64, signed=False))),

@@ -135,7 +135,8 @@ class Trees:
         conditions = self.predicates(depth - 1).filter(_is_condition)
         return st.one_of(
             leaves,
-            st.builds(Cast, untyped, st.sampled_from(self.types), st.booleans()),
+            st.builds(Cast, untyped, st.sampled_from(self.types)),
+            st.builds(Cast, untyped, st.sampled_from([*self.dialect.types]), st.just(value=True)),
             st.builds(lambda name, one: Call(name, (one,)), st.sampled_from(_UNARY), below),
             st.builds(lambda name, *two: Call(name, two), st.sampled_from(_BINARY), below, below),
             st.builds(
