@@ -20,6 +20,8 @@ class ScanMetrics:
     bytes_considered: int = 0
     bytes_pruned: int = 0
     bytes_read: int = 0
+    row_groups_considered: int = 0
+    row_groups_pruned: int = 0
     row_groups_read: int = 0
     rows_decoded: int = 0
     rows_returned: int = 0

@@ -28,7 +28,7 @@ def to_predicate(where: Any, dialect: str = "postgres") -> Predicate:
     if isinstance(where, Predicate):
         return where
     if is_pyarrow_expression(where):
-        return from_pyarrow(where)
+        return from_pyarrow(where, in_matches_null=True)
     raise InvalidInput(
         f"where= takes SQL text, a rowsieve predicate or a pyarrow expression, "
         f"not {type(where).__name__}"

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from msgspec.structs import replace
 
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.mutation import Mutation, TouchesParts
-from rowsieve.executor.sources import row_batches
-from rowsieve.metrics import ScanMetrics
+from rowsieve.executor.sources import PartSource
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.prune_parts import prune_parts
 from rowsieve.planner.scan import planned_part
@@ -32,9 +30,7 @@ def hide_and_append(
 ) -> Mutation | None:
     """Hide the matching rows of a table without a key, and append others."""
     parts = snapshot.parts
-    bound = bind(
-        question.predicate, snapshot.schema, question.semantics, now_us=question.now_us
-    )
+    bound = bind(question.predicate, snapshot.schema, question.semantics, now_us=question.now_us)
     pruning = prune_parts(parts, snapshot.schema, None, bound)
     touched, replaced, hidden_count = [], PartTable.empty(snapshot.schema), 0
     for group in pruning.groups:
@@ -84,13 +80,12 @@ def _match(
     store: ObjectStore, schema: Schema, entry: PartEntry, hidden: RowSet, predicate: BoundPredicate
 ) -> RowSet:
     """The visible rows that match; hidden ones are not even asked, so they cannot fail."""
-    part = replace(planned_part(entry), dv=None)
+    source = PartSource(store, planned_part(entry), schema, threads=True)
+    wanted = source.candidates(predicate).difference(hidden)
     columns = schema.select(tuple(column.name for column in predicate.columns))
-    masks = []
-    offset = 0
-    for batch in row_batches(store, part, columns, ScanMetrics(), threads=True):
-        mask = ~hidden.slice(offset, offset + batch.num_rows).to_mask()
+    matched = np.zeros(source.row_count, dtype=bool)
+    for start, batch in source.rows(columns, wanted):
+        mask = wanted.slice(start, start + batch.num_rows).to_mask()
         mask[mask] = matching(predicate, batch.filter(pa.array(mask)))
-        masks.append(mask)
-        offset += batch.num_rows
-    return RowSet.from_mask(np.concatenate(masks) if masks else np.zeros(0, dtype=bool))
+        matched[start : start + batch.num_rows] = mask
+    return RowSet.from_mask(matched)

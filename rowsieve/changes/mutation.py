@@ -8,6 +8,7 @@ inserted meanwhile are none of its business and survive.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,8 +16,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from rowsieve.errors import CommitConflict
-from rowsieve.executor.sources import row_batches, tombstone_batches
-from rowsieve.metrics import ScanMetrics
+from rowsieve.executor.sources import PartSource
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.overlap import Bound, KeyRange, key_ranges
 from rowsieve.planner.scan import planned_part
@@ -100,14 +100,12 @@ class TouchesKeys:
         return False
 
     def _shares(self, parts: PartTable, index: int) -> bool:
-        part = planned_part(parts.entry(index))
+        source = PartSource(self.store, planned_part(parts.entry(index)), self.schema)
         key = self.schema.select(self.order.names)
-        metrics = ScanMetrics()
-        for read in (row_batches, tombstone_batches):
-            for batch in read(self.store, part, key, metrics, threads=False):
-                if share_a_key(self.keys, self.order.columns(batch)):
-                    return True
-        return False
+        return any(
+            share_a_key(self.keys, self.order.columns(batch))
+            for _, batch in itertools.chain(source.tombstones(key), source.rows(key))
+        )
 
 
 @dataclass(frozen=True, slots=True)

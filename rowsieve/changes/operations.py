@@ -80,9 +80,7 @@ def overwrite_where(
 
     Each of them must match the predicate itself, so that doing it twice changes nothing.
     """
-    bound = bind(
-        question.predicate, snapshot.schema, question.semantics, now_us=question.now_us
-    )
+    bound = bind(question.predicate, snapshot.schema, question.semantics, now_us=question.now_us)
     _check_inside(rows, bound)
     if not snapshot.table.key:
         found = hide_and_append(change, snapshot, question, rows)
@@ -100,9 +98,7 @@ def overwrite_where(
 def overwrite_all(change: Change, snapshot: Snapshot, added: PartTable, rows: int) -> CommitRequest:
     """Put new parts in the place of all parts of the head, whatever they are by then."""
     hidden = int(pc.sum(snapshot.parts.table.column("data.rows")).as_py() or 0)
-    return change.request(
-        added, snapshot.parts.part_ids, rows_written=rows, rows_deleted=hidden
-    )
+    return change.request(added, snapshot.parts.part_ids, rows_written=rows, rows_deleted=hidden)
 
 
 def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitRequest:

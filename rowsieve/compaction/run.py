@@ -17,10 +17,8 @@ import pyarrow.compute as pc
 
 from rowsieve.changes.mutation import Mutation, TouchesNothing
 from rowsieve.compaction.pick import pick_runs
-from rowsieve.config import DEFAULT
 from rowsieve.executor.execute import Execution
 from rowsieve.objects import ObjectStore
-from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.scan import plan_scan
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.manifest import PartTable
@@ -74,8 +72,8 @@ def plan_compaction(
 def _live_rows(
     store: ObjectStore, snapshot: Snapshot, parts: PartTable
 ) -> Iterator[pa.RecordBatch]:
-    plan: ScanPlan = plan_scan(
-        dataclasses.replace(snapshot, parts=parts), store.uri, now_us=0, split_bytes=DEFAULT.split_bytes
-    )
+    """What is visible of these parts, in key order where there is a key."""
+    only = dataclasses.replace(snapshot, parts=parts)
+    plan = plan_scan(only, store.uri, now_us=0, ordered=bool(snapshot.table.key))
     return Execution(plan, store, threads=True).read()
 

@@ -12,19 +12,14 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from rowsieve.executor.merge import merge
+from rowsieve.executor.live_rows import LiveRows
 from rowsieve.executor.package import Packaging, take_first
-from rowsieve.executor.sources import row_batches, row_range, tombstone_batches
-from rowsieve.executor.visibility import VisibilityCache, visible_rows
-from rowsieve.executor.windows import Stream
+from rowsieve.executor.sources import PartSource
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore
-from rowsieve.planner.plan import Piece, PlannedPart, Read, ScanPlan, Split
-from rowsieve.predicate.rowset import RowSet
+from rowsieve.planner.plan import Piece, ScanPlan, Split
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
-
-_VISIBLE = VisibilityCache()
 
 
 class Execution:
@@ -75,17 +70,30 @@ class Execution:
         no other is in the manifest (invariant 26).
         """
         pieces = [piece for split in self._plan.splits for piece in split.pieces]
-        total = sum(self._count(piece, read) for piece in pieces for read in piece.reads)
+        total = sum(self._count(piece) for piece in pieces)
         return total if self._plan.limit is None else min(total, self._plan.limit)
 
     def _piece(self, piece: Piece) -> Iterator[pa.RecordBatch]:
+        live = self._live(piece)
         if self._plan.ordered and piece.needs_merge:
-            names = self._packaging.columns_to_read(self._schema, filtered=piece.residual)
-            yield from self._shaped(self._merged(piece, names), filtered=piece.residual)
+            assert self._order is not None
+            columns = self._columns(filtered=piece.residual, also=self._order.names)
+            yield from self._shaped(live.merged(columns), filtered=piece.residual)
             return
         for read in piece.reads:
-            names = self._packaging.columns_to_read(self._schema, filtered=read.residual)
-            yield from self._shaped(self._live(piece, read, names), filtered=read.residual)
+            columns = self._columns(filtered=read.residual)
+            yield from self._shaped(live.batches(read, columns), filtered=read.residual)
+
+    def _count(self, piece: Piece) -> int:
+        live = self._live(piece)
+        total = 0
+        for read in piece.reads:
+            if read.residual:
+                columns = self._columns(filtered=True, output=False)
+                total += sum(self._packaging.count(b) for b in live.batches(read, columns))
+            else:
+                total += live.count(read)
+        return total
 
     def _shaped(
         self, batches: Iterator[pa.RecordBatch], *, filtered: bool
@@ -95,74 +103,23 @@ class Execution:
             if shaped.num_rows:
                 yield shaped
 
-    def _count(self, piece: Piece, read: Read) -> int:
-        if read.residual:
-            names = self._packaging.columns_to_read(self._schema, filtered=True, output=False)
-            batches = self._live(piece, read, names)
-            return sum(self._packaging.count(rows) for rows in batches)
-        part = piece.parts[read.part]
-        start, stop = row_range(part, read.row_groups)
-        visible = self._visible(piece, read)
-        if visible is not None:
-            return len(visible.slice(start, stop))
-        if part.dv is not None and read.row_groups is not None:
-            return sum(rows.num_rows for rows in self._live(piece, read, ()))
-        return stop - start - (0 if part.dv is None else part.dv.rows)
+    def _columns(
+        self, *, filtered: bool, output: bool = True, also: tuple[str, ...] = ()
+    ) -> Schema:
+        """The columns that rows must have for the predicate and the output."""
+        names = self._packaging.columns_to_read(self._schema, filtered=filtered, output=output)
+        return self._schema.select((*names, *(name for name in also if name not in names)))
 
-    def _live(self, piece: Piece, read: Read, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        """The visible rows of one part, in file order."""
-        return row_batches(
-            self._store,
-            piece.parts[read.part],
-            self._schema.select(names),
-            self.metrics,
-            row_groups=read.row_groups,
-            visible=self._visible(piece, read),
-            threads=self._threads,
+    def _live(self, piece: Piece) -> LiveRows:
+        sources = [
+            PartSource(self._store, part, self._schema, self.metrics, threads=self._threads)
+            for part in piece.parts
+        ]
+        return LiveRows(
+            self._plan.table_uuid,
+            piece,
+            sources,
+            self._schema,
+            self._order,
+            self._packaging.filter if self._plan.pruning else None,
         )
-
-    def _visible(self, piece: Piece, read: Read) -> RowSet | None:
-        """The visible rows of a part among others; None where no other may hide any."""
-        if self._order is None or read.part == 0:
-            return None
-        order = self._order
-        parts = (self._plan.table_uuid, *(part.part_id for part in piece.parts))
-        return _VISIBLE.get(parts, lambda: self._resolve(piece, order))[read.part]
-
-    def _resolve(self, piece: Piece, order: KeyOrder) -> tuple[RowSet, ...]:
-        streams = list(self._streams(piece, self._schema.select(order.names)))
-        counts = [_rows_in(part, stream) for part, stream in streams]
-        visible = visible_rows([stream for _, stream in streams], counts, order)
-        found = {
-            part.part_id: rows
-            for (part, stream), rows in zip(streams, visible, strict=True)
-            if not stream.deletes
-        }
-        return tuple(found.get(part.part_id, RowSet.empty(0)) for part in piece.parts)
-
-    def _merged(self, piece: Piece, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        """The live rows of all parts in key order."""
-        assert self._order is not None
-        keys = self._order.names
-        columns = self._schema.select((*names, *(name for name in keys if name not in names)))
-        yield from merge([stream for _, stream in self._streams(piece, columns)], self._order)
-
-    def _streams(self, piece: Piece, columns: Schema) -> Iterator[tuple[PlannedPart, Stream]]:
-        """Tombstones and rows of each part, newest first; of one part they share no key."""
-        assert self._order is not None
-        keys = self._schema.select(self._order.names)
-        for part in piece.parts:
-            if part.deletes is not None:
-                deleted = tombstone_batches(
-                    self._store, part, keys, self.metrics, threads=self._threads
-                )
-                yield part, Stream(deleted, deletes=True)
-            if part.data is not None:
-                rows = row_batches(self._store, part, columns, self.metrics, threads=self._threads)
-                yield part, Stream(rows, deletes=False)
-
-
-def _rows_in(part: PlannedPart, stream: Stream) -> int:
-    ref = part.deletes if stream.deletes else part.data
-    assert ref is not None
-    return ref.rows

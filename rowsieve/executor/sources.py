@@ -1,20 +1,27 @@
-"""A part as streams of key-ordered batches: its rows, and its tombstones' keys.
+"""A part as a source: which of its row groups can matter, its rows, its tombstones' keys.
 
 A batch holds the rows of one row group (65,536), in the table's storage types, with the columns
-asked for and no others. Rows that are not visible never leave this file, and a row group without a
-visible row is not read.
+asked for and no others, and is numbered by the row it starts at. Row groups of which no row is
+wanted are not read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore
+from rowsieve.parquet.bloom_reader import BloomReader
 from rowsieve.parquet.footer import open_parquet, read_row_group
 from rowsieve.planner.plan import PlannedPart
+from rowsieve.planner.prune_row_groups import prune_row_groups
+from rowsieve.predicate.bind import BoundPredicate
+from rowsieve.predicate.interpret import Verdict
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.deletion_vectors import read_deletion_vector
 from rowsieve.storage.manifest import FileRef
@@ -23,78 +30,118 @@ from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.schema import Schema
 
 
-def row_batches(
-    store: ObjectStore,
-    part: PlannedPart,
-    schema: Schema,
-    metrics: ScanMetrics,
-    *,
-    row_groups: tuple[int, int] | None = None,
-    visible: RowSet | None = None,
-    threads: bool,
-) -> Iterator[pa.RecordBatch]:
-    """The rows of one part that are visible, with the columns of `schema`, in file order.
+class PartSource:
+    """One part, read through one store; `schema` is the table's."""
 
-    `visible` is what other parts leave of it, None for all; its deletion vector is applied here.
-    """
-    if part.data is None:
-        return
-    if part.dv is not None:
-        shown = read_deletion_vector(store, part.dv, part.data.rows).complement()
-        visible = shown if visible is None else visible.intersect(shown)
-    start, stop = row_range(part, row_groups)
-    wanted = [
+    __slots__ = ("_metrics", "_schema", "_store", "_threads", "part")
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        part: PlannedPart,
+        schema: Schema,
+        metrics: ScanMetrics | None = None,
+        *,
+        threads: bool = False,
+    ) -> None:
+        self.part = part
+        self._store = store
+        self._schema = schema
+        self._metrics = ScanMetrics() if metrics is None else metrics
+        self._threads = threads
+
+    @property
+    def row_count(self) -> int:
+        """Rows of the file, hidden ones included."""
+        return 0 if self.part.data is None else self.part.data.rows
+
+    @property
+    def tombstone_count(self) -> int:
+        """Deleted keys."""
+        return 0 if self.part.deletes is None else self.part.deletes.rows
+
+    def shown(self) -> RowSet | None:
+        """The rows that its deletion vector leaves; None if it has none."""
+        if self.part.dv is None:
+            return None
+        return read_deletion_vector(self._store, self.part.dv, self.row_count).complement()
+
+    def candidates(self, predicate: BoundPredicate, only: frozenset[int] | None = None) -> RowSet:
+        """Rows of the row groups that the predicate may keep, or that may fail.
+
+        `only`: the columns that may prune, the key's as long as versions elsewhere matter (trap
+        T1).
+        """
+        if self.part.data is None:
+            return RowSet.empty(0)
+        return self._candidates(self.part.data, predicate, only)
+
+    def tombstone_candidates(self, predicate: BoundPredicate, key: frozenset[int]) -> RowSet:
+        """The tombstones of the row groups whose keys the predicate may keep."""
+        if self.part.deletes is None:
+            return RowSet.empty(0)
+        return self._candidates(self.part.deletes, predicate, key)
+
+    def rows(self, columns: Schema, wanted: RowSet | None = None) -> Iterator[Numbered]:
+        """Whole row groups, those with a wanted row, in file order."""
+        if self.part.data is not None:
+            yield from self._row_groups(self.part.data, columns, wanted)
+
+    def tombstones(self, key: Schema, wanted: RowSet | None = None) -> Iterator[Numbered]:
+        """The deleted keys in key order, row groups with a wanted one."""
+        if self.part.deletes is not None:
+            yield from self._row_groups(self.part.deletes, key, wanted)
+
+    def selected(self, columns: Schema, wanted: RowSet | None) -> Iterator[pa.RecordBatch]:
+        """The wanted rows, in file order; None for all."""
+        for start, batch in self.rows(columns, wanted):
+            if wanted is None:
+                yield batch
+                continue
+            here = wanted.slice(start, start + batch.num_rows)
+            yield batch if here.is_full else batch.filter(pa.array(here.to_mask()))
+
+    def _candidates(
+        self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None
+    ) -> RowSet:
+        with open_parquet(self._store, ref) as file:
+            metadata = file.metadata
+        blooms = BloomReader(self._store, ref, metadata)
+        verdicts = prune_row_groups(predicate, metadata, self._schema, only=only, blooms=blooms)
+        kept: npt.NDArray[np.bool_] = verdicts != Verdict.NONE
+        self._metrics.row_groups_considered += len(kept)
+        self._metrics.row_groups_pruned += int((~kept).sum())
+        return RowSet.from_row_groups(kept, ROW_GROUP_ROWS, ref.rows)
+
+    def _row_groups(
+        self, ref: FileRef, schema: Schema, wanted: RowSet | None
+    ) -> Iterator[Numbered]:
+        if wanted is not None and wanted.is_empty:
+            return
+        names = list(schema.names)
+        target = arrow_schema(schema)
+        self._metrics.parts_read += 1
+        with open_parquet(self._store, ref) as file:
+            for group in _groups_with(wanted, ref.rows):
+                table = read_row_group(file, ref.path, group, names, use_threads=self._threads)
+                self._metrics.row_groups_read += 1
+                self._metrics.rows_decoded += table.num_rows
+                stored = _stored_bytes(file.metadata.row_group(group), frozenset(names))
+                self._metrics.bytes_read += stored
+                yield group * ROW_GROUP_ROWS, _as_batch(table.select(names), target)
+
+
+def _groups_with(wanted: RowSet | None, row_count: int) -> Iterable[int]:
+    groups = range(-(-row_count // ROW_GROUP_ROWS))
+    if wanted is None:
+        return groups
+    return [
         group
-        for group in range(start // ROW_GROUP_ROWS, -(-stop // ROW_GROUP_ROWS))
-        if visible is None or not _within(visible, group, part.data.rows).is_empty
+        for group in groups
+        if not wanted.slice(
+            group * ROW_GROUP_ROWS, min((group + 1) * ROW_GROUP_ROWS, row_count)
+        ).is_empty
     ]
-    metrics.parts_read += 1
-    for group, batch in _row_groups(store, part.data, schema, wanted, metrics, threads=threads):
-        live = None if visible is None else _within(visible, group, part.data.rows)
-        yield batch if live is None or live.is_full else batch.filter(pa.array(live.to_mask()))
-
-
-def tombstone_batches(
-    store: ObjectStore, part: PlannedPart, key: Schema, metrics: ScanMetrics, *, threads: bool
-) -> Iterator[pa.RecordBatch]:
-    """The deleted keys of one part in key order: batches of the key's columns."""
-    if part.deletes is not None:
-        for _, batch in _row_groups(store, part.deletes, key, None, metrics, threads=threads):
-            yield batch
-
-
-def row_range(part: PlannedPart, row_groups: tuple[int, int] | None) -> tuple[int, int]:
-    """Rows [start, stop) of these row groups of a part, or all of them."""
-    rows = 0 if part.data is None else part.data.rows
-    if row_groups is None:
-        return 0, rows
-    start, stop = (min(group * ROW_GROUP_ROWS, rows) for group in row_groups)
-    return start, stop
-
-
-def _within(visible: RowSet, group: int, rows: int) -> RowSet:
-    start = group * ROW_GROUP_ROWS
-    return visible.slice(start, min(start + ROW_GROUP_ROWS, rows))
-
-
-def _row_groups(
-    store: ObjectStore,
-    ref: FileRef,
-    schema: Schema,
-    groups: Iterable[int] | None,
-    metrics: ScanMetrics,
-    *,
-    threads: bool,
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    names = list(schema.names)
-    target = arrow_schema(schema)
-    with open_parquet(store, ref) as file:
-        for group in range(file.num_row_groups) if groups is None else groups:
-            table = read_row_group(file, ref.path, group, names, use_threads=threads)
-            metrics.row_groups_read += 1
-            metrics.rows_decoded += table.num_rows
-            metrics.bytes_read += _stored_bytes(file.metadata.row_group(group), frozenset(names))
-            yield group, _as_batch(table.select(names), target)
 
 
 def _as_batch(table: pa.Table, schema: pa.Schema) -> pa.RecordBatch:

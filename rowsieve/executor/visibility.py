@@ -60,6 +60,12 @@ class VisibilityCache:
         self._account(parts, sum(len(row_set.to_bytes()) for row_set in rows))
         return rows
 
+    def remembered(self, parts: Hashable) -> tuple[RowSet, ...] | None:
+        """The answer, if it is known by now."""
+        with self._lock:
+            answer = self._answers.get(parts)
+        return answer.result() if answer is not None and answer.done() else None
+
     def _account(self, parts: Hashable, size_bytes: int) -> None:
         with self._lock:
             self._sizes[parts] = size_bytes

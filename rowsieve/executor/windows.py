@@ -9,23 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from rowsieve.types.keys import Key, KeyColumns, KeyOrder
 
+Numbered: TypeAlias = tuple[int, pa.RecordBatch]
+
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Batches in key order; of `deletes` streams only the key columns count."""
+    """Batches in key order, each with the row number in its file that it starts at.
 
-    batches: Iterator[pa.RecordBatch]
+    Of `deletes` streams only the key columns count.
+    """
+
+    batches: Iterator[Numbered]
     deletes: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Rows [offset, offset + n) of the stream number `stream`, as they take part in a window."""
+    """Rows [offset, offset + n) of the file of stream number `stream`, as a window has them."""
 
     stream: int
     offset: int
@@ -72,14 +78,14 @@ class _Cursor:
         self._rows: pa.RecordBatch | None = None
         self._keys: KeyColumns | None = None
         self._start = 0
-        self._offset = 0  # of the buffer's first row in the stream
+        self._offset = 0  # of the buffer's first row in the file
 
     def advance(self) -> bool:
         """Buffer the next batch that has rows; False at the end."""
-        for batch in self._stream.batches:
+        for offset, batch in self._stream.batches:
             if batch.num_rows:
-                self._offset += 0 if self._keys is None else len(self._keys)
-                self._rows, self._keys, self._start = batch, self._order.columns(batch), 0
+                self._rows, self._keys = batch, self._order.columns(batch)
+                self._offset, self._start = offset, 0
                 return True
         return False
 

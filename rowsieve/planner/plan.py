@@ -120,6 +120,7 @@ class ScanPlan(msgspec.Struct, frozen=True):
     ordered: bool
     splits: tuple[Split, ...]
     pruned: tuple[PrunedPart, ...] = ()
+    pruning: bool = True
     format: int = PLAN_FORMAT
 
     @property

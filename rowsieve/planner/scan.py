@@ -69,6 +69,7 @@ def plan_scan(
         now_us=now_us,
         limit=limit,
         ordered=ordered,
+        pruning=pruning,
         splits=cut_splits(
             [piece for piece in pieces if piece.reads],
             split_bytes,

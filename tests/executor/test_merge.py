@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.executor.merge import merge, merge_in_memory
-from rowsieve.executor.windows import Stream
+from rowsieve.executor.windows import Numbered, Stream
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Field, Int, String
 from rowsieve.types.schema import Schema
@@ -39,8 +39,9 @@ def table_of(rows: dict[tuple[int, str], int]) -> pa.Table:
     )
 
 
-def in_batches(table: pa.Table, size: int) -> Iterator[pa.RecordBatch]:
-    yield from table.combine_chunks().to_batches(max_chunksize=size)
+def in_batches(table: pa.Table, size: int) -> Iterator[Numbered]:
+    for start in range(0, table.num_rows, size):
+        yield start, table.slice(start, size).combine_chunks().to_batches()[0]
 
 
 def newest_per_key(
@@ -74,5 +75,5 @@ def test_the_newest_version_of_each_key_survives(
 
 def test_disjoint_streams_pass_through_uncopied() -> None:
     batch = table_of({(1, "x"): 1, (2, "x"): 2}).to_batches()[0]
-    (merged,) = merge([Stream(iter([batch]), deletes=False)], ORDER)
+    (merged,) = merge([Stream(iter([(0, batch)]), deletes=False)], ORDER)
     assert merged.column("v").buffers()[1].address == batch.column("v").buffers()[1].address

@@ -7,7 +7,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.executor.merge import Stream, repeated_key
+from rowsieve.executor.merge import repeated_key
+from rowsieve.executor.windows import Numbered, Stream
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Field, Float, Int
 from rowsieve.types.schema import Schema
@@ -19,12 +20,11 @@ KEYS = st.tuples(st.sampled_from([-1.0, 0.0, 2.5]), st.integers(0, 30))
 
 
 def stream(keys: Keys, batch_rows: int) -> Stream:
-    def batches() -> Iterator[pa.RecordBatch]:
+    def batches() -> Iterator[Numbered]:
         for start in range(0, len(keys), batch_rows):
             some = keys[start : start + batch_rows]
-            yield pa.record_batch(
-                {"x": pa.array([x for x, _ in some]), "y": pa.array([y for _, y in some])}
-            )
+            columns = {"x": pa.array([x for x, _ in some]), "y": pa.array([y for _, y in some])}
+            yield start, pa.record_batch(columns)
 
     return Stream(batches(), deletes=False)
 

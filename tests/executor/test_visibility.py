@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.executor.visibility import VisibilityCache, visible_rows
-from rowsieve.executor.windows import Stream
+from rowsieve.executor.windows import Numbered, Stream
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Date, Field, Float, Int, LogicalType, String, Uuid
@@ -46,8 +46,9 @@ DOMAINS: dict[str, tuple[tuple[LogicalType, ...], pa.Schema, list[tuple[object, 
 }
 
 
-def batches(table: pa.Table, size: int) -> Iterator[pa.RecordBatch]:
-    yield from table.combine_chunks().to_batches(max_chunksize=size)
+def batches(table: pa.Table, size: int) -> Iterator[Numbered]:
+    for start in range(0, table.num_rows, size):
+        yield start, table.slice(start, size).combine_chunks().to_batches()[0]
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -84,12 +85,12 @@ def test_a_row_is_visible_if_no_newer_stream_has_its_key(domain: str, data: st.D
 def test_what_is_left_of_the_last_stream_is_not_even_read() -> None:
     order = KeyOrder.of(Schema(0, (Field(1, "a", Int(64), nullable=False),)), ("a",))
 
-    def endless() -> Iterator[pa.RecordBatch]:
+    def endless() -> Iterator[Numbered]:
         for start in range(0, 10**9, 4):
             assert start < 20, "read past the last contested key"
-            yield pa.record_batch({"a": list(range(start, start + 4))})
+            yield start, pa.record_batch({"a": list(range(start, start + 4))})
 
-    newer = Stream(iter([pa.record_batch({"a": [1, 9]})]), deletes=True)
+    newer = Stream(iter([(0, pa.record_batch({"a": [1, 9]}))]), deletes=True)
     found = visible_rows([newer, Stream(endless(), deletes=False)], [2, 100], order)
     assert list(found[1].complement()) == [1, 9]
 
@@ -125,11 +126,16 @@ def test_an_answer_is_computed_once_and_a_failure_is_forgotten() -> None:
 
 
 def test_the_cache_forgets_what_was_not_used_lately() -> None:
-    cache = VisibilityCache(limit_bytes=40)
     one = RowSet.from_ids(np.array([1, 3], dtype=np.int64), 5)
+    cache = VisibilityCache(limit_bytes=len(one.to_bytes()))
     cache.get("a", lambda: (one,))
     cache.get("b", lambda: (one,))
     recomputed: list[str] = []
-    cache.get("b", lambda: recomputed.append("b") or (one,))
-    cache.get("a", lambda: recomputed.append("a") or (one,))
+
+    def again(name: str) -> tuple[RowSet, ...]:
+        recomputed.append(name)
+        return (one,)
+
+    cache.get("b", lambda: again("b"))
+    cache.get("a", lambda: again("a"))
     assert recomputed == ["a"]

@@ -13,9 +13,8 @@ from rowsieve.changes.change import Change
 from rowsieve.changes.operations import overwrite_all
 from rowsieve.errors import CommitConflict, EmptyData
 from rowsieve.executor.merge import repeated_key
+from rowsieve.executor.sources import PartSource
 from rowsieve.executor.windows import Stream
-from rowsieve.executor.sources import row_batches, tombstone_batches
-from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.planner.overlap import key_ranges, overlap_groups
 from rowsieve.planner.scan import planned_part
@@ -76,12 +75,13 @@ def refuse_repeated_keys(
     for group in overlap_groups(key_ranges(parts.table, order)):
         if len(group) == 1:
             continue
-        read = tombstone_batches if job.deletes else row_batches
-        streams = [
-            Stream(
-                read(store, planned_part(entry), key, ScanMetrics(), threads=True), deletes=False
-            )
+        sources = [
+            PartSource(store, planned_part(entry), job.schema, threads=True)
             for entry in fresh.entries(group)
+        ]
+        streams = [
+            Stream(source.tombstones(key) if job.deletes else source.rows(key), deletes=False)
+            for source in sources
         ]
         if (found := repeated_key(streams, order)) is not None:
             raise repeated_key_error(job.operation, found)
