@@ -58,7 +58,7 @@ def _row_groups(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     names = list(schema.names)
     target = arrow_schema(schema)
-    with open_parquet(store, ref) as file:
+    with open_parquet(store, ref, keep_dictionaries=True) as file:
         for group in range(start, file.num_row_groups if stop is None else stop):
             table = read_row_group(file, ref.path, group, names, use_threads=threads)
             metrics.row_groups_read += 1
