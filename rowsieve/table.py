@@ -330,6 +330,8 @@ class Table:
                 change, lambda snapshot: overwrite_where(change, snapshot, question, rows)
             )
         base = self._latest()
+        if (done := self._log.committed_before(change.token, base)) is not None:
+            return done
         added = change.write(base, Changes(rows, None)).added
         assert added is not None
         return self._commit(base, lambda head: overwrite_all(change, head, added, rows.num_rows))

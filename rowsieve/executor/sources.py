@@ -121,7 +121,7 @@ class PartSource:
         names = list(schema.names)
         target = arrow_schema(schema)
         self._metrics.parts_read += 1
-        with open_parquet(self._store, ref) as file:
+        with open_parquet(self._store, ref, keep_dictionaries=True) as file:
             for group in _groups_with(wanted, ref.rows):
                 table = read_row_group(file, ref.path, group, names, use_threads=self._threads)
                 self._metrics.row_groups_read += 1

@@ -250,15 +250,13 @@ def prefix_truth(value: AbstractValue, prefix: str) -> tuple[Mask, Mask]:
     """Whether text may start, and may not start, with the prefix."""
     row_count = len(value.present)
     start = repeated(pa.scalar(prefix), row_count)
-    stop, exact = after_prefix(prefix)
+    stop = after_prefix(prefix)
     true = value.present & ~known(ComparisonOp.LT, value.upper, start)
     inside = known(ComparisonOp.GE, value.lower, start)
     if stop is not None:
         end = repeated(pa.scalar(stop), row_count)
         true &= ~known(ComparisonOp.GE, value.lower, end)
-        inside &= known(ComparisonOp.LT, value.upper, end) & exact
-    else:
-        inside &= not prefix
+        inside &= known(ComparisonOp.LT, value.upper, end)
     if not prefix:
         inside = value.present
     return true, value.present & ~inside

@@ -53,15 +53,14 @@ def parse_pattern(pattern: str, escape: str | None) -> Pattern:
     )
 
 
-def after_prefix(prefix: str) -> tuple[str | None, bool]:
-    """The least text above every text with the prefix, or None; and whether it is the least.
+def after_prefix(prefix: str) -> str | None:
+    """The least text above every text with the prefix; None if every text from it on has it.
 
-    The last code point is raised by one, over the surrogates; where it is the greatest, the one
-    before it is, and the bound is only an upper one.
+    The last code point is raised by one, over the surrogates; the greatest ones are cut off first,
+    for whatever follows the prefix with them begins with them too.
     """
-    for length in range(len(prefix), 0, -1):
-        code = ord(prefix[length - 1])
-        if code < 0x10FFFF:
-            following = 0xE000 if code == 0xD7FF else code + 1
-            return prefix[: length - 1] + chr(following), length == len(prefix)
-    return None, False
+    head = prefix.rstrip("\U0010ffff")
+    if not head:
+        return None
+    code = ord(head[-1])
+    return head[:-1] + chr(0xE000 if code == 0xD7FF else code + 1)

@@ -164,6 +164,13 @@ def test_members_that_no_value_equals_are_dropped_and_null_stays() -> None:
     assert found.values.type == Int(8)
 
 
+def test_decimal_members_of_many_digits_meet_whole_numbers_exactly() -> None:
+    values = ValueSet(pa.array([D("5"), D("5.0000000001")], pa.decimal128(38, 10)))
+    found = bind(InList(Column("i64"), values), SCHEMA).root
+    assert isinstance(found, InList)
+    assert found.values.array.to_pylist() == [5]
+
+
 def test_bare_text_members_are_read_in_the_column_type() -> None:
     values = ValueSet(pa.array(["2013-01-01", None]))
     found = bind(InList(Column("day"), values), SCHEMA).root

@@ -287,6 +287,19 @@ def test_results(call: Call | Cast, wanted: Any) -> None:
     assert values.to_pylist() == [wanted]
 
 
+@pytest.mark.parametrize("type_", [type_ for type_ in INT_TYPES if type_.signed], ids=str)
+@pytest.mark.parametrize("function", ["multiply", "divide"])
+def test_the_least_number_has_no_opposite(type_: Int, function: str) -> None:
+    low, _ = int_range(type_)
+    row, signature = resolve(function, [Argument(type_), Argument(type_)])
+    sides = [arrow_array([low, low + 1], type_), arrow_array([-1, -1], type_)]
+    for arguments in (sides, sides[::-1]) if function == "multiply" else (sides,):
+        computed = row.evaluate(arguments, signature, Semantics.SQL)
+        assert computed.failed is not None
+        assert computed.failed.tolist() == [True, False]
+        assert computed.values.to_pylist() == [None, -(low + 1)]
+
+
 def test_divisions_by_zero_as_the_semantics_say() -> None:
     schema = Schema(0, (Field(1, "x", Int(32)), Field(2, "y", Float())))
     batch = pa.record_batch({"x": pa.array([0], pa.int32()), "y": pa.array([0.0])})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -319,6 +320,10 @@ def test_t13_nan_may_hide_above_every_bound() -> None:
         assert verdict(above, known) is Verdict.SOME
         assert verdict(below, known) is Verdict.SOME
         assert verdict(below, known, IEEE) is Verdict.SOME
+        positive = Comparison(GT, Column("f64"), Literal(0.5))
+        assert verdict(positive, known) is Verdict.ALL
+        assert verdict(positive, known, IEEE) is Verdict.SOME
+        assert verdict(Comparison(NE, Column("f64"), Column("f64")), known, IEEE) is Verdict.SOME
     known = Known(1, {"f64": AbstractColumn(*bounds, flags, flags, flags)})
     assert verdict(above, known) is Verdict.NONE
     assert verdict(below, known, IEEE) is Verdict.ALL
@@ -343,8 +348,29 @@ def test_t15_truncated_bounds_and_surrogates() -> None:
     known = part(s=("a", "\ue000"))
     assert verdict(Like(Column("s"), "\ud7ff%"), known) is Verdict.SOME
     assert verdict(Like(Column("s"), "\U0010ffff%"), part(s=("a", "b"))) is Verdict.NONE
-    assert verdict(Like(Column("s"), "\U0010ffff%"), part(s=("\U0010ffff", None))) is Verdict.SOME
+    assert verdict(Like(Column("s"), "\U0010ffff%"), part(s=("\U0010ffff", None))) is Verdict.ALL
+    assert verdict(Like(Column("s"), "\U0010ffff%"), part(s=("b", None))) is Verdict.SOME
     assert verdict(Like(Column("s"), "a\U0010ffff%"), part(s=("a\U0010ffff", "b"))) is Verdict.SOME
+
+
+@pytest.mark.parametrize("name", ["i32", "s", "d", "f64"])
+def test_a_list_against_a_part_without_a_bound(name: str) -> None:
+    low, middle, high = {
+        "i32": (1, 3, 9),
+        "s": ("b", "c", "d"),
+        "d": tuple(map(decimal.Decimal, ("1.00", "3.00", "9.00"))),
+        "f64": (1.0, 3.0, math.nan),
+    }[name]
+    type_ = COLUMN_TYPES[name]
+
+    def member(value: Any) -> InList:
+        return InList(Column(name), ValueSet(arrow_array([value], type_), type_))
+
+    assert verdict(member(high), part(**{name: (middle, None)})) is Verdict.SOME
+    assert verdict(member(low), part(**{name: (middle, None)})) is Verdict.NONE
+    assert verdict(member(low), part(**{name: (None, middle)})) is Verdict.SOME
+    assert verdict(member(high), part(**{name: (None, middle)})) is Verdict.NONE
+    assert verdict(member(middle), part(**{name: (None, None)})) is Verdict.SOME
 
 
 def test_contradicting_or_foreign_bounds_mean_unknown() -> None:

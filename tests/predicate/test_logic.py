@@ -104,6 +104,16 @@ def test_t13_nan_is_greatest_in_sql_and_nothing_in_ieee() -> None:
     assert answer(IsNull(Column("f64"))) == "F"
 
 
+def test_t13_lists_tell_zeros_apart_where_the_engine_does() -> None:
+    batch = pa.record_batch({"f64": pa.array([0.0, -0.0])})
+    for member in (0.0, -0.0):
+        found = InList(Column("f64"), ValueSet(pa.array([member])))
+        same = [str(value) == str(member) for value in (0.0, -0.0)]
+        assert evaluate(bind(found, SCHEMA), batch).true.tolist() == [True, True]
+        bitwise = bind(found, SCHEMA, Semantics.DATAFUSION)
+        assert evaluate(bitwise, batch).true.tolist() == same
+
+
 def test_a_branch_fails_only_where_it_is_taken() -> None:
     quotient = Call("divide", (Literal(1), Column("i32")))
     zero = Comparison(EQ, Column("i32"), Literal(0))

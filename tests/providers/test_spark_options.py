@@ -85,3 +85,5 @@ def test_no_secret_is_in_a_message() -> None:
     with pytest.raises(InvalidInput) as caught:
         WriteOptions.parse({"path": "t", "storage.secret_key": "hunter2", "mode": "x"})
     assert "hunter2" not in str(caught.value)
+    options = {"path": "t", "storage.secret_key": "hunter2"}
+    assert "hunter2" not in f"{ReadOptions.parse(options)} {WriteOptions.parse(options)}"

@@ -21,6 +21,8 @@ from rowsieve.predicate.rowset.roaring import (
     runs_of_bitmap,
 )
 
+SHORT_RUN = 4  # rows a run: roaring takes so few ids quicker than numpy lays out their run
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bitmap:
@@ -83,7 +85,7 @@ class Bitmap:
 
     def contains(self, ids: Ids) -> Mask:
         """(n,) bool: which of `ids`, in any order, are held."""
-        held = ids_view(self.bitmap & bitmap_of_ids(ids))
+        held = ids_view(self.bitmap & bitmap_of_ids(np.sort(ids)))
         if not len(held):
             return np.zeros(len(ids), dtype=np.bool_)
         at = np.minimum(np.searchsorted(held, ids), len(held) - 1)
@@ -105,6 +107,8 @@ def as_bitmap(rows: Ranges | Bitmap) -> Bitmap:
     """The same rows as a bitmap."""
     if isinstance(rows, Bitmap):
         return rows
+    if rows.id_count <= SHORT_RUN * rows.run_count:
+        return Bitmap(bitmap_of_ids(rows.to_ids()))
     return Bitmap(bitmap_of_runs(rows.starts, rows.stops))
 
 

@@ -37,8 +37,10 @@ def bitmap_of_runs(starts: Ids, stops: Ids) -> pyroaring.BitMap:
 
 
 def bitmap_of_ids(ids: Ids) -> pyroaring.BitMap:
-    """The bitmap of ids in any order."""
-    return pyroaring.BitMap(array.array("I", ids.astype(np.uint32).tobytes()))
+    """The bitmap of ids in any order, best ascending, in its smallest form."""
+    bitmap = pyroaring.BitMap(array.array("I", ids.astype(np.uint32).tobytes()))
+    bitmap.run_optimize()
+    return bitmap
 
 
 def ids_view(bitmap: pyroaring.BitMap) -> npt.NDArray[np.uint32]:

@@ -22,14 +22,10 @@ import pyroaring
 
 from rowsieve.errors import InvalidInput
 from rowsieve.predicate.rowset.bitmap import Bitmap, as_bitmap, as_ranges
+from rowsieve.predicate.rowset.choice import chosen, chosen_of_ids, chosen_of_mask
 from rowsieve.predicate.rowset.codec import decode, encode
-from rowsieve.predicate.rowset.ranges import Ids, Mask, Ranges, joined, ranges_of_mask
-from rowsieve.predicate.rowset.roaring import CONTAINER_ROWS, ID_LIMIT
-
-FEW_RUNS = 1024  # so few runs are quicker as ranges, and 16 KB at most
-_RUN_BYTES = 16  # two int64
-_ROARING_RUN_BYTES = 4  # at most: a run of a run container
-_ROARING_CONTAINER_BYTES = 14  # at most: its header, and one run more where a run is cut
+from rowsieve.predicate.rowset.ranges import Ids, Mask, Ranges, joined
+from rowsieve.predicate.rowset.roaring import ID_LIMIT
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -67,7 +63,7 @@ class RowSet:
         order = order[(starts < stops)[order]]
         begins: Ids = starts[order].astype(np.int64)
         ends: Ids = stops[order].astype(np.int64)
-        return _chosen(joined(begins, ends), row_count)
+        return _made(joined(begins, ends), row_count)
 
     @classmethod
     def from_ids(cls, ids: npt.NDArray[np.integer], row_count: int) -> RowSet:
@@ -78,8 +74,7 @@ class RowSet:
             raise InvalidInput("row ids must ascend: sort them before making a row set")
         if len(rows) and (rows[0] < 0 or rows[-1] >= row_count):
             raise InvalidInput(f"row ids must lie in [0, {row_count}), got {rows[0]} to {rows[-1]}")
-        starts: Ids = rows.astype(np.int64)
-        return _chosen(joined(starts, starts + 1), row_count)
+        return cls(chosen_of_ids(rows.astype(np.int64), row_count), row_count)
 
     @classmethod
     def from_mask(cls, mask: Mask) -> RowSet:
@@ -90,7 +85,7 @@ class RowSet:
                 "says nothing of a row"
             )
         _check_space(len(mask))
-        return _chosen(ranges_of_mask(mask), len(mask))
+        return cls(chosen_of_mask(mask), len(mask))
 
     @classmethod
     def from_row_groups(cls, kept: Mask, group_rows: int, row_count: int) -> RowSet:
@@ -107,7 +102,7 @@ class RowSet:
             )
         rows = min(group_rows, row_count)
         starts, stops = groups.ranges()
-        return _chosen(Ranges(starts * rows, np.minimum(stops * rows, row_count)), row_count)
+        return _made(Ranges(starts * rows, np.minimum(stops * rows, row_count)), row_count)
 
     @classmethod
     def from_bitmap(cls, bitmap: pyroaring.AbstractBitMap, row_count: int) -> RowSet:
@@ -117,13 +112,13 @@ class RowSet:
             raise InvalidInput(f"row id {bitmap.max()} is outside a source of {row_count} rows")
         copy = pyroaring.BitMap(bitmap)
         copy.run_optimize()
-        return _chosen(Bitmap(copy), row_count)
+        return _made(Bitmap(copy), row_count)
 
     @classmethod
     def from_bytes(cls, data: bytes, row_count: int) -> RowSet:
         """From what `to_bytes` gave for a source of `row_count` rows; CorruptData otherwise."""
         _check_space(row_count)
-        return _chosen(decode(data, row_count), row_count)
+        return _made(decode(data, row_count), row_count)
 
     def __len__(self) -> int:
         return self._rows.id_count
@@ -179,30 +174,30 @@ class RowSet:
         self._check(other)
         mine, theirs = self._rows, other._rows
         if isinstance(mine, Ranges) and isinstance(theirs, Ranges):
-            return _chosen(mine.union(theirs), self.row_count)
-        return _chosen(as_bitmap(mine).union(as_bitmap(theirs)), self.row_count)
+            return _made(mine.union(theirs), self.row_count)
+        return _made(as_bitmap(mine).union(as_bitmap(theirs)), self.row_count)
 
     def intersect(self, other: RowSet) -> RowSet:
         """Rows of both."""
         self._check(other)
         mine, theirs = self._rows, other._rows
         if isinstance(mine, Ranges) and isinstance(theirs, Ranges):
-            return _chosen(mine.intersect(theirs), self.row_count)
-        return _chosen(as_bitmap(mine).intersect(as_bitmap(theirs)), self.row_count)
+            return _made(mine.intersect(theirs), self.row_count)
+        return _made(as_bitmap(mine).intersect(as_bitmap(theirs)), self.row_count)
 
     def difference(self, other: RowSet) -> RowSet:
         """Rows of this one that are not in `other`."""
         self._check(other)
         mine, theirs = self._rows, other._rows
         if isinstance(mine, Ranges) and isinstance(theirs, Ranges):
-            return _chosen(mine.difference(theirs), self.row_count)
-        return _chosen(as_bitmap(mine).difference(as_bitmap(theirs)), self.row_count)
+            return _made(mine.difference(theirs), self.row_count)
+        return _made(as_bitmap(mine).difference(as_bitmap(theirs)), self.row_count)
 
     def complement(self, within: RowSet | None = None) -> RowSet:
         """Every other row, of the source or of `within`. Not the rows of a NOT: see above."""
         if within is not None:
             return within.difference(self)
-        return _chosen(self._rows.complement(self.row_count), self.row_count)
+        return _made(self._rows.complement(self.row_count), self.row_count)
 
     def slice(self, start: int, stop: int) -> RowSet:
         """Rows [start, stop), renumbered from 0, of a source of stop - start rows."""
@@ -210,7 +205,7 @@ class RowSet:
             raise InvalidInput(
                 f"rows [{start}, {stop}) are no slice of a source of {self.row_count} rows"
             )
-        return _chosen(self._rows.slice(start, stop), stop - start)
+        return _made(self._rows.slice(start, stop), stop - start)
 
     def shift(self, offset: int, row_count: int) -> RowSet:
         """Each row id plus `offset`, in a source of `row_count` rows that must hold them all."""
@@ -223,7 +218,7 @@ class RowSet:
                 f"rows moved by {offset} reach from {first} to {last}, outside a source of "
                 f"{row_count} rows"
             )
-        return _chosen(self._rows.shift(offset), row_count)
+        return _made(self._rows.shift(offset), row_count)
 
     def ranges(self) -> tuple[Ids, Ids]:
         """(starts, stops): half-open ranges, ascending, none touching; cannot be written to."""
@@ -254,14 +249,8 @@ class RowSet:
             )
 
 
-def _chosen(rows: Ranges | Bitmap, row_count: int) -> RowSet:
-    """The set in the backing that its runs call for: ranges, unless a bitmap is surely smaller."""
-    runs = rows.run_count
-    containers = -(-row_count // CONTAINER_ROWS)
-    bitmap_bytes = runs * _ROARING_RUN_BYTES + containers * _ROARING_CONTAINER_BYTES
-    if runs <= FEW_RUNS or runs * _RUN_BYTES <= bitmap_bytes:
-        return RowSet(as_ranges(rows), row_count)
-    return RowSet(as_bitmap(rows), row_count)
+def _made(rows: Ranges | Bitmap, row_count: int) -> RowSet:
+    return RowSet(chosen(rows, row_count), row_count)
 
 
 def _check_space(row_count: int) -> None:

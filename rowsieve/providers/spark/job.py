@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ class WriteJob:
     """One write of a DataFrame; `done`, if its token was committed before."""
 
     table_uri: str
-    storage: Mapping[str, str]
+    storage: Mapping[str, str] = field(repr=False)  # may hold secrets
     operation: str
     table_uuid: str
     base_version: int

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -35,7 +35,7 @@ class ReadOptions:
     """What `spark.read` was asked for; `where` is SQL in Spark's dialect."""
 
     uri: str
-    storage: Mapping[str, str]
+    storage: Mapping[str, str] = field(repr=False)  # may hold secrets
     where: str | None = None
     columns: tuple[str, ...] | None = None
     version: int | None = None
@@ -63,7 +63,7 @@ class WriteOptions:
     """What `df.write` was asked for. `write_id` is found again in the commit's metadata."""
 
     uri: str
-    storage: Mapping[str, str]
+    storage: Mapping[str, str] = field(repr=False)  # may hold secrets
     mode: str | None = None
     token: tuple[str, int] | None = None
     metadata: Mapping[str, str] | None = None

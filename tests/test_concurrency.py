@@ -1,0 +1,277 @@
+"""Several writers of one table: what is computed again, what conflicts; nothing is lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import rowsieve
+from rowsieve import Table
+from rowsieve.errors import CommitConflict, EvaluationError, InvalidData
+from tests.oracle_table import bag, merge_by_row, to_rows
+from tests.small_tables import appended, apply, files, keyed, kv, meddled, pairs
+
+Act = Callable[[Table], object]
+
+
+def once(table: Table, act: Act) -> Table:
+    """A handle during whose first commit another one acts."""
+    return always(table, lambda other, attempt: act(other) if attempt == 0 else None)
+
+
+def always(table: Table, act: Callable[[Table, int], object]) -> Table:
+    """A handle during each of whose commits another one acts."""
+    other = rowsieve.open_table(table.uri)
+
+    def meddle(attempt: int) -> None:
+        act(other, attempt)
+
+    return meddled(table, meddle)
+
+
+START = [(1, 1), (2, 1), (3, 2)]
+
+# (what we do, what another does meanwhile, the rows then)
+RACES: dict[str, tuple[Act, Act, list[tuple[int, int]]]] = {
+    "a deleted row changed so that it stays": (
+        lambda t: t.delete("v = 1"), lambda o: o.upsert(kv((1, 5))), [(1, 5), (3, 2)]),
+    "a deleted row changed and still goes": (
+        lambda t: t.delete("v = 1"), lambda o: o.upsert(kv((1, 1))), [(3, 2)]),
+    "a row inserted meanwhile survives": (
+        lambda t: t.delete("v = 1"), lambda o: o.upsert(kv((9, 1))), [(3, 2), (9, 1)]),
+    "another row changed": (
+        lambda t: t.delete("v = 1"), lambda o: o.upsert(kv((3, 7))), [(3, 7)]),
+    "a deleted row deleted and written again": (
+        lambda t: t.delete("v = 1"),
+        lambda o: (o.delete(keys=pa.table({"k": [1]})), o.upsert(kv((1, 4)))),
+        [(1, 4), (3, 2)]),
+    "two updates of one row both count": (
+        lambda t: t.update({"v": "v + 10"}, where="k = 1"),
+        lambda o: o.update({"v": "v + 100"}, where="k = 1"),
+        [(1, 111), (2, 1), (3, 2)]),
+    "two updates of different rows": (
+        lambda t: t.update({"v": "v + 10"}, where="k = 1"),
+        lambda o: o.update({"v": "v + 100"}, where="k = 3"),
+        [(1, 11), (2, 1), (3, 102)]),
+    "update of a row deleted by key": (
+        lambda t: t.update({"v": "v + 10"}, where="v = 1"),
+        lambda o: o.delete(keys=pa.table({"k": [1]})),
+        [(2, 11), (3, 2)]),
+    "update of a row deleted by predicate": (
+        lambda t: t.update({"v": "v + 10"}), lambda o: o.delete("k < 3"), [(3, 12)]),
+    "update after a change stream": (
+        lambda t: t.update({"v": "v + 10"}, where="k = 2"),
+        lambda o: apply(o, ("u", 2, 50), ("d", 1, None)),
+        [(2, 60), (3, 2)]),
+    "delete after a restore": (
+        lambda t: t.delete("v = 1"), lambda o: o.restore(0), []),
+    "delete after an overwrite": (
+        lambda t: t.delete("v = 1"), lambda o: o.overwrite(kv((7, 1), (8, 2))), [(8, 2)]),
+    "delete after a rewrite": (
+        lambda t: t.delete("v = 1"), lambda o: o.compact(), [(3, 2)]),
+    "upsert after a delete of its row": (
+        lambda t: t.upsert(kv((1, 6))), lambda o: o.delete("k = 1"), [(1, 6), (2, 1), (3, 2)]),
+    "upsert after an overwrite": (
+        lambda t: t.upsert(kv((1, 6))), lambda o: o.overwrite(kv((7, 1))), [(1, 6), (7, 1)]),
+    "upsert after a restore": (
+        lambda t: t.upsert(kv((1, 6))), lambda o: o.restore(0), [(1, 6)]),
+    "delete by key after an upsert": (
+        lambda t: t.delete(keys=pa.table({"k": [1]})), lambda o: o.upsert(kv((1, 6))),
+        [(2, 1), (3, 2)]),
+    "rewrite after an upsert": (
+        lambda t: t.compact(), lambda o: o.upsert(kv((1, 6))), [(1, 6), (2, 1), (3, 2)]),
+    "rewrite after a rewrite": (
+        lambda t: t.compact(), lambda o: o.compact(), START),
+    "rewrite after a restore": (
+        lambda t: t.compact(), lambda o: o.restore(1), [(1, 1), (2, 1)]),
+    "rewrite after an overwrite": (
+        lambda t: t.compact(), lambda o: o.overwrite(kv((7, 7))), [(7, 7)]),
+    "overwrite after an upsert": (
+        lambda t: t.overwrite(kv((7, 7))), lambda o: o.upsert(kv((1, 6))), [(7, 7)]),
+    "overwrite of matching rows after one more": (
+        lambda t: t.overwrite(kv((7, 1)), where="v = 1"),
+        lambda o: o.upsert(kv((9, 1))),
+        [(3, 2), (7, 1)]),
+    "restore after an upsert": (
+        lambda t: t.restore(1), lambda o: o.upsert(kv((1, 6))), [(1, 1), (2, 1)]),
+    "restore after a rewrite": (
+        lambda t: t.restore(1), lambda o: o.compact(), [(1, 1), (2, 1)]),
+    "restore after a restore": (
+        lambda t: t.restore(1), lambda o: o.restore(0), [(1, 1), (2, 1)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("race", RACES.values(), ids=[name.replace(" ", "_") for name in RACES])
+def test_a_race_with_a_key(race: tuple[Act, Act, list[tuple[int, int]]]) -> None:
+    ours, theirs, expected = race
+    table = keyed({"k": [1, 2], "v": [1, 1]}, {"k": [3], "v": [2]})
+    ours(once(table, theirs))
+    assert pairs(table) == expected
+    table.refresh()
+    assert sorted((row["k"], row["v"]) for row in merge_by_row(table)) == expected
+
+
+UNKEYED_RACES: dict[str, tuple[Act, Act, list[tuple[int, int]]]] = {
+    "two deletes in one part": (
+        lambda t: t.delete("k = 1"), lambda o: o.delete("k = 2"), [(3, 2)]),
+    "two deletes of one row": (
+        lambda t: t.delete("k = 1"), lambda o: o.delete("k = 1"), [(2, 1), (3, 2)]),
+    "two deletes in two parts": (
+        lambda t: t.delete("k = 1"), lambda o: o.delete("k = 3"), [(2, 1)]),
+    "two updates of one row": (
+        lambda t: t.update({"v": "v + 10"}, where="k = 1"),
+        lambda o: o.update({"v": "v + 100"}, where="k = 1"),
+        [(1, 111), (2, 1), (3, 2)]),
+    "a row appended meanwhile": (
+        lambda t: t.delete("v = 1"), lambda o: o.append(kv((9, 9))), [(3, 2), (9, 9)]),
+    "delete after a rewrite": (
+        lambda t: t.delete("k = 1"), lambda o: o.compact(), [(2, 1), (3, 2)]),
+    "rewrite after a delete": (
+        lambda t: t.compact(), lambda o: o.delete("k = 1"), [(2, 1), (3, 2)]),
+    "rewrite after a delete of a whole part": (
+        lambda t: t.compact(), lambda o: o.delete("k = 3"), [(1, 1), (2, 1)]),
+    "rewrite after an append": (
+        lambda t: t.compact(), lambda o: o.append(kv((1, 1))), [(1, 1), *START]),
+    "restore after a delete": (
+        lambda t: t.restore(2), lambda o: o.delete("k = 1"), START),
+    "delete after a restore": (
+        lambda t: t.delete("k = 1"), lambda o: o.restore(1), [(2, 1)]),
+    "overwrite after a delete": (
+        lambda t: t.overwrite(kv((7, 7)), where="v = 7 OR v = 1"),
+        lambda o: o.delete("k = 2"),
+        [(3, 2), (7, 7)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "race", UNKEYED_RACES.values(), ids=[name.replace(" ", "_") for name in UNKEYED_RACES]
+)
+def test_a_race_without_a_key(race: tuple[Act, Act, list[tuple[int, int]]]) -> None:
+    ours, theirs, expected = race
+    table = appended({"k": [1, 2], "v": [1, 1]}, {"k": [3], "v": [2]})
+    ours(once(table, theirs))
+    assert pairs(table) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda t: t.delete("v >= 0"), lambda t: t.update({"v": "v + 1"}), lambda t: t.compact()],
+    ids=["delete", "update", "compact"],
+)
+def test_a_conflict_at_every_attempt_gives_up_after_five(change: Act) -> None:
+    table = keyed({"k": [1], "v": [0]}, {"k": [1], "v": [0]})
+    attempts = []
+
+    def act(other: Table, attempt: int) -> None:
+        attempts.append(attempt)
+        other.overwrite(kv((1, attempt)))
+        other.upsert(kv((1, attempt)))
+
+    with pytest.raises(CommitConflict, match="5 attempts"):
+        change(always(table, act))
+    assert attempts == [0, 1, 2, 3, 4]
+    assert pairs(table) == [(1, 4)]
+    assert [c.operation for c in table.history(10)] == ["upsert", "overwrite"] * 5
+
+
+def test_upserts_never_conflict_however_many_come_between() -> None:
+    table = keyed()
+    handle = always(table, lambda o, n: o.upsert(kv((1, n), (n + 2, n))) if n < 12 else None)
+    commit = handle.upsert(kv((1, 100)))
+    assert commit.version == 13
+    assert pairs(table) == [(1, 100), *[(n + 2, n) for n in range(12)]]
+
+
+def test_what_becomes_an_error_in_between_is_raised_and_not_committed() -> None:
+    table = keyed({"k": [1], "v": [1]})
+    with pytest.raises(EvaluationError):
+        once(table, lambda o: o.upsert(kv((1, 0)))).update({"v": "10 / v"})
+    with pytest.raises(InvalidData, match="belong"):
+        once(table, lambda o: o.upsert(kv((7, 3)))).overwrite(kv((7, 0)), where="v = 0")
+    assert [c.operation for c in table.history(2)] == ["upsert", "upsert"]
+
+
+def test_a_change_that_finds_nothing_left_commits_nothing() -> None:
+    table = keyed({"k": [1], "v": [1]})
+    commit = once(table, lambda o: o.upsert(kv((1, 2)))).delete("v = 1")
+    assert (commit.version, commit.rows_deleted) == (2, 0)
+    assert table.refresh() == 2
+
+
+def test_a_token_counts_once_whoever_was_first() -> None:
+    table = keyed()
+    other = rowsieve.open_table(table.uri)
+    handle = once(table, lambda o: o.upsert(kv((1, 1)), token=("job", 5)))
+    late = handle.upsert(kv((1, 2)), token=("job", 5))
+    assert late.version == 1
+    assert pairs(table) == [(1, 1)]
+    written = files(table)
+    assert other.upsert(kv((1, 3)), token=("job", 4)).version == 1
+    assert other.delete("v = 1", token=("job", 5)).version == 1
+    assert other.overwrite(kv((1, 3)), token=("job", 5)).version == 1
+    assert files(table) == written
+    assert other.upsert(kv((1, 3)), token=("job", 6)).version == 2
+    assert other.upsert(kv((1, 4)), token=("other", 1)).version == 3
+
+
+def test_readers_of_old_versions_are_not_disturbed() -> None:
+    table = keyed({"k": [1, 2], "v": [1, 1]}, {"k": [1], "v": [2]})
+    scan = table.scan()
+    reader = table.scan().to_reader()
+    table.compact()
+    table.overwrite(kv((9, 9)))
+    assert bag(to_rows(scan.to_arrow(), table.snapshot_for_engines().schema)) == bag(
+        [{"k": 1, "v": 2}, {"k": 2, "v": 1}]
+    )
+    assert reader.read_all().num_rows == 2
+
+
+WRITERS, COMMITS = 8, 10
+
+
+def write(path: str, writer: int) -> None:
+    """Ten commits: a key of its own each, one that all share, and its own counter."""
+    table = rowsieve.open_table(path)
+    for i in range(COMMITS):
+        table.upsert(kv((1000 * writer + i, i), (0, writer)), token=(f"writer-{writer}", i))
+        if i % 5 == 4:
+            count(table)
+
+
+def count(table: Table) -> None:
+    """All add to one row: a conflict after five attempts is an answer, and not a loss."""
+    while True:
+        try:
+            table.update({"v": "v + 1"}, where="k = -1")
+        except CommitConflict:
+            continue
+        return
+
+
+def test_eight_processes_lose_nothing(tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    table = rowsieve.create_table(
+        path, kv((-1, 0)), key=["k"], properties={"checkpoint_interval": "7"}
+    )
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=write, args=(path, n)) for n in range(1, WRITERS + 1)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+    assert [process.exitcode for process in processes] == [0] * WRITERS
+    updates = 2 * WRITERS
+    assert table.refresh() == WRITERS * COMMITS + updates
+    assert len({commit.commit_id for commit in table.history()}) == table.version + 1
+    found = dict(pairs(table))
+    assert found.pop(-1) == updates
+    assert found.pop(0) in range(1, WRITERS + 1)
+    assert found == {1000 * n + i: i for n in range(1, WRITERS + 1) for i in range(COMMITS)}
+    assert table.scan("k = 0").count() == 1
+    assert bag(merge_by_row(table)) == bag(
+        to_rows(table.scan().to_arrow(), table.snapshot_for_engines().schema)
+    )
