@@ -49,7 +49,7 @@ def tiny_row_groups() -> Iterator[None]:
         for module in (
             "storage.part_writer",
             "planner.splits",
-            "executor.execute",
+            "executor.live_rows",
             "executor.sources",
         ):
             patch.setattr(f"rowsieve.{module}.ROW_GROUP_ROWS", 3)
