@@ -141,7 +141,7 @@ class DuckDb:
 
     def select(self, where: str) -> pa.Table:
         """Read by SQL."""
-        return self._connection.execute(f"SELECT * FROM t WHERE {where}").to_arrow_table()
+        return self._connection.sql(f"SELECT * FROM t WHERE {where}").to_arrow_table()
 
     def upsert(self, rows: pa.Table) -> object:
         """Insert or replace."""
