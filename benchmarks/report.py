@@ -10,7 +10,14 @@ from rich.table import Table
 from benchmarks.measure import Series
 from benchmarks.result import Bar, Case, Machine
 
+WIDTH = 140
 VERDICTS = {True: "[green]met[/green]", False: "[red]missed[/red]", None: "not measured"}
+
+
+def wide_console() -> Console:
+    """A console that is wide enough for the tables, also when it is written to a file."""
+    console = Console()
+    return console if console.width >= WIDTH else Console(width=WIDTH)
 
 
 def print_machine(machine: Machine, console: Console) -> None:
@@ -37,10 +44,10 @@ def print_bars(bars: Sequence[Bar], console: Console) -> None:
 def print_cases(cases: Sequence[Case], console: Console) -> None:
     """Medians of every system in every case, and CPU as a multiple of ours."""
     table = Table(title="Medians", title_justify="left")
-    table.add_column("case")
-    table.add_column("system")
+    table.add_column("case", no_wrap=True)
+    table.add_column("system", no_wrap=True)
     for heading in ("CPU s", "spread", "wall s", "CPU / ours", "MB read", "MB written", "runs"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for case in cases:
         ours = case.series[0].cpu_s()
         for i, series in enumerate(case.series):

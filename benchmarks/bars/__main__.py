@@ -7,12 +7,10 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from benchmarks.bars import answers, full_scan, opening, processes, upsert
 from benchmarks.bars.sizes import BY_NAME, Sizes
 from benchmarks.isolate import in_own_process, write_result
-from benchmarks.report import print_bars, print_machine
+from benchmarks.report import print_bars, print_machine, wide_console
 from benchmarks.result import RESULTS, Bar, Machine, save
 
 BARS: dict[str, Callable[[Sizes, Path], Bar]] = {
@@ -32,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             found = BARS[options.only[0]](BY_NAME[options.sizes], Path(folder))
         write_result(found, options.write)
         return
-    console = Console()
+    console = wide_console()
     machine = Machine.here()
     print_machine(machine, console)
     bars = []
