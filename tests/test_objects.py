@@ -406,3 +406,16 @@ def test_a_fresh_put_that_never_lands_is_an_error() -> None:
 
     with pytest.raises(StoreError, match="in 5 attempts: 503"):
         put_fresh(Down(MemoryStore(), "memory:///down"), "a", b"ours")
+
+
+@pytest.mark.parametrize("value", ["true", True])
+def test_client_options_may_stand_among_the_others(value: object) -> None:
+    store = open_store(
+        "s3://bucket/table", {"region": "eu-west-1", "allow_http": value, "timeout": "30s"}
+    )
+    assert store.uri == "s3://bucket/table"
+
+
+def test_an_option_that_the_client_does_not_take_is_refused_by_name() -> None:
+    with pytest.raises(InvalidInput, match="region"):
+        open_store("s3://bucket/table", {"region": "x", "timeout": "soon"})

@@ -37,6 +37,26 @@ _RETRIES: Final = {
     },
 }
 
+_CLIENT_OPTIONS: Final = frozenset(
+    {
+        "allow_http",
+        "allow_invalid_certificates",
+        "connect_timeout",
+        "default_content_type",
+        "default_headers",
+        "http1_only",
+        "http2_only",
+        "pool_idle_timeout",
+        "pool_max_idle_per_host",
+        "proxy_url",
+        "proxy_ca_certificate",
+        "proxy_excludes",
+        "timeout",
+        "user_agent",
+    }
+)
+"""Options of the HTTP client, which may stand among the others, as users of Delta write them."""
+
 _memory_lock = threading.Lock()
 _memory: list[Any] = []  # the one store of this process, once something asked for it
 
@@ -100,15 +120,22 @@ def _open_remote(uri: str, scheme: str, options: Mapping[str, Any]) -> ObjectSto
         )
     if at and ":" in user:
         raise InvalidInput(f"the URI of {public} carries a password; use storage_options")
-    config = {key: value for key, value in options.items() if key != "client_options"}
+    config = {
+        key: value
+        for key, value in options.items()
+        if key != "client_options" and key not in _CLIENT_OPTIONS
+    }
+    client = {
+        **{key: _flag(value) for key, value in options.items() if key in _CLIENT_OPTIONS},
+        **(options.get("client_options") or {}),
+    }
     try:
         store = _from_url(
-            uri,
-            config=config or None,
-            client_options=options.get("client_options"),
-            retry_config=_RETRIES,
+            uri, config=config or None, client_options=client or None, retry_config=_RETRIES
         )
-    except (obstore.exceptions.BaseError, ValueError, TypeError) as error:
+    except BaseException as error:
+        if not _is_refusal(error):
+            raise
         # Its text may repeat the value of an option.
         raise InvalidInput(
             f"cannot use {public} with storage_options ({', '.join(sorted(config)) or 'none'}): "
@@ -119,3 +146,18 @@ def _open_remote(uri: str, scheme: str, options: Mapping[str, Any]) -> ObjectSto
         f"{scheme}://{user}{at}{host}{parts.path}".rstrip("/"),
         secrets=tuple(str(value) for value in config.values() if isinstance(value, str)),
     )
+
+
+def _flag(value: Any) -> Any:
+    """Text of a boolean as one; anything else as it is."""
+    return (
+        {"true": True, "false": False}.get(value.lower(), value)
+        if isinstance(value, str)
+        else value
+    )
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Whether obstore says no; some options make it panic, which is no `Exception`."""
+    refusals = (obstore.exceptions.BaseError, ValueError, TypeError)
+    return isinstance(error, refusals) or type(error).__name__ == "PanicException"
