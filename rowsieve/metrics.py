@@ -29,7 +29,13 @@ class ScanMetrics:
     planning_s: float = 0.0
     reading_s: float = 0.0
     cpu_s: float = 0.0
+    _read_ids: set[str] = field(default_factory=set, repr=False)
+
+    def note_read(self, part_id: str) -> None:
+        """Count a part of which something was read; again and again counts once."""
+        self._read_ids.add(part_id)
+        self.parts_read = len(self._read_ids)
 
     def as_dict(self) -> dict[str, Any]:
         """The counters as plain values, for JSON."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if name != "_read_ids"}

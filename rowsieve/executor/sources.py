@@ -120,7 +120,7 @@ class PartSource:
             return
         names = list(schema.names)
         target = arrow_schema(schema)
-        self._metrics.parts_read += 1
+        self._metrics.note_read(self.part.part_id)
         with open_parquet(self._store, ref, keep_dictionaries=True) as file:
             for group in _groups_with(wanted, ref.rows):
                 table = read_row_group(file, ref.path, group, names, use_threads=self._threads)
