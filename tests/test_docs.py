@@ -161,7 +161,7 @@ def test_every_method_and_counter_is_described() -> None:
         *public(rowsieve.Table),
         *public(rowsieve.Scan),
         *(field.name for field in dataclasses.fields(rowsieve.Commit)),
-        *(field.name for field in dataclasses.fields(ScanMetrics)),
+        *(f.name for f in dataclasses.fields(ScanMetrics) if not f.name.startswith("_")),
     ]
     assert missing(names, REFERENCE / "python.md") == []
 
