@@ -165,7 +165,7 @@ def test_members_that_no_value_equals_are_dropped_and_null_stays() -> None:
 
 
 def test_decimal_members_of_many_digits_meet_whole_numbers_exactly() -> None:
-    values = ValueSet(pa.array([D("5"), D("5.0000000001")], pa.decimal128(38, 10)))
+    values = ValueSet(pa.array([D("5"), D("5.0000000001")], pa.decimal128(38, 30)))
     found = bind(InList(Column("i64"), values), SCHEMA).root
     assert isinstance(found, InList)
     assert found.values.array.to_pylist() == [5]

@@ -304,6 +304,17 @@ def test_t9_a_possible_error_keeps_the_part() -> None:
     assert verdict(Or((Comparison(LT, Column("i32"), Literal(0)), overflow)), known) is Verdict.SOME
 
 
+@pytest.mark.parametrize("bounds", [(1, 1_000), (-1_000, -1), (1, None), (None, -1)])
+def test_t9_a_cast_that_may_fail_at_one_end_keeps_the_part(bounds: tuple[Any, Any]) -> None:
+    narrow = Cast(Column("i32"), Int(8))
+    for constant in (0, 100):
+        for op in (LT, EQ, GT):
+            found = verdict(Comparison(op, narrow, Literal(constant)), part(i32=bounds))
+            assert found is Verdict.SOME
+    quiet = Comparison(EQ, Cast(Column("i32"), Int(8), try_=True), Literal(0))
+    assert verdict(quiet, SMALL) is Verdict.NONE
+
+
 def test_t10_monotone_is_not_defined_everywhere() -> None:
     known = part(i32=(-2, 2))
     assert verdict(Comparison(GT, call("divide", 1, "i32"), Literal(5)), known) is Verdict.SOME
@@ -396,4 +407,6 @@ def test_a_part_of_nulls_alone_is_refuted() -> None:
     known = Known(1, {"i32": AbstractColumn(nothing, nothing, all_, all_)})
     assert verdict(Comparison(NE, Column("i32"), Literal(5)), known) is Verdict.NONE
     assert verdict(IsNull(Column("i32")), known) is Verdict.ALL
+    passed_by = Case(((Comparison(GT, Column("i32"), Literal(9)), Literal(8)),), Literal(1))
+    assert verdict(Comparison(EQ, passed_by, Literal(1)), known) is Verdict.ALL
     assert verdict(Comparison(NE, call("divide", 1, "i32"), Literal(5)), known) is Verdict.NONE
