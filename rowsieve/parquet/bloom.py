@@ -92,7 +92,7 @@ def plain_encoded(values: pa.Array, column: FileColumn) -> list[bytes | None] | 
     None instead of a list when it is not certain how the file stores such values.
     """
     type_ = column.type
-    if not holds_all_of(values.type, type_) or pa.types.is_floating(type_):
+    if not holds_all_of(values.type, type_):
         return None
     if pa.types.is_decimal128(type_):
         return _encoded_decimals(values, column)
@@ -105,7 +105,7 @@ def plain_encoded(values: pa.Array, column: FileColumn) -> list[bytes | None] | 
             return list(values.to_pylist())
         case "FIXED_LEN_BYTE_ARRAY" if type_ == pa.binary(column.width):
             return list(values.to_pylist())
-        case _:
+        case _:  # floats and booleans among others
             return None
 
 

@@ -38,10 +38,10 @@ def file_columns(metadata: pq.FileMetaData) -> dict[int, FileColumn]:
     counts = [_leaf_count(field.type) for field in fields]
     if sum(counts) != metadata.num_columns:
         return found
-    for field, end, count in zip(fields, accumulate(counts), counts, strict=True):
+    for field, end in zip(fields, accumulate(counts), strict=True):
         field_id = (field.metadata or {}).get(FIELD_ID_KEY)
         leaf = schema.column(end - 1)
-        if count != 1 or field_id is None or leaf.path != field.name or leaf.max_repetition_level:
+        if field_id is None or leaf.path != field.name:  # the path of a nested leaf goes on
             continue
         found[int(field_id)] = FileColumn(
             end - 1, field.name, field.type, str(leaf.physical_type), int(leaf.length)

@@ -1,0 +1,92 @@
+"""Small files as our writer makes them, in memory: what tests of pruning read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, cast
+from unittest import mock
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rowsieve.objects import ObjectStore
+from rowsieve.parquet.bloom_reader import BloomReader, blank_seal, seal_blooms
+from rowsieve.parquet.footer import checksum, read_footer, tail_start
+from rowsieve.storage import part_file
+from rowsieve.storage.manifest import FileRef
+from rowsieve.storage.part_file import FileOptions
+from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.logical import Float
+from rowsieve.types.schema import Schema
+
+
+def written(
+    schema: Schema,
+    groups: Sequence[Any],
+    blooms: Collection[str] = (),
+    *,
+    seal: bool = True,
+    sure: bool = False,
+) -> memoryview:
+    """A file of these row groups (batches or tables) with our settings, NaN noticed.
+
+    `sure`: its filters are so large that none of a test's values is a false positive.
+    """
+    tables = [as_table(group, schema) for group in groups]
+    rows = pa.concat_tables(tables) if tables else arrow_schema(schema).empty_table()
+    nan_columns = {
+        field.name
+        for field in schema
+        if isinstance(field.type, Float) and pc.any(pc.is_nan(rows.column(field.name))).as_py()
+    }
+    key = [schema.field(name) for name in blooms]
+    options = FileOptions.choose(schema, key, rows, nan_columns)
+    sink = pa.BufferOutputStream()
+    false_positives = 1e-9 if sure else part_file._FALSE_POSITIVES
+    with mock.patch.object(part_file, "_FALSE_POSITIVES", false_positives):
+        writer = options.open(sink, schema)
+    for table in tables:
+        writer.write_table(table, row_group_size=max(1, table.num_rows))
+    written_groups = sum(table.num_rows > 0 for table in tables)
+    if seal:
+        writer.add_key_value_metadata(blank_seal(written_groups * len(options.bloom_values)))
+    writer.close()
+    data = memoryview(sink.getvalue())
+    if seal:
+        seal_blooms(data)
+    return data
+
+
+def as_table(rows: Any, schema: Schema) -> pa.Table:
+    """The schema's columns of a batch or table, in storage types with ids."""
+    columns = [rows.column(name) for name in schema.names]
+    return pa.table(columns, schema=arrow_schema(schema))
+
+
+class OneFile:
+    """A store that has nothing but one file, whatever it is called; notes the reads."""
+
+    def __init__(self, data: memoryview) -> None:
+        self.uri = "memory:///one-file"
+        self.data = data
+        self.reads: list[tuple[int, int]] = []
+
+    def get_range(self, path: str, start: int, stop: int) -> bytes:
+        self.reads.append((start, stop))
+        return bytes(self.data[start:stop])
+
+
+def opened(data: memoryview) -> tuple[pq.FileMetaData, BloomReader, OneFile]:
+    """The footer of a file in memory, its filters, and the store that they are read from."""
+    store, metadata = OneFile(data), read_footer(data)
+    return metadata, BloomReader(cast("ObjectStore", store), reference(data), metadata), store
+
+
+def reference(data: memoryview, path: str = "data/a.parquet") -> FileRef:
+    """What a manifest says of the file."""
+    metadata = read_footer(data)
+    start = tail_start(metadata)
+    return FileRef(
+        path, metadata.num_rows, len(data), checksum(data), start, checksum(data[start:])
+    )
