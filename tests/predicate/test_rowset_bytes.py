@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from rowsieve.errors import CorruptData, UnsupportedProtocol
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.predicate.rowset.roaring import _run_containers
 from tests.predicate.rowset_backings import BACKINGS, rowset
 from tests.profiles import examples
 
@@ -90,6 +91,12 @@ def test_t34_bytes_of_another_source_are_refused(backing: str) -> None:
         RowSet.from_bytes(data, ROWS - 1)
 
 
+def test_other_sealed_bytes_are_no_row_set() -> None:
+    whole = RowSet.full(ROWS).to_bytes()
+    with pytest.raises(CorruptData, match="they are not a row set"):
+        RowSet.from_bytes(sealed(b"RSRX" + whole[4:-8]), ROWS)
+
+
 def test_a_newer_format_is_named() -> None:
     with pytest.raises(UnsupportedProtocol, match="format 2 was written by a newer Rowsieve"):
         RowSet.from_bytes(framed(b"anything", 0, version=2), ROWS)
@@ -109,6 +116,7 @@ def test_the_layout_of_ranges_is_fixed() -> None:
         (ends(1, 4, 3, 5), 5, {}),  # touching
         (ends(1, 3, 3, 5), 6, {}),  # overlapping
         (ends(4, 2), 1, {}),  # stops before it starts
+        (ends(4, 10, 2, 13), 3, {}),  # the same, and the count of rows fits
         (ends(1, 5, 3), 4, {}),  # odd
         (GOOD + b"\0", 4, {}),
         (GOOD, 5, {}),  # another count of rows
@@ -144,6 +152,18 @@ def test_the_payload_of_a_bitmap_is_portable_roaring() -> None:
     assert payload == pyroaring.BitMap([1, 2, 9]).serialize()
     found = RowSet.from_bytes(framed(payload, 3, backing=BITMAP), ROWS)
     assert list(found) == [1, 2, 9]
+
+
+@pytest.mark.parametrize("containers", [1, 3, 4, 9])
+def test_runs_are_laid_out_as_roaring_lays_them_out(containers: int) -> None:
+    limit = containers * 65536
+    starts = np.array([5, *range(1000, limit, 30_000)])
+    stops = np.append(starts[1:] - 100, limit)
+    expected = pyroaring.BitMap()
+    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+        expected.add_range(start, stop)
+    expected.run_optimize()
+    assert _run_containers(starts, stops - 1) == expected.serialize()
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.predicate.rowset.bitmap import as_bitmap
 from tests.predicate.rowset_backings import BACKINGS, PAIRS, backed, backing_of
 
 ROWS = 20_000_000
@@ -41,8 +42,8 @@ def peak_bytes(work: Callable[[], object]) -> int:
 
 
 def bitmap_bytes(rows: RowSet) -> int:
-    """What the containers of a set's bitmap take."""
-    found = rows.to_bitmap().get_statistics()
+    """What the containers of a set's bitmap take, as it is held: a copy would be made smaller."""
+    found = as_bitmap(rows._rows).bitmap.get_statistics()
     return (
         found["n_bytes_array_containers"]
         + found["n_bytes_bitset_containers"]
@@ -58,7 +59,7 @@ def test_few_runs_are_ranges_and_many_are_a_bitmap() -> None:
     assert backing_of(every(2)) == "bitmap"
 
 
-@pytest.mark.parametrize("step", [2, 3, 7, 1_000])
+@pytest.mark.parametrize("step", [2, 3, 6, 1_000])
 def test_many_rows_come_in_and_go_out_whole(step: int) -> None:
     """The ways in that make a bitmap without spelling out its runs, where runs are short."""
     row_count = 1_000_000
@@ -71,6 +72,7 @@ def test_many_rows_come_in_and_go_out_whole(step: int) -> None:
         assert RowSet.from_ids(ids, row_count) == rows
         assert RowSet.from_ids(np.repeat(ids, 2), row_count) == rows
         assert RowSet.from_ranges(np.column_stack((ids, ids + 1)), row_count) == rows
+        assert bitmap_bytes(rows) <= (row_count // 8) + 8_192
         assert backing_of(rows) == ("ranges" if step == 1_000 else "bitmap")
         assert backing_of(RowSet.from_ids(np.repeat(ids, 2), row_count)) == backing_of(rows)
 
