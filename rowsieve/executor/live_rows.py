@@ -4,7 +4,7 @@
 
 Where parts overlap, what is visible is resolved from keys. Keys that the predicate refutes are of
 no interest, so a predicate that leaves few row groups by their keys has visibility resolved among
-those alone; otherwise it is resolved once for all readers of these parts and remembered.
+those alone; otherwise it is resolved for all readers of these parts. Either answer is remembered.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
-FEW = 0.5  # of the rows, by their keys: up to here visibility is resolved for one read alone
+FEW = 0.5  # of the rows, by their keys: up to here visibility is resolved among them alone
 
 _VISIBLE = VisibilityCache()
 
@@ -41,12 +41,11 @@ class LiveRows:
         order: KeyOrder | None,
         predicate: BoundPredicate | None,
     ) -> None:
-        self._cache_key = (table_uuid, *(part.part_id for part in piece.parts))
+        self._parts = (table_uuid, *(part.part_id for part in piece.parts))
         self._sources = sources
         self._schema = schema
         self._order = order
         self._predicate = predicate
-        self._restricted: tuple[RowSet, ...] | None = None
 
     def batches(self, read: Read, columns: Schema) -> Iterator[pa.RecordBatch]:
         """The live rows of one read, in file order."""
@@ -81,15 +80,18 @@ class LiveRows:
         """What other parts leave of a read's part; None where none of them can hide any row."""
         if self._order is None or read.part == 0:
             return None
-        if self._restricted is None:
-            remembered = _VISIBLE.remembered(self._cache_key)
-            if remembered is None and self._predicate is not None:
-                kept = self._kept_by_key(self._predicate)
-                if _share(kept, self._sources) <= FEW:
-                    self._restricted = self._resolve(kept, self._order)
-                    return self._restricted[read.part]
-            return _VISIBLE.get(self._cache_key, self._resolve_all)[read.part]
-        return self._restricted[read.part]
+        return self._visible_in_all(self._order)[read.part]
+
+    def _visible_in_all(self, order: KeyOrder) -> tuple[RowSet, ...]:
+        predicate = self._predicate
+        for known in (self._parts, (self._parts, predicate)):
+            if (answer := _VISIBLE.remembered(known)) is not None:
+                return answer
+        if predicate is not None:
+            kept = self._kept_by_key(predicate)
+            if _share(kept, self._sources) <= FEW:
+                return _VISIBLE.get((self._parts, predicate), lambda: self._resolve(kept, order))
+        return _VISIBLE.get(self._parts, lambda: self._resolve(None, order))
 
     def _kept_by_key(self, predicate: BoundPredicate) -> list[tuple[RowSet, RowSet]]:
         """Of each part, the tombstones and rows whose row groups may hold a key that matters."""
@@ -99,10 +101,6 @@ class LiveRows:
             (source.tombstone_candidates(predicate, key), source.candidates(predicate, key))
             for source in self._sources
         ]
-
-    def _resolve_all(self) -> tuple[RowSet, ...]:
-        assert self._order is not None
-        return self._resolve(None, self._order)
 
     def _resolve(
         self, kept: list[tuple[RowSet, RowSet]] | None, order: KeyOrder

@@ -50,7 +50,7 @@ def plan_scan(
     """
     schema, parts = snapshot.schema, snapshot.parts
     order = KeyOrder.of(schema, snapshot.table.key) if snapshot.table.key else None
-    predicate = normalize(predicate)
+    predicate = normalize(predicate, semantics)
     bound = None if predicate == TRUE else bind(predicate, schema, semantics, now_us=now_us)
     outcome = prune_parts(parts, schema, order, bound if pruning else None)
     kept = [i for group in outcome.groups for i in group.parts]
