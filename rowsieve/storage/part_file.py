@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rowsieve.objects import ObjectStore, put_fresh
+from rowsieve.parquet.bloom_reader import blank_seal, seal_blooms
 from rowsieve.parquet.footer import checksum, read_footer, tail_start
 from rowsieve.storage.manifest import FileRef
 from rowsieve.types.encodings import arrow_schema
@@ -118,6 +119,8 @@ class PartFile:
         self._schema = arrow_schema(schema)
         self._sink = pa.BufferOutputStream()
         self._writer = options.open(self._sink, schema)
+        self._blooms_per_group = len(options.bloom_values)
+        self._filters = 0
         self._rows = 0
 
     @property
@@ -128,12 +131,15 @@ class PartFile:
     def write(self, rows: pa.Table) -> None:
         """Write at most `ROW_GROUP_ROWS` rows as one row group."""
         self._writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
+        self._filters += self._blooms_per_group
         self._rows += rows.num_rows
 
     def put(self, store: ObjectStore, path: str) -> FileRef:
         """Finish the file and put it under `path`, a fresh name; durable when this returns."""
+        self._writer.add_key_value_metadata(blank_seal(self._filters))
         self._writer.close()
         data = memoryview(self._sink.getvalue())
+        seal_blooms(data)
         start = tail_start(read_footer(data))
         put_fresh(store, path, data)
         return FileRef(
