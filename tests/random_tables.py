@@ -83,17 +83,19 @@ def memory_table(rows: Sequence[Row], shape: TableShape) -> pa.Table:
     return to_arrow(rows, shape.schema).cast(pa.schema(plain))
 
 
+TWICE = (Int(64), Float(64), String(), Timestamp(utc=True))
+COLUMNS: dict[str, LogicalType] = {f"v{i}": type_ for i, type_ in enumerate((*POOLS, *TWICE))}
+EVERYTHING = shape_of({"k": Int(64), **COLUMNS}, ("k",))
+"""A number `k` as key and columns of every ordered type, some twice."""
+
+
 @functools.cache
-def everything(number: int) -> tuple[Table, TableShape, list[Row]]:
-    """A table with a number `k` as its key and columns of every ordered type, some twice."""
-    twice = (Int(64), Float(64), String(), Timestamp(utc=True))
-    columns: dict[str, LogicalType] = {f"v{i}": t for i, t in enumerate((*POOLS, *twice))}
-    shape = shape_of({"k": Int(64), **columns}, ("k",))
+def everything(number: int) -> tuple[Table, list[Row]]:
+    """One of the tables of this shape, and the rows that it should hold."""
 
     def draw(chance: random.Random, name: str) -> Any:
         if name == "k":
             return chance.randrange(60)
-        return None if chance.random() < 0.2 else chance.choice(POOLS[columns[name]])
+        return None if chance.random() < 0.2 else chance.choice(POOLS[COLUMNS[name]])
 
-    made, rows = build(shape, draw, seed=100 + number)
-    return made, shape, rows
+    return build(EVERYTHING, draw, seed=100 + number)
