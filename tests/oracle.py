@@ -177,7 +177,7 @@ class Oracle:
             if other.value is None or self.compare(ComparisonOp.EQ, cell, other) is not True:
                 continue
             x, y = comparable(cell, other)
-            bitwise = self.semantics.signed_zeros_differ_in_lists and isinstance(x, float)
+            bitwise = self.semantics.compares_bits(len(members)) and isinstance(x, float)
             if not bitwise or math.isnan(x) or math.copysign(1, x) == math.copysign(1, y):
                 return True
         return None if any(member.value is None for member in members) else False

@@ -228,8 +228,9 @@ class _Evaluator:
         has_null_member = members.null_count > 0
         members = members.drop_null()
         if pa.types.is_floating(values.type):
-            values = self.canonical(values)
-            members = self.canonical(members)
+            bits = self.semantics.compares_bits(len(node.values))
+            values = self.canonical(values, zeros_differ=bits)
+            members = self.canonical(members, zeros_differ=bits)
             if self.semantics.nan is NanOrder.IEEE:
                 members = members.filter(pc.invert(pc.is_nan(members)))
         null = null_mask(values)
@@ -241,12 +242,13 @@ class _Evaluator:
             null = ~found
         return _outcome(with_nulls(found, null, pa.bool_()), computed.failed)
 
-    def canonical(self, values: pa.Array) -> pa.Array:
+    @staticmethod
+    def canonical(values: pa.Array, *, zeros_differ: bool) -> pa.Array:
         """Floats whose bits are equal where the values are."""
         nulls = null_mask(values)
         numbers = filled(values).copy()
         numbers[np.isnan(numbers)] = np.nan
-        if not self.semantics.signed_zeros_differ_in_lists:
+        if not zeros_differ:
             numbers += 0.0  # -0.0 + 0.0 is 0.0
         return with_nulls(numbers, nulls, values.type)
 

@@ -149,7 +149,7 @@ class _Interpreter:
         found, certain = members_within(value.lower, value.upper, node.values)
         certain &= is_point(value)
         if isinstance(value.type, Float):
-            if self.semantics.signed_zeros_differ_in_lists:
+            if self.semantics.compares_bits(len(members)):
                 certain &= ~known(
                     ComparisonOp.EQ, value.lower, repeated(pa.scalar(0.0, members.type), len(found))
                 )

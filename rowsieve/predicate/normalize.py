@@ -8,6 +8,7 @@ through; De Morgan's laws are left alone for that reason. Idempotent.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -58,24 +59,34 @@ _OPPOSITE_IN_A_TOTAL_ORDER = {
 def normalize(predicate: Predicate, semantics: Semantics | None = None) -> Predicate:
     """The normal form of a bound or unbound tree.
 
-    NOT over `<` turns into `>=` only where the semantics say that NaN has a place in the order.
+    NOT over `<` turns into `>=` only where the semantics say that NaN has a place in the order;
+    equals turn into IN unless lists compare otherwise than `=` does.
     """
     check_limits(predicate)
     total = semantics is not None and semantics.nan is NanOrder.GREATEST
-    return _normal(predicate, total_order=total)
+    lists = semantics is None or semantics.bitwise_lists_from is None
+    return _normal(predicate, _Rules(total, lists))
 
 
-def _normal(node: Predicate, *, total_order: bool) -> Predicate:
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What holds under the semantics at hand."""
+
+    total_order: bool
+    lists: bool
+
+
+def _normal(node: Predicate, rules: _Rules) -> Predicate:
     match node:
         case And(terms=terms):
-            return conjoin(_normal(term, total_order=total_order) for term in terms)
+            return conjoin(_normal(term, rules) for term in terms)
         case Or(terms=terms):
-            plain = disjoin(_normal(term, total_order=total_order) for term in terms)
-            return _with_lists(plain) if isinstance(plain, Or) else plain
+            plain = disjoin(_normal(term, rules) for term in terms)
+            return _with_lists(plain) if rules.lists and isinstance(plain, Or) else plain
         case Not(term=term):
-            return _negated(_normal(term, total_order=total_order), total_order=total_order)
+            return _negated(_normal(term, rules), total_order=rules.total_order)
         case BooleanOperand(operand=Condition(predicate=inner)):
-            return _normal(inner, total_order=total_order)
+            return _normal(inner, rules)
         case BooleanOperand(operand=Literal(value=bool() as value)):
             return TRUE if value else FALSE
         case Comparison():

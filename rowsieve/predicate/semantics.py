@@ -31,14 +31,14 @@ class OnFailure(Enum):
 class Semantics:
     """One engine's answers.
 
-    `signed_zeros_differ_in_lists`: IN compares floats bit by bit. `casts_cut_fractions`: a cast to
-    a whole number drops the fraction; otherwise floats round half to even, decimals half away
-    from zero.
+    `bitwise_lists_from`: IN compares floats bit by bit in lists of so many members or more.
+    `casts_cut_fractions`: a cast to a whole number drops the fraction; otherwise floats round half
+    to even, decimals half away from zero.
     """
 
     name: str
     nan: NanOrder = NanOrder.GREATEST
-    signed_zeros_differ_in_lists: bool = False
+    bitwise_lists_from: int | None = None
     integer_overflow: OnFailure = OnFailure.ERROR
     integer_division_by_zero: OnFailure = OnFailure.ERROR
     float_division_by_zero: OnFailure = OnFailure.ERROR
@@ -51,6 +51,10 @@ class Semantics:
     SPARK: ClassVar[Semantics]
     DUCKDB: ClassVar[Semantics]
 
+    def compares_bits(self, member_count: int) -> bool:
+        """Whether an IN list of so many floats tells -0.0 from 0.0."""
+        return self.bitwise_lists_from is not None and member_count >= self.bitwise_lists_from
+
     @classmethod
     def named(cls, name: str) -> Semantics:
         """The built-in semantics of this name; KeyError for an unknown one."""
@@ -60,7 +64,7 @@ class Semantics:
 Semantics.SQL = Semantics("sql")
 Semantics.DATAFUSION = Semantics(
     "datafusion",
-    signed_zeros_differ_in_lists=True,
+    bitwise_lists_from=4,
     integer_overflow=OnFailure.WRAP,
     float_division_by_zero=OnFailure.IEEE,
     casts_cut_fractions=True,

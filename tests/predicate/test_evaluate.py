@@ -6,10 +6,14 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rowsieve.bridges.sql import parse_predicate
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.evaluate import Outcome, evaluate
+from rowsieve.predicate.evaluate import Outcome, evaluate, matching
 from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Field, Float
+from rowsieve.types.schema import Schema
 from tests.oracle import Oracle
 from tests.oracle_values import python_row
 from tests.profiles import examples
@@ -51,3 +55,16 @@ def test_a_slice_of_a_batch_gives_a_slice_of_the_outcome(
     bound = bind(predicate, SCHEMA, semantics)
     whole = answers(evaluate(bound, batch))
     assert answers(evaluate(bound, batch.slice(start, 3))) == whole[start : start + 3]
+
+
+def test_datafusion_tells_zeros_apart_in_lists_of_four_and_more_only() -> None:
+    schema = Schema(0, (Field(1, "x", Float(64)),))
+    batch = pa.record_batch({"x": pa.array([-0.0, 0.0, 1.0])})
+    for text, expected in (
+        ("x IN (0, 1, 2)", [True, True, True]),
+        ("x IN (0, 1, 2, 3)", [False, True, True]),
+        ("x = 0 OR x = 1 OR x = 2 OR x = 3", [True, True, True]),
+    ):
+        predicate = normalize(parse_predicate(text, "datafusion"), Semantics.DATAFUSION)
+        bound = bind(predicate, schema, Semantics.DATAFUSION)
+        assert matching(bound, batch).tolist() == expected, text
