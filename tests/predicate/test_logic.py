@@ -107,7 +107,7 @@ def test_t13_nan_is_greatest_in_sql_and_nothing_in_ieee() -> None:
 def test_t13_lists_tell_zeros_apart_where_the_engine_does() -> None:
     batch = pa.record_batch({"f64": pa.array([0.0, -0.0])})
     for member in (0.0, -0.0):
-        found = InList(Column("f64"), ValueSet(pa.array([member])))
+        found = InList(Column("f64"), ValueSet(pa.array([member, 7.0, 8.0, 9.0])))
         same = [str(value) == str(member) for value in (0.0, -0.0)]
         assert evaluate(bind(found, SCHEMA), batch).true.tolist() == [True, True]
         bitwise = bind(found, SCHEMA, Semantics.DATAFUSION)
