@@ -1,7 +1,7 @@
 """The tree of errors: a class for each thing a caller does next.
 
-Every message says what was being done, to what, what was found and what to do; the pieces
-are attributes where a caller may want them. Whatever Rowsieve raises on purpose is a `RowsieveError`.
+Every message says what was being done, to what, what was found and what to do; the pieces are
+attributes where a caller may want them. All that Rowsieve raises on purpose is a `RowsieveError`.
 """
 
 from __future__ import annotations

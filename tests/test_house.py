@@ -1,4 +1,4 @@
-"""Imports point one way: a room may import what stands on a lower floor, or beside it in its room."""
+"""Imports point one way: a room may import what stands on a lower floor, or in itself."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def imported_rooms(path: Path) -> Iterator[str]:
 
 
 def sources() -> list[Path]:
-    return [path for path in ROOT.rglob("*.py") if path.name != "__init__.py" or path.parent != ROOT]
+    return [
+        path for path in ROOT.rglob("*.py") if path.name != "__init__.py" or path.parent != ROOT
+    ]
 
 
 def test_every_room_stands_on_a_floor() -> None:
@@ -94,7 +96,10 @@ def test_engines_are_imported_by_their_provider_or_bridge_alone() -> None:
                 if isinstance(node, ast.ImportFrom)
                 else []
             )
-            if engines & {module.split(".")[0] for module in modules} and room_of(path) not in homes:
+            if (
+                engines & {module.split(".")[0] for module in modules}
+                and room_of(path) not in homes
+            ):
                 wrong.append(f"{path.relative_to(ROOT)} imports {modules}")
     assert wrong == []
 

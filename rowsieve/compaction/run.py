@@ -76,4 +76,3 @@ def _live_rows(
     only = dataclasses.replace(snapshot, parts=parts)
     plan = plan_scan(only, store.uri, now_us=0, ordered=bool(snapshot.table.key))
     return Execution(plan, store, threads=True).read()
-

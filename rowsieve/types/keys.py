@@ -179,8 +179,10 @@ def _flat(column: Any) -> pa.Array:
         return column
     combined = column.combine_chunks()
     if isinstance(combined, pa.ChunkedArray):
-        return pa.concat_arrays(combined.chunks) if combined.num_chunks else pa.array(
-            [], combined.type
+        return (
+            pa.concat_arrays(combined.chunks)
+            if combined.num_chunks
+            else pa.array([], combined.type)
         )
     return combined
 

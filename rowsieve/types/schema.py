@@ -125,7 +125,10 @@ def _field_to_json(field: Field) -> dict[str, Any]:
 
 def _field_from_json(value: Mapping[str, Any]) -> Field:
     return Field(
-        int(value["id"]), str(value["name"]), _type_from_json(value["type"]), bool(value["nullable"])
+        int(value["id"]),
+        str(value["name"]),
+        _type_from_json(value["type"]),
+        bool(value["nullable"]),
     )
 
 

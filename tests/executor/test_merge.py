@@ -16,7 +16,12 @@ from rowsieve.types.schema import Schema
 from tests.profiles import examples
 
 SCHEMA = Schema(
-    0, (Field(1, "a", Int(64), False), Field(2, "b", String(), False), Field(3, "v", Int(64)))
+    0,
+    (
+        Field(1, "a", Int(64), nullable=False),
+        Field(2, "b", String(), nullable=False),
+        Field(3, "v", Int(64)),
+    ),
 )
 ORDER = KeyOrder.of(SCHEMA, ("a", "b"))
 ARROW = pa.schema([("a", pa.int64()), ("b", pa.string()), ("v", pa.int64())])

@@ -125,6 +125,17 @@ def test_i5_key_values_are_canonical() -> None:
     assert table.scan().count() == 0
 
 
+def test_i5_the_first_to_write_a_key_stores_it_canonical_too() -> None:
+    table = keyed({"k": [-0.0, -ODD_NAN], "v": [1, 1]}, schema=DOUBLE_KEY)
+    stored = table.scan(order_by_key=True).to_arrow()["k"].combine_chunks()
+    assert stored.view(pa.uint64()).to_pylist() == [0, 0x7FF8 << 48]
+    apply_key = pa.table({"k": [-0.0], "v": [2], "op": ["u"], "lsn": [1]})
+    table.apply_changes(apply_key, op="op", sequence="lsn")
+    table.update({"v": "v + 1"}, where="k = 0")
+    stored = table.scan(order_by_key=True).to_arrow()["k"].combine_chunks()
+    assert stored.view(pa.uint64()).to_pylist() == [0, 0x7FF8 << 48]
+
+
 @pytest.mark.parametrize("twins", [[0.0, -0.0], [math.nan, ODD_NAN], [-math.nan, math.nan]])
 def test_i5_values_that_become_one_key_are_a_duplicate(twins: list[float]) -> None:
     table = keyed(schema=DOUBLE_KEY)

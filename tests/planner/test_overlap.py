@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +28,7 @@ def test_groups_are_the_connected_components(found: list[tuple[int, int]]) -> No
         for j, other in enumerate(ranges):
             if one.overlaps(other):
                 assert where[i] == where[j]
-    for before, after in zip(groups, groups[1:], strict=False):
+    for before, after in pairwise(groups):
         assert max(ranges[i].upper for i in before) < min(ranges[i].lower for i in after)
 
 
