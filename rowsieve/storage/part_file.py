@@ -8,7 +8,7 @@ no dictionary on floats, whose equal values differ in bits (invariants 25 and 32
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -42,6 +42,9 @@ _COMPRESSION_LEVEL: Final = (
 )
 _FALSE_POSITIVES: Final = 0.03  # 64 KiB for a full row group of distinct keys; 2% takes 128
 _SAMPLE_ROWS: Final = 4_096
+# Decoding zstd pages costs about as much as everything else together; numbers that are random in
+# their low bits do not shrink, so they are stored as they are encoded.
+_WORTH_COMPRESSING: Final = 0.9  # compressed to encoded bytes, at most
 # Distinct values to rows of a row group. At 5% the dictionary of a text column is about as long as
 # one plain page, so that reading one page costs no more with it than without.
 _DICTIONARY_RATIO: Final = 0.05
@@ -50,12 +53,16 @@ _DISTINCT_SAMPLE: Final = 0.6  # what an even sample shows of a row group at tha
 
 @dataclass(frozen=True, slots=True)
 class FileOptions:
-    """The settings of one file. `bloom_values`: distinct values expected per row group."""
+    """The settings of one file.
+
+    `bloom_values`: distinct values expected per row group. `codecs`: by leaf; none given, all zstd.
+    """
 
     schema_id: int
     statistics: tuple[str, ...]
     dictionaries: tuple[str, ...]
     deltas: tuple[str, ...]
+    codecs: Mapping[str, str]
     bloom_values: Mapping[str, int]
     sorted_by: tuple[int, ...]
 
@@ -70,8 +77,9 @@ class FileOptions:
             for c in ordered
             if not isinstance(c.type, Float | Bool) and _repeats(rows.column(c.name))
         }
-        return cls(
+        options = cls(
             schema_id=schema.id,
+            codecs={},
             statistics=tuple(c.name for c in ordered if c.name not in nan_columns),
             dictionaries=tuple(c.name for c in ordered if c.name in repeating),
             deltas=tuple(
@@ -86,14 +94,36 @@ class FileOptions:
             },
             sorted_by=tuple(schema.names.index(c.name) for c in key),
         )
+        if rows.num_rows < ROW_GROUP_ROWS:  # a small file: its bytes matter less than its making
+            return options
+        return replace(options, codecs=options.tried(rows.slice(0, 2 * PAGE_ROWS), schema))
+
+    def tried(self, sample: pa.Table, schema: Schema) -> dict[str, str]:
+        """The codec of each leaf: none where zstd hardly shrinks what a sample is encoded to."""
+        sink = pa.BufferOutputStream()
+        with self.open(sink, schema) as writer:
+            writer.write_table(sample)
+        group = pq.read_metadata(pa.BufferReader(sink.getvalue())).row_group(0)
+        chunks = [group.column(i) for i in range(group.num_columns)]
+        return {
+            chunk.path_in_schema: _COMPRESSION
+            if chunk.total_compressed_size <= _WORTH_COMPRESSING * chunk.total_uncompressed_size
+            else "none"
+            for chunk in chunks
+        }
 
     def open(self, sink: Any, schema: Schema) -> pq.ParquetWriter:
         """Open a writer of the schema's storage types."""
         writer = pq.ParquetWriter(
             sink,
             arrow_schema(schema),
-            compression=_COMPRESSION,
-            compression_level=_COMPRESSION_LEVEL,
+            compression=self.codecs or _COMPRESSION,
+            compression_level={
+                leaf: _COMPRESSION_LEVEL
+                for leaf, codec in self.codecs.items()
+                if codec == _COMPRESSION
+            }
+            or (None if self.codecs else _COMPRESSION_LEVEL),
             use_dictionary=list(self.dictionaries),
             column_encoding=dict.fromkeys(self.deltas, "DELTA_BINARY_PACKED"),
             write_statistics=list(self.statistics),
