@@ -17,7 +17,8 @@ BARS: dict[str, Callable[[Sizes, Path], Bar]] = {
     "upsert": upsert.measure,
     "processes": processes.measure,
     "opening": opening.measure,
-    "full_scan": full_scan.measure,
+    "full_scan": full_scan.beside_plain_file,
+    "own_file_scan": full_scan.beside_our_file,
     "answers": answers.measure,
 }
 
