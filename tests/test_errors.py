@@ -91,7 +91,7 @@ def changes(op: Any = "u", lsn: Any = 1, **row: Any) -> pa.Table:
     return (
         data(row)
         .append_column("op", pa.array([op], pa.string()))
-        .append_column("lsn", pa.array([lsn], pa.int64()))
+        .append_column("lsn", pa.array([lsn], pa.int64() if lsn is None else None))
     )
 
 
@@ -136,6 +136,8 @@ MISTAKES: tuple[Mistake, ...] = (
     ("an unknown op", lambda t: t.keyed.apply_changes(changes(op="merge"), op="op", sequence="lsn"), InvalidData, ("'merge'", "known are")),
     ("a NULL op", lambda t: t.keyed.apply_changes(changes(op=None), op="op", sequence="lsn"), InvalidData, ("'op'", "NULL in 1 rows")),
     ("a NULL sequence", lambda t: t.keyed.apply_changes(changes(lsn=None), op="op", sequence="lsn"), InvalidData, ("'lsn'", "NULL")),
+    ("a NaN sequence", lambda t: t.keyed.apply_changes(changes(lsn=float("nan")), op="op", sequence="lsn"), InvalidData, ("'lsn'", "NaN")),
+    ("a nested sequence", lambda t: t.keyed.apply_changes(changes(lsn=[1]), op="op", sequence="lsn"), SchemaMismatch, ("'lsn'", "no order")),
     ("a tied sequence", lambda t: t.keyed.apply_changes(pa.concat_tables([changes(), changes(op="d")]), op="op", sequence="lsn"), KeyViolation, ("same 'lsn'", "unique per key")),
     # What the table is
     ("append to a table with a key", lambda t: t.keyed.append(data()), UnsupportedOperation, ("has the key (id)", "use upsert")),

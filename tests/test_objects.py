@@ -419,3 +419,9 @@ def test_client_options_may_stand_among_the_others(value: object) -> None:
 def test_an_option_that_the_client_does_not_take_is_refused_by_name() -> None:
     with pytest.raises(InvalidInput, match="region"):
         open_store("s3://bucket/table", {"region": "x", "timeout": "soon"})
+
+
+def test_slashes_do_not_make_another_memory_table() -> None:
+    store = open_store("memory://slashes/t")
+    store.put_new("a", b"1")
+    assert open_store("memory:///slashes//t/").get("a") == b"1"

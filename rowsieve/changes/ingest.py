@@ -101,6 +101,7 @@ def reduce_changes(
                 f"apply_changes: column {name!r} ({role}=) is NULL in "
                 f"{table.column(name).null_count} rows; every change needs one"
             )
+    _refuse_unordered(table.column(sequence), sequence)
     _refuse_null_keys(table, order, "apply_changes")
     deletes = _is_delete(table.column(op), op)
     last = _last_per_key(table, schema, order, sequence)
@@ -139,6 +140,19 @@ def _last_per_key(
     last = np.ones(len(ordered), dtype=bool)
     last[:-1] = ~same_key[1:]
     return ordered[last]
+
+
+def _refuse_unordered(column: pa.ChunkedArray, sequence: str) -> None:
+    type_ = column.type
+    if pa.types.is_nested(type_) or pa.types.is_dictionary(type_):
+        raise SchemaMismatch(
+            f"apply_changes: column {sequence!r} (sequence=) is {type_}, which has no order; "
+            "use a number, a time or text"
+        )
+    if pa.types.is_floating(type_) and pc.any(pc.is_nan(column)).as_py():
+        raise InvalidData(
+            f"apply_changes: column {sequence!r} (sequence=) holds NaN, which orders nothing"
+        )
 
 
 def _is_delete(column: pa.ChunkedArray, op: str) -> np.ndarray[Any, np.dtype[np.bool_]]:

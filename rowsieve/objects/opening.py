@@ -100,7 +100,7 @@ def _local_path(uri: str) -> str:
 
 def _open_memory(uri: str) -> ObjectStore:
     parts = urlsplit(uri)
-    name = f"{parts.netloc}/{parts.path}".strip("/")
+    name = "/".join(segment for segment in (parts.netloc + parts.path).split("/") if segment)
     if not name:
         raise InvalidInput("a table in memory needs a name: memory:///name")
     with _memory_lock:
