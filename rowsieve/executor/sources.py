@@ -85,21 +85,24 @@ class PartSource:
     def rows(self, columns: Schema, wanted: RowSet | None = None) -> Iterator[Numbered]:
         """Whole row groups, those with a wanted row, in file order."""
         if self.part.data is not None:
-            yield from self._row_groups(self.part.data, columns, wanted)
+            yield from self._stored(self.part.data, columns, wanted)
 
     def tombstones(self, key: Schema, wanted: RowSet | None = None) -> Iterator[Numbered]:
         """The deleted keys in key order, row groups with a wanted one."""
         if self.part.deletes is not None:
-            yield from self._row_groups(self.part.deletes, key, wanted)
+            yield from self._stored(self.part.deletes, key, wanted)
 
     def selected(self, columns: Schema, wanted: RowSet | None) -> Iterator[pa.RecordBatch]:
         """The wanted rows, in file order; None for all."""
-        for start, batch in self.rows(columns, wanted):
-            if wanted is None:
-                yield batch
-                continue
-            here = wanted.slice(start, start + batch.num_rows)
-            yield batch if here.is_full else batch.filter(pa.array(here.to_mask()))
+        if self.part.data is None:
+            return
+        target = arrow_schema(columns)
+        for start, batch in self._decoded(self.part.data, columns, wanted):
+            here = None if wanted is None else wanted.slice(start, start + batch.num_rows)
+            if here is not None and not here.is_full:
+                # before text leaves its dictionary: indices are cheaper to move than text
+                batch = batch.filter(pa.array(here.to_mask()))  # noqa: PLW2901
+            yield _as_stored(batch, target)
 
     def _candidates(
         self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None
@@ -113,13 +116,16 @@ class PartSource:
         self._metrics.row_groups_pruned += int((~kept).sum())
         return RowSet.from_row_groups(kept, ROW_GROUP_ROWS, ref.rows)
 
-    def _row_groups(
-        self, ref: FileRef, schema: Schema, wanted: RowSet | None
-    ) -> Iterator[Numbered]:
+    def _stored(self, ref: FileRef, columns: Schema, wanted: RowSet | None) -> Iterator[Numbered]:
+        target = arrow_schema(columns)
+        for start, batch in self._decoded(ref, columns, wanted):
+            yield start, _as_stored(batch, target)
+
+    def _decoded(self, ref: FileRef, columns: Schema, wanted: RowSet | None) -> Iterator[Numbered]:
+        """Row groups with a wanted row, as they decode: text may still be dictionaries."""
         if wanted is not None and wanted.is_empty:
             return
-        names = list(schema.names)
-        target = arrow_schema(schema)
+        names = list(columns.names)
         self._metrics.note_read(self.part.part_id)
         with open_parquet(self._store, ref, keep_dictionaries=True) as file:
             for group in _groups_with(wanted, ref.rows):
@@ -128,7 +134,7 @@ class PartSource:
                 self._metrics.rows_decoded += table.num_rows
                 stored = _stored_bytes(file.metadata.row_group(group), frozenset(names))
                 self._metrics.bytes_read += stored
-                yield group * ROW_GROUP_ROWS, _as_batch(table.select(names), target)
+                yield group * ROW_GROUP_ROWS, _as_batch(table.select(names))
 
 
 def _groups_with(wanted: RowSet | None, row_count: int) -> Iterable[int]:
@@ -144,14 +150,24 @@ def _groups_with(wanted: RowSet | None, row_count: int) -> Iterable[int]:
     ]
 
 
-def _as_batch(table: pa.Table, schema: pa.Schema) -> pa.RecordBatch:
-    """One batch of exactly `schema`; a table without columns keeps its row count."""
-    if not schema.names:
+def _as_batch(table: pa.Table) -> pa.RecordBatch:
+    """One batch; a table without columns keeps its row count."""
+    if not table.column_names:
         return pa.RecordBatch.from_arrays([pa.nulls(table.num_rows)], ["row"]).select([])
-    columns = []
-    for column, field in zip(table.columns, schema, strict=True):
-        array = column.chunk(0) if column.num_chunks == 1 else _joined(column)
-        columns.append(array if array.type == field.type else array.cast(field.type))
+    columns = [
+        column.chunk(0) if column.num_chunks == 1 else _joined(column) for column in table.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=table.column_names)
+
+
+def _as_stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch in exactly these types."""
+    if not schema.names:
+        return batch
+    columns = [
+        array if array.type == field.type else array.cast(field.type)
+        for array, field in zip(batch.columns, schema, strict=True)
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
