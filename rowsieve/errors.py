@@ -102,6 +102,13 @@ class CorruptData(RowsieveError):
     """Stored bytes that are not what was written: a checksum or a structure does not hold."""
 
 
+class UnsoundPruning(RowsieveError):
+    """Pruning would have lost a row, or returned one that does not match.
+
+    A bug, or statistics that are not those of the file; the message names the part and the row.
+    """
+
+
 class StoreError(RowsieveError):
     """The object store failed in a way that retries did not mend."""
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from rowsieve.bridges.sql import to_sql
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
 from rowsieve.errors import InvalidInput
+from rowsieve.executor.audit import audit
 from rowsieve.executor.execute import Execution
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore
@@ -27,7 +28,11 @@ Columns = Sequence[str] | Mapping[str, str]
 
 
 class Scan:
-    """A read of one table version. `pruning="off"` reads every part, for comparison."""
+    """A read of one table version.
+
+    `pruning="off"` reads every part, for comparison; `"soft"` does so too, and first checks all
+    that pruning would have skipped, raising `UnsoundPruning` if a row of it matches or fails.
+    """
 
     def __init__(
         self,
@@ -38,29 +43,37 @@ class Scan:
         columns: Columns | None = None,
         limit: int | None = None,
         order_by_key: bool = False,
-        pruning: Literal["on", "off"] = "on",
+        pruning: Literal["on", "soft", "off"] = "on",
         dialect: str = "postgres",
     ) -> None:
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit must not be negative, got {limit}")
-        if pruning not in ("on", "off"):
-            raise InvalidInput(f"pruning is 'on' or 'off', not {pruning!r}")
+        if pruning not in ("on", "soft", "off"):
+            raise InvalidInput(f"pruning is 'on', 'soft' or 'off', not {pruning!r}")
         if order_by_key and not snapshot.table.key:
             raise InvalidInput("order_by_key needs a table with a key; this one has none")
         self._store = store
         self._snapshot = snapshot
+        predicate = to_predicate(where, dialect)
+        output = _output_columns(columns, snapshot, dialect)
+        now_us = time.time_ns() // 1000
+
+        def planned(*, pruned: bool) -> ScanPlan:
+            return plan_scan(
+                snapshot,
+                store.uri,
+                predicate=predicate,
+                columns=output,
+                limit=limit,
+                ordered=order_by_key,
+                semantics=semantics_of(dialect),
+                now_us=now_us,
+                pruning=pruned,
+            )
+
         started = time.perf_counter()
-        self._plan = plan_scan(
-            snapshot,
-            store.uri,
-            predicate=to_predicate(where, dialect),
-            columns=_output_columns(columns, snapshot, dialect),
-            limit=limit,
-            ordered=order_by_key,
-            semantics=semantics_of(dialect),
-            now_us=time.time_ns() // 1000,
-            pruning=pruning == "on",
-        )
+        self._plan = planned(pruned=pruning == "on")
+        self._audited = planned(pruned=True) if pruning == "soft" else None
         self._planning_s = time.perf_counter() - started
         self._execution = self._new_execution()
 
@@ -89,6 +102,7 @@ class Scan:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as a stream of batches of up to 65,536 rows."""
+        self._audit()
         self._execution = self._new_execution()
         return self._execution.read()
 
@@ -101,12 +115,18 @@ class Scan:
 
     def count(self) -> int:
         """The number of rows; from the manifest alone where it is exact."""
+        self._audit()
         self._execution = self._new_execution()
         return self._execution.count()
 
     def explain(self) -> Explanation:
         """What is skipped and why; `str()` of it is text, `.as_dict()` plain values."""
         return explain(self._plan, self._snapshot, to_sql)
+
+    def _audit(self) -> None:
+        """Hold what pruning would skip against what is there, for a soft scan."""
+        if self._audited is not None:
+            audit(self._audited, self._new_execution())
 
     def _new_execution(self) -> Execution:
         metrics = planned_metrics(self._plan)

@@ -145,14 +145,14 @@ class Table:
         order_by_key: bool = False,
         version: int | None = None,
         as_of: datetime | str | None = None,
-        pruning: Literal["on", "off"] = "on",
+        pruning: Literal["on", "soft", "off"] = "on",
         dialect: str = "postgres",
     ) -> Scan:
         """A read of the newest version, or of the one asked for.
 
         `where` is SQL text in `dialect`, one of our predicates or a pyarrow expression. `columns`
         is a list of names, or names with SQL expressions. Rows come in no particular order unless
-        `order_by_key`.
+        `order_by_key`. `pruning="soft"` checks pruning against all rows, "off" does without.
         """
         return Scan(
             self._store,

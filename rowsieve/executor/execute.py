@@ -18,6 +18,8 @@ from rowsieve.executor.sources import PartSource
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import Piece, ScanPlan, Split
+from rowsieve.predicate.bind import BoundPredicate
+from rowsieve.predicate.rowset import RowSet
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
@@ -47,6 +49,19 @@ class Execution:
     def schema(self) -> pa.Schema:
         """The Arrow schema of every batch."""
         return self._packaging.output
+
+    @property
+    def predicate(self) -> BoundPredicate | None:
+        """What every returned row satisfies; None when nothing was asked."""
+        return self._packaging.filter
+
+    def visible_parts(self) -> Iterator[tuple[PartSource, RowSet | None]]:
+        """Every part that is read, with its visible rows; None where all of them are."""
+        for split in self._plan.splits:
+            for piece in split.pieces:
+                live = self._live(piece)
+                for read in piece.reads:
+                    yield live.source(read), live.rows(read)
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """All rows of the plan, split after split, up to its limit."""

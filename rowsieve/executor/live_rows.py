@@ -49,11 +49,11 @@ class LiveRows:
 
     def batches(self, read: Read, columns: Schema) -> Iterator[pa.RecordBatch]:
         """The live rows of one read, in file order."""
-        yield from self._sources[read.part].selected(columns, self._rows(read))
+        yield from self._sources[read.part].selected(columns, self.rows(read))
 
     def count(self, read: Read) -> int:
         """How many live rows a read without residual has, from the manifest where that knows."""
-        rows = self._rows(read)
+        rows = self.rows(read)
         return self._sources[read.part].row_count if rows is None else len(rows)
 
     def merged(self, columns: Schema) -> Iterator[pa.RecordBatch]:
@@ -62,8 +62,12 @@ class LiveRows:
         kept = None if self._predicate is None else self._kept_by_key(self._predicate)
         yield from merge(self._streams(columns, kept), self._order)
 
-    def _rows(self, read: Read) -> RowSet | None:
-        """The rows of a read, None for all of the part."""
+    def source(self, read: Read) -> PartSource:
+        """The part of a read."""
+        return self._sources[read.part]
+
+    def rows(self, read: Read) -> RowSet | None:
+        """The live rows of a read; None for all rows of the part."""
         source = self._sources[read.part]
         found: list[RowSet | None] = []
         if read.row_groups is not None:

@@ -82,6 +82,10 @@ class PartSource:
             return RowSet.empty(0)
         return self._candidates(self.part.deletes, predicate, key)
 
+    def columns_of(self, predicate: BoundPredicate) -> Schema:
+        """The columns that the predicate reads."""
+        return self._schema.select(tuple(column.name for column in predicate.columns))
+
     def rows(self, columns: Schema, wanted: RowSet | None = None) -> Iterator[Numbered]:
         """Whole row groups, those with a wanted row, in file order."""
         if self.part.data is not None:
