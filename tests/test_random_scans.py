@@ -6,6 +6,7 @@ import functools
 import math
 import random
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import duckdb
@@ -16,8 +17,9 @@ from hypothesis import strategies as st
 from rowsieve import Table
 from rowsieve.bridges.sql import to_sql
 from rowsieve.errors import EvaluationError, UnsupportedOperation
-from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.ir import Call, Column, Literal, Predicate, walk
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Date
 from tests import random_tables
 from tests.oracle import Answer, Oracle
 from tests.oracle_table import Row, bag, to_rows
@@ -134,9 +136,34 @@ def in_duckdb(number: int) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+def cuts_dates_below_a_day(where: Predicate) -> bool:
+    """`date_trunc('hour', day) = …`: DuckDB 2.0 folds it to FALSE, though its own value equals."""
+    return any(
+        isinstance(node, Call)
+        and node.function == "date_trunc"
+        and isinstance(node.arguments[0], Literal)
+        and node.arguments[0].value in ("hour", "minute", "second")
+        and isinstance(node.arguments[1], Column)
+        and isinstance(EVERYTHING.schema.field(node.arguments[1].name).type, Date)
+        for node in walk(where)
+    )
+
+
+def test_duckdb_folds_dates_cut_below_a_day() -> None:
+    """Fails when DuckDB is mended: then `cuts_dates_below_a_day` can go."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT DATE '1970-01-01' AS d")
+    cut = "date_trunc('hour', d)"
+    assert connection.execute(f"SELECT {cut} FROM t").fetchall() == [(datetime(1970, 1, 1),)]
+    wrong = f"SELECT d FROM t WHERE {cut} = TIMESTAMP '1970-01-01 00:00:00'"
+    assert connection.execute(wrong).fetchall() == []
+
+
 @examples(300)
 @given(number=st.integers(0, 1), where=simple_predicates(EVERYTHING))
 def test_duckdb_gives_the_same_rows(number: int, where: Predicate) -> None:
+    if cuts_dates_below_a_day(where):
+        reject()
     made, rows = everything(number)
     matching = expected(rows, EVERYTHING, where, Semantics.DUCKDB)
     if matching is None:

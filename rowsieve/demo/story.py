@@ -114,6 +114,11 @@ def ask(table: Table, console: Console, checks: Checks) -> None:
         {"carrier": "HA", "flight": 51, "month": 1, "day": 9, "dep_delay": 1301},
     )
     console.print("\n[bold]SQL through DataFusion[/bold]")
+    console.print(
+        f"  arrival unknown: {unknown[0]['n']:,} flights; longest departure delay: "
+        f"{longest['carrier']} {longest['flight']} on {longest['day']} January, "
+        f"{longest['dep_delay']:,} minutes"
+    )
     worst = context.sql(
         "SELECT carrier, count(*) AS flights, round(avg(arr_delay), 1) AS mean_delay "
         "FROM flights WHERE dest = 'SFO' GROUP BY carrier ORDER BY mean_delay DESC"
