@@ -7,6 +7,7 @@ exactly as DataFusion would have.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -46,14 +47,14 @@ def context() -> SessionContext:
     return made
 
 
-UPSTREAM = "unsupported operand type"  # see the last test
+UPSTREAM = r"unsupported operand type|Function 'bit_wise_(and|or)' has no kernel"  # the last test
 
 
 def keys(query: str) -> list[int]:
     try:
         found: list[int] = context().sql(query).to_arrow_table()["k"].to_pylist()
     except Exception as error:  # CAST(NULL AS TIME) has nanoseconds and compares with none of ours
-        assume(UPSTREAM not in str(error) and "Time64(ns)" not in str(error))
+        assume(re.search(UPSTREAM, str(error)) is None and "Time64(ns)" not in str(error))
         raise
     return sorted(found)
 
@@ -124,9 +125,10 @@ def test_whole_queries(number: int, query: str) -> None:
     assert repr(ours.to_pydict()) == repr(theirs.to_pydict())
 
 
-def test_a_null_in_a_short_list_is_beyond_datafusion_over_any_dataset() -> None:
+@pytest.mark.parametrize("where", ["v IN (NULL, 1)", "v = NULL AND v = 1"])
+def test_a_folded_null_is_beyond_datafusion_over_any_dataset(where: str) -> None:
     """It makes `NULL OR v = 1` of it and cannot hand that to Python; when this fails, it can."""
     made = SessionContext()
     made.register_dataset("t", pads.dataset(pa.table({"v": [1, 2]})))
     with pytest.raises(Exception, match=UPSTREAM):
-        made.sql("SELECT v FROM t WHERE v IN (NULL, 1)").to_arrow_table()
+        made.sql(f"SELECT v FROM t WHERE {where}").to_arrow_table()
