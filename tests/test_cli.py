@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -367,3 +369,32 @@ def test_demo_fails_when_a_check_does(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "2 checks passed, 0 failed" in run("demo")
     assert "check failed: rows: expected 1, found 2" in run("demo", code=1)
     assert not any(folder.exists() for folder in folders)
+
+
+def test_leaving_a_stream_early_leaves_with_the_right_code(tmp_path: Path) -> None:
+    """DataFusion's threads abort an interpreter that winds down under them."""
+    big = pa.table({"id": list(range(200_000)), "v": [1] * 200_000})
+    rs.create_table(str(tmp_path / "big"), big, key=["id"]).upsert(big.slice(0, 100_000))
+    query = ["query", "SELECT * FROM big", str(tmp_path / "big"), "--json", "--limit", "1"]
+    for _ in range(3):
+        left = subprocess.run(
+            [sys.executable, "-m", "rowsieve", *query], capture_output=True, text=True, check=False
+        )
+        assert (left.returncode, left.stderr) == (0, "")
+        assert len(left.stdout.splitlines()) == 1
+
+
+def test_creating_what_stands_says_so(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("id,v\n1,2\n")
+    arguments = ["create", str(tmp_path / "t"), str(rows), "--key", "id", "--if-exists", "ignore"]
+    assert (
+        CliRunner()
+        .invoke(cli.app, arguments)
+        .stdout.startswith("version 0: create, 1 rows written")
+    )
+    again = CliRunner().invoke(cli.app, arguments)
+    assert (again.exit_code, again.stdout) == (
+        0,
+        "version 0 stands already; nothing was written\n",
+    )

@@ -28,6 +28,7 @@ FLOORS = (
     ("providers",),
     ("demo",),
     ("cli",),
+    ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 UPWARD = {

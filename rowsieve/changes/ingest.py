@@ -215,9 +215,14 @@ def _sorted(table: pa.Table, order: KeyOrder, on_duplicate: str, operation: str)
     if on_duplicate != "last":
         row = int(positions[np.flatnonzero(repeats)[0]])
         key = table.select(list(order.names)).slice(row, 1).to_pylist()[0]
+        mend = "Pass on_duplicate='last' to keep the last of them"
+        if operation == "create_table":
+            mend = "Create the table from the schema, and upsert with on_duplicate='last'"
+        elif operation != "upsert":
+            mend = "Remove the repeats"
         raise KeyViolation(
             f"{operation}: {int(repeats.sum())} rows repeat the key of another row, such as {key}; "
-            "nothing was written. Pass on_duplicate='last' to keep the last of them"
+            f"nothing was written. {mend}"
         )
     last = np.ones(len(positions), dtype=bool)
     last[:-1] = ~repeats[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,8 +23,10 @@ from rowsieve.cli.options import (
     read_pairs,
     read_token,
 )
-from rowsieve.cli.output import messages, print_commit
-from rowsieve.opening import create_table
+from rowsieve.cli.output import messages, print_commit, print_json
+from rowsieve.errors import TableNotFound
+from rowsieve.opening import create_table, open_table
+from rowsieve.table import Table
 
 
 def create(
@@ -50,6 +53,11 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Create a table from a file."""
+    options = read_pairs(storage_option, "--storage-option")
+    if if_exists == "ignore" and (standing := _standing(uri, options)) is not None:
+        message = f"version {standing.version} stands already; nothing was written"
+        typer.echo(message) if not as_json else print_json({"version": standing.version})
+        return
     rows = read_rows(file, nulls=null or ())
     with messages().status(f"creating {uri}"):
         table = create_table(
@@ -58,10 +66,17 @@ def create(
             key=key,
             if_exists=if_exists,
             properties=read_pairs(table_property, "--property"),
-            storage_options=read_pairs(storage_option, "--storage-option"),
+            storage_options=options,
             metadata=read_pairs(metadata, "--metadata"),
         )
     print_commit(table.history(limit=1)[0], as_json=as_json)
+
+
+def _standing(uri: str, options: Mapping[str, str] | None) -> Table | None:
+    try:
+        return open_table(uri, storage_options=options)
+    except TableNotFound:
+        return None
 
 
 def upsert(

@@ -20,6 +20,8 @@ from rowsieve.storage.snapshot import Snapshot
 
 Describe = Callable[[Predicate], str]
 
+_NOTHING_BELOW = "no older part holds a key that it deletes"
+
 
 @dataclass(frozen=True, slots=True)
 class PartReason:
@@ -33,8 +35,8 @@ class PartReason:
     bounds: dict[str, str]
 
     def __str__(self) -> str:
-        seen = ", ".join(f"{name} in {bounds}" for name, bounds in self.bounds.items())
-        return f"part {self.part_id[:8]} skipped by {self.by}: {self.condition}; {seen}"
+        seen = "".join(f"; {name} in {bounds}" for name, bounds in self.bounds.items())
+        return f"part {self.part_id[:8]} skipped by {self.by}: {self.condition}{seen}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +72,17 @@ class Explanation:
                 f"  bytes {self.bytes_considered:,} considered, "
                 f"{self.bytes_considered - self.bytes_read:,} skipped, {self.bytes_read:,} to read"
             ),
-            f"  rows are {'filtered' if self.filtered else 'not filtered: all of them match'}",
+            f"  {self._filtering()}",
         ]
         lines += [f"  {reason}" for reason in self.skipped[:20]]
         if len(self.skipped) > 20:
             lines.append(f"  and {len(self.skipped) - 20} more parts skipped")
         return "\n".join(lines)
+
+    def _filtering(self) -> str:
+        if not self.parts_read:
+            return "no rows are read"
+        return "rows are filtered" if self.filtered else "rows are not filtered: all of them match"
 
 
 def explain(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> Explanation:
@@ -117,6 +124,8 @@ def _reasons(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[Pa
                 found[i] = term
     return tuple(
         _reason(part, found.get(i, plan.predicate), parts, i, snapshot, describe)
+        if part.by != "visibility"
+        else PartReason(part.part_id, part.rows, part.size_bytes, part.by, _NOTHING_BELOW, {})
         for i, part in enumerate(plan.pruned)
     )
 

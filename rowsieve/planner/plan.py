@@ -96,7 +96,10 @@ class OutputColumn(msgspec.Struct, frozen=True):
 
 
 class PrunedPart(msgspec.Struct, frozen=True):
-    """A part that the plan does not read. `by` is "key" or "statistics"."""
+    """A part that the plan does not read.
+
+    `by` is "key", "statistics", or "visibility": it has only tombstones, and nothing below them.
+    """
 
     part_id: str
     rows: int

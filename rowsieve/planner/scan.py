@@ -55,8 +55,14 @@ def plan_scan(
     outcome = prune_parts(parts, schema, order, bound if pruning else None)
     kept = [i for group in outcome.groups for i in group.parts]
     entries = dict(zip(kept, parts.entries(kept), strict=True))
-    left_out = sorted(outcome.pruned_by.items())
     pieces = [_piece(group, entries, bound is not None) for group in outcome.groups]
+    needed = {part.part_id for piece in pieces for part in piece.parts}
+    pruned_by = outcome.pruned_by | {
+        i: "statistics" if entries[i].data is not None else "visibility"
+        for i in kept
+        if entries[i].part_id not in needed
+    }
+    left_out = sorted(pruned_by.items())
     return ScanPlan(
         table_uri=table_uri,
         table_uuid=snapshot.table.uuid,
