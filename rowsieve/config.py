@@ -1,7 +1,6 @@
-"""Settings of a process: what neither a table property nor an argument decides.
+"""Fixed defaults of reads, where neither a table property nor an argument decides.
 
-Order of precedence: table property, then argument, then `Config`. Nothing is read from the
-environment.
+Nothing is read from the environment.
 """
 
 from __future__ import annotations
