@@ -408,9 +408,10 @@ class Table:
     def _commit_mutation(
         self, change: Change, build: Callable[[Snapshot], Mutation | None]
     ) -> Commit:
-        if (done := self._log.committed_before(change.token, self._latest())) is not None:
+        head = self._latest()
+        if (done := self._log.committed_before(change.token, head)) is not None:
             return done
-        commit, snapshot = commit_mutation(self._log, build, change.operation)
+        commit, snapshot = commit_mutation(self._log, build, change.operation, head)
         self._pin(snapshot)
         if commit is not None:
             return commit

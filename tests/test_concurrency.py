@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -275,3 +276,29 @@ def test_eight_processes_lose_nothing(tmp_path: Path) -> None:
     assert bag(merge_by_row(table)) == bag(
         to_rows(table.scan().to_arrow(), table.snapshot_for_engines().schema)
     )
+
+
+def test_readers_beside_a_writer_of_their_process_see_a_whole_log(tmp_path: Path) -> None:
+    """What another thread has seen meanwhile is no hole in what this one reads."""
+    table = rowsieve.create_table(str(tmp_path / "t"), pa.table({"k": [0], "n": [0]}), key=["k"])
+    done = threading.Event()
+    failures: list[Exception] = []
+
+    def read() -> None:
+        while not done.is_set():
+            try:
+                rowsieve.open_table(str(tmp_path / "t")).history(1)
+                table.delete("k < 0")
+            except Exception as error:  # whatever it is, it is wrong
+                failures.append(error)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for i in range(60):
+        table.upsert(pa.table({"k": [i], "n": [i]}))
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert failures == []
+    assert table.scan().count() == 60

@@ -50,6 +50,24 @@ def read_data(data: Any, operation: str) -> pa.Table:
         )
     if table.num_rows == 0:
         raise EmptyData(f"{operation} got no rows; nothing was written")
+    return _plain(table)
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Text and bytes without views and dictionaries, which few kernels take."""
+    for place, field in enumerate(table.schema):
+        plain = field.type
+        if pa.types.is_dictionary(plain):
+            plain = plain.value_type
+        if pa.types.is_string_view(plain):
+            plain = pa.string()
+        elif pa.types.is_binary_view(plain):
+            plain = pa.binary()
+        if plain != field.type and not pa.types.is_nested(plain):
+            column = table.column(place)
+            if pa.types.is_dictionary(field.type):
+                column = column.cast(field.type.value_type)
+            table = table.set_column(place, field.with_type(plain), column.cast(plain))
     return table
 
 
@@ -144,11 +162,13 @@ def _last_per_key(
 
 def _refuse_unordered(column: pa.ChunkedArray, sequence: str) -> None:
     type_ = column.type
-    if pa.types.is_nested(type_) or pa.types.is_dictionary(type_):
+    try:
+        pc.sort_indices(column.slice(0, 0))
+    except (pa.ArrowException, TypeError) as error:
         raise SchemaMismatch(
-            f"apply_changes: column {sequence!r} (sequence=) is {type_}, which has no order; "
+            f"apply_changes: column {sequence!r} (sequence=) is {type_}, which has no order here; "
             "use a number, a time or text"
-        )
+        ) from error
     if pa.types.is_floating(type_) and pc.any(pc.is_nan(column)).as_py():
         raise InvalidData(
             f"apply_changes: column {sequence!r} (sequence=) holds NaN, which orders nothing"

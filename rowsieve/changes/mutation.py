@@ -52,10 +52,13 @@ class _Stale(Exception):
 
 
 def commit_mutation(
-    log: CommitLog, build: Callable[[Snapshot], Mutation | None], operation: str
+    log: CommitLog, build: Callable[[Snapshot], Mutation | None], operation: str, known: Snapshot
 ) -> tuple[Commit | None, Snapshot]:
-    """Compute and commit until no commit came between; no commit when nothing is to be done."""
-    base = log.latest()
+    """Compute and commit until no commit came between; no commit when nothing is to be done.
+
+    `known` is any earlier snapshot of the table.
+    """
+    base = log.latest(known)
     for _ in range(ATTEMPTS):
         mutation = build(base)
         if mutation is None:

@@ -74,7 +74,7 @@ class Execution:
         wall, cpu = time.perf_counter(), time.process_time()
         for batch in take_first(batches, self._plan.limit):
             self.metrics.rows_returned += batch.num_rows
-            yield batch
+            yield self._packaging.project(batch)
         self.metrics.reading_s += time.perf_counter() - wall
         self.metrics.cpu_s += time.process_time() - cpu
 
@@ -85,19 +85,23 @@ class Execution:
         no other is in the manifest (invariant 26).
         """
         pieces = [piece for split in self._plan.splits for piece in split.pieces]
-        total = sum(self._count(piece) for piece in pieces)
-        return total if self._plan.limit is None else min(total, self._plan.limit)
+        limit, total = self._plan.limit, 0
+        for piece in pieces:
+            if limit is not None and total >= limit:
+                return limit
+            total += self._count(piece)
+        return total if limit is None else min(total, limit)
 
     def _piece(self, piece: Piece) -> Iterator[pa.RecordBatch]:
         live = self._live(piece)
         if self._plan.ordered and piece.needs_merge:
             assert self._order is not None
             columns = self._columns(filtered=piece.residual, also=self._order.names)
-            yield from self._shaped(live.merged(columns), filtered=piece.residual)
+            yield from self._matching(live.merged(columns), filtered=piece.residual)
             return
         for read in piece.reads:
             columns = self._columns(filtered=read.residual)
-            yield from self._shaped(live.batches(read, columns), filtered=read.residual)
+            yield from self._matching(live.batches(read, columns), filtered=read.residual)
 
     def _count(self, piece: Piece) -> int:
         live = self._live(piece)
@@ -110,13 +114,13 @@ class Execution:
                 total += live.count(read)
         return total
 
-    def _shaped(
+    def _matching(
         self, batches: Iterator[pa.RecordBatch], *, filtered: bool
     ) -> Iterator[pa.RecordBatch]:
         for rows in batches:
-            shaped = self._packaging.shape(rows, filtered=filtered)
-            if shaped.num_rows:
-                yield shaped
+            kept = self._packaging.select(rows, filtered=filtered)
+            if kept.num_rows:
+                yield kept
 
     def _columns(
         self, *, filtered: bool, output: bool = True, also: tuple[str, ...] = ()

@@ -63,12 +63,15 @@ class Packaging:
             return int(rows.num_rows)
         return int(matching(self.filter, rows).sum())
 
-    def shape(self, rows: pa.RecordBatch, *, filtered: bool) -> pa.RecordBatch:
-        """The matching rows of a batch, with the output columns."""
-        if filtered and self.filter is not None:
-            mask = matching(self.filter, rows)
-            if not mask.all():
-                rows = rows.filter(pa.array(mask))
+    def select(self, rows: pa.RecordBatch, *, filtered: bool) -> pa.RecordBatch:
+        """The matching rows of a batch, with all their columns."""
+        if not filtered or self.filter is None:
+            return rows
+        mask = matching(self.filter, rows)
+        return rows if mask.all() else rows.filter(pa.array(mask))
+
+    def project(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The output columns of rows that are returned."""
         if not self._names:
             return rows.select([])
         columns = [

@@ -58,16 +58,34 @@ class BoundColumn:
     type: LogicalType
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A constant. One NaN object stands for every NaN, so that literals compare structurally."""
+    """A constant. Two are one only if their values are the same thing to every function.
+
+    So 0.0 is not -0.0 and 4 is not 4.0, though Python takes them for equal: a term may not stand in
+    for another on its word. Every NaN is one.
+    """
 
     value: PhysicalValue
     type: LogicalType | None = None
 
-    def __post_init__(self) -> None:
-        if isinstance(self.value, float) and math.isnan(self.value):
-            object.__setattr__(self, "value", math.nan)
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[object, ...]:
+        value = self.value
+        if isinstance(value, float):
+            kept: object = "nan" if math.isnan(value) else value.hex()
+        elif isinstance(value, decimal.Decimal):
+            kept = value.as_tuple()
+        else:
+            kept = value
+        return (type(value), kept, self.type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,9 +183,16 @@ class LogReader:
             _seen[key] = max(snapshot.version, _seen.get(key, -1))
         return snapshot
 
-    def _seen_version(self, table_uuid: str) -> int:
+    def _seen_versions(self) -> dict[str, int]:
+        """The versions read so far, by table uuid.
+
+        To be taken before a read and compared with what it finds: what other threads see meanwhile
+        says nothing about this read.
+        """
         with _seen_lock:
-            return _seen.get((self._store.uri, table_uuid), -1)
+            return {
+                uuid: version for (uri, uuid), version in _seen.items() if uri == self._store.uri
+            }
 
     def _follow(self, known: Snapshot) -> tuple[Snapshot, tuple[LogEntry, ...]] | None:
         """Read on from a snapshot without listing; None if that cannot be trusted.
@@ -194,6 +201,7 @@ class LogReader:
         last entry is absent and then that last entry still stands, the former was never written.
         """
         entries: list[LogEntry] = []
+        seen = self._seen_versions().get(known.table.uuid, -1)
         version, commit_id = known.version, known.commit_id
         while (entry := self.entry(version + 1)) is not None:
             entries.append(entry)
@@ -201,7 +209,7 @@ class LogReader:
             if len(entries) > _FOLLOWED:
                 return None
         last = self.entry(version)
-        if last is None or version < self._seen_version(known.table.uuid):
+        if last is None or version < seen:
             return None
         for entry in (last, *entries[:1]):
             if entry.table_uuid != known.table.uuid:
@@ -215,12 +223,13 @@ class LogReader:
         return self.remember(snapshot), loaded
 
     def _load(self) -> Snapshot:
+        seen = self._seen_versions()
         base = self._newest_checkpoint()
         after = -1 if base is None else base.version
         listed = self._versions(LOG, None if after < 0 else log_path(after), version_of)
         head = max([after, *listed])
         if base is not None:
-            head = max(head, self._seen_version(base.table.uuid))
+            head = max(head, seen.get(base.table.uuid, -1))
         entries = self._entries(range(after + 1, head + 1))  # holes are fetched like the rest
         present = [entry for entry in entries if entry is not None]
         if len(present) < len(entries):
@@ -231,7 +240,7 @@ class LogReader:
         if base is None and not present:
             raise self._not_found()
         snapshot, _ = self._replay(base, present)
-        if snapshot.version < self._seen_version(snapshot.table.uuid):
+        if snapshot.version < seen.get(snapshot.table.uuid, -1):
             raise _EntryMissing(f"{log_path(snapshot.version + 1)} was read before and is absent")
         return self.remember(snapshot)
 
