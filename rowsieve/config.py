@@ -12,7 +12,6 @@ from dataclasses import dataclass
 class Config:
     """Defaults of reads. `split_bytes`: stored bytes that one split of a plan aims at."""
 
-    batch_rows: int = 65_536
     split_bytes: int = 64 * 1024 * 1024
 
 
