@@ -79,13 +79,6 @@ class Schema:
             return folded[0]
         raise UnknownColumn(self._unknown(name, folded), name=name)
 
-    def by_id(self, field_id: int) -> Field:
-        """The top-level column with this id; KeyError if it is none of them."""
-        for field in self.fields:
-            if field.id == field_id:
-                return field
-        raise KeyError(field_id)
-
     def select(self, names: tuple[str, ...]) -> Schema:
         """The same schema narrowed to these columns, in the order asked for."""
         return Schema(self.id, tuple(self.field(name) for name in names))
