@@ -139,12 +139,11 @@ def planned_metrics(plan: ScanPlan) -> ScanMetrics:
     metrics = ScanMetrics()
     pieces = [piece for split in plan.splits for piece in split.pieces]
     kept = {part.part_id for piece in pieces for part in piece.parts}
-    metrics.parts_pruned = len(plan.pruned)
-    metrics.parts_considered = len(kept) + len(plan.pruned)
-    metrics.bytes_pruned = sum(part.size_bytes for part in plan.pruned)
+    metrics.parts_pruned = sum(group.parts for group in plan.pruned)
+    metrics.parts_considered = len(kept) + metrics.parts_pruned
+    metrics.bytes_pruned = sum(group.size_bytes for group in plan.pruned)
     metrics.bytes_considered = metrics.bytes_pruned + sum(piece.size_bytes for piece in pieces)
-    for part in plan.pruned:
-        metrics.pruned_by[part.by] = metrics.pruned_by.get(part.by, 0) + 1
+    metrics.pruned_by = {group.by: group.parts for group in plan.pruned}
     return metrics
 
 

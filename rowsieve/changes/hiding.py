@@ -13,8 +13,8 @@ from rowsieve.changes.change import Change, Question
 from rowsieve.changes.mutation import Mutation, TouchesParts
 from rowsieve.executor.sources import PartSource
 from rowsieve.objects import ObjectStore
+from rowsieve.planner.pieces import planned_part
 from rowsieve.planner.prune_parts import prune_parts
-from rowsieve.planner.scan import planned_part
 from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.rowset import RowSet
@@ -33,8 +33,7 @@ def hide_and_append(
     bound = bind(question.predicate, snapshot.schema, question.semantics, now_us=question.now_us)
     pruning = prune_parts(parts, snapshot.schema, None, bound)
     touched, replaced, hidden_count = [], PartTable.empty(snapshot.schema), 0
-    for group in pruning.groups:
-        (index,) = group.parts
+    for (index,) in pruning.groups:  # a table without a key: each part alone
         entry = parts.entry(index)
         hidden_before = _hidden(change.store, entry)
         matched = _match(change.store, snapshot.schema, entry, hidden_before, bound)

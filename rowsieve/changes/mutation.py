@@ -19,7 +19,7 @@ from rowsieve.errors import CommitConflict
 from rowsieve.executor.sources import PartSource
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.overlap import Bound, KeyRange, key_ranges
-from rowsieve.planner.scan import planned_part
+from rowsieve.planner.pieces import planned_part
 from rowsieve.storage.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.conflicts import Resolution, resolve
 from rowsieve.storage.log_entry import Commit, LogEntry

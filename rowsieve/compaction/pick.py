@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
-from rowsieve.planner.overlap import key_ranges, overlap_groups
+from rowsieve.planner.overlap import overlap_groups
 from rowsieve.storage.manifest import PartTable
 from rowsieve.types.keys import KeyOrder
 
@@ -50,7 +50,7 @@ def _units(parts: PartTable, order: KeyOrder | None, target_bytes: int) -> list[
         ages = table.column("commit_ts_max").to_pylist()
         groups = [[i] for i in sorted(range(len(parts)), key=lambda i: ages[i])]
     else:
-        groups = overlap_groups(key_ranges(table, order))
+        groups = list(overlap_groups(table, order))
     return [
         _Unit(
             tuple(group),

@@ -10,13 +10,19 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rowsieve.planner.plan import PrunedPart, ScanPlan
+import numpy as np
+
+from rowsieve.planner.pieces import stored_bytes
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.prune_parts import Reason, Verdicts, prune_parts
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.predicate.ir import TRUE, BoundColumn, Predicate, conjuncts, walk
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.keys import KeyOrder
+from rowsieve.types.schema import Schema
 
 Describe = Callable[[Predicate], str]
 
@@ -90,12 +96,13 @@ def explain(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> Explanati
     pieces = [piece for split in plan.splits for piece in split.pieces]
     read = {part.part_id for piece in pieces for part in piece.parts}
     read_bytes = sum(piece.size_bytes for piece in pieces)
-    pruned_bytes = sum(part.size_bytes for part in plan.pruned)
+    pruned_parts = sum(group.parts for group in plan.pruned)
+    pruned_bytes = sum(group.size_bytes for group in plan.pruned)
     return Explanation(
         table=plan.table_uri,
         version=plan.version,
         where=describe(plan.predicate),
-        parts_considered=len(read) + len(plan.pruned),
+        parts_considered=len(read) + pruned_parts,
         parts_read=len(read),
         bytes_considered=read_bytes + pruned_bytes,
         bytes_read=read_bytes,
@@ -107,44 +114,63 @@ def explain(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> Explanati
 
 
 def _reasons(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[PartReason, ...]:
-    if not plan.pruned or plan.predicate == TRUE:
+    if not plan.pruned:
         return ()
-    places = {part_id: i for i, part_id in enumerate(snapshot.parts.part_ids)}
-    parts = snapshot.parts.take([places[part.part_id] for part in plan.pruned])
+    schema = snapshot.schema
+    order = KeyOrder.of(schema, plan.key) if plan.key else None
+    predicate = None
+    if plan.pruning and plan.predicate != TRUE:
+        predicate = bind(plan.predicate, schema, plan.semantics, now_us=plan.now_us)
+    reasons = prune_parts(snapshot.parts, schema, order, predicate).reasons
+    indices = np.flatnonzero(reasons != Reason.KEPT)
+    parts, reasons = snapshot.parts.take(indices), reasons[indices]
+    refuting = _refuting(plan, snapshot, parts, reasons)
+    return tuple(
+        PartReason(
+            part_id,
+            int(rows),
+            int(size_bytes),
+            Reason(reason).name.lower(),
+            _NOTHING_BELOW if reason == Reason.VISIBILITY else describe(term),
+            {} if reason == Reason.VISIBILITY else _bounds_of(term, parts, i, schema),
+        )
+        for i, (part_id, rows, size_bytes, reason, term) in enumerate(
+            zip(
+                parts.part_ids,
+                parts.data_rows(),
+                stored_bytes(parts),
+                reasons,
+                refuting,
+                strict=True,
+            )
+        )
+    )
+
+
+def _refuting(
+    plan: ScanPlan, snapshot: Snapshot, parts: PartTable, reasons: Verdicts
+) -> list[Predicate]:
+    """Of each part the conjunct that refutes it, the whole predicate where no single one does."""
     key_ids = frozenset(snapshot.schema.field(name).id for name in plan.key)
     statistics = PartStatistics(parts, snapshot.schema)
-    found: dict[int, Predicate] = {}
+    found = [plan.predicate] * len(parts)
+    open_ = np.ones(len(parts), dtype=np.bool_)
     for term in conjuncts(plan.predicate):
         bound = bind(term, snapshot.schema, plan.semantics, now_us=plan.now_us)
         by_key = interpret(bound, statistics.only(key_ids))
         by_rows = interpret(bound, statistics)
-        for i, part in enumerate(plan.pruned):
-            verdict = (by_key if part.by == "key" else by_rows)[i]
-            if i not in found and verdict == Verdict.NONE:
-                found[i] = term
-    return tuple(
-        _reason(part, found.get(i, plan.predicate), parts, i, snapshot, describe)
-        if part.by != "visibility"
-        else PartReason(part.part_id, part.rows, part.size_bytes, part.by, _NOTHING_BELOW, {})
-        for i, part in enumerate(plan.pruned)
-    )
+        verdicts = np.where(reasons == Reason.KEY, by_key, by_rows)
+        for i in np.flatnonzero(open_ & (verdicts == Verdict.NONE)):
+            found[i], open_[i] = term, False
+    return found
 
 
-def _reason(
-    part: PrunedPart,
-    term: Predicate,
-    parts: PartTable,
-    row: int,
-    snapshot: Snapshot,
-    describe: Describe,
-) -> PartReason:
-    bound = bind(term, snapshot.schema)
-    bounds = {
+def _bounds_of(term: Predicate, parts: PartTable, row: int, schema: Schema) -> dict[str, str]:
+    return {
         node.name: _bounds(parts, row, node.field_id)
-        for node in walk(bound.root)
+        for node in walk(bind(term, schema).root)
         if isinstance(node, BoundColumn)
     }
-    return PartReason(part.part_id, part.rows, part.size_bytes, part.by, describe(term), bounds)
 
 
 def _bounds(parts: PartTable, row: int, field_id: int) -> str:

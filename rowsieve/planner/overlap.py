@@ -4,21 +4,33 @@ A key that two parts share lies in one group, so groups can be merged, pruned an
 other, and a group of one part needs no merge at all. Ranges are inclusive and may be too wide,
 never too narrow: overlap is <=, a missing bound is infinite, and after a truncated key column the
 later ones are infinite (invariant 24). An overlap group is never cut by file (trap T5).
+
+Grouping is vectorised: bounds become integers that sort like the keys (`_codes`), so that a plan
+over 100,000 parts costs sorts, not comparisons in Python. `KeyRange` is for a few parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, Literal, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from rowsieve.types.encodings import arrow_type
 from rowsieve.types.keys import KeyOrder, KeyPart, sort_form
+from rowsieve.types.logical import Field
 
 BoundPart: TypeAlias = tuple[int, KeyPart]
 Bound: TypeAlias = tuple[BoundPart, ...]
 """A key bound that compares like keys do, with infinite ends."""
+Indices: TypeAlias = npt.NDArray[np.int64]
+Codes: TypeAlias = npt.NDArray[Any]
+Side: TypeAlias = Literal["lower", "upper"]
 
 _BELOW: BoundPart = (0, 0)
 _ABOVE: BoundPart = (2, 0)
@@ -37,35 +49,109 @@ class KeyRange:
 
 
 def key_ranges(parts: pa.Table, order: KeyOrder) -> list[KeyRange]:
-    """The key range of every part of a manifest table, in its order."""
+    """The key range of every part of a manifest table, in its order. A value a part: O(parts)."""
     lowers = _bounds(parts, order, "lower", _BELOW)
     uppers = _bounds(parts, order, "upper", _ABOVE)
     return [KeyRange(lower, upper) for lower, upper in zip(lowers, uppers, strict=True)]
 
 
-def overlap_groups(ranges: Sequence[KeyRange]) -> list[list[int]]:
-    """Indices of the ranges, grouped by overlap; groups ascend and their keys are disjoint."""
-    groups: list[list[int]] = []
-    reach: Bound | None = None
-    for index in sorted(range(len(ranges)), key=lambda i: ranges[i].lower):
-        span = ranges[index]
-        if reach is not None and span.lower <= reach:
-            groups[-1].append(index)
-            reach = max(reach, span.upper)
-        else:
-            groups.append([index])
-            reach = span.upper
-    return groups
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Disjoint sets of parts: group i is `members[starts[i]:starts[i + 1]]`, never empty."""
+
+    members: Indices
+    starts: Indices
+
+    @classmethod
+    def singles(cls, count: int) -> Groups:
+        """Every part alone, in the order given."""
+        return cls(np.arange(count), np.arange(count + 1))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __iter__(self) -> Iterator[list[int]]:
+        members, starts = self.members.tolist(), self.starts.tolist()
+        for start, stop in itertools.pairwise(starts):
+            yield members[start:stop]
+
+    def of_members(self) -> Indices:
+        """(n,) the number of the group that each member is in."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
 
-def _bounds(parts: pa.Table, order: KeyOrder, side: str, infinite: BoundPart) -> list[Bound]:
-    columns = []
-    for field in order.fields:
-        name = f"key.{field.id}.{side}"
-        if name in parts.column_names:
-            columns.append(sort_form(parts.column(name), field.type).to_pylist())
-        else:
-            columns.append([None] * parts.num_rows)
+def overlap_groups(parts: pa.Table, order: KeyOrder) -> Groups:
+    """Indices of a manifest's parts, grouped by overlap; groups ascend, their keys are disjoint."""
+    lower, upper = _codes(parts, order)
+    members = np.argsort(lower, kind="stable")
+    reach = np.maximum.accumulate(upper[members])
+    first = np.ones(len(members), dtype=np.bool_)
+    first[1:] = lower[members][1:] > reach[:-1]
+    return Groups(members, np.append(np.flatnonzero(first), len(members)))
+
+
+def _codes(parts: pa.Table, order: KeyOrder) -> tuple[Codes, Codes]:
+    """Integers that compare like the lower and upper bounds: (n,) each.
+
+    An infinite bound may tie with the least or greatest finite one, which overlap cannot tell
+    apart: it only asks whether a lower bound is above an upper one.
+    """
+    columns = [
+        (_sort_form(parts, field, "lower"), _sort_form(parts, field, "upper"))
+        for field in order.fields
+    ]
+    lower, upper = columns[0]
+    if len(columns) == 1 and pa.types.is_integer(lower.type):
+        limits = np.iinfo(lower.type.to_pandas_dtype())
+        return _filled(lower, limits.min), _filled(upper, limits.max)
+    count = parts.num_rows
+    is_upper = np.arange(2 * count) >= count
+    infinite = np.zeros(2 * count, dtype=np.bool_)
+    codes = np.zeros(2 * count, dtype=np.int64)
+    for lower, upper in columns:
+        both = pa.concat_arrays([lower, upper])
+        infinite |= _mask(both.is_null())
+        ranks, end = _ranks(both)
+        ranks = np.where(infinite, np.where(is_upper, end, 0), ranks)
+        codes = np.unique(codes * (end + 1) + ranks, return_inverse=True)[1]
+    return codes[:count], codes[count:]
+
+
+def _ranks(values: pa.Array) -> tuple[Indices, int]:
+    """Dense ranks from 1 in the order of the values, and the first number above them all."""
+    if pa.types.is_integer(values.type):
+        distinct, ranks = np.unique(_filled(values, 0), return_inverse=True)
+        return ranks + 1, len(distinct) + 1
+    positions = pc.sort_indices(values)
+    ordered = values.take(positions)
+    grows = np.ones(len(values), dtype=np.int64)
+    grows[1:] = _mask(pc.fill_null(pc.not_equal(ordered[1:], ordered[:-1]), pa.scalar(value=False)))
+    ranks = np.empty(len(values), dtype=np.int64)
+    ranks[positions.to_numpy()] = np.cumsum(grows)
+    return ranks, len(values) + 1
+
+
+def _sort_form(parts: pa.Table, field: Field, side: Side) -> pa.Array:
+    """One side of one key column; NULL, unknown and unreadable are all infinite."""
+    type_ = arrow_type(field.type)
+    index = parts.schema.get_field_index(f"key.{field.id}.{side}")
+    if index < 0 or parts.schema.field(index).type != type_:
+        return sort_form(pa.nulls(parts.num_rows, type_), field.type)
+    chunks = parts.column(index).chunks
+    array = chunks[0] if len(chunks) == 1 else pa.concat_arrays([*chunks, pa.nulls(0, type_)])
+    return sort_form(array, field.type)
+
+
+def _filled(values: pa.Array, missing: int) -> Codes:
+    return np.asarray(values.fill_null(missing).to_numpy(zero_copy_only=False))
+
+
+def _mask(values: pa.Array) -> npt.NDArray[np.bool_]:
+    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _bounds(parts: pa.Table, order: KeyOrder, side: Side, infinite: BoundPart) -> list[Bound]:
+    columns = [_sort_form(parts, field, side).to_pylist() for field in order.fields]
     return [_bound(values, infinite) for values in zip(*columns, strict=True)]
 
 

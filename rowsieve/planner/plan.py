@@ -95,16 +95,16 @@ class OutputColumn(msgspec.Struct, frozen=True):
         return None if self.expression is None else operand_from_json(self.expression)
 
 
-class PrunedPart(msgspec.Struct, frozen=True):
-    """A part that the plan does not read.
+class Pruned(msgspec.Struct, frozen=True):
+    """What the plan does not read for one reason.
 
-    `by` is "key", "statistics", or "visibility": it has only tombstones, and nothing below them.
+    `by` is "key", "statistics", or "visibility": only tombstones, and nothing that is read below.
     """
 
-    part_id: str
+    by: str
+    parts: int
     rows: int
     size_bytes: int
-    by: str
 
 
 class ScanPlan(msgspec.Struct, frozen=True):
@@ -122,7 +122,7 @@ class ScanPlan(msgspec.Struct, frozen=True):
     limit: int | None
     ordered: bool
     splits: tuple[Split, ...]
-    pruned: tuple[PrunedPart, ...] = ()
+    pruned: tuple[Pruned, ...] = ()
     pruning: bool = True
     format: int = PLAN_FORMAT
 

@@ -3,77 +3,166 @@
 Before the merge only key columns may prune (trap T1): a part whose keys cannot satisfy the
 predicate is irrelevant to every key that can. After that, parts are grouped by overlap. A part
 alone in its group is final, so all its statistics may prune it; a group of several goes only when
-every source in it is refuted, and its tombstones stay as long as one source does (trap T2).
+every source in it is refuted, and its tombstones stay as long as an older source that they may hide
+rows of does (trap T2).
+
+Everything here is arrays over parts: what is pruned costs no Python object, and what follows the
+key's verdict looks at the survivors alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
 
-from rowsieve.planner.overlap import key_ranges, overlap_groups
+from rowsieve.errors import CorruptData
+from rowsieve.planner.overlap import Groups, overlap_groups
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.stats.columnar import PartStatistics
+from rowsieve.stats.tabulate import statistics_name
 from rowsieve.storage.manifest import PartTable
 from rowsieve.types.keys import KeyOrder
+from rowsieve.types.logical import Field, List, Map, Struct
 from rowsieve.types.schema import Schema
 
 Verdicts = npt.NDArray[np.int8]
+Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Overlapping parts (indices into the manifest), and what their rows can give once visible."""
+class Reason(IntEnum):
+    """Why a part is not read."""
 
-    parts: tuple[int, ...]
-    verdicts: tuple[Verdict, ...]
+    KEPT = 0  # it is
+    KEY = 1  # none of its keys can satisfy the predicate
+    STATISTICS = 2  # none of its rows can, and it hides none that can
+    VISIBILITY = 3  # it has tombstones alone, and nothing that is read is older
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Pruning:
-    """What is left to read, in key order, and why each of the other parts is not."""
+    """What is left to read, and why each of the other parts is not.
 
-    groups: tuple[Group, ...]
-    pruned_by: dict[int, str]
+    `groups` hold the parts left (indices into the manifest), groups in key order, the parts of each
+    newest first and no older than the oldest that is read. `reads` and `verdicts` go with their
+    members: whether rows of it are returned, and which of them match once visible.
+    """
+
+    reasons: Verdicts
+    groups: Groups
+    reads: Mask
+    verdicts: Verdicts
 
 
 def prune_parts(
     parts: PartTable, schema: Schema, order: KeyOrder | None, predicate: BoundPredicate | None
 ) -> Pruning:
-    """Groups that may hold a matching row. Without a predicate nothing is pruned.
+    """Groups that may hold a matching row. Without a predicate nothing is refuted.
 
     `order` is None for a table without a key, whose parts never share rows.
     """
-    everything = np.full(len(parts), Verdict.SOME, dtype=np.int8)
-    if predicate is None:
-        return _group(parts, order, everything, everything)
-    statistics = PartStatistics(parts, schema)
-    rows = interpret(predicate, statistics)
-    rows[parts.data_rows() == 0] = Verdict.NONE  # only tombstones: no row of it can match
-    if order is None:
-        return _group(parts, order, everything, rows)
-    key_ids = frozenset(field.id for field in order.fields)
-    return _group(parts, order, interpret(predicate, statistics.only(key_ids)), rows)
+    reasons = np.zeros(len(parts), dtype=np.int8)
+    kept = np.arange(len(parts))
+    if predicate is not None and order is not None and len(parts):
+        key_ids = frozenset(field.id for field in order.fields)
+        by_key = interpret(predicate, PartStatistics(parts, schema, key_ids))
+        reasons[by_key == Verdict.NONE] = Reason.KEY
+        kept = np.flatnonzero(by_key != Verdict.NONE)
+    facts = _facts(parts, schema, predicate)
+    if len(kept) < len(parts):
+        facts = facts.take(kept)
+    has_rows = facts.data_rows() > 0
+    verdicts = np.full(len(kept), Verdict.SOME, dtype=np.int8)
+    if predicate is not None and len(kept):
+        verdicts = interpret(predicate, PartStatistics(facts, schema))
+    verdicts[~has_rows] = Verdict.NONE  # only tombstones: no row of it can match
+    groups = Groups.singles(len(kept)) if order is None else overlap_groups(facts.table, order)
+    left = _needed(parts, kept, groups, verdicts)
+    reasons[kept] = np.where(has_rows, Reason.STATISTICS, Reason.VISIBILITY)
+    reasons[kept[left.members]] = Reason.KEPT
+    verdicts = verdicts[left.members]
+    return Pruning(
+        reasons, Groups(kept[left.members], left.starts), verdicts != Verdict.NONE, verdicts
+    )
 
 
-def _group(
-    parts: PartTable, order: KeyOrder | None, by_key: Verdicts, by_rows: Verdicts
-) -> Pruning:
-    pruned_by = {int(i): "key" for i in np.flatnonzero(by_key == Verdict.NONE)}
-    kept = np.flatnonzero(by_key != Verdict.NONE)
-    if order is None:
-        grouped = [[i] for i in range(len(kept))]
-    else:
-        grouped = overlap_groups(key_ranges(parts.take(kept).table, order))
-    groups = []
-    for members in grouped:
-        indices = tuple(int(kept[i]) for i in members)
-        verdicts = by_rows[list(indices)]
-        if np.all(verdicts == Verdict.NONE):
-            pruned_by.update(dict.fromkeys(indices, "statistics"))
-        else:
-            groups.append(Group(indices, tuple(Verdict(verdict) for verdict in verdicts)))
-    return Pruning(tuple(groups), pruned_by)
+def _facts(parts: PartTable, schema: Schema, predicate: BoundPredicate | None) -> PartTable:
+    """The columns that the rest of planning looks at; the others stay untouched."""
+    used = () if predicate is None else tuple(column.field_id for column in predicate.columns)
+    ids = (id_ for field in schema if field.id in used for id_ in _ids(field))
+    prefixes = ("key.", *(statistics_name(id_, "") for id_ in ids))
+    return PartTable(
+        parts.table.select(
+            [
+                name
+                for name in parts.table.column_names
+                if name.startswith(prefixes) or name in ("data.rows", "deletes.rows")
+            ]
+        )
+    )
+
+
+def _ids(field: Field) -> Iterator[int]:
+    """The ids of a column and of what is nested in it."""
+    yield field.id
+    match field.type:
+        case List(element=element):
+            yield from _ids(element)
+        case Struct(fields=members):
+            for member in members:
+                yield from _ids(member)
+        case Map(key=key, value=value):
+            yield from _ids(key)
+            yield from _ids(value)
+
+
+def _needed(parts: PartTable, kept: Indices, groups: Groups, verdicts: Verdicts) -> Groups:
+    """Of each group the parts down to the oldest that is read, newest first.
+
+    What is older hides nothing. Groups of which nothing is read are left out. `groups` and what is
+    returned index `kept`.
+    """
+    read = verdicts != Verdict.NONE
+    number = groups.of_members()
+    alive = np.zeros(len(groups), dtype=np.bool_)
+    alive[number[read[groups.members]]] = True
+    members, number = groups.members[alive[number]], number[alive[number]]
+    if len(members) > int(alive.sum()):  # otherwise each stands alone
+        members = _newest_first(parts, kept, members, number)
+        last_read = np.full(len(groups), -1)
+        places = np.flatnonzero(read[members])
+        last_read[number[places]] = places  # ascending, so the last one stays
+        down_to = np.arange(len(members)) <= last_read[number]
+        members, number = members[down_to], number[down_to]
+    starts = np.flatnonzero(np.diff(number, prepend=-1))
+    return Groups(members, np.append(starts, len(members)))
+
+
+def _newest_first(parts: PartTable, kept: Indices, members: Indices, number: Indices) -> Indices:
+    """The members of each group by commit, newest first."""
+    newest, oldest = (
+        parts.numbers(name)[kept[members]] for name in ("commit_ts_max", "commit_ts_min")
+    )
+    places = np.lexsort((-oldest, -newest, number))
+    members, newest, oldest = members[places], newest[places], oldest[places]
+    # Overlapping parts must be ordered by commit as wholes (invariant 11). Parts of one commit
+    # share a commit_ts but no key, so their order does not matter.
+    above = newest[1:] > oldest[:-1]
+    touching = newest[1:] == oldest[:-1]
+    same = (newest[1:] == newest[:-1]) & (oldest[1:] == oldest[:-1])
+    wrong = (number[1:] == number[:-1]) & (above | (touching & ~same))
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        ids = parts.table.column("part_id")
+        newer, older = (ids[int(kept[members[j]])].as_py() for j in (i, i + 1))
+        raise CorruptData(
+            f"parts {newer} and {older} overlap in keys and their commits "
+            f"[{oldest[i]}, {newest[i]}] and [{oldest[i + 1]}, {newest[i + 1]}] interleave, but "
+            "they carry no commit_ts by row; the manifest is damaged"
+        )
+    return members

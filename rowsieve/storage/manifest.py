@@ -17,9 +17,9 @@ counts are believed only where `rowsieve.stats.columnar` finds them consistent.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -182,7 +182,11 @@ class PartTable:
 
     def data_rows(self) -> npt.NDArray[np.int64]:
         """(n,) rows of each part, tombstones not among them; 0 for a part of tombstones only."""
-        return np.asarray(self._table.column("data.rows").to_numpy(), dtype=np.int64)
+        return self.numbers("data.rows")
+
+    def numbers(self, name: str) -> npt.NDArray[np.int64]:
+        """(n,) a column of counts, 0 where it is NULL."""
+        return np.asarray(_numbers(self._table.column(name)), dtype=np.int64)
 
     @property
     def key_ids(self) -> tuple[int, ...]:
@@ -247,22 +251,48 @@ class PartTable:
 
     def entries(self, indices: Sequence[int]) -> list[PartEntry]:
         """Some parts as values, in the order asked for; cheaper than one by one."""
-        table = self.take(indices).table
+        taken = self.take(indices)
+        table = taken.table
         lower, upper = (
             [table.column(f"key.{field_id}.{side}") for field_id in self.key_ids]
             for side in ("lower", "upper")
         )
+        files = zip(
+            taken.files("data"), taken.files("deletes"), taken.deletion_vectors(), strict=True
+        )
+        own = table.select([name for name in _FIXED.names if "." not in name]).to_pylist()
         return [
             PartEntry(
-                data=_file_ref(row, "data"),
-                deletes=_file_ref(row, "deletes"),
-                dv=_deletion_vector_ref(row),
+                data=data,
+                deletes=deletes,
+                dv=dv,
                 key_lower=tuple(_scalar_or_none(column[i]) for column in lower),
                 key_upper=tuple(_scalar_or_none(column[i]) for column in upper),
-                **{name: row[name] for name in _FIXED.names if "." not in name},
+                **own[i],
             )
-            for i, row in enumerate(table.select(_FIXED.names).to_pylist())
+            for i, (data, deletes, dv) in enumerate(files)
         ]
+
+    def files(self, kind: Literal["data", "deletes"]) -> list[FileRef | None]:
+        """The file of rows, or of tombstones, of every part; None where it has none."""
+        return [
+            None if values[0] is None else FileRef(*values)
+            for values in self._file_values(kind, _FILE_FIELDS)
+        ]
+
+    def deletion_vectors(self) -> list[DeletionVectorRef | None]:
+        """The deletion vector of every part; None where it has none."""
+        return [
+            None if values[0] is None else DeletionVectorRef(*values)
+            for values in self._file_values("dv", _FILE_FIELDS[:4])
+        ]
+
+    def _file_values(self, prefix: str, facts: Sequence[tuple[str, pa.DataType]]) -> Iterable[Any]:
+        """A tuple a part, its path first; only the path where no part has one."""
+        columns = [self._table.column(f"{prefix}.{name}") for name, _ in facts]
+        if columns[0].null_count == len(self):
+            return [(None,)] * len(self)
+        return zip(*(column.to_pylist() for column in columns), strict=True)
 
 
 def _fixed_value(entry: PartEntry, name: str) -> Any:
@@ -273,18 +303,6 @@ def _fixed_value(entry: PartEntry, name: str) -> Any:
     if value is None:
         return 0 if fact == "rows" else None
     return getattr(value, fact)
-
-
-def _file_ref(row: Mapping[str, Any], prefix: str) -> FileRef | None:
-    if row[f"{prefix}.path"] is None:
-        return None
-    return FileRef(**{name: row[f"{prefix}.{name}"] for name, _ in _FILE_FIELDS})
-
-
-def _deletion_vector_ref(row: Mapping[str, Any]) -> DeletionVectorRef | None:
-    if row["dv.path"] is None:
-        return None
-    return DeletionVectorRef(**{name: row[f"dv.{name}"] for name, _ in _FILE_FIELDS[:4]})
 
 
 def _scalar_or_none(scalar: pa.Scalar) -> pa.Scalar | None:

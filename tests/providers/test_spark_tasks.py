@@ -12,7 +12,7 @@ pytest.importorskip("pyspark")
 
 import rowsieve as rs
 from rowsieve.errors import KeyViolation
-from rowsieve.planner.overlap import key_ranges, overlap_groups
+from rowsieve.planner.overlap import overlap_groups
 from rowsieve.providers.spark import writer
 from rowsieve.providers.spark.options import WriteOptions
 from rowsieve.providers.spark.types import arrow_schema_of, spark_schema
@@ -67,7 +67,7 @@ def groups(table: rs.Table, message: Written) -> list[int]:
     """How many parts each overlap group has."""
     parts = PartTable.from_ipc(message.manifest)
     order = KeyOrder.of(SCHEMA, ["id"])
-    return [len(group) for group in overlap_groups(key_ranges(parts.table, order))]
+    return [len(group) for group in overlap_groups(parts.table, order)]
 
 
 def ids(table: rs.Table) -> list[int]:

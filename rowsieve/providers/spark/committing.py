@@ -16,8 +16,8 @@ from rowsieve.executor.merge import repeated_key
 from rowsieve.executor.sources import PartSource
 from rowsieve.executor.windows import Stream
 from rowsieve.objects import ObjectStore, open_store
-from rowsieve.planner.overlap import key_ranges, overlap_groups
-from rowsieve.planner.scan import planned_part
+from rowsieve.planner.overlap import overlap_groups
+from rowsieve.planner.pieces import planned_part
 from rowsieve.providers.spark.job import WriteJob, repeated_key_error
 from rowsieve.storage.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.log_entry import LogEntry
@@ -72,7 +72,7 @@ def refuse_repeated_keys(
     """KeyViolation if two parts share a key; reads keys only where ranges overlap."""
     fresh = parts.with_commit_ts(0)  # they have none yet, and it does not matter here
     key = job.schema.select(order.names)
-    for group in overlap_groups(key_ranges(parts.table, order)):
+    for group in overlap_groups(parts.table, order):
         if len(group) == 1:
             continue
         sources = [
