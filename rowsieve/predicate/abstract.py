@@ -9,14 +9,14 @@ other mean that nothing is known, never that nothing is there.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Mask, as_mask, compare, repeated, without
-from rowsieve.predicate.ir import BoundColumn, ComparisonOp, Literal
+from rowsieve.predicate.ir import BoundColumn, ComparisonOp, Literal, Operand
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type
@@ -48,6 +48,18 @@ class AbstractColumns(Protocol):
 
     def column(self, column: BoundColumn) -> AbstractColumn | None:
         """What is known of the column; None if nothing is."""
+        ...
+
+
+@runtime_checkable
+class KnownExpressions(Protocol):
+    """Columns that speak of more than columns: members of structs, paths in JSON, parsed text."""
+
+    def expression(self, operand: Operand) -> AbstractValue | None:
+        """What is known of a bound call, cast or member besides what follows from its arguments.
+
+        None says nothing. What is said must hold whatever the semantics.
+        """
         ...
 
 
@@ -148,6 +160,28 @@ def join(left: AbstractValue, right: AbstractValue) -> AbstractValue:
     lower = _outer(ComparisonOp.LE, left.lower, right.lower, left.present, right.present)
     upper = _outer(ComparisonOp.GE, left.upper, right.upper, left.present, right.present)
     return replace(both, lower=lower, upper=upper)
+
+
+def meet(left: AbstractValue, right: AbstractValue) -> AbstractValue:
+    """Both of the two, of one operand: what one of them excludes does not occur."""
+    both = replace(
+        left,
+        present=left.present & right.present,
+        null=left.null & right.null,
+        fails=left.fails & right.fails,
+        nan=left.nan & right.nan,
+    )
+    if not is_ordered(left.type):
+        return both
+    lower = _inner(ComparisonOp.GE, left.lower, right.lower)
+    upper = _inner(ComparisonOp.LE, left.upper, right.upper)
+    return settled(replace(both, lower=lower, upper=upper))
+
+
+def _inner(op: ComparisonOp, left: pa.Array, right: pa.Array) -> pa.Array:
+    """The narrower bound; where one is missing, the other."""
+    narrower = pc.if_else(compare(op, left, right, NanOrder.GREATEST), left, right)
+    return pc.coalesce(narrower, left, right)
 
 
 def _outer(

@@ -22,6 +22,7 @@ from rowsieve.predicate import abstract_calls
 from rowsieve.predicate.abstract import (
     AbstractColumns,
     AbstractValue,
+    KnownExpressions,
     Truth,
     anything,
     constant,
@@ -31,6 +32,7 @@ from rowsieve.predicate.abstract import (
     join,
     known,
     limited,
+    meet,
     nowhere,
 )
 from rowsieve.predicate.arrays import Mask, repeated, with_nulls
@@ -200,6 +202,16 @@ class _Interpreter:
         )
 
     def operand(self, node: Operand) -> AbstractValue:
+        value = self.derived(node)
+        if isinstance(node, Call | Cast | FieldAccess) and isinstance(
+            self.columns, KnownExpressions
+        ):
+            known_value = self.columns.expression(node)
+            return value if known_value is None else meet(value, known_value)
+        return value
+
+    def derived(self, node: Operand) -> AbstractValue:
+        """What follows from the arguments."""
         none, all_ = nowhere(self.part_count), everywhere(self.part_count)
         match node:
             case BoundColumn():

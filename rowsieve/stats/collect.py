@@ -3,22 +3,25 @@
 Soundness: every value of every batch lies within the bounds. NaN is counted and left out of the
 bounds; a zero is -0.0 as a lower and 0.0 as an upper bound, because the two are equal and either
 may stand in the rows. Tombstones' keys widen the bounds of key columns (trap T4) but are no rows:
-a bound that only a tombstone holds is not exact. Types without an order have a null count alone.
+a bound that only a tombstone holds is not exact. Types without an order have counts alone, and the
+statistics of their members: fields of structs, elements and lengths of lists, keys and values of
+maps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.stats.bounds import lower_bytes, lower_text, upper_bytes, upper_text
-from rowsieve.stats.model import ColumnStatistics
-from rowsieve.types.logical import Field, Float, is_ordered
+from rowsieve.stats.model import LENGTH, ColumnStatistics, Derived, Subject
+from rowsieve.types.logical import Field, Float, Int, List, LogicalType, Map, Struct, is_ordered
 
-Extremes = tuple[pa.Scalar | None, pa.Scalar | None]
+Extremes: TypeAlias = tuple[pa.Scalar | None, pa.Scalar | None]
+Values: TypeAlias = pa.Array | pa.ChunkedArray
 
 
 class StatisticsCollector:
@@ -39,29 +42,82 @@ class StatisticsCollector:
             if column.field.name in names:
                 column.widen(keys.column(column.field.name))
 
-    def finish(self) -> dict[int, ColumnStatistics]:
-        """Return the statistics by field id."""
-        return {column.field.id: column.finish() for column in self._columns}
+    def finish(self) -> dict[Subject, ColumnStatistics]:
+        """Return the statistics by subject."""
+        return {
+            subject: statistics
+            for column in self._columns
+            for subject, statistics in column.finish()
+        }
 
 
 class _ColumnCollector:
-    def __init__(self, field: Field) -> None:
+    """One field, and beneath it those of its members."""
+
+    def __init__(self, field: Field, *, repeated: bool = False) -> None:
         self.field = field
+        self._values = _ValueCollector(field.type, repeated=repeated)
+        self._lengths: _ValueCollector | None = None
+        self._members: list[_ColumnCollector] = []
+        match field.type:
+            case Struct(fields=fields):
+                self._members = [_ColumnCollector(each, repeated=repeated) for each in fields]
+            case List(element=element):
+                self._lengths = _ValueCollector(Int(), repeated=repeated)
+                self._members = [_ColumnCollector(element, repeated=True)]
+            case Map(key=key, value=value):
+                self._lengths = _ValueCollector(Int(), repeated=repeated)
+                self._members = [_ColumnCollector(each, repeated=True) for each in (key, value)]
+
+    def add(self, values: Values) -> None:
+        self._values.add(values)
+        if not self._members:
+            return
+        if self._lengths is not None:
+            if isinstance(self.field.type, Map):
+                values = as_list_of_pairs(values)
+            self._lengths.add(pc.list_value_length(values).cast(pa.int64()))
+            values = pc.list_flatten(values)
+        if isinstance(self.field.type, List):
+            self._members[0].add(values)
+            return
+        for index, member in enumerate(self._members):
+            member.add(pc.struct_field(values, [index]))
+
+    def widen(self, values: Values) -> None:
+        self._values.widen(values)
+
+    def finish(self) -> Iterator[tuple[Subject, ColumnStatistics]]:
+        yield self.field.id, self._values.finish()
+        if self._lengths is not None:
+            yield Derived(self.field.id, LENGTH), self._lengths.finish()
+        for member in self._members:
+            yield from member.finish()
+
+
+class _ValueCollector:
+    """Counts and bounds of values of one type."""
+
+    def __init__(self, type_: LogicalType, *, repeated: bool) -> None:
+        self._ordered = is_ordered(type_)
+        self._value_count: int | None = 0 if repeated else None
         self._null_count = 0
-        self._nan_count: int | None = 0 if isinstance(field.type, Float) else None
+        self._nan_count: int | None = 0 if isinstance(type_, Float) else None
         self._of_rows: Extremes = (None, None)
         self._of_tombstones: Extremes = (None, None)
 
-    def add(self, values: pa.ChunkedArray | pa.Array) -> None:
+    def add(self, values: Values) -> None:
         self._null_count += int(values.null_count)
-        if not is_ordered(self.field.type):
+        if self._value_count is not None:
+            self._value_count += len(values)
+        if not self._ordered:
             return
         if self._nan_count is not None:
             values, nan_count = without_nan(values)
             self._nan_count += nan_count
         self._of_rows = _joined(self._of_rows, extremes(values))
 
-    def widen(self, values: pa.ChunkedArray | pa.Array) -> None:
+    def widen(self, values: Values) -> None:
         if self._nan_count is not None:
             values, nan_count = without_nan(values)
             self._nan_count += nan_count  # a NaN key among the tombstones is a NaN in the range
@@ -77,7 +133,15 @@ class _ColumnCollector:
             upper=upper,
             lower_exact=_is_exact(lower, self._of_rows[0]),
             upper_exact=_is_exact(upper, self._of_rows[1]),
+            value_count=self._value_count,
         )
+
+
+def as_list_of_pairs(values: Values) -> Values:
+    """Maps as lists of structs, which Arrow can take apart."""
+    type_ = values.type
+    key = pa.field("key", type_.key_type, nullable=False)
+    return values.cast(pa.list_(pa.struct([key, pa.field("value", type_.item_type)])))
 
 
 def without_nan(values: Any) -> tuple[Any, int]:

@@ -15,8 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate.abstract import AbstractColumn
-from rowsieve.predicate.ir import BoundColumn
+from rowsieve.predicate.abstract import AbstractColumn, AbstractValue
+from rowsieve.predicate.ir import BoundColumn, Operand
+from rowsieve.stats.expressions import value_of
+from rowsieve.stats.model import Subject
+from rowsieve.stats.subjects import Described, describe
 from rowsieve.stats.tabulate import statistics_name
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.schema import Schema
@@ -44,8 +47,9 @@ class PartStatistics:
     ) -> None:
         self._manifest = manifest
         self._schema = schema
-        self._types = {field.id: arrow_type(field.type) for field in schema}
+        self._subjects = {described.subject: described for described in describe(schema)}
         self._field_ids = None if field_ids is None else frozenset(field_ids)
+        self._known: dict[Subject, AbstractColumn | None] = {}
         self.part_count = int(manifest.table.num_rows)
 
     def only(self, field_ids: Collection[int]) -> PartStatistics:
@@ -57,21 +61,32 @@ class PartStatistics:
 
     def column(self, column: BoundColumn) -> AbstractColumn | None:
         """What every part says of a column; None if none of them can."""
-        field_id = column.field_id
-        if self._field_ids is not None and field_id not in self._field_ids:
+        return self.subject(column.field_id)
+
+    def expression(self, operand: Operand) -> AbstractValue | None:
+        """What every part says of an expression; None unless statistics speak of its values."""
+        return value_of(operand, self)
+
+    def subject(self, subject: Subject) -> AbstractColumn | None:
+        """What every part says of a subject; None if none of them can."""
+        if subject not in self._known:
+            self._known[subject] = self._decoded(subject)
+        return self._known[subject]
+
+    def _decoded(self, subject: Subject) -> AbstractColumn | None:
+        described = self._subjects.get(subject)
+        field_id = subject if isinstance(subject, int) else subject.field_id
+        if described is None or (self._field_ids is not None and field_id not in self._field_ids):
             return None
-        type_ = self._types.get(field_id)
-        if type_ is None:
-            return None
-        cells = self._cells(field_id)
-        null_count = self._counts(field_id, "null_count")
+        cells = self._cells(described)
+        null_count = self._counts(subject, "null_count")
         sane = null_count <= cells  # an unknown count is -1
         nan_free = np.ones(self.part_count, dtype=bool)
-        if pa.types.is_floating(type_):
-            nan_count = self._counts(field_id, "nan_count")
+        if described.has_nan:
+            nan_count = self._counts(subject, "nan_count")
             sane &= nan_count + np.maximum(null_count, 0) <= cells
             nan_free = (nan_count == 0) & sane
-        lower, upper = self._bounds(field_id, type_, sane, nan_free)
+        lower, upper = self._bounds(described, sane, nan_free)
         return AbstractColumn(
             lower=lower,
             upper=upper,
@@ -80,24 +95,31 @@ class PartStatistics:
             may_be_nan=~nan_free,
         )
 
-    def _cells(self, field_id: int) -> npt.NDArray[np.int64]:
-        """(n,) how many values of the column the statistics speak for."""
+    def _cells(self, described: Described) -> npt.NDArray[np.int64]:
+        """(n,) how many values the statistics speak for; below -1 where that is not known."""
+        if described.repeated:
+            counts = self._counts(described.subject, "value_count")
+            return np.where(counts < 0, np.int64(-2), counts)
         table = self._manifest.table
         cells = _int64(table.column("data.rows"), missing=0)
-        if field_id in self._manifest.key_ids:
+        if described.subject in self._manifest.key_ids:
             cells = cells + _int64(table.column("deletes.rows"), missing=0)
         return cells
 
-    def _counts(self, field_id: int, fact: str) -> npt.NDArray[np.int64]:
-        column = self._column(field_id, fact, pa.int64())
+    def _counts(self, subject: Subject, fact: str) -> npt.NDArray[np.int64]:
+        column = self._column(subject, fact, pa.int64())
         if column is None:
             return np.full(self.part_count, -1, dtype=np.int64)
         return np.maximum(_int64(column, missing=-1), -1)
 
     def _bounds(
-        self, field_id: int, type_: pa.DataType, sane: Mask, nan_free: Mask
+        self, described: Described, sane: Mask, nan_free: Mask
     ) -> tuple[pa.Array, pa.Array]:
-        lower, upper = (self._bound(field_id, fact, type_) for fact in ("lower", "upper"))
+        type_ = described.bound_type
+        if type_ is None:
+            unbounded = pa.nulls(self.part_count, arrow_type(described.type))
+            return unbounded, unbounded
+        lower, upper = (self._bound(described.subject, fact, type_) for fact in ("lower", "upper"))
         if lower.null_count < len(lower) or upper.null_count < len(upper):
             inverted = pc.fill_null(pc.greater(lower, upper), pa.scalar(value=False))
             known = sane & ~np.asarray(inverted.to_numpy(zero_copy_only=False), dtype=bool)
@@ -106,17 +128,17 @@ class PartStatistics:
                 lower, upper = (_where(~_is_nan(bound), bound) for bound in (lower, upper))
         return lower, upper
 
-    def _bound(self, field_id: int, fact: str, type_: pa.DataType) -> pa.Array:
-        column = self._column(field_id, fact, type_)
+    def _bound(self, subject: Subject, fact: str, type_: pa.DataType) -> pa.Array:
+        column = self._column(subject, fact, type_)
         if column is None:
             return pa.nulls(self.part_count, type_)
         joined = column.combine_chunks()
         return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
 
-    def _column(self, field_id: int, fact: str, type_: pa.DataType) -> pa.ChunkedArray | None:
+    def _column(self, subject: Subject, fact: str, type_: pa.DataType) -> pa.ChunkedArray | None:
         """One fact of all parts; None if the manifest lacks it or has it in another type."""
         table = self._manifest.table
-        index = table.schema.get_field_index(statistics_name(field_id, fact))
+        index = table.schema.get_field_index(statistics_name(subject, fact))
         if index < 0 or table.schema.field(index).type != type_:
             return None
         return table.column(index)

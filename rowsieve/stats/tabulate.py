@@ -1,8 +1,9 @@
-"""Statistics of all parts as Arrow columns: `stats.<field id>.<fact>`, a row a part.
+"""Statistics of all parts as Arrow columns: `stats.<subject>.<fact>`, a row a part.
 
-Facts: `null_count` of every column; `lower`, `upper` in its storage type, `lower_exact` and
-`upper_exact` where its type has an order; `nan_count` of floats. NULL and a missing column both say
-"unknown".
+A subject is a field id, or a field id and what is derived from it (`7.length`). Facts: `null_count`
+of every subject; `lower`, `upper` in its storage type, `lower_exact` and `upper_exact` where its
+type has an order; `nan_count` of floats; `value_count` inside lists and maps. NULL and a missing
+column both say "unknown".
 """
 
 from __future__ import annotations
@@ -11,31 +12,30 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from rowsieve.stats.model import UNKNOWN, ColumnStatistics
-from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Field, Float, is_ordered
+from rowsieve.stats.model import UNKNOWN, ColumnStatistics, Subject
+from rowsieve.stats.subjects import Described, describe
 from rowsieve.types.schema import Schema
 
 
 def statistics_fields(schema: Schema) -> list[pa.Field]:
     """Name and type the statistics columns of a schema."""
     return [
-        pa.field(statistics_name(field.id, fact), type_)
-        for field in schema
-        for fact, type_ in _facts(field)
+        pa.field(statistics_name(described.subject, fact), type_)
+        for described in describe(schema)
+        for fact, type_ in _facts(described)
     ]
 
 
 def statistics_columns(
-    parts: Sequence[Mapping[int, ColumnStatistics]], schema: Schema
+    parts: Sequence[Mapping[Subject, ColumnStatistics]], schema: Schema
 ) -> dict[str, pa.Array]:
-    """Tabulate the statistics of parts, by field id; what a part lacks is NULL."""
+    """Tabulate the statistics of parts, by subject; what a part lacks is NULL."""
     columns: dict[str, pa.Array] = {}
-    for field in schema:
-        known = [part.get(field.id, UNKNOWN) for part in parts]
-        for fact, type_ in _facts(field):
+    for described in describe(schema):
+        known = [part.get(described.subject, UNKNOWN) for part in parts]
+        for fact, type_ in _facts(described):
             values = [getattr(statistics, fact) for statistics in known]
-            columns[statistics_name(field.id, fact)] = (
+            columns[statistics_name(described.subject, fact)] = (
                 scalar_array(values, type_)
                 if fact in ("lower", "upper")
                 else pa.array(values, type_)
@@ -43,9 +43,9 @@ def statistics_columns(
     return columns
 
 
-def statistics_name(field_id: int, fact: str) -> str:
-    """The manifest's column for one fact of one field."""
-    return f"stats.{field_id}.{fact}"
+def statistics_name(subject: Subject, fact: str) -> str:
+    """The manifest's column for one fact of one subject."""
+    return f"stats.{subject}.{fact}"
 
 
 def scalar_array(scalars: Sequence[pa.Scalar | None], type_: pa.DataType) -> pa.Array:
@@ -54,12 +54,14 @@ def scalar_array(scalars: Sequence[pa.Scalar | None], type_: pa.DataType) -> pa.
     return pa.concat_arrays(parts) if parts else pa.nulls(0, type_)
 
 
-def _facts(field: Field) -> list[tuple[str, pa.DataType]]:
+def _facts(described: Described) -> list[tuple[str, pa.DataType]]:
     facts = [("null_count", pa.int64())]
-    if is_ordered(field.type):
-        bound = arrow_type(field.type)
+    bound = described.bound_type
+    if bound is not None:
         facts += [("lower", bound), ("upper", bound)]
         facts += [("lower_exact", pa.bool_()), ("upper_exact", pa.bool_())]
-    if isinstance(field.type, Float):
+    if described.has_nan:
         facts.append(("nan_count", pa.int64()))
+    if described.repeated:
+        facts.append(("value_count", pa.int64()))
     return facts

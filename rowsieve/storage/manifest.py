@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.errors import CorruptData, UnsupportedProtocol
-from rowsieve.stats.model import ColumnStatistics
+from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.stats.tabulate import scalar_array, statistics_columns, statistics_fields
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Field
@@ -83,10 +83,10 @@ class PartEntry:
 
 @dataclass(frozen=True, slots=True)
 class NewPart:
-    """A part that a writer finished: its entry, and statistics by field id."""
+    """A part that a writer finished: its entry, and statistics by subject."""
 
     entry: PartEntry
-    statistics: Mapping[int, ColumnStatistics] = field(default_factory=dict)
+    statistics: Mapping[Subject, ColumnStatistics] = field(default_factory=dict)
 
 
 _FILE_FIELDS = (

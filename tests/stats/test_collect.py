@@ -27,6 +27,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     String,
+    Time,
     Timestamp,
     Uuid,
 )
@@ -42,6 +43,7 @@ VALUES: list[tuple[LogicalType, st.SearchStrategy[Any]]] = [
     (String(), st.text(max_size=5) | st.text(st.sampled_from("a\U0010ffff\ud7ff"), min_size=90)),
     (Binary(), st.binary(max_size=5) | st.just(b"\xff" * 200)),
     (Date(), st.dates()),
+    (Time(), st.times()),
     (Timestamp(utc=True), st.datetimes(timezones=st.just(datetime.UTC))),
     (Uuid(), st.binary(min_size=16, max_size=16)),
 ]
@@ -138,7 +140,7 @@ def test_t4_tombstones_widen_the_bounds_and_are_no_rows() -> None:
     assert kept.upper_exact
 
 
-def test_types_without_an_order_have_a_null_count_only() -> None:
+def test_types_without_an_order_have_counts_only() -> None:
     assert collect(Json(), ["{}", None]) == ColumnStatistics(null_count=1)
     nested = List(Field(8, "item", Float()))
     assert collect(nested, [[1.0], None, []]) == ColumnStatistics(null_count=1)

@@ -16,7 +16,7 @@ from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.ir import BoundColumn
 from rowsieve.stats.collect import StatisticsCollector
 from rowsieve.stats.columnar import PartStatistics
-from rowsieve.stats.model import ColumnStatistics
+from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.stats.tabulate import statistics_columns
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import Field, Float, Int, Json, String, Timestamp
@@ -43,7 +43,7 @@ class Parts:
 
 
 def parts_of(
-    *parts: tuple[int, int, dict[int, ColumnStatistics]], schema: Schema = SCHEMA
+    *parts: tuple[int, int, dict[Subject, ColumnStatistics]], schema: Schema = SCHEMA
 ) -> Parts:
     rows, deletes, statistics = zip(*parts, strict=True)
     counts = {

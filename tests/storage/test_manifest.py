@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.errors import CorruptData, UnsupportedProtocol
-from rowsieve.stats.model import ColumnStatistics
+from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.storage.manifest import (
     DeletionVectorRef,
     FileRef,
@@ -50,7 +50,7 @@ def new_part(part_id: str, **changes: Any) -> NewPart:
         **changes,
     }
     far = pa.scalar(2**62, pa.int64()).cast(pa.timestamp("us", "UTC"))
-    statistics = {
+    statistics: dict[Subject, ColumnStatistics] = {
         1: ColumnStatistics(0, None, pa.scalar(1), pa.scalar(9), lower_exact=True),
         3: ColumnStatistics(2, 1, pa.scalar(-0.0), pa.scalar(0.0)),
         6: ColumnStatistics(0, None, far, far),
