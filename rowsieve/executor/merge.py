@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from rowsieve.executor.repeats import rank
 from rowsieve.executor.windows import Run, Stream, windows
-from rowsieve.types.keys import KeyOrder, concat_columns
+from rowsieve.types.keys import KeyOrder
 
 
 def merge(streams: Sequence[Stream], order: KeyOrder) -> Iterator[pa.RecordBatch]:
@@ -36,9 +37,8 @@ def winners(runs: Sequence[Run]) -> pa.RecordBatch | None:
         return None
     if len(runs) == 1:
         return data[0]
-    keys = concat_columns([run.keys for run in runs])
-    order = keys.sort()  # stable: of equal keys the newest comes first
-    newest = order[~keys.repeats(order)]
+    ranking = rank([run.keys for run in runs])
+    newest = ranking.order[~ranking.repeats]
     rows = _row_numbers(runs)[newest]
     return _concat(data).take(pa.array(rows[rows >= 0]))
 
@@ -49,11 +49,9 @@ def repeated_key(streams: Sequence[Stream], order: KeyOrder) -> dict[str, object
     Memory is one batch per stream, as for `merge`; the batches need the key columns only.
     """
     for window in windows(streams, order, contested=True):
-        keys = concat_columns([run.keys for run in window])
-        positions = keys.sort()
-        repeats = keys.repeats(positions)
-        if repeats.any():
-            row = int(positions[np.flatnonzero(repeats)[0]])
+        ranking = rank([run.keys for run in window])
+        if ranking.repeats.any():
+            row = int(ranking.order[np.argmax(ranking.repeats)])
             rows = _concat([run.rows.select(list(order.names)) for run in window])
             found: dict[str, object] = rows.slice(row, 1).to_pylist()[0]
             return found
@@ -67,7 +65,11 @@ def merge_in_memory(
     whole = []
     for number, (table, deletes) in enumerate(runs):
         batches = table.combine_chunks().to_batches()
-        whole += [Run(number, 0, batch, order.columns(batch), deletes) for batch in batches]
+        whole += [
+            Run(number, 0, batch, order.columns(batch), deletes)
+            for batch in batches
+            if batch.num_rows
+        ]
     return winners(whole)
 
 

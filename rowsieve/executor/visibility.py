@@ -14,16 +14,14 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
+from rowsieve.executor.repeats import Rows, repeated_in
 from rowsieve.executor.windows import Run, Stream, windows
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.types.keys import KeyColumns, KeyOrder, concat_columns
-
-Rows = npt.NDArray[np.int64]
+from rowsieve.types.keys import KeyOrder
 
 CACHE_BYTES = 64 * 1024 * 1024
+_FOLD_ROWS = 1_000_000  # 8 MB of row numbers, before they become row sets
 
 
 class VisibilityCache:
@@ -84,50 +82,41 @@ def visible_rows(
     Reads no further than it must: once one stream alone has keys left, they are all visible.
     Memory is a batch of keys per stream and the hidden rows.
     """
-    hidden: list[list[Rows]] = [[] for _ in streams]
+    hidden = HiddenRows(row_counts)
     for window in windows(streams, order, contested=True):
-        for run, rows in zip(window, hidden_in(window), strict=True):
+        hidden.note(window)
+    return hidden.visible()
+
+
+class HiddenRows:
+    """The hidden rows of some streams, gathered window by window."""
+
+    def __init__(self, row_counts: Sequence[int]) -> None:
+        self._sets = [RowSet.empty(count) for count in row_counts]
+        self._noted: list[list[Rows]] = [[] for _ in row_counts]
+        self._noted_count = 0
+
+    def note(self, window: Sequence[Run]) -> list[Rows]:
+        """Decide a window, newest run first; gives the hidden rows of each run, from its start."""
+        found = repeated_in([run.keys for run in window])
+        for run, rows in zip(window, found, strict=True):
             if len(rows):
-                hidden[run.stream].append(rows + run.offset)
-    return [
-        RowSet.from_ids(np.concatenate(rows) if rows else np.empty(0, np.int64), count).complement()
-        for rows, count in zip(hidden, row_counts, strict=True)
-    ]
+                self._noted[run.stream].append(rows + run.offset)
+                self._noted_count += len(rows)
+        if self._noted_count > _FOLD_ROWS:
+            self._fold()
+        return found
 
+    def visible(self) -> list[RowSet]:
+        """Of each stream the rows that no window found hidden."""
+        self._fold()
+        return [rows.complement() for rows in self._sets]
 
-def hidden_in(runs: Sequence[Run]) -> list[Rows]:
-    """For each run of a window, newest first, its rows whose key stands in an earlier run."""
-    if len(runs) == 1:
-        return [np.empty(0, dtype=np.int64)]
-    columns = [_single_integer(run.keys) for run in runs]
-    plain = [column for column in columns if column is not None]
-    if len(plain) == len(columns):
-        return _hidden_integers(plain)
-    keys = concat_columns([run.keys for run in runs])
-    order = keys.sort()  # stable: of equal keys the newest comes first
-    repeated = np.zeros(len(keys), dtype=bool)
-    repeated[order[keys.repeats(order)]] = True
-    ends = np.cumsum([len(run) for run in runs])[:-1]
-    return [np.flatnonzero(part) for part in np.split(repeated, ends)]
-
-
-def _hidden_integers(runs: Sequence[npt.NDArray[np.generic]]) -> list[Rows]:
-    """`hidden_in` for sorted integer keys: each run is looked up in the union of newer ones."""
-    hidden: list[Rows] = [np.empty(0, dtype=np.int64)]
-    newer = runs[0]
-    for run in runs[1:]:
-        small, large = (newer, run) if len(newer) < len(run) else (run, newer)
-        places = np.searchsorted(large, small)
-        places[places == len(large)] = 0  # a key above all of them: compared, and found unequal
-        found = large[places] == small
-        rows = places[found] if large is run else np.flatnonzero(found)
-        hidden.append(rows)
-        newer = np.sort(np.concatenate((newer, np.delete(run, rows))))
-    return hidden
-
-
-def _single_integer(keys: KeyColumns) -> npt.NDArray[np.generic] | None:
-    if len(keys.arrays) != 1 or not pa.types.is_integer(keys.arrays[0].type):
-        return None
-    values: npt.NDArray[np.generic] = keys.arrays[0].to_numpy(zero_copy_only=False)
-    return values
+    def _fold(self) -> None:
+        for number, noted in enumerate(self._noted):
+            if noted:
+                known = self._sets[number]
+                rows = RowSet.from_ids(np.concatenate(noted), known.row_count)
+                self._sets[number] = rows if known.is_empty else known.union(rows)
+        self._noted = [[] for _ in self._sets]
+        self._noted_count = 0

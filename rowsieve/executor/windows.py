@@ -2,7 +2,8 @@
 
 A window holds, of every stream, the buffered rows at or below the watermark, which is the smallest
 last key of all buffers: no key of a window occurs later in any stream. So a window can be decided
-alone, and memory is one batch per stream whatever the size.
+alone. A stream is opened when the watermark reaches the first key that it may hold; memory is one
+batch for each stream that is open, so for the parts that overlap at one key, whatever the size.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ Numbered: TypeAlias = tuple[int, pa.RecordBatch]
 class Stream:
     """Batches in key order, each with the row number in its file that it starts at.
 
-    Of `deletes` streams only the key columns count.
+    Of `deletes` streams only the key columns count. No key is below `first`, which may be the
+    beginning of a key only; () when nothing is known.
     """
 
     batches: Iterator[Numbered]
     deletes: bool
+    first: Key = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +54,37 @@ def windows(
     From the moment when one stream alone has rows, each of its batches is a window of one run;
     with `contested` it ends there, and what is left is not even read.
     """
-    cursors = [
-        cursor
-        for number, stream in enumerate(streams)
-        if (cursor := _Cursor(number, stream, order)).advance()
-    ]
-    while len(cursors) > 1:
+    waiting = [_Cursor(number, stream, order) for number, stream in enumerate(streams)]
+    waiting.sort(key=lambda cursor: cursor.first, reverse=True)
+    cursors: list[_Cursor] = []
+    while cursors or waiting:
+        cursors = [cursor for cursor in cursors if cursor.filled or cursor.advance()]
+        while waiting and _may_reach(waiting[-1], cursors):
+            if (cursor := waiting.pop()).advance():
+                cursors.append(cursor)
+        if len(cursors) + len(waiting) < 2 and contested:
+            return
+        if not cursors:
+            continue
         watermark = min(cursor.last_key for cursor in cursors)
+        cursors.sort(key=lambda cursor: cursor.number)
         runs = [cursor.take_up_to(watermark) for cursor in cursors]
         yield [run for run in runs if len(run)]
-        cursors = [cursor for cursor in cursors if cursor.filled or cursor.advance()]
-    for cursor in () if contested else cursors:
-        while cursor.filled or cursor.advance():
-            yield [cursor.take_up_to(cursor.last_key)]
+
+
+def _may_reach(cursor: _Cursor, others: Sequence[_Cursor]) -> bool:
+    """Whether a stream that is not open may hold a key at or below the watermark of those."""
+    return not others or cursor.first <= min(other.last_key for other in others)
 
 
 class _Cursor:
     """The buffered batch of one stream and how far it has been taken."""
 
-    __slots__ = ("_keys", "_number", "_offset", "_order", "_rows", "_start", "_stream")
+    __slots__ = ("_keys", "_offset", "_order", "_rows", "_start", "_stream", "first", "number")
 
     def __init__(self, number: int, stream: Stream, order: KeyOrder) -> None:
-        self._number = number
+        self.number = number
+        self.first = stream.first
         self._stream = stream
         self._order = order
         self._rows: pa.RecordBatch | None = None
@@ -107,7 +119,7 @@ class _Cursor:
         start = self._start
         self._start = stop = max(self._keys.count_up_to(watermark), start)
         return Run(
-            self._number,
+            self.number,
             self._offset + start,
             self._rows.slice(start, stop - start),
             self._keys.slice(start, stop),

@@ -61,6 +61,11 @@ class KeyColumns:
 
     def count_up_to(self, key: Key) -> int:
         """How many rows of sorted columns are at or below `key`. O(log n)."""
+        if self.key(len(self) - 1) <= key:
+            return len(self)
+        if len(self.arrays) == 1 and _is_integer(self.arrays[0]):
+            values = self.arrays[0].to_numpy(zero_copy_only=False)
+            return int(np.searchsorted(values, values.dtype.type(key[0]), side="right"))
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2

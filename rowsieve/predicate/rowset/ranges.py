@@ -114,10 +114,11 @@ class Ranges:
 
     def to_mask(self, row_count: int) -> Mask:
         """(row_count,) bool."""
-        edges = np.zeros(row_count + 1, dtype=np.int8)
-        edges[self.starts] = 1
-        edges[self.stops] = -1  # ranges never touch: no row is both an end and a start
-        mask: Mask = np.cumsum(edges[:-1], dtype=np.int8).view(np.bool_)
+        edges = np.zeros(2 * self.run_count + 2, dtype=np.int64)
+        edges[1:-1:2], edges[2:-1:2], edges[-1] = self.starts, self.stops, row_count
+        held = np.zeros(len(edges) - 1, dtype=np.bool_)
+        held[1::2] = True
+        mask: Mask = np.repeat(held, np.diff(edges))
         return mask
 
 
