@@ -287,6 +287,11 @@ def spelled(value: Any, type_: LogicalType) -> str:
             return format(value, "f")
         case Date():
             return str(_in_calendar(value * DAY_US).date())
+        case Time():
+            text = str(moment(value).time())
+            return text.rstrip("0") if "." in text else text
+        case Uuid():
+            return str(uuid.UUID(bytes=value))
         case Timestamp(utc=utc):
             text = str(_in_calendar(value))
             short = text.rstrip("0") if "." in text else text
@@ -331,11 +336,17 @@ def cast_text(text: str, type_: LogicalType) -> Any:
             return (day - EPOCH.date()).days
         case Timestamp():
             return _cast_timestamp(bare, type_)
-        case Time():
-            at = datetime.time.fromisoformat(bare)
-            return ((at.hour * 60 + at.minute) * 60 + at.second) * 1_000_000 + at.microsecond
+        case Time() if re.fullmatch(r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?", bare):
+            whole, _, fraction = bare.partition(".")
+            hour, minute, second = (*map(int, whole.split(":")), 0)[:3]
+            if hour < 24 and minute < 60 and second < 60:
+                clock = ((hour * 60 + minute) * 60 + second) * 1_000_000
+                return clock + int(fraction.ljust(6, "0"))
         case Uuid():
-            return uuid.UUID(bare).bytes
+            plain = bare[1:-1] if bare.startswith("{") and bare.endswith("}") else bare
+            groups = [len(group) for group in plain.split("-")]
+            if groups in ([8, 4, 4, 4, 12], [32]) and re.fullmatch("[0-9a-fA-F-]+", plain):
+                return uuid.UUID(plain).bytes
         case Binary():
             return bytes.fromhex(text[2:]) if text.startswith("\\x") else text.encode()
     raise Failed

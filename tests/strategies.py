@@ -218,6 +218,18 @@ def numbers(depth: int = 2) -> st.SearchStrategy[Operand]:
         st.builds(Call, binary, pairs),
         st.builds(Call, binary, st.tuples(whole, whole)),
         st.builds(lambda p: Call("modulo", p), st.tuples(whole, whole)),
+        st.builds(lambda c: Call("modulo", (Column("d"), c)), literals_of(Decimal(4, 1))),
+        st.builds(
+            lambda x, n: Call("round", (x, *n)),
+            st.sampled_from([Column("i8"), Column("u64"), Column("d"), Column("wide")]),
+            st.sampled_from([(), (Literal(1),), (Literal(-1),), (Literal(-2),)]),
+        ),
+        st.builds(lambda x: Call("round", (x,)), st.sampled_from([Column("f32"), Column("f64")])),
+        st.builds(
+            lambda x, part: Call("position", (x, Literal(part))),
+            st.just(Column("s")),
+            st.sampled_from(["", "a", "b", "é"]),
+        ),
         st.builds(
             lambda f, x: Call(f, (x,)), st.sampled_from(["negate", "abs", "floor", "ceil"]), columns
         ),
@@ -240,11 +252,15 @@ def _is_typed(operand: Operand) -> bool:
     return not (isinstance(operand, Literal) and operand.value is None and operand.type is None)
 
 
+_TRIMS = ("trim", "ltrim", "rtrim")
+
+
 def texts() -> st.SearchStrategy[Operand]:
     """Text operands."""
     columns = st.sampled_from([Column("s"), Column("t")])
     positions = st.sampled_from([Literal(-1), Literal(1), Literal(2), Column("i8")])
-    spelled = st.sampled_from(["b", "i32", "u64", "d", "day", "ts", "tz"]).map(Column)
+    spelled = st.sampled_from(["b", "i32", "u64", "d", "day", "ts", "tz", "uid", "time"])
+    parts = st.sampled_from(["", "a", "ab", "bA", "é"])
     return st.one_of(
         columns,
         st.just(FieldAccess(Column("pair"), "y")),
@@ -258,7 +274,20 @@ def texts() -> st.SearchStrategy[Operand]:
             columns | literals_of(String()),
         ),
         st.builds(lambda f, x: Call(f, (x, Literal("a"))), st.sampled_from(CHOICES), columns),
-        st.builds(lambda x, t: Cast(x, String(), t), spelled, st.booleans()),
+        st.builds(lambda f, x: Call(f, (x,)), st.sampled_from(["reverse", *_TRIMS]), columns),
+        st.builds(
+            lambda f, x, part: Call(f, (x, Literal(part))), st.sampled_from(_TRIMS), columns, parts
+        ),
+        st.builds(
+            lambda x, old, new: Call("replace", (x, Literal(old), Literal(new))),
+            columns,
+            parts,
+            parts,
+        ),
+        st.builds(
+            lambda f, x, n: Call(f, (x, n)), st.sampled_from(["left", "right"]), columns, positions
+        ),
+        st.builds(lambda x, t: Cast(x, String(), t), spelled.map(Column), st.booleans()),
     )
 
 
@@ -273,6 +302,14 @@ def instants() -> st.SearchStrategy[Operand]:
             lambda unit, x: Call("date_trunc", (Literal(unit), x)), st.sampled_from(units), columns
         ),
         st.builds(Cast, columns | st.just(Column("t")), targets, st.booleans()),
+        st.builds(
+            lambda f, x, m, d, us: Call(f, (x, *(Literal(n, Int(64)) for n in (m, d, us)))),
+            st.sampled_from(["add_interval", "shift"]),
+            columns,
+            st.sampled_from([0, 0, 1, -1, 13, -1200]),
+            st.sampled_from([0, 1, -30]),
+            st.sampled_from([0, 0, 1, -3_600_000_000]),
+        ),
     )
 
 

@@ -23,9 +23,9 @@ from rowsieve.predicate.abstract import (
     nowhere,
     settled,
 )
-from rowsieve.predicate.arrays import Computed, Mask, null_mask, without
+from rowsieve.predicate.arrays import Computed, null_mask, without
 from rowsieve.predicate.functions.casts import cast_rule
-from rowsieve.predicate.functions.row import Direction, Function, NullRule, Signature
+from rowsieve.predicate.functions.row import Direction, Function, NullRule, Range, Signature
 from rowsieve.predicate.ir import Call, Literal
 from rowsieve.predicate.semantics import OnFailure, Semantics
 from rowsieve.types.logical import Float, LogicalType
@@ -47,19 +47,25 @@ def call(
     fails = np.logical_or.reduce([value.fails for value in arguments])
     if row.nulls is NullRule.FIRST:
         return replace(arguments[0], null=everywhere(part_count), fails=fails)
-    lower, upper, nan, safe = _bounds(node, row, signature, arguments, semantics)
+    found = _bounds(node, row, signature, arguments, semantics)
+    none = nowhere(part_count)
+    nan = none if found.nan is None else found.nan
+    safe = none if found.safe is None else found.safe
     risky = everywhere(part_count) & ~safe if row.can_fail(signature) else nowhere(part_count)
     all_present = np.logical_and.reduce([value.present for value in arguments])
     any_null = np.logical_or.reduce([value.null for value in arguments])
     if row.nulls is NullRule.STRICT:
         present, null = all_present, any_null | (risky & all_present)
         risky = risky & all_present
+    elif row.nulls is NullRule.PARTIAL:
+        present, null = all_present, any_null | all_present
+        risky = risky & all_present
     elif row.nulls is NullRule.NEVER:
         present, null = everywhere(part_count), nowhere(part_count)
     else:
         present, null = everywhere(part_count), everywhere(part_count)
     result = AbstractValue(
-        signature.result, lower, upper, present, null, fails | risky, nan & present
+        signature.result, found.lower, found.upper, present, null, fails | risky, nan & present
     )
     return settled(result)
 
@@ -117,17 +123,22 @@ def _bounds(
     signature: Signature,
     arguments: Sequence[AbstractValue],
     semantics: Semantics,
-) -> tuple[pa.Array, pa.Array, Mask, Mask]:
-    """Lower and upper bound, where NaN may come out, and where no failure can."""
+) -> Range:
+    """Where the results lie: by the row's own rule, else by its directions, else anywhere."""
+    if row.bounds is not None:
+        found = row.bounds(arguments, signature, _strict(semantics))
+        if found is not None:
+            return found
     part_count = len(arguments[0].present)
     free = anything(signature.result, *(everywhere(part_count) for _ in range(3)))
-    unknown = (free.lower, free.upper, free.nan, nowhere(part_count))
+    unknown = Range(free.lower, free.upper, free.nan)
     directions = row.direction(signature)
     moving = [index for index, term in enumerate(node.arguments) if not isinstance(term, Literal)]
     if any(directions[index] is Direction.NONE for index in moving):
         return unknown
     if not any(direction is not Direction.NONE for direction in directions):
         return unknown
+    strict = _strict(semantics)
     if any(directions[index] is Direction.EITHER for index in moving):
         if len(moving) > _MAX_CORNER_ARGUMENTS:
             return unknown
@@ -135,15 +146,13 @@ def _bounds(
             dict(zip(moving, choice, strict=True))
             for choice in itertools.product((False, True), repeat=len(moving))
         ]
-        return _hull(row, signature, arguments, corners, _strict(semantics))
+        return _hull(row, signature, arguments, corners, strict)
     low = {index: directions[index] is Direction.DECREASING for index in moving}
     high = {index: not upper for index, upper in low.items()}
-    strict = _strict(semantics)
     lower = _corner(row, signature, arguments, low, strict)
     upper = _corner(row, signature, arguments, high, strict)
-    safe = ~(null_mask(lower) | null_mask(upper))
-    nan = null_mask(upper) if isinstance(signature.result, Float) else nowhere(part_count)
-    return lower, upper, nan, safe
+    nan = null_mask(upper) if isinstance(signature.result, Float) else None
+    return Range(lower, upper, nan, safe=~(null_mask(lower) | null_mask(upper)))
 
 
 def _corner(
@@ -174,7 +183,7 @@ def _hull(
     arguments: Sequence[AbstractValue],
     corners: list[dict[int, bool]],
     semantics: Semantics,
-) -> tuple[pa.Array, pa.Array, Mask, Mask]:
+) -> Range:
     """The least and the greatest corner, where all of them are known."""
     part_count = len(arguments[0].present)
     none, all_ = nowhere(part_count), everywhere(part_count)
@@ -185,5 +194,5 @@ def _hull(
         point = AbstractValue(signature.result, end, end, all_, none, none, none)
         hull = point if hull is None else join(hull, point)
     assert hull is not None
-    nan = ~safe if isinstance(signature.result, Float) else none
-    return without(hull.lower, ~safe), without(hull.upper, ~safe), nan, safe
+    nan = ~safe if isinstance(signature.result, Float) else None
+    return Range(without(hull.lower, ~safe), without(hull.upper, ~safe), nan, safe)

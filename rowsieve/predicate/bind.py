@@ -50,6 +50,7 @@ from rowsieve.types.logical import (
     Bool,
     Field,
     LogicalType,
+    Map,
     String,
     Struct,
     Timestamp,
@@ -260,6 +261,8 @@ class _Binder:
 
     def field_access(self, node: Operand, name: str) -> tuple[Operand, LogicalType]:
         operand, type_ = self.typed_operand(node)
+        if isinstance(type_, Map):
+            return self.call(Call("map_value", (operand, Literal(name))))
         if not isinstance(type_, Struct):
             raise InvalidPredicate(
                 f"a member {name!r} is asked of a {type_name(type_)}, which is no struct"

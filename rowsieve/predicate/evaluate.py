@@ -62,7 +62,7 @@ from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.ordered_members import is_member
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Bool, LogicalType, Struct, type_name
+from rowsieve.types.logical import Bool, LogicalType, Struct, is_nested, type_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ class _Evaluator:
                 f"({', '.join(self.batch.schema.names)})"
             )
         values = self.batch.column(index)
-        if values.type != arrow_type(node.type) and not isinstance(node.type, Struct):
+        if values.type != arrow_type(node.type) and not is_nested(node.type):
             raise SchemaMismatch(
                 f"the column {node.name!r} is {values.type} in the batch where the filter expects "
                 f"{type_name(node.type)}; conform the batch to the schema first"

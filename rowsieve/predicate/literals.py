@@ -23,6 +23,7 @@ from rowsieve.types.logical import (
     Decimal,
     Float,
     Int,
+    Json,
     LogicalType,
     String,
     Time,
@@ -41,6 +42,8 @@ _TIME = re.compile(_CLOCK)
 _TIMESTAMP = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]" + _CLOCK + r")?\s*(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?"
 )
+UUID_TEXT = r"(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32})"
+_UUID = re.compile(f"{UUID_TEXT}|\\{{{UUID_TEXT}\\}}")
 _FLOAT_NAMES = {"nan": "nan", "inf": "inf", "infinity": "inf"}
 _TRUE = frozenset({"t", "true", "y", "yes", "on", "1"})
 _FALSE = frozenset({"f", "false", "n", "no", "off", "0"})
@@ -104,7 +107,7 @@ def parse_text(text: str, type_: LogicalType) -> PhysicalValue:
     """The physical value that the text spells in this type."""
     stripped = text.strip()
     match type_:
-        case String():
+        case String() | Json():
             return text
         case Bool():
             return _parse_bool(stripped, text, type_)
@@ -119,10 +122,9 @@ def parse_text(text: str, type_: LogicalType) -> PhysicalValue:
         case Binary():
             return _parse_bytes(text, type_)
         case Uuid():
-            try:
-                return uuid.UUID(stripped).bytes
-            except ValueError:
+            if not _UUID.fullmatch(stripped.lower()):
                 _refuse(text, type_)
+            return uuid.UUID(stripped).bytes
         case Date():
             return _days(stripped, text, type_)
         case Time():

@@ -33,7 +33,8 @@ class Semantics:
 
     `bitwise_lists_from`: IN compares floats bit by bit in lists of so many members or more.
     `casts_cut_fractions`: a cast to a whole number drops the fraction; otherwise floats round half
-    to even, decimals half away from zero.
+    to even, decimals half away from zero. `rounds_half_to_even`: `round` does so with floats;
+    otherwise half away from zero. `first_duplicate_wins`: of two equal keys of JSON.
     """
 
     name: str
@@ -44,6 +45,8 @@ class Semantics:
     float_division_by_zero: OnFailure = OnFailure.ERROR
     failed_cast: OnFailure = OnFailure.ERROR
     casts_cut_fractions: bool = False
+    rounds_half_to_even: bool = True
+    first_duplicate_wins: bool = False
     time_zone: str = "UTC"
 
     SQL: ClassVar[Semantics]
@@ -68,12 +71,15 @@ Semantics.DATAFUSION = Semantics(
     integer_overflow=OnFailure.WRAP,
     float_division_by_zero=OnFailure.IEEE,
     casts_cut_fractions=True,
+    rounds_half_to_even=False,
 )
-Semantics.SPARK = Semantics("spark", casts_cut_fractions=True)
+Semantics.SPARK = Semantics("spark", casts_cut_fractions=True, rounds_half_to_even=False)
 Semantics.DUCKDB = Semantics(
     "duckdb",
     integer_division_by_zero=OnFailure.NULL,
     float_division_by_zero=OnFailure.IEEE,
+    rounds_half_to_even=False,
+    first_duplicate_wins=True,
 )
 
 _BY_NAME = {

@@ -21,9 +21,11 @@ from rowsieve.bridges.sql.functions import (
     NOW,
     OPERATORS,
 )
+from rowsieve.bridges.sql.intervals import moved
+from rowsieve.bridges.sql.members import json_operator, json_path
 from rowsieve.bridges.sql.parts import PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.predicate.ir import Call, Case, Cast, Literal, Now, Operand
-from rowsieve.types.logical import Date, Float, Timestamp
+from rowsieve.types.logical import Date, Float, Int, Timestamp
 
 if TYPE_CHECKING:
     from rowsieve.bridges.sql.nodes import Reader
@@ -34,7 +36,9 @@ NOT_CONDITIONS = frozenset(
     | set(OPERATORS.values())
     | {f"extract_{part}" for part in PARTS}
     | {"divide", "negate", "substr", "concat", "concat_strict", "date_trunc"}
-) - {"coalesce", "nullif", "greatest", "least", "starts_with"}
+    | {"trim", "ltrim", "rtrim", "list_length", "add_interval", "shift", "shift_timestamp"}
+    | {"json_get", "json_get_text", "json_path", "json_path_text"}
+) - {"coalesce", "nullif", "greatest", "least", "starts_with", "ends_with", "contains"}
 
 
 def call(reader: Reader, node: Any) -> Operand:
@@ -42,6 +46,8 @@ def call(reader: Reader, node: Any) -> Operand:
     kind = type(node)
     if handler := _HANDLERS.get(kind):
         return handler(reader, node)
+    if kind in (exp.Add, exp.Sub) and (later := moved(reader, node)) is not None:
+        return later
     if kind in OPERATORS:
         reader.only(node, "this", "expression")
         return Call(OPERATORS[kind], (reader.beside(node.this), reader.beside(node.expression)))
@@ -97,7 +103,17 @@ def _anonymous(reader: Reader, node: Any) -> Operand:
         raise reader.source.refusal(node, "a filter cannot read files")
     if name in NOW and not node.expressions:
         return Now()
-    return Call(name, tuple(reader.operand(item) for item in node.expressions))
+    arguments = tuple(reader.operand(item) for item in node.expressions)
+    if name == "get" and reader.dialect.name == "spark" and len(arguments) == 2:
+        return _from_zero(reader, node, arguments)
+    return Call(_LENGTHS.get((reader.dialect.name, name), name), arguments)
+
+
+def _from_zero(reader: Reader, node: Any, arguments: tuple[Operand, ...]) -> Operand:
+    place = arguments[1].value if isinstance(arguments[1], Literal) else None
+    if not isinstance(place, int) or not 0 <= place < 2**31:
+        raise reader.source.refusal(node, "get takes a list and a constant place from 0")
+    return Call("list_element", (arguments[0], Literal(place + 1, Int(64))))
 
 
 def _arrow_cast(reader: Reader, node: Any) -> Operand:
@@ -218,15 +234,39 @@ def _if(reader: Reader, node: Any) -> Operand:
     return Case(((reader.predicate(node.this), then),), other)
 
 
-def _round(reader: Reader, node: Any) -> Operand:
-    if reader.dialect.name != "postgres":
-        raise reader.source.refusal(node, "engines round halves differently; use floor or ceil")
-    reader.only(node, "this", "decimals")
-    decimals = node.args.get("decimals")
-    arguments = [node.this] if decimals is None else [node.this, decimals]
-    return Call("round", tuple(reader.operand(item) for item in arguments))
+def _trim(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this", "expression", "position")
+    place = str(node.args.get("position") or "BOTH").upper()
+    name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(place, "trim")
+    keys = ("this", "expression") if node.args.get("expression") is not None else ("this",)
+    return Call(name, tuple(reader.operand(node.args[key]) for key in keys))
 
 
+def _side(reader: Reader, node: Any) -> Operand:
+    """`left` and `right`: a negative count is not empty text everywhere."""
+    reader.only(node, "this", "expression", "negative_length_returns_empty")
+    text, count = reader.operand(node.this), reader.operand(node.expression)
+    constant = count.value if isinstance(count, Literal) else None
+    if reader.dialect.name == "spark" and not (isinstance(constant, int) and constant >= 0):
+        raise reader.source.refusal(node, "in spark, left and right take a constant count from 0")
+    return Call(FORMS[type(node)].name, (text, count))
+
+
+def _size(reader: Reader, node: Any) -> Operand:
+    if reader.dialect.name == "postgres":
+        raise reader.source.refusal(node, "write cardinality, which counts an empty list as 0")
+    reader.only(node, "this")
+    return Call("list_length", (reader.operand(node.this),))
+
+
+_LENGTHS: Mapping[tuple[str, str], str] = {
+    ("postgres", "cardinality"): "list_length",
+    ("datafusion", "cardinality"): "list_length",
+    ("spark", "cardinality"): "list_length",
+    ("duckdb", "cardinality"): "list_length",
+    ("datafusion", "btrim"): "trim",
+    ("spark", "btrim"): "trim",
+}
 _HANDLERS: Mapping[type[Any], Callable[[Reader, Any], Operand]] = {
     exp.Anonymous: _anonymous,
     exp.CurrentTimestamp: _now,
@@ -240,7 +280,14 @@ _HANDLERS: Mapping[type[Any], Callable[[Reader, Any], Operand]] = {
     exp.DateTrunc: _truncation,
     exp.Extract: _extract,
     exp.If: _if,
-    exp.Round: _round,
+    exp.Trim: _trim,
+    exp.Left: _side,
+    exp.Right: _side,
+    exp.ArraySize: _size,
+    exp.JSONExtract: json_operator,
+    exp.JSONExtractScalar: json_operator,
+    exp.JSONBExtract: json_path,
+    exp.JSONBExtractScalar: json_path,
     exp.Year: _part,
     exp.Quarter: _part,
     exp.Month: _part,

@@ -15,6 +15,7 @@ from sqlglot import exp
 from rowsieve.bridges.sql import calls
 from rowsieve.bridges.sql.limits import MAX_OPERATOR_DEPTH
 from rowsieve.bridges.sql.literals import negated, number, typed, value_set
+from rowsieve.bridges.sql.members import bracket
 from rowsieve.bridges.sql.source import Source
 from rowsieve.bridges.sql.typenames import logical_type
 from rowsieve.predicate.ir import (
@@ -303,16 +304,6 @@ def _member(reader: Reader, node: Any) -> Operand:
     return FieldAccess(reader.operand(node.this), node.expression.name)
 
 
-def _bracket(reader: Reader, node: Any) -> Operand:
-    reader.only(node, "this", "expressions")
-    keys = node.expressions
-    if not (reader.dialect.bracket_members and len(keys) == 1 and _is_text(keys[0])):
-        raise reader.source.refusal(
-            node, "subscripts are not supported; a struct's member is point.x"
-        )
-    return FieldAccess(reader.operand(node.this), keys[0].this)
-
-
 def _is_text(node: Any) -> bool:
     return isinstance(node, exp.Literal) and bool(node.is_string)
 
@@ -400,7 +391,7 @@ _PREDICATES: Mapping[type[Any], Callable[[Reader, Any], Predicate]] = {
 _OPERANDS: Mapping[type[Any], Callable[[Reader, Any], Operand]] = {
     exp.Column: _column,
     exp.Dot: _member,
-    exp.Bracket: _bracket,
+    exp.Bracket: bracket,
     exp.Literal: _literal,
     exp.Boolean: _truth,
     exp.Null: _null,

@@ -6,9 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from rowsieve.bridges.sql.intervals import FUNCTIONS as INTERVALS
+from rowsieve.bridges.sql.intervals import interval_text
+from rowsieve.bridges.sql.members import PLAIN_PATH
 from rowsieve.bridges.sql.parts import PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.render_literals import quoted
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.functions.registry import FUNCTIONS
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import Float
 
@@ -23,17 +27,7 @@ _INFIX: Mapping[str, str] = {
     "modulo": "%",
     "concat_strict": "||",
 }
-# What every dialect calls by the same name and means in the same way.
-_COMMON = frozenset(
-    {"lower", "upper", "abs", "length", "coalesce", "nullif", "greatest", "least", "ceil", "floor"}
-)
-_SPELT: Mapping[tuple[str, str], str] = {
-    ("spark", "starts_with"): "startswith",
-    ("duckdb", "starts_with"): "starts_with",
-    ("datafusion", "starts_with"): "starts_with",
-    ("duckdb", "concat"): "concat",
-    ("datafusion", "concat"): "concat",
-}
+_SIDES: Mapping[str, str] = {"trim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAILING"}
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -49,6 +43,12 @@ def call_text(call: Call, writer: Writer) -> tuple[str, bool]:
     if name == "negate" and len(arguments) == 1:
         operand = writer.atom(arguments[0])
         return f"-({operand})" if isinstance(arguments[0], Literal) else f"-{operand}", True
+    if name in ("add_interval", "shift", "shift_timestamp"):
+        return _interval(call, writer), True
+    if name.startswith("json_") and dialect.name == "postgres":
+        return _json(call, writer), True
+    if name == "list_element" and len(arguments) == 2 and (found := _element(call, writer)):
+        return found, False
     if name == "date_trunc" and len(arguments) == 2:
         unit = _constant(arguments[0])
         if unit in TRUNCATIONS:
@@ -59,18 +59,24 @@ def call_text(call: Call, writer: Writer) -> tuple[str, bool]:
     known = PARTS if dialect.name == "postgres" else PORTABLE_PARTS
     if name.startswith("extract_") and part in known and len(arguments) == 1:
         return f"EXTRACT({part.upper()} FROM {writer.text(arguments[0])})", False
+    if name in _SIDES and len(arguments) == 2:
+        text, characters = (writer.text(item) for item in arguments)
+        return f"trim({_SIDES[name]} {characters} FROM {text})", False
     written = ", ".join(writer.text(item) for item in arguments)
     return f"{_function(name, arguments, writer)}({written})", False
 
 
 def _function(name: str, arguments: tuple[Operand, ...], writer: Writer) -> str:
     dialect = writer.dialect.name
-    if name in _COMMON:
-        return name
+    row = FUNCTIONS.get(name)
+    if row is not None and dialect in row.spelling:
+        return row.spelling[dialect]
     if name == "substr" and (dialect == "postgres" or _starts_inside(arguments)):
         return name
-    if spelling := _SPELT.get((dialect, name)):
-        return spelling
+    if name in ("left", "right") and (dialect != "spark" or _counts_from_zero(arguments)):
+        return name
+    if name in ("trim", "ltrim", "rtrim") and len(arguments) == 1:
+        return name
     if dialect == "postgres" and _PLAIN_NAME.fullmatch(name):
         return name
     raise UnsupportedOperation(f"the function {name!r} has no counterpart in {dialect} SQL")
@@ -79,6 +85,56 @@ def _function(name: str, arguments: tuple[Operand, ...], writer: Writer) -> str:
 def _starts_inside(arguments: tuple[Operand, ...]) -> bool:
     start = arguments[1].value if len(arguments) > 1 and isinstance(arguments[1], Literal) else None
     return isinstance(start, int) and start >= 1
+
+
+def _counts_from_zero(arguments: tuple[Operand, ...]) -> bool:
+    count = arguments[1].value if len(arguments) == 2 and isinstance(arguments[1], Literal) else -1
+    return isinstance(count, int) and count >= 0
+
+
+def _interval(call: Call, writer: Writer) -> str:
+    text, dialect = interval_text(call), writer.dialect
+    wanted = INTERVALS[dialect.name]
+    if dialect.name == "datafusion" and text and "microseconds" in text:
+        wanted = "shift_timestamp"
+    if text is None or call.function != wanted:
+        raise UnsupportedOperation(
+            f"{call.function} has no counterpart in {dialect.name} SQL; cast a date to a timestamp "
+            "and add a constant interval"
+        )
+    operand = writer.atom(call.arguments[0])
+    if dialect.name != "spark":
+        return f"{operand} + INTERVAL {quoted(text, dialect)}"
+    pieces = [f"INTERVAL '{piece}'" for piece in re.findall(r"-?[0-9]+ [a-z]+", text)]
+    return " + ".join([operand, *pieces])
+
+
+def _json(call: Call, writer: Writer) -> str:
+    operand, keys = writer.atom(call.arguments[0]), call.arguments[1:]
+    values = [key.value for key in keys if isinstance(key, Literal)]
+    text = call.function.endswith("_text")
+    if len(values) != len(keys):
+        raise UnsupportedOperation("a path into JSON is constant in SQL")
+    if call.function.startswith("json_path"):
+        plain = "{" + ",".join(str(value) for value in values) + "}"
+        if not PLAIN_PATH.fullmatch(plain):
+            raise UnsupportedOperation(f"the path {plain} needs quotes; use json_get")
+        return f"{operand} #>{'>' if text else ''} {quoted(plain, writer.dialect)}"
+    steps = [
+        str(value) if isinstance(value, int) else quoted(str(value), writer.dialect)
+        for value in values
+    ]
+    arrows = ["->"] * (len(steps) - 1) + ["->>" if text else "->"]
+    return operand + "".join(f" {a} {s}" for a, s in zip(arrows, steps, strict=True))
+
+
+def _element(call: Call, writer: Writer) -> str | None:
+    place = call.arguments[1].value if isinstance(call.arguments[1], Literal) else None
+    if not isinstance(place, int) or not 1 <= place < 2**31:
+        return None
+    if writer.dialect.name == "spark":
+        return f"get({writer.text(call.arguments[0])}, {place - 1})"
+    return f"{writer.atom(call.arguments[0])}[{place}]"
 
 
 def _divides_floats(call: Call, writer: Writer) -> bool:

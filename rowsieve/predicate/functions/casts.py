@@ -31,6 +31,7 @@ from rowsieve.types.logical import (
     Json,
     LogicalType,
     String,
+    Time,
     Timestamp,
     Uuid,
 )
@@ -226,6 +227,13 @@ def _timestamp_to_date(
     return Computed(with_nulls(days, null_mask(values), arrow_type(target)))
 
 
+def _timestamp_to_time(
+    values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
+) -> Computed:
+    clock = filled(values) % _DAY_US
+    return Computed(with_nulls(clock, null_mask(values), arrow_type(target)))
+
+
 def _timestamp_to_timestamp(
     values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
 ) -> Computed:
@@ -248,10 +256,13 @@ _RULES: dict[tuple[type, type], CastRule] = {
     (Decimal, Float): CastRule(_decimal_to_float, increasing=True, can_fail=False),
     (Decimal, String): CastRule(text_casts.from_decimal, increasing=False, can_fail=False),
     (Date, Timestamp): CastRule(_date_to_timestamp, increasing=True, can_fail=True),
-    (Date, String): CastRule(text_casts.from_date, increasing=False, can_fail=True),
+    (Date, String): CastRule(text_casts.from_date, increasing=True, can_fail=True),
     (Timestamp, Date): CastRule(_timestamp_to_date, increasing=True, can_fail=False),
     (Timestamp, Timestamp): CastRule(_timestamp_to_timestamp, increasing=True, can_fail=False),
-    (Timestamp, String): CastRule(text_casts.from_timestamp, increasing=False, can_fail=True),
+    (Timestamp, String): CastRule(text_casts.from_timestamp, increasing=True, can_fail=True),
+    (Timestamp, Time): CastRule(_timestamp_to_time, increasing=False, can_fail=False),
+    (Time, String): CastRule(text_casts.from_time, increasing=True, can_fail=False),
+    (Uuid, String): CastRule(text_casts.from_uuid, increasing=True, can_fail=False),
     (Uuid, Binary): CastRule(_uuid_to_binary, increasing=True, can_fail=False),
     (Json, String): CastRule(_same, increasing=True, can_fail=False),
     (String, Bool): CastRule(text_casts.to_bool, increasing=False, can_fail=True),
@@ -260,4 +271,7 @@ _RULES: dict[tuple[type, type], CastRule] = {
     (String, Decimal): CastRule(text_casts.to_decimal, increasing=False, can_fail=True),
     (String, Date): CastRule(text_casts.to_date, increasing=False, can_fail=True),
     (String, Timestamp): CastRule(text_casts.to_timestamp, increasing=False, can_fail=True),
+    (String, Time): CastRule(text_casts.to_time, increasing=False, can_fail=True),
+    (String, Uuid): CastRule(text_casts.to_uuid, increasing=False, can_fail=True),
+    (String, Json): CastRule(_same, increasing=False, can_fail=False),
 }

@@ -15,6 +15,7 @@ from rowsieve.predicate.functions.row import (
     NullRule,
     Signature,
     never_fails,
+    spelt_alike,
 )
 from rowsieve.predicate.ir import ComparisonOp
 from rowsieve.predicate.semantics import Semantics
@@ -122,6 +123,7 @@ ROWS = (
         can_fail=never_fails,
         nulls=NullRule.ALL,
         lazy=True,
+        spelling=spelt_alike("coalesce"),
     ),
     Function(
         "nullif",
@@ -130,6 +132,7 @@ ROWS = (
         _nullif,
         can_fail=never_fails,
         nulls=NullRule.FIRST,
+        spelling=spelt_alike("nullif"),
     ),
     Function(
         "greatest",
@@ -138,6 +141,7 @@ ROWS = (
         _extreme(ComparisonOp.GT),
         can_fail=never_fails,
         nulls=NullRule.ALL,
+        spelling=spelt_alike("greatest"),
     ),
     Function(
         "least",
@@ -146,5 +150,6 @@ ROWS = (
         _extreme(ComparisonOp.LT),
         can_fail=never_fails,
         nulls=NullRule.ALL,
+        spelling=spelt_alike("least"),
     ),
 )

@@ -54,6 +54,10 @@ def _result(name: str, a: Decimal, b: Decimal) -> Decimal | None:
             if a.precision - a.scale + max(a.scale, scale) + b.precision + 1 > _WIDE:
                 return None
             return Decimal(min(_MAX, whole + scale), scale)
+        case "modulo":
+            digits = a.precision - a.scale + b.precision - b.scale + 2 * scale
+            whole = min(a.precision - a.scale, b.precision - b.scale)
+            return Decimal(max(1, whole + scale), scale) if digits < _WIDE else None
         case _:
             return None
 
@@ -65,6 +69,8 @@ def evaluate(name: str, left: pa.Array, right: pa.Array, result: Decimal) -> Com
         case "add" | "subtract" | "multiply":
             kernel = {"add": pc.add, "subtract": pc.subtract, "multiply": pc.multiply}[name]
             wide = kernel(_wide(left), _wide(right))
+        case "modulo":
+            wide = _remainder(left, right, result.scale)
         case _:
             wide = _quotient(left, right, result.scale)
     narrow = narrowed(wide, result)
@@ -94,6 +100,25 @@ def narrowed(wide: pa.Array, type_: Decimal) -> pa.Array:
 
 def _wide(values: pa.Array) -> pa.Array:
     return values.cast(pa.decimal256(values.type.precision, values.type.scale))
+
+
+def _remainder(left: pa.Array, right: pa.Array, scale: int) -> pa.Array:
+    """What cutting division leaves, with the sign of the dividend; NULL where it is by zero.
+
+    On the numbers times 10^scale, as whole ones: their quotient has more digits after its point
+    than the divisor has at all, so that none is rounded up to the next whole number.
+    """
+    zero = as_mask(pc.equal(right, pa.scalar(decimal.Decimal(0), right.type)))
+    a, b = _points(left, scale), _points(without(right, zero), scale)
+    whole = pc.round(pc.divide(a, b), ndigits=0, round_mode="towards_zero")
+    digits = pa.decimal256(a.type.precision, 0)
+    rest = pc.subtract(a, pc.multiply(whole.cast(digits), b)).cast(pa.decimal256(_WIDE, 0))
+    return rest.view(pa.decimal256(_WIDE, scale))
+
+
+def _points(values: pa.Array, scale: int) -> pa.Array:
+    digits = values.type.precision - values.type.scale + scale
+    return values.cast(pa.decimal256(digits, scale)).view(pa.decimal256(digits, 0))
 
 
 def _quotient(left: pa.Array, right: pa.Array, scale: int) -> pa.Array:

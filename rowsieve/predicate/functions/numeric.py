@@ -24,6 +24,7 @@ from rowsieve.predicate.functions.row import (
     Function,
     NullRule,
     Signature,
+    spelt_alike,
 )
 from rowsieve.predicate.semantics import OnFailure, Semantics
 from rowsieve.types.logical import Decimal, Float, Int, LogicalType
@@ -199,29 +200,6 @@ def _abs(arguments: Sequence[pa.Array], signature: Signature, semantics: Semanti
     return _settle(magnitude, null_mask(values), smallest, semantics.integer_overflow, values.type)
 
 
-def _resolve_whole(arguments: Sequence[Argument]) -> Signature | None:
-    """Whole numbers and floats stay what they are; a decimal loses its scale and may carry."""
-    found = _resolve_one(arguments)
-    if found is None or not isinstance(found.result, Decimal):
-        return found
-    digits = found.result.precision - found.result.scale + 1
-    return Signature(found.arguments, Decimal(min(38, digits), 0))
-
-
-def _to_whole(mode: str) -> Callable[[Sequence[pa.Array], Signature, Semantics], Computed]:
-    def evaluate(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
-        (values,) = arguments
-        match signature.result:
-            case Int():
-                return Computed(values)
-            case Decimal():
-                return decimals.to_whole(values, signature.result, mode)
-            case _:
-                return Computed((pc.floor if mode == "down" else pc.ceil)(values))
-
-    return evaluate
-
-
 def _whole_can_fail(signature: Signature) -> bool:
     return not isinstance(signature.result, Float)
 
@@ -283,29 +261,12 @@ ROWS = (
         nulls=NullRule.STRICT,
     ),
     Function(
-        "floor",
-        "floor(number)",
-        _resolve_whole,
-        _to_whole("down"),
-        direction=_directions(_UP),
-        can_fail=lambda signature: isinstance(signature.result, Decimal),
-        nulls=NullRule.STRICT,
-    ),
-    Function(
-        "ceil",
-        "ceil(number)",
-        _resolve_whole,
-        _to_whole("up"),
-        direction=_directions(_UP),
-        can_fail=lambda signature: isinstance(signature.result, Decimal),
-        nulls=NullRule.STRICT,
-    ),
-    Function(
         "abs",
         "abs(number)",
         _resolve_one,
         _abs,
         can_fail=lambda signature: isinstance(signature.result, Int),
         nulls=NullRule.STRICT,
+        spelling=spelt_alike("abs"),
     ),
 )

@@ -9,13 +9,37 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from rowsieve.errors import InvalidPredicate
-from rowsieve.predicate.functions import conditional, numeric, strings, temporal
+from rowsieve.predicate.functions import (
+    conditional,
+    intervals,
+    json_access,
+    nested,
+    numeric,
+    pieces,
+    rounding,
+    strings,
+    temporal,
+)
 from rowsieve.predicate.functions.row import Argument, Function, Signature
 from rowsieve.predicate.ir import Literal, Operand
 from rowsieve.types.logical import LogicalType, type_name
 
 FUNCTIONS: Mapping[str, Function] = MappingProxyType(
-    {row.name: row for row in (*numeric.ROWS, *strings.ROWS, *conditional.ROWS, *temporal.ROWS)}
+    {
+        row.name: row
+        for room in (
+            numeric,
+            rounding,
+            strings,
+            pieces,
+            conditional,
+            temporal,
+            intervals,
+            nested,
+            json_access,
+        )
+        for row in room.ROWS
+    }
 )
 
 

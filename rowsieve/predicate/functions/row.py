@@ -1,21 +1,23 @@
 """What the registry says of a function: one frozen row each.
 
-Soundness rests on three claims of a row. `direction`: with the other arguments fixed, the function
+Soundness rests on the claims of a row. `direction`: with the other arguments fixed, the function
 is monotone in this one over every range on which it is defined at both ends, and it is defined
 between them. `can_fail`: false only if no arguments make it fail under any semantics. `nulls`: when
-the result is NULL. A row that claims nothing may give anything, NULL or an error.
+the result is NULL. `bounds`: where directions do not hold, a rule from the ranges of the arguments
+to the range of the result. A row that claims nothing may give anything, NULL or an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
 import pyarrow as pa
 
-from rowsieve.predicate.arrays import Computed
+from rowsieve.predicate.abstract import AbstractValue
+from rowsieve.predicate.arrays import Computed, Mask
 from rowsieve.predicate.ir import PhysicalValue
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import LogicalType
@@ -34,6 +36,7 @@ class NullRule(Enum):
     """When the result is NULL."""
 
     STRICT = "strict"  # an argument is NULL, or it failed where `Semantics` says NULL
+    PARTIAL = "partial"  # an argument is NULL; besides that at any time
     ALL = "all"  # every argument is NULL; the result is one of the arguments
     FIRST = "first"  # possibly at any time; otherwise the result is the first argument
     NEVER = "never"  # not even then
@@ -61,13 +64,38 @@ class Signature:
     option: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Where the results lie whose arguments are all present; a NULL bound is no bound.
+
+    `nan`: where NaN may come out; `safe`: where none of them can fail. None is nowhere.
+    """
+
+    lower: pa.Array
+    upper: pa.Array
+    nan: Mask | None = None
+    safe: Mask | None = None
+
+
 Resolver: TypeAlias = Callable[[Sequence[Argument]], Signature | None]
 Evaluator: TypeAlias = Callable[[Sequence[pa.Array], Signature, Semantics], Computed]
+BoundsRule: TypeAlias = Callable[[Sequence[AbstractValue], Signature, Semantics], Range | None]
+
+ENGINES = ("postgres", "spark", "datafusion", "duckdb")
+
+
+def spelt_alike(name: str) -> Mapping[str, str]:
+    """The same name in every engine."""
+    return dict.fromkeys(ENGINES, name)
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function: `resolve` gives None where no overload fits; `evaluate` is vectorised."""
+    """A function: `resolve` gives None where no overload fits; `evaluate` is vectorised.
+
+    `spelling`: its name in each engine that means the same by it; none where it is an operator, or
+    where the bridge writes it by a rule of its own.
+    """
 
     name: str
     usage: str
@@ -79,6 +107,8 @@ class Function:
     can_fail: Callable[[Signature], bool] = lambda _: True
     nulls: NullRule = NullRule.ANY
     lazy: bool = False
+    bounds: BoundsRule | None = None
+    spelling: Mapping[str, str] = field(default_factory=dict)
 
 
 def never_fails(_: Signature) -> bool:

@@ -19,9 +19,10 @@ from rowsieve.predicate.functions.row import (
     NullRule,
     Signature,
     never_fails,
+    spelt_alike,
 )
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Binary, Bool, Int, String
+from rowsieve.types.logical import Binary, Bool, Int, List, String
 
 
 def _texts(arguments: Sequence[Argument]) -> bool:
@@ -40,6 +41,8 @@ def _resolve_text(result: String | Bool | Int, count: int) -> Callable[..., Sign
 def _resolve_length(arguments: Sequence[Argument]) -> Signature | None:
     if len(arguments) == 1 and isinstance(arguments[0].type, Binary):
         return Signature((Binary(),), Int(32))
+    if len(arguments) == 1 and isinstance(arguments[0].type, List):
+        return Signature((arguments[0].type,), Int(32))
     return _resolve_text(Int(32), 1)(arguments)
 
 
@@ -66,8 +69,14 @@ def _mapped(kernel: Callable[[Any], Any]) -> Callable[..., Computed]:
 
 
 def _length(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
-    text = isinstance(signature.arguments[0], String)
-    return Computed((pc.utf8_length if text else pc.binary_length)(arguments[0]).cast(pa.int32()))
+    match signature.arguments[0]:
+        case String():
+            kernel = pc.utf8_length
+        case List():
+            kernel = pc.list_value_length
+        case _:
+            kernel = pc.binary_length
+    return Computed(kernel(arguments[0]).cast(pa.int32()))
 
 
 def _starts_with(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
@@ -77,7 +86,7 @@ def _starts_with(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> 
     if len(uniform) <= 1:
         pattern = uniform[0].as_py() if len(uniform) else ""
         return Computed(without(pc.starts_with(text, pattern=pattern), nulls))
-    head = _sliced(text, np.zeros(len(text), np.int64), filled(pc.utf8_length(prefix)))
+    head = sliced(text, np.zeros(len(text), np.int64), filled(pc.utf8_length(prefix)))
     return Computed(without(pc.equal(head, prefix), nulls))
 
 
@@ -94,11 +103,11 @@ def _substr(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Compu
         count = np.clip(filled(arguments[2]), -limit, 2 * limit)
         failed = (count < 0) & ~nulls
         stop = np.minimum(first + np.maximum(count, 0), limit)
-    pieces = _sliced(text, np.clip(first, 0, limit), np.clip(stop, 0, limit))
+    pieces = sliced(text, np.clip(first, 0, limit), np.clip(stop, 0, limit))
     return Computed(without(pieces, nulls | failed), failed if failed.any() else None)
 
 
-def _sliced(text: pa.Array, start: Any, stop: Any) -> pa.Array:
+def sliced(text: pa.Array, start: Any, stop: Any) -> pa.Array:
     """Code points [start, stop) of each text: one kernel per distinct pair of bounds."""
     pairs, which = np.unique(np.stack([start, stop], axis=1), axis=0, return_inverse=True)
     which = which.reshape(-1)
@@ -138,6 +147,7 @@ ROWS = (
         _mapped(pc.utf8_lower),
         can_fail=never_fails,
         nulls=NullRule.STRICT,
+        spelling=spelt_alike("lower"),
     ),
     Function(
         "upper",
@@ -146,14 +156,16 @@ ROWS = (
         _mapped(pc.utf8_upper),
         can_fail=never_fails,
         nulls=NullRule.STRICT,
+        spelling=spelt_alike("upper"),
     ),
     Function(
         "length",
-        "length(text or bytes)",
+        "length(text, bytes or list)",
         _resolve_length,
         _length,
         can_fail=never_fails,
         nulls=NullRule.STRICT,
+        spelling=spelt_alike("length"),
     ),
     Function(
         "starts_with",
@@ -162,6 +174,7 @@ ROWS = (
         _starts_with,
         can_fail=never_fails,
         nulls=NullRule.STRICT,
+        spelling={"spark": "startswith", "duckdb": "starts_with", "datafusion": "starts_with"},
     ),
     Function(
         "substr",
@@ -178,6 +191,7 @@ ROWS = (
         _concat,
         can_fail=never_fails,
         nulls=NullRule.NEVER,
+        spelling={"duckdb": "concat", "datafusion": "concat"},
     ),
     Function(
         "concat_strict",

@@ -1,6 +1,7 @@
 """Casts from and to text. Reading is strict and follows `literals.parse_text`, row for row.
 
-Nothing here is monotone: '10' sorts before '9'.
+Reading is never monotone, nor is writing a number: '10' sorts before '9'. Dates, times and UUIDs
+are written with their digits in order, so that their texts sort as they do.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, filled, null_mask, without
 from rowsieve.predicate.functions.decimals import narrowed
-from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.literals import UUID_TEXT, int_range
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Decimal, Int, LogicalType, Timestamp
@@ -24,6 +25,7 @@ _SECONDS = r"(?::(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]{1,6}))?)?"
 _CLOCK = r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})" + _SECONDS
 _DATE = r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
 _ZONE = r"\s*(?P<zone>Z|(?P<sign>[+-])(?P<zone_hour>[0-9]{2})(?::?(?P<zone_minute>[0-9]{2}))?)?"
+_UUID = f"^({UUID_TEXT}|\\{{({UUID_TEXT})\\}})$"
 _DAY_US = 86_400_000_000
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 _MOST_DIGITS = 60
@@ -96,8 +98,7 @@ def to_timestamp(values: pa.Array, _: LogicalType, target: LogicalType, __: Sema
     hour, minute, second = (_part(parts, name) for name in ("hour", "minute", "second"))
     good &= (hour < 24) & (minute < 60) & (second < 60)
     micros = days * _DAY_US + ((hour * 60 + minute) * 60 + second) * 1_000_000
-    padded = pc.utf8_rpad(pc.fill_null(parts.field("fraction"), ""), 6, "0")
-    micros += padded.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    micros += _fraction(parts)
     if target.utc:
         zone_hour, zone_minute = _part(parts, "zone_hour"), _part(parts, "zone_minute")
         good &= (zone_hour < 16) & (zone_minute < 60)
@@ -105,6 +106,48 @@ def to_timestamp(values: pa.Array, _: LogicalType, target: LogicalType, __: Sema
         micros -= np.where(east, 1, -1) * (zone_hour * 60 + zone_minute) * 60_000_000
     array = pa.array(micros).view(arrow_type(target))
     return _checked(array, good, null_mask(values))
+
+
+def to_time(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """`HH:MM[:SS[.ffffff]]`."""
+    parts = pc.extract_regex(_trimmed(values), pattern=f"^{_CLOCK}$")
+    hour, minute, second = (_part(parts, name) for name in ("hour", "minute", "second"))
+    good = ~null_mask(parts) & (hour < 24) & (minute < 60) & (second < 60)
+    micros = ((hour * 60 + minute) * 60 + second) * 1_000_000 + _fraction(parts)
+    array = pa.array(micros).view(arrow_type(target))
+    return _checked(array, good, null_mask(values))
+
+
+def to_uuid(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """32 hexadecimal digits, in groups of 8-4-4-4-12 or without hyphens, in braces or without."""
+    text = pc.utf8_lower(_trimmed(values))
+    good = as_mask(pc.match_substring_regex(text, _UUID))
+    bare = pc.replace_substring_regex(text, r"[{}-]", "")
+    digits = pc.fill_null(without(bare, ~good), "0" * 32)
+    codes = _fixed_bytes(digits.cast(pa.binary()).cast(pa.binary(32)))
+    nibbles = np.where(codes >= ord("a"), codes - ord("a") + 10, codes - ord("0"))
+    packed = (nibbles[0::2] << 4 | nibbles[1::2]).astype(np.uint8)
+    array = pa.Array.from_buffers(arrow_type(target), len(text), [None, pa.py_buffer(packed)])
+    return _checked(array, good, null_mask(values))
+
+
+def from_uuid(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
+    """Lower case, in groups of 8-4-4-4-12."""
+    nulls = null_mask(values)
+    packed = _fixed_bytes(values).reshape(-1, 16)
+    text = np.full((len(values), 36), ord("-"), np.uint8)
+    places = [i for i in range(36) if i not in (8, 13, 18, 23)]
+    nibbles = np.stack([packed >> 4, packed & 15], axis=2).reshape(-1, 32)
+    text[:, places] = np.where(nibbles > 9, nibbles + (ord("a") - 10), nibbles + ord("0"))
+    offsets = pa.py_buffer(np.arange(len(values) + 1, dtype=np.int32) * 36)
+    buffers = [None, offsets, pa.py_buffer(text.tobytes())]
+    return Computed(without(pa.Array.from_buffers(pa.string(), len(values), buffers), nulls))
+
+
+def from_time(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
+    """`HH:MM:SS[.f…]`."""
+    text = values.cast(pa.string())
+    return Computed(_short(text))
 
 
 def from_decimal(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
@@ -137,7 +180,7 @@ def from_timestamp(
     micros = filled(values)
     good = (micros >= _FIRST_DAY * _DAY_US) & (micros < (_LAST_DAY + 1) * _DAY_US)
     text = without(values, ~good).cast(pa.timestamp("us")).cast(pa.string())
-    short = pc.replace_substring_regex(text, r"\.?0*$", "")
+    short = _short(text)
     array = pc.binary_join_element_wise(short, "+00", "") if source.utc else short
     return _checked(array, good, null_mask(values))
 
@@ -149,6 +192,27 @@ def shortest_as_decimal(values: pa.Array) -> pa.Array:
 
 def _trimmed(values: pa.Array) -> pa.Array:
     return pc.utf8_trim(values, characters=_SPACE)
+
+
+def _short(text: pa.Array) -> pa.Array:
+    """Times without the zeros at the end of their fraction."""
+    return pc.replace_substring_regex(text, r"\.?0*$", "")
+
+
+def _fraction(parts: pa.Array) -> npt.NDArray[np.int64]:
+    """Microseconds of a second."""
+    padded = pc.utf8_rpad(pc.fill_null(parts.field("fraction"), ""), 6, "0")
+    micros: npt.NDArray[np.int64] = padded.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return micros
+
+
+def _fixed_bytes(values: pa.Array) -> npt.NDArray[np.uint8]:
+    """The bytes of all values one after another; any bytes where NULL."""
+    width = values.type.byte_width
+    if not len(values):
+        return np.zeros(0, np.uint8)
+    content = np.frombuffer(values.buffers()[1], np.uint8)
+    return content[values.offset * width : (values.offset + len(values)) * width]
 
 
 def _checked(array: pa.Array, good: Mask, nulls: Mask) -> Computed:

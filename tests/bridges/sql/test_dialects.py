@@ -95,14 +95,18 @@ REFUSED_TEXT: list[tuple[str, str, str]] = [
     ("duckdb", "extract(second from a)", "extract takes one of"),
     ("spark", "extract(dow from a)", "extract takes one of"),
     ("spark", "trunc(a, 'day')", "date_trunc takes"),
-    ("datafusion", "round(a)", "round halves differently"),
+    ("spark", "a[0]", "get\\(list, place\\)"),
+    ("spark", "left(a, b)", "constant count"),
+    ("duckdb", "a -> 'x'", "json_get"),
+    ("duckdb", "a #> '{x}'", "write the path"),
     ("datafusion", "arrow_cast(a, 'Int8')", "arrow_cast is read with"),
     ("datafusion", "a IS DISTINCT FROM b AND a", "in parentheses"),
     ("datafusion", "NOT a IS NOT DISTINCT FROM b OR a", "in parentheses"),
-    ("postgres", "a['x']", "subscripts are not supported"),
+    ("postgres", "a['x']", "a subscript is a place"),
     ("postgres", "CAST(a AS decimal)", "precision and scale"),
 ]
 
+_PARTS = (Literal(1, Int(64)), Literal(0, Int(64)), Literal(0, Int(64)))
 UNWRITABLE: list[tuple[str, Node, str]] = [
     ("spark", Literal(b"\0" * 16, Uuid()), "no type for uuid"),
     ("spark", Literal(1, Int(8, signed=False)), "no type for uint8"),
@@ -111,7 +115,10 @@ UNWRITABLE: list[tuple[str, Node, str]] = [
     ("duckdb", Call("divide", (A, Cast(B, DOUBLE))), "divides integers"),
     ("duckdb", Call("substr", (A, B)), "no counterpart in duckdb"),
     ("duckdb", Call("my_function", (A,)), "no counterpart in duckdb"),
-    ("datafusion", Call("round", (A,)), "no counterpart in datafusion"),
+    ("datafusion", Call("json_get", (A, Literal("x"))), "no counterpart in datafusion"),
+    ("duckdb", Call("shift", (A, *_PARTS)), "shift has no counterpart"),
+    ("spark", Call("add_interval", (A, *_PARTS)), "add_interval has no counterpart"),
+    ("spark", Call("left", (A, Literal(-1))), "no counterpart in spark"),
     ("postgres", Literal(3_000_000, Date()), "years 1 to 9999"),
     ("postgres", Opaque("rlike(a, 'x')", "spark"), "another engine's"),
     ("postgres", Cast(A, List(Field(1, "element", String()))), "no type for list<string>"),

@@ -137,8 +137,8 @@ def test_a_list_stands_only_after_in() -> None:
 
 
 def test_errors_after_a_list_point_into_the_text_given() -> None:
-    text = f"a IN ({NUMBERS}) AND b IN ({TEXTS}) AND trim(c) = 1"
-    with pytest.raises(InvalidPredicate, match="TRIM") as caught:
+    text = f"a IN ({NUMBERS}) AND b IN ({TEXTS}) AND initcap(c) = 1"
+    with pytest.raises(InvalidPredicate, match="INITCAP") as caught:
         parse_predicate(text)
     assert caught.value.position == text.index("c) = 1")
 

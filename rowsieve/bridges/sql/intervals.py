@@ -1,0 +1,187 @@
+"""Intervals of SQL text: `ts + INTERVAL '1 month 2 days'` as a call with its three parts.
+
+An interval stands only beside `+` and `-`. Its text is read strictly: whole numbers of units, and
+fractions of seconds, minutes and hours that are whole microseconds. A date plus an interval is a
+timestamp in some engines and stays a date in others: each has its own function of the registry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from rowsieve.predicate.ir import Call, Literal, Operand
+from rowsieve.types.logical import Int
+
+if TYPE_CHECKING:
+    from rowsieve.bridges.sql.nodes import Reader
+
+_SECOND = 1_000_000
+_MONTHS = {"month": 1, "mon": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200}
+_DAYS = {"day": 1, "week": 7}
+_MICROS = {
+    "microsecond": 1,
+    "us": 1,
+    "millisecond": 1_000,
+    "ms": 1_000,
+    "second": _SECOND,
+    "sec": _SECOND,
+    "minute": 60 * _SECOND,
+    "min": 60 * _SECOND,
+    "hour": 3_600 * _SECOND,
+}
+_PLURALS = {"centuries": "century"}
+_PIECE = re.compile(r"\s*([+-]?[0-9]{1,12}(?:\.[0-9]{1,9})?)\s*([a-zA-Z]+)\s*", re.ASCII)
+_CLOCK = re.compile(r"\s*([+-]?)([0-9]{1,4}):([0-5][0-9])(?::([0-5][0-9](?:\.[0-9]{1,6})?))?\s*")
+_FOUND_BY_GRAMMAR = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)\s*")
+_LARGEST = 2**62
+
+# How `date + interval` behaves: by the name of the dialect.
+FUNCTIONS: Mapping[str, str] = {
+    "postgres": "add_interval",
+    "duckdb": "add_interval",
+    "spark": "shift",
+    "datafusion": "shift",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Months, days and microseconds, each with its own sign."""
+
+    months: int = 0
+    days: int = 0
+    micros: int = 0
+
+    def __add__(self, other: Interval) -> Interval:
+        return Interval(
+            self.months + other.months, self.days + other.days, self.micros + other.micros
+        )
+
+    def times(self, factor: int) -> Interval:
+        """Each part so many times."""
+        return Interval(self.months * factor, self.days * factor, self.micros * factor)
+
+
+def moved(reader: Reader, node: Any) -> Operand | None:
+    """`x + interval` or `x - interval` as a call; None if neither side is an interval."""
+    left, right = _interval(reader, node.this), _interval(reader, node.expression)
+    if left is None and right is None:
+        return None
+    reader.only(node, "this", "expression")
+    minus = isinstance(node, exp.Sub)
+    if right is None and left is not None and not minus:
+        return _call(reader, node, reader.beside(node.expression), left)
+    if left is not None or right is None:
+        raise reader.source.refusal(node, "an interval is added to a date or a timestamp")
+    return _call(reader, node, reader.beside(node.this), right.times(-1 if minus else 1))
+
+
+def parse_interval(text: str) -> Interval:
+    """`1 month 2 days 03:04:05` as an interval; ValueError says what is wrong."""
+    found, place = Interval(), 0
+    while place < len(text):
+        if clock := _CLOCK.match(text, place):
+            sign = -1 if clock[1] == "-" else 1
+            seconds = int(clock[2]) * 3_600 + int(clock[3]) * 60 + Fraction(clock[4] or 0)
+            found, place = found + Interval(micros=sign * int(seconds * _SECOND)), clock.end()
+        elif piece := _PIECE.match(text, place):
+            found, place = found + _piece(piece[1], piece[2]), piece.end()
+        else:
+            break
+    if place < len(text) or not text.strip():
+        raise ValueError("write an interval as in '1 month 2 days 03:04:05'")
+    return found
+
+
+def interval_text(call: Call) -> str | None:
+    """The text of the interval of a call that adds one; None if it is not constant."""
+    named = []
+    for part, unit in zip(call.arguments[1:], ("months", "days", "microseconds"), strict=True):
+        value = part.value if isinstance(part, Literal) else None
+        if not isinstance(value, int):
+            return None
+        if value:
+            named.append(f"{value} {unit}")
+    return " ".join(named) or "0 days"
+
+
+def _interval(reader: Reader, node: Any) -> Interval | None:
+    if isinstance(node, exp.Paren):
+        return _interval(reader, node.this)
+    if isinstance(node, exp.Neg):
+        inner = _interval(reader, node.this)
+        return None if inner is None else inner.times(-1)
+    if isinstance(node, exp.Mul):
+        return _multiple(reader, node)
+    if not isinstance(node, exp.Interval):
+        return None
+    reader.only(node, "this", "unit", fraction_in_string=True)
+    _refuse_what_the_grammar_drops(reader, node)
+    value, unit = node.this, node.args.get("unit")
+    if isinstance(unit, exp.IntervalSpan) or not isinstance(value, exp.Literal):
+        raise reader.source.refusal(node, "write an interval as in INTERVAL '1 month 2 days'")
+    text = value.name if unit is None else f"{value.name} {unit.name}"
+    try:
+        found = parse_interval(text)
+    except ValueError as error:
+        raise reader.source.refusal(node, str(error)) from error
+    return found
+
+
+def _refuse_what_the_grammar_drops(reader: Reader, node: Any) -> None:
+    """It takes the one number with a unit that it finds in a text, whatever else stands there."""
+    tokens = reader.source.tokens
+    for word, text in pairwise(tokens):
+        if word.text.upper() == "INTERVAL" and text.token_type == TokenType.STRING:
+            pieces = _FOUND_BY_GRAMMAR.findall(text.text)
+            if len(pieces) == 1 and not _FOUND_BY_GRAMMAR.fullmatch(text.text):
+                raise reader.source.refusal(
+                    node, "write each part of an interval with its unit, as in '1 day 2 hours'"
+                )
+
+
+def _multiple(reader: Reader, node: Any) -> Interval | None:
+    sides = (node.this, node.expression)
+    for factor, other in (sides, sides[::-1]):
+        interval = _interval(reader, other)
+        if interval is None:
+            continue
+        if not isinstance(factor, exp.Literal) or factor.is_string or not factor.name.isdecimal():
+            raise reader.source.refusal(node, "multiply an interval by a whole number")
+        return interval.times(int(factor.name))
+    return None
+
+
+def _call(reader: Reader, node: Any, operand: Operand, interval: Interval) -> Operand:
+    parts = (interval.months, interval.days, interval.micros)
+    if max(map(abs, parts)) >= _LARGEST:
+        raise reader.source.refusal(node, "the interval is too long")
+    name = FUNCTIONS[reader.dialect.name]
+    if reader.dialect.name == "datafusion" and interval.micros:
+        name = "shift_timestamp"  # it drops what is less than a day from a date
+    return Call(name, (operand, *(Literal(part, Int(64)) for part in parts)))
+
+
+def _piece(number: str, unit: str) -> Interval:
+    name = unit.lower()
+    name = _PLURALS.get(name, name if name in ("us", "ms") else name.removesuffix("s"))
+    amount = Fraction(number)
+    if name in _MICROS:
+        micros = amount * _MICROS[name]
+        if micros.denominator == 1:
+            return Interval(micros=int(micros))
+    elif amount.denominator == 1 and name in _MONTHS:
+        return Interval(months=int(amount) * _MONTHS[name])
+    elif amount.denominator == 1 and name in _DAYS:
+        return Interval(days=int(amount) * _DAYS[name])
+    elif name not in _MONTHS and name not in _DAYS:
+        raise ValueError(f"{unit!r} is no unit of an interval")
+    raise ValueError(f"{number} {unit} is no whole number of days or microseconds")

@@ -1,0 +1,85 @@
+"""Members of what is nested in SQL text: elements of lists, values of maps, paths into JSON.
+
+A place in brackets counts as the dialect counts, and must be constant. JSON operators are
+PostgreSQL's alone: other engines spell the numbers they find anew.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from rowsieve.predicate.ir import Call, FieldAccess, Literal, Operand
+from rowsieve.types.logical import Int
+
+if TYPE_CHECKING:
+    from rowsieve.bridges.sql.nodes import Reader
+
+PLAIN_PATH = re.compile(r"\{\s*[^\s{},\"\\]+(?:\s*,\s*[^\s{},\"\\]+)*\s*\}")
+
+
+def bracket(reader: Reader, node: Any) -> Operand:
+    """`list[1]`, and `struct['name']` or `map['key']` where the dialect has them."""
+    reader.only(node, "this", "expressions", "offset", "safe")
+    keys = node.expressions
+    if len(keys) == 1 and isinstance(keys[0], exp.Literal):
+        if not keys[0].is_string:
+            return _element(reader, node, keys[0])
+        if reader.dialect.bracket_members and not node.args.get("offset"):
+            return FieldAccess(reader.operand(node.this), keys[0].this)
+    raise reader.source.refusal(
+        node, "a subscript is a place in a list from 1, and a struct's member is point.x"
+    )
+
+
+def _element(reader: Reader, node: Any, key: Any) -> Operand:
+    if reader.dialect.name == "spark":
+        raise reader.source.refusal(
+            node, "spark fails where a list has no such element; write get(list, place)"
+        )
+    if not key.name.isdecimal() or len(key.name) > 9:
+        raise reader.source.refusal(node, "a subscript is a place in a list from 1")
+    place = int(key.name) + 1  # the grammar counts from 0
+    return Call("list_element", (reader.operand(node.this), Literal(place, Int(64))))
+
+
+def json_operator(reader: Reader, node: Any) -> Operand:
+    """`->` and `->>` with a constant key."""
+    if reader.dialect.name != "postgres":
+        raise reader.source.refusal(
+            node, "engines spell JSON values differently; write json_get or json_get_text"
+        )
+    reader.only(node, "this", "expression", only_json_types=True)
+    name = "json_get_text" if isinstance(node, exp.JSONExtractScalar) else "json_get"
+    operand = reader.beside(node.this)
+    key = _key(reader, node, node.expression)
+    if isinstance(operand, Call) and operand.function == "json_get":
+        return Call(name, (*operand.arguments, key))
+    return Call(name, (operand, key))
+
+
+def _key(reader: Reader, node: Any, path: Any) -> Literal:
+    if isinstance(path, exp.JSONPath) and len(path.expressions) == 2:
+        last = path.expressions[1]
+        if isinstance(last, exp.JSONPathKey) and isinstance(last.this, str):
+            return Literal(last.this)
+        if isinstance(last, exp.JSONPathSubscript) and isinstance(last.this, int):
+            return Literal(last.this, Int(64))
+    digits = path.this if isinstance(path, exp.Neg) else None
+    if isinstance(digits, exp.Literal) and not digits.is_string and digits.name.isdecimal():
+        return Literal(-int(digits.name), Int(64))
+    raise reader.source.refusal(node, "a key of JSON is a quoted constant or a whole number")
+
+
+def json_path(reader: Reader, node: Any) -> Operand:
+    """`#>` and `#>>` with a constant path."""
+    reader.only(node, "this", "expression")
+    path = node.expression
+    text = path.this if isinstance(path, exp.Literal) and path.is_string else ""
+    if reader.dialect.name != "postgres" or not PLAIN_PATH.fullmatch(text):
+        raise reader.source.refusal(node, "write the path as in '{member,0}', without quotes in it")
+    keys = [Literal(key.strip()) for key in text[1:-1].split(",")]
+    name = "json_path_text" if isinstance(node, exp.JSONBExtractScalar) else "json_path"
+    return Call(name, (reader.beside(node.this), *keys))

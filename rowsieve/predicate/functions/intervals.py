@@ -1,0 +1,190 @@
+"""Dates and timestamps moved by an interval of months, days and microseconds.
+
+The three parts are arguments of their own, added in this order: first the months, where the day of
+the month is cut to the last one of the month reached (31 January and a month is 28 or 29 February),
+then the days, then the microseconds. A clock has no daylight saving here. Without months the result
+moves with the date. With months only the day does: 30 January 23:00 comes after 31 January 01:00
+once both are 29 February, so bounds are taken of whole days (trap T11).
+
+`add_interval` makes a date a timestamp; `shift` leaves it a date where no microseconds are added;
+`shift_timestamp` takes no date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rowsieve.predicate.abstract import AbstractValue, is_point
+from rowsieve.predicate.arrays import Computed, Mask, filled, null_mask, with_nulls, without
+from rowsieve.predicate.functions.row import (
+    Argument,
+    Direction,
+    Function,
+    NullRule,
+    Range,
+    Signature,
+)
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Date, Int, LogicalType, Timestamp
+
+_DAY_US = 86_400_000_000
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_FARTHEST_MONTHS = 12 * 400_000  # farther than any timestamp from any other
+_FARTHEST_DAYS = 2 * _MOST // _DAY_US
+_DATE_DAYS = 2**31
+_WHOLE = (Int(64), Int(64), Int(64))
+
+
+def _is_whole(argument: Argument) -> bool:
+    return argument.type is None or isinstance(argument.type, Int)
+
+
+def _resolve(arguments: Sequence[Argument], *, keeps_dates: bool | None) -> Signature | None:
+    if len(arguments) != 4 or not all(_is_whole(part) for part in arguments[1:]):
+        return None
+    source = arguments[0].type
+    if not isinstance(source, Date | Timestamp):
+        return None
+    if keeps_dates is None and not isinstance(source, Timestamp):
+        return None
+    months, _, micros = arguments[1:]
+    result: LogicalType = source
+    if isinstance(source, Date) and not (keeps_dates and micros.constant == 0):
+        result = Timestamp()
+    first = result if isinstance(result, Timestamp) else source
+    shifts_months = not (months.is_constant and months.constant == 0)
+    return Signature((first, *_WHOLE), result, "months" if shifts_months else "")
+
+
+def _evaluate(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
+    values = arguments[0]
+    nulls = np.logical_or.reduce([null_mask(part) for part in arguments])
+    start = filled(values).astype(np.int64)
+    months, days, micros = (filled(part) for part in arguments[1:])
+    if isinstance(signature.result, Date):
+        return _moved_dates(start, months, days, nulls)
+    day, clock = start // _DAY_US, start % _DAY_US
+    day, lost = _plus_months(day, months)
+    day, too_far = _plus_days(day, days)
+    whole = day + micros // _DAY_US
+    clock = clock + micros % _DAY_US
+    whole, clock = whole + clock // _DAY_US, clock % _DAY_US
+    least, most = _LEAST // _DAY_US, _MOST // _DAY_US
+    outside = (whole < least) | (whole > most)
+    safe = np.where(outside, 0, whole)
+    outside |= (safe == most) & (clock > _MOST % _DAY_US)
+    outside |= (safe == least) & (clock < _LEAST % _DAY_US)
+    with np.errstate(over="ignore"):
+        total = safe * _DAY_US + clock
+    failed = (lost | too_far | outside) & ~nulls
+    array = with_nulls(total, nulls | failed, arrow_type(signature.result))
+    return Computed(array, failed if failed.any() else None)
+
+
+def _moved_dates(
+    start: npt.NDArray[np.int64],
+    months: npt.NDArray[Any],
+    days: npt.NDArray[Any],
+    nulls: Mask,
+) -> Computed:
+    day, lost = _plus_months(start, months)
+    day, too_far = _plus_days(day, days)
+    failed = (lost | too_far | (day < -_DATE_DAYS) | (day >= _DATE_DAYS)) & ~nulls
+    array = with_nulls(np.where(failed, 0, day), nulls | failed, pa.date32())
+    return Computed(array, failed if failed.any() else None)
+
+
+def _plus_months(
+    day: npt.NDArray[np.int64], months: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.int64], Mask]:
+    """The day so many months on, and where that is beyond every date."""
+    if not months.any():
+        return day, np.zeros(len(day), dtype=np.bool_)
+    lost: Mask = (months > _FARTHEST_MONTHS) | (months < -_FARTHEST_MONTHS)
+    shift = np.where(lost, 0, months).astype(np.int64)
+    month = day.astype("datetime64[D]").astype("datetime64[M]")
+    in_month = day - _first_day(month)
+    target = month + shift.astype("timedelta64[M]")
+    length = _first_day(target + np.timedelta64(1, "M")) - _first_day(target)
+    moved = _first_day(target) + np.minimum(in_month, length - 1)
+    return np.where(shift == 0, day, moved), lost
+
+
+def _plus_days(
+    day: npt.NDArray[np.int64], days: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.int64], Mask]:
+    too_far: Mask = (days > _FARTHEST_DAYS) | (days < -_FARTHEST_DAYS)
+    return day + np.where(too_far, 0, days), too_far
+
+
+def _first_day(month: Any) -> npt.NDArray[np.int64]:
+    first: npt.NDArray[np.int64] = month.astype("datetime64[D]").astype(np.int64)
+    return first
+
+
+def _direction(signature: Signature) -> tuple[Direction, ...]:
+    """Months are left to `bounds`; the interval itself may move where it has none."""
+    if signature.option == "months" and not isinstance(signature.result, Date):
+        return (Direction.NONE,) * 4
+    months = Direction.NONE if signature.option == "months" else Direction.INCREASING
+    return (Direction.INCREASING, months, Direction.INCREASING, Direction.INCREASING)
+
+
+def _bounds(
+    arguments: Sequence[AbstractValue], signature: Signature, semantics: Semantics
+) -> Range | None:
+    """With a constant number of months: from the start of the first day to the end of the last."""
+    value, *parts = arguments
+    fixed = np.logical_and.reduce([is_point(part) for part in parts])
+    if signature.option != "months" or isinstance(signature.result, Date) or not fixed.all():
+        return None
+    type_ = arrow_type(signature.result)
+    shift = [part.lower for part in parts]
+    first = filled(value.lower) // _DAY_US
+    last = filled(value.upper) // _DAY_US
+    ends = []
+    for day, bound, clock in ((first, value.lower, 0), (last, value.upper, _DAY_US - 1)):
+        outside = (day <= _LEAST // _DAY_US) | (day >= _MOST // _DAY_US)
+        micros = np.where(outside, 0, day) * _DAY_US + clock
+        end = with_nulls(micros, null_mask(bound) | outside, type_)
+        computed = _evaluate([end, *shift], signature, semantics)
+        ends.append(without(computed.values, computed.failed))
+    safe = ~(null_mask(ends[0]) | null_mask(ends[1]))
+    return Range(ends[0], ends[1], safe=safe)
+
+
+def _row(name: str, usage: str, *, keeps_dates: bool | None) -> Function:
+    return Function(
+        name,
+        usage,
+        lambda arguments: _resolve(arguments, keeps_dates=keeps_dates),
+        _evaluate,
+        direction=_direction,
+        nulls=NullRule.STRICT,
+        bounds=_bounds,
+    )
+
+
+ROWS = (
+    _row(
+        "add_interval",
+        "add_interval(date or timestamp, months, days, microseconds)",
+        keeps_dates=False,
+    ),
+    _row(
+        "shift",
+        "shift(date or timestamp, months, days, microseconds)",
+        keeps_dates=True,
+    ),
+    _row(
+        "shift_timestamp",
+        "shift_timestamp(timestamp, months, days, microseconds)",
+        keeps_dates=None,
+    ),
+)
