@@ -6,9 +6,10 @@ in engines (`ctx.register_table("name", table)`).
 """
 
 from rowsieve.opening import create_table, open_table
-from rowsieve.scan import Scan
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.scan import Scan, read_split
 from rowsieve.storage.log_entry import Commit
 from rowsieve.table import Table
 
-__all__ = ["Commit", "Scan", "Table", "create_table", "open_table"]
+__all__ = ["Commit", "Scan", "ScanPlan", "Table", "create_table", "open_table", "read_split"]
 __version__ = "0.1.0"

@@ -118,3 +118,7 @@ class StoreError(RowsieveError):
 
 class CommitConflict(RowsieveError):
     """Another commit changed what this one was computed from; trying again may succeed."""
+
+
+class StalePlan(RowsieveError):
+    """The table moved on since the plan was made that a change is to follow; plan again."""

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+import msgspec
 import pyarrow as pa
 
 from rowsieve.bridges.sql import to_sql
@@ -18,10 +19,10 @@ from rowsieve.errors import InvalidInput
 from rowsieve.executor.audit import audit
 from rowsieve.executor.execute import Execution
 from rowsieve.metrics import ScanMetrics
-from rowsieve.objects import ObjectStore
+from rowsieve.objects import ObjectStore, open_store
+from rowsieve.planner.cache import PLANS
 from rowsieve.planner.explain import Explanation, explain
-from rowsieve.planner.plan import OutputColumn, ScanPlan
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan import OutputColumn, ScanPlan, check_fits
 from rowsieve.storage.snapshot import Snapshot
 
 Columns = Sequence[str] | Mapping[str, str]
@@ -45,6 +46,7 @@ class Scan:
         order_by_key: bool = False,
         pruning: Literal["on", "soft", "off"] = "on",
         dialect: str = "postgres",
+        plan: ScanPlan | None = None,
     ) -> None:
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit must not be negative, got {limit}")
@@ -54,27 +56,39 @@ class Scan:
             raise InvalidInput("order_by_key needs a table with a key; this one has none")
         self._store = store
         self._snapshot = snapshot
-        predicate = to_predicate(where, dialect)
         output = _output_columns(columns, snapshot, dialect)
-        now_us = time.time_ns() // 1000
+        self._audited: ScanPlan | None = None
+        if plan is not None:
+            if where is not None or limit is not None or order_by_key or pruning != "on":
+                raise InvalidInput(
+                    "a scan with plan= takes columns= alone: its condition, limit and order are "
+                    "those of the plan"
+                )
+            check_fits(plan, snapshot)
+            self._plan = plan if output is None else msgspec.structs.replace(plan, columns=output)
+            self._planning_s, self._reused = 0.0, True
+        else:
+            predicate, semantics = to_predicate(where, dialect), semantics_of(dialect)
+            now_us = time.time_ns() // 1000
 
-        def planned(*, pruned: bool) -> ScanPlan:
-            return plan_scan(
-                snapshot,
-                store.uri,
-                predicate=predicate,
-                columns=output,
-                limit=limit,
-                ordered=order_by_key,
-                semantics=semantics_of(dialect),
-                now_us=now_us,
-                pruning=pruned,
-            )
+            def planned(*, pruned: bool, limit: int | None) -> tuple[ScanPlan, bool]:
+                return PLANS.plan(
+                    snapshot,
+                    store.uri,
+                    predicate=predicate,
+                    columns=output,
+                    limit=limit,
+                    ordered=order_by_key,
+                    semantics=semantics,
+                    now_us=now_us,
+                    pruning=pruned,
+                )
 
-        started = time.perf_counter()
-        self._plan = planned(pruned=pruning == "on")
-        self._audited = planned(pruned=True) if pruning == "soft" else None
-        self._planning_s = time.perf_counter() - started
+            started = time.perf_counter()
+            self._plan, self._reused = planned(pruned=pruning == "on", limit=limit)
+            if pruning == "soft":  # what a limit leaves out is no claim about rows
+                self._audited, _ = planned(pruned=True, limit=None)
+            self._planning_s = time.perf_counter() - started
         self._execution = self._new_execution()
 
     @property
@@ -132,6 +146,19 @@ class Scan:
         metrics = planned_metrics(self._plan)
         metrics.planning_s = self._planning_s
         return Execution(self._plan, self._store, metrics)
+
+
+def read_split(
+    split: bytes | ScanPlan, *, storage_options: Mapping[str, str] | None = None
+) -> pa.RecordBatchReader:
+    """The rows of one split of a plan, in any process that reaches the table's store.
+
+    `split` is one of `ScanPlan.splits_to_bytes`, or a plan read from it. Reads no log: the split
+    names its files. InvalidInput for other bytes, UnsupportedProtocol for a newer format.
+    """
+    plan = split if isinstance(split, ScanPlan) else ScanPlan.from_bytes(split)
+    execution = Execution(plan, open_store(plan.table_uri, storage_options), threads=False)
+    return pa.RecordBatchReader.from_batches(execution.schema, execution.read())
 
 
 def planned_metrics(plan: ScanPlan) -> ScanMetrics:

@@ -28,8 +28,9 @@ from rowsieve.changes.ingest import (
     read_data,
     reduce_changes,
 )
-from rowsieve.changes.mutation import Mutation, commit_mutation
+from rowsieve.changes.mutation import ATTEMPTS, Mutation, commit_mutation
 from rowsieve.changes.operations import (
+    delete_planned,
     delete_where,
     overwrite_all,
     overwrite_where,
@@ -37,8 +38,9 @@ from rowsieve.changes.operations import (
     update_where,
 )
 from rowsieve.compaction.run import Progress, plan_compaction
-from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.errors import CommitConflict, InvalidInput, StalePlan, UnsupportedOperation
 from rowsieve.objects import ObjectStore
+from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Literal as LiteralNode
 from rowsieve.predicate.ir import Operand
 from rowsieve.scan import Columns, Scan
@@ -147,22 +149,27 @@ class Table:
         as_of: datetime | str | None = None,
         pruning: Literal["on", "soft", "off"] = "on",
         dialect: str = "postgres",
+        plan: ScanPlan | None = None,
     ) -> Scan:
         """A read of the newest version, or of the one asked for.
 
         `where` is SQL text in `dialect`, one of our predicates or a pyarrow expression. `columns`
         is a list of names, or names with SQL expressions. Rows come in no particular order unless
-        `order_by_key`. `pruning="soft"` checks pruning against all rows, "off" does without.
+        `order_by_key`. `pruning="soft"` checks pruning against all rows, "off" does without. With
+        `plan`, an earlier scan's plan is read again, at its version; only `columns` may differ.
         """
+        if plan is not None and (version is not None or as_of is not None):
+            raise InvalidInput("a scan with plan= reads the plan's version: leave out the other")
         return Scan(
             self._store,
-            self._resolve(version, as_of),
+            self._resolve(version, as_of) if plan is None else self._version_of(plan),
             where=where,
             columns=columns,
             limit=limit,
             order_by_key=order_by_key,
             pruning=pruning,
             dialect=dialect,
+            plan=plan,
         )
 
     def snapshot_for_engines(self) -> Snapshot:
@@ -254,17 +261,24 @@ class Table:
         where: Any = None,
         *,
         keys: Any = None,
+        plan: ScanPlan | None = None,
         dialect: str = "postgres",
         metadata: Mapping[str, str] | None = None,
         token: Token | None = None,
     ) -> Commit:
-        """Delete rows by predicate, or by key (`keys`: Arrow data with the key columns).
+        """Delete rows by predicate, by key (`keys`: Arrow data with the key columns), or by plan.
 
         By key it reads nothing and never conflicts. By predicate it deletes the rows that match in
-        the newest version; rows inserted meanwhile survive.
+        the newest version; rows inserted meanwhile survive. By plan it deletes exactly the rows
+        that the plan returns: StalePlan if the table has moved past it, or another commit touches
+        one of these rows meanwhile.
         """
-        if (where is None) == (keys is None):
-            raise InvalidInput("delete takes a predicate or keys=; to delete all rows: 'TRUE'")
+        if (where is not None) + (keys is not None) + (plan is not None) != 1:
+            raise InvalidInput(
+                "delete takes one of a predicate, keys= and plan=; to delete all rows: 'TRUE'"
+            )
+        if plan is not None:
+            return self._delete_planned(self._change("delete", metadata, token), plan)
         if keys is None:
             change = self._change("delete", metadata, token)
             question = _question(where, dialect)
@@ -405,13 +419,30 @@ class Table:
         self._pin(snapshot)
         return commit
 
+    def _delete_planned(self, change: Change, plan: ScanPlan) -> Commit:
+        try:
+            return self._commit_mutation(
+                change, lambda snapshot: delete_planned(change, snapshot, plan), attempts=1
+            )
+        except CommitConflict as error:
+            raise StalePlan(
+                f"delete: another commit touched rows of the plan, which is of version "
+                f"{plan.version}; nothing was changed: plan the scan again"
+            ) from error
+
     def _commit_mutation(
-        self, change: Change, build: Callable[[Snapshot], Mutation | None]
+        self,
+        change: Change,
+        build: Callable[[Snapshot], Mutation | None],
+        *,
+        attempts: int = ATTEMPTS,
     ) -> Commit:
         head = self._latest()
         if (done := self._log.committed_before(change.token, head)) is not None:
             return done
-        commit, snapshot = commit_mutation(self._log, build, change.operation, head)
+        commit, snapshot = commit_mutation(
+            self._log, build, change.operation, head, attempts=attempts
+        )
         self._pin(snapshot)
         if commit is not None:
             return commit
@@ -438,6 +469,16 @@ class Table:
                 self._newest = snapshot
             if snapshot.version >= self._pinned.version:
                 self._pinned = snapshot
+
+    def _version_of(self, plan: ScanPlan) -> Snapshot:
+        with self._lock:
+            known = (self._pinned, self._newest)
+        for snapshot in known:
+            if self._read_only or snapshot.version == plan.version:
+                return snapshot
+        if plan.table_uuid != self._pinned.table.uuid:
+            return self._pinned  # found not to fit
+        return self._log.at(plan.version)
 
     def _resolve(self, version: int | None, as_of: datetime | str | None) -> Snapshot:
         if version is None and as_of is None:

@@ -9,42 +9,36 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.changes.change import Change, Question
+from rowsieve.changes.change import Change
 from rowsieve.changes.mutation import Mutation, TouchesParts
+from rowsieve.executor.execute import Execution
 from rowsieve.executor.sources import PartSource
 from rowsieve.objects import ObjectStore
-from rowsieve.planner.pieces import planned_part
-from rowsieve.planner.prune_parts import prune_parts
-from rowsieve.predicate.bind import BoundPredicate, bind
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.deletion_vectors import read_deletion_vector, write_deletion_vector
 from rowsieve.storage.manifest import PartEntry, PartTable
 from rowsieve.storage.part_writer import write_parts
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.schema import Schema
 
 
 def hide_and_append(
-    change: Change, snapshot: Snapshot, question: Question, rows: pa.Table | None
+    change: Change, snapshot: Snapshot, plan: ScanPlan, rows: pa.Table | None
 ) -> Mutation | None:
-    """Hide the matching rows of a table without a key, and append others."""
+    """Hide what a plan of this snapshot returns, of a table without a key, and append others."""
     parts = snapshot.parts
-    bound = bind(question.predicate, snapshot.schema, question.semantics, now_us=question.now_us)
-    pruning = prune_parts(parts, snapshot.schema, None, bound)
+    places = {part_id: i for i, part_id in enumerate(parts.part_ids)}
     touched, replaced, hidden_count = [], PartTable.empty(snapshot.schema), 0
-    for (index,) in pruning.groups:  # a table without a key: each part alone
-        entry = parts.entry(index)
-        hidden_before = _hidden(change.store, entry)
-        matched = _match(change.store, snapshot.schema, entry, hidden_before, bound)
-        if matched.is_empty:
-            continue
-        touched.append(entry.part_id)
+    for part_id, matched in _returned(change.store, plan).items():
+        entry = parts.entry(places[part_id])
+        touched.append(part_id)
         hidden_count += len(matched)
-        hidden = matched.union(hidden_before)
+        hidden = matched.union(_hidden(change.store, entry))
         if not hidden.is_full:
             ref = write_deletion_vector(change.store, hidden, snapshot.version)
-            replaced = replaced.append(parts.take([index]).with_deletion_vector(ref))
+            replaced = replaced.append(parts.take([places[part_id]]).with_deletion_vector(ref))
     if not touched and rows is None:
         return None
     if rows is not None:
@@ -75,15 +69,25 @@ def _hidden(store: ObjectStore, entry: PartEntry) -> RowSet:
     return read_deletion_vector(store, entry.dv, rows)
 
 
-def _match(
-    store: ObjectStore, schema: Schema, entry: PartEntry, hidden: RowSet, predicate: BoundPredicate
-) -> RowSet:
+def _returned(store: ObjectStore, plan: ScanPlan) -> dict[str, RowSet]:
+    """The rows that the plan returns, by part; a part of which it returns none is not there."""
+    execution = Execution(plan, store)
+    found: dict[str, RowSet] = {}
+    for source, visible in execution.visible_parts():
+        matched = _match(source, visible, execution.predicate)
+        if not matched.is_empty:
+            part_id = source.part.part_id
+            found[part_id] = matched.union(found[part_id]) if part_id in found else matched
+    return found
+
+
+def _match(source: PartSource, visible: RowSet | None, predicate: BoundPredicate | None) -> RowSet:
     """The visible rows that match; hidden ones are not even asked, so they cannot fail."""
-    source = PartSource(store, planned_part(entry), schema, threads=True)
-    wanted = source.candidates(predicate).difference(hidden)
-    columns = schema.select(tuple(column.name for column in predicate.columns))
+    wanted = RowSet.full(source.row_count) if visible is None else visible
+    if predicate is None:
+        return wanted
     matched = np.zeros(source.row_count, dtype=bool)
-    for start, batch in source.rows(columns, wanted):
+    for start, batch in source.rows(source.columns_of(predicate), wanted):
         mask = wanted.slice(start, start + batch.num_rows).to_mask()
         mask[mask] = matching(predicate, batch.filter(pa.array(mask)))
         matched[start : start + batch.num_rows] = mask

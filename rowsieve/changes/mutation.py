@@ -52,14 +52,19 @@ class _Stale(Exception):
 
 
 def commit_mutation(
-    log: CommitLog, build: Callable[[Snapshot], Mutation | None], operation: str, known: Snapshot
+    log: CommitLog,
+    build: Callable[[Snapshot], Mutation | None],
+    operation: str,
+    known: Snapshot,
+    *,
+    attempts: int = ATTEMPTS,
 ) -> tuple[Commit | None, Snapshot]:
     """Compute and commit until no commit came between; no commit when nothing is to be done.
 
     `known` is any earlier snapshot of the table.
     """
     base = log.latest(known)
-    for _ in range(ATTEMPTS):
+    for _ in range(attempts):
         mutation = build(base)
         if mutation is None:
             return None, base
@@ -78,7 +83,7 @@ def commit_mutation(
             problem = error
             base = log.latest(base)
     raise CommitConflict(
-        f"{operation}: other commits changed the same rows during each of {ATTEMPTS} attempts; "
+        f"{operation}: other commits changed the same rows during each of {attempts} attempts; "
         "nothing was committed; try again when there is less traffic"
     ) from problem
 

@@ -17,10 +17,16 @@ from rowsieve.changes.change import Change, Question
 from rowsieve.changes.hiding import hide_and_append
 from rowsieve.changes.ingest import Changes, prepare_keys
 from rowsieve.changes.mutation import Mutation, TouchesKeys, key_columns_of
-from rowsieve.errors import InvalidData, KeyViolation, UnsupportedOperation
+from rowsieve.errors import (
+    InvalidData,
+    InvalidInput,
+    KeyViolation,
+    StalePlan,
+    UnsupportedOperation,
+)
 from rowsieve.executor.execute import Execution
 from rowsieve.objects import ObjectStore
-from rowsieve.planner.plan import OutputColumn
+from rowsieve.planner.plan import OutputColumn, ScanPlan, check_fits
 from rowsieve.planner.scan import plan_scan
 from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.evaluate import matching
@@ -35,10 +41,29 @@ from rowsieve.types.keys import KeyOrder
 
 def delete_where(change: Change, snapshot: Snapshot, question: Question) -> Mutation | None:
     """Take away every row that the predicate is TRUE for."""
+    return delete_planned(change, snapshot, _plan(change.store, snapshot, question))
+
+
+def delete_planned(change: Change, snapshot: Snapshot, plan: ScanPlan) -> Mutation | None:
+    """Take away exactly the rows that a plan of this snapshot returns.
+
+    StalePlan for a plan of an older version, InvalidInput for one whose rows are not determined.
+    """
+    if plan.version != snapshot.version and plan.table_uuid == snapshot.table.uuid:
+        raise StalePlan(
+            f"{change.operation}: the plan is of version {plan.version} and the table is at "
+            f"version {snapshot.version}; nothing was changed: plan the scan again"
+        )
+    check_fits(plan, snapshot)
+    if plan.limit is not None and not plan.ordered:
+        raise InvalidInput(
+            f"{change.operation}: a plan with limit={plan.limit} and no order may return other "
+            "rows each time it is read; plan the scan with order_by_key=True, or without a limit"
+        )
     if not snapshot.table.key:
-        return hide_and_append(change, snapshot, question, None)
+        return hide_and_append(change, snapshot, plan, None)
     order = KeyOrder.of(snapshot.schema, snapshot.table.key)
-    keys = _read(change.store, snapshot, question, _columns(order.names))
+    keys = _rows(change.store, plan.project(order.names))
     if not keys.num_rows:
         return None
     keys = prepare_keys(keys, snapshot.schema, order, change.operation)
@@ -67,7 +92,7 @@ def update_where(
         return None
     rows = conform(rows, snapshot.schema)
     if not key:
-        return hide_and_append(change, snapshot, question, rows)
+        return hide_and_append(change, snapshot, _plan(change.store, snapshot, question), rows)
     order = KeyOrder.of(snapshot.schema, key)
     rows = rows.take(pa.array(order.columns(rows).sort()))
     return _by_key(change, snapshot, order, Changes(rows, None))
@@ -83,7 +108,8 @@ def overwrite_where(
     bound = bind(question.predicate, snapshot.schema, question.semantics, now_us=question.now_us)
     _check_inside(rows, bound)
     if not snapshot.table.key:
-        found = hide_and_append(change, snapshot, question, rows)
+        plan = _plan(change.store, snapshot, question)
+        found = hide_and_append(change, snapshot, plan, rows)
         assert found is not None
         return found
     order = KeyOrder.of(snapshot.schema, snapshot.table.key)
@@ -128,10 +154,13 @@ def _columns(names: tuple[str, ...]) -> tuple[OutputColumn, ...]:
     return tuple(OutputColumn(name) for name in names)
 
 
-def _read(
-    store: ObjectStore, snapshot: Snapshot, question: Question, columns: tuple[OutputColumn, ...]
-) -> pa.Table:
-    plan = plan_scan(
+def _plan(
+    store: ObjectStore,
+    snapshot: Snapshot,
+    question: Question,
+    columns: tuple[OutputColumn, ...] | None = None,
+) -> ScanPlan:
+    return plan_scan(
         snapshot,
         store.uri,
         predicate=question.predicate,
@@ -139,6 +168,15 @@ def _read(
         semantics=question.semantics,
         now_us=question.now_us,
     )
+
+
+def _read(
+    store: ObjectStore, snapshot: Snapshot, question: Question, columns: tuple[OutputColumn, ...]
+) -> pa.Table:
+    return _rows(store, _plan(store, snapshot, question, columns))
+
+
+def _rows(store: ObjectStore, plan: ScanPlan) -> pa.Table:
     execution = Execution(plan, store)
     return pa.Table.from_batches(list(execution.read()), schema=execution.schema)
 

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from rowsieve.errors import InvalidInput, UnsupportedProtocol
+from rowsieve.parquet.footer import checksum
 from rowsieve.predicate.codec import (
     operand_from_json,
     operand_to_json,
@@ -22,7 +23,8 @@ from rowsieve.predicate.codec import (
 )
 from rowsieve.predicate.ir import Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.storage.manifest import DeletionVectorRef, FileRef
+from rowsieve.storage.manifest import PART_PATH, DeletionVectorRef, FileRef
+from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema, schema_from_json
 
 PLAN_FORMAT = 1
@@ -124,7 +126,6 @@ class ScanPlan(msgspec.Struct, frozen=True):
     splits: tuple[Split, ...]
     pruned: tuple[Pruned, ...] = ()
     pruning: bool = True
-    format: int = PLAN_FORMAT
 
     @property
     def schema(self) -> Schema:
@@ -146,13 +147,29 @@ class ScanPlan(msgspec.Struct, frozen=True):
         """The same plan with one split, to be sent to whoever reads it."""
         return msgspec.structs.replace(self, splits=(self.splits[split],), pruned=())
 
+    def project(self, columns: Sequence[str]) -> ScanPlan:
+        """The same rows with other columns of the table; nothing is planned again."""
+        schema = self.schema
+        names = [schema.field(name).name for name in columns]
+        if len(set(names)) < len(names):
+            raise InvalidInput(f"project: a column stands twice in {', '.join(names)}")
+        return msgspec.structs.replace(self, columns=table_columns(names))
+
+    def splits_to_bytes(self) -> list[bytes]:
+        """Each split as bytes that `read_split` reads anywhere, with nothing but the store.
+
+        A limit holds for each split by itself: whoever joins them applies it again.
+        """
+        return [self.only(i).to_bytes() for i in range(len(self.splits))]
+
     def to_bytes(self) -> bytes:
         """The serialised form."""
-        return msgspec.msgpack.encode(self)
+        body = msgspec.msgpack.encode(self)
+        return msgspec.msgpack.encode(_Envelope(PLAN_FORMAT, checksum(body), msgspec.Raw(body)))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ScanPlan:
-        """Read the serialised form; a plan of a newer format is refused."""
+        """Read the serialised form; UnsupportedProtocol for a newer format."""
         try:
             head = msgspec.msgpack.decode(data, type=_Head)
             if head.format != PLAN_FORMAT:
@@ -160,13 +177,58 @@ class ScanPlan(msgspec.Struct, frozen=True):
                     f"the plan has format {head.format}, this version of rowsieve reads format "
                     f"{PLAN_FORMAT}; use the same version on the driver and on the workers"
                 )
-            return msgspec.msgpack.decode(data, type=cls)
-        except msgspec.MsgspecError as error:
-            raise InvalidInput(f"these bytes are not a scan plan: {error}") from error
+            envelope = msgspec.msgpack.decode(data, type=_Envelope)
+            if checksum(envelope.plan) != envelope.checksum:
+                raise InvalidInput(
+                    "this scan plan changed on its way: its checksum does not hold; send its bytes "
+                    "as they are, or plan the scan again"
+                )
+            plan = msgspec.msgpack.decode(envelope.plan, type=cls)
+        except (msgspec.MsgspecError, TypeError, UnicodeDecodeError) as error:
+            raise InvalidInput(
+                f"these bytes are not a scan plan: {error}; they come from ScanPlan.to_bytes or "
+                "splits_to_bytes"
+            ) from error
+        _check(plan)
+        return plan
 
 
 class _Head(msgspec.Struct):
     format: int
+
+
+class _Envelope(msgspec.Struct):
+    format: int
+    checksum: str
+    plan: msgspec.Raw
+
+
+def _check(plan: ScanPlan) -> None:
+    """A plan reads files of its table alone, and rows that they have."""
+    for piece in (piece for split in plan.splits for piece in split.pieces):
+        for part in piece.parts:
+            for ref in (part.data, part.deletes, part.dv):
+                if ref is not None and PART_PATH.fullmatch(ref.path) is None:
+                    raise InvalidInput(f"this scan plan names {ref.path!r}, which is no part file")
+        for read in piece.reads:
+            known = 0 <= read.part < len(piece.parts) and piece.parts[read.part].data is not None
+            start, stop = (0, 1) if read.row_groups is None else read.row_groups
+            if not (known and 0 <= start < stop):
+                raise InvalidInput("this scan plan reads rows that its parts do not have")
+
+
+def check_fits(plan: ScanPlan, snapshot: Snapshot) -> None:
+    """InvalidInput unless the plan was made for this version of this table."""
+    if plan.table_uuid != snapshot.table.uuid:
+        raise InvalidInput(
+            f"the plan is of another table: {plan.table_uuid} at {plan.table_uri}, and this one is "
+            f"{snapshot.table.uuid}; plan the scan on this table"
+        )
+    if plan.version != snapshot.version:
+        raise InvalidInput(
+            f"the plan is of version {plan.version} of the table, and this handle was opened at "
+            f"version {snapshot.version}; plan the scan again, or open that version"
+        )
 
 
 def encode_predicate(predicate: Predicate) -> Any:

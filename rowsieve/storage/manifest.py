@@ -17,6 +17,7 @@ counts are believed only where `rowsieve.stats.columnar` finds them consistent.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -34,7 +35,7 @@ from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 
 FORMAT_VERSION: Final = 1
-_PATH = r"^data/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$"
+PART_PATH: Final = re.compile(r"data/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 _COMPRESSED_FROM = 32  # parts; below it a codec costs more than it saves
 
 
@@ -354,7 +355,7 @@ def _numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
 def _check_paths(paths: pa.ChunkedArray) -> None:
     if paths.null_count == len(paths):
         return
-    bad_paths = paths.filter(pc.invert(pc.match_substring_regex(paths, _PATH)))
+    bad_paths = paths.filter(pc.invert(pc.match_substring_regex(paths, f"^{PART_PATH.pattern}$")))
     if len(bad_paths):
         bad = bad_paths[0].as_py()
         raise CorruptData(

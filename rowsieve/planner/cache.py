@@ -1,0 +1,110 @@
+"""Plans made before, for the same question about the same version of the same table.
+
+Soundness (invariants 22 and 30, trap T22): the key holds the table's uuid, version, commit and
+schema, the predicate, its semantics with the time zone, and all that shapes the splits; a predicate
+that asks for the time is planned anew for every statement. Output columns and the time of a plan
+whose predicate does not ask for it are no part of what was planned, and are put in at each use.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Final, TypedDict, Unpack
+
+import msgspec
+
+from rowsieve.planner.plan import OutputColumn, ScanPlan, table_columns
+from rowsieve.planner.scan import plan_scan
+from rowsieve.predicate.ir import TRUE, InList, Now, Predicate, walk
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.storage.snapshot import Snapshot
+
+CACHE_BYTES: Final = 64 * 1024 * 1024
+_BYTES_PER_PART: Final = 1024  # with its piece, read and file; about 0.9 KB were measured
+_BYTES_PER_NODE: Final = 512
+
+
+class PlanOptions(TypedDict, total=False):
+    """The options of `plan_scan` that decide what is planned."""
+
+    limit: int | None
+    ordered: bool
+    semantics: Semantics
+    pruning: bool
+    split_bytes: int
+    in_process: bool
+
+
+class PlanCache:
+    """Plans by their question; the least recently used go first. Safe to share by threads."""
+
+    def __init__(self, limit_bytes: int = CACHE_BYTES) -> None:
+        self._limit_bytes = limit_bytes
+        self._plans: OrderedDict[Hashable, tuple[ScanPlan, int]] = OrderedDict()
+        self._size_bytes = 0
+        self._lock = threading.Lock()
+
+    def plan(
+        self,
+        snapshot: Snapshot,
+        table_uri: str,
+        *,
+        now_us: int,
+        predicate: Predicate = TRUE,
+        columns: tuple[OutputColumn, ...] | None = None,
+        **options: Unpack[PlanOptions],
+    ) -> tuple[ScanPlan, bool]:
+        """What `plan_scan` gives, and whether it was known already.
+
+        `snapshot` is a version as it was committed, never one made from it.
+        """
+        nodes = list(walk(predicate))
+        key = (
+            table_uri,
+            snapshot.table.uuid,
+            snapshot.version,
+            snapshot.commit_id,
+            snapshot.schema.id,
+            predicate,
+            now_us if any(isinstance(node, Now) for node in nodes) else None,
+            frozenset(options.items()),
+        )
+        plan = self._remembered(key)
+        known = plan is not None
+        if plan is None:  # planned outside the lock: two threads may both do it
+            plan = plan_scan(snapshot, table_uri, predicate=predicate, now_us=now_us, **options)
+            values = sum(node.values.array.nbytes for node in nodes if isinstance(node, InList))
+            parts = sum(len(piece.parts) for split in plan.splits for piece in split.pieces)
+            size = 3 * values + len(nodes) * _BYTES_PER_NODE + parts * _BYTES_PER_PART
+            self._remember(key, plan, size)
+        output = table_columns(snapshot.schema.names) if columns is None else columns
+        return msgspec.structs.replace(plan, columns=output, now_us=now_us), known
+
+    def clear(self) -> None:
+        """Forget all plans."""
+        with self._lock:
+            self._plans.clear()
+            self._size_bytes = 0
+
+    def _remembered(self, key: Hashable) -> ScanPlan | None:
+        with self._lock:
+            if key not in self._plans:
+                return None
+            self._plans.move_to_end(key)
+            return self._plans[key][0]
+
+    def _remember(self, key: Hashable, plan: ScanPlan, size_bytes: int) -> None:
+        with self._lock:
+            if key in self._plans:
+                self._size_bytes -= self._plans.pop(key)[1]
+            self._plans[key] = (plan, size_bytes)
+            self._size_bytes += size_bytes
+            while self._size_bytes > self._limit_bytes:
+                _, (_, freed) = self._plans.popitem(last=False)
+                self._size_bytes -= freed
+
+
+PLANS: Final = PlanCache()
+"""The plans of this process."""

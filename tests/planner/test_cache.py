@@ -1,0 +1,133 @@
+"""Plans made before: found again for the same question alone (invariants 22 and 30, trap T22)."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from typing import Any
+
+import pytest
+
+import rowsieve.planner.cache
+from rowsieve import Table
+from rowsieve.bridges.where import to_predicate
+from rowsieve.planner.cache import PlanCache
+from rowsieve.planner.plan import ScanPlan, table_columns
+from rowsieve.predicate.semantics import Semantics
+from tests.small_tables import keyed, kv
+
+
+def table() -> Table:
+    return keyed({"k": [1, 2, 3], "v": [10, 20, 30]}, {"k": [100], "v": [1]})
+
+
+def planned(
+    cache: PlanCache, table: Table, where: str | None = None, now_us: int = 0, **options: Any
+) -> tuple[ScanPlan, bool]:
+    return cache.plan(
+        table.snapshot_for_engines(),
+        table.uri,
+        predicate=to_predicate(where, "postgres"),
+        now_us=now_us,
+        **options,
+    )
+
+
+def test_a_question_asked_again_is_not_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, one = PlanCache(), table()
+    first, known = planned(cache, one, "v > 10")
+    assert not known
+    monkeypatch.setattr(rowsieve.planner.cache, "plan_scan", None)
+    assert planned(cache, one, "v > 10") == (first, True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"where": "v > 20"}, id="predicate"),
+        pytest.param({"where": "v > 10.0"}, id="literal of another type"),
+        pytest.param({"limit": 1}, id="limit"),
+        pytest.param({"ordered": True}, id="order"),
+        pytest.param({"pruning": False}, id="pruning"),
+        pytest.param({"split_bytes": 1}, id="size of splits"),
+        pytest.param({"in_process": False}, id="who reads"),
+        pytest.param({"semantics": Semantics.SPARK}, id="semantics"),
+        pytest.param(
+            {"semantics": dataclasses.replace(Semantics.SQL, time_zone="Asia/Tokyo")}, id="zone"
+        ),
+    ],
+)
+def test_another_question_is_planned(options: dict[str, Any]) -> None:
+    cache, one = PlanCache(), table()
+    planned(cache, one, "v > 10")
+    asked = {"where": "v > 10", **options}
+    plan, known = planned(cache, one, **asked)
+    assert not known
+    assert plan == planned(PlanCache(), one, **asked)[0]
+
+
+def test_another_version_and_another_table_are_planned() -> None:
+    cache, one = PlanCache(), table()
+    planned(cache, one)
+    assert not planned(cache, table())[1]
+    one.upsert(kv((7, 7)))
+    assert not planned(cache, one)[1]
+    assert planned(cache, one)[1]
+
+
+def test_columns_and_time_are_put_in_at_each_use() -> None:
+    cache, one = PlanCache(), table()
+    planned(cache, one, "v > 10", now_us=1)
+    plan, known = planned(cache, one, "v > 10", now_us=2, columns=table_columns(["v"]))
+    assert known
+    assert plan == planned(PlanCache(), one, "v > 10", now_us=2, columns=table_columns(["v"]))[0]
+    assert planned(cache, one, "v > 10", now_us=3)[0].columns == table_columns(["k", "v"])
+
+
+@pytest.mark.parametrize("where", ["now() > '2020-01-01'", "current_date > DATE '2020-01-01'"])
+def test_a_condition_on_the_time_is_planned_for_each_statement(where: str) -> None:
+    cache, one = PlanCache(), table()
+    before, after = 1_500_000_000_000_000, 1_600_000_000_000_000  # 2017 and 2020
+    old, _ = planned(cache, one, where, now_us=before)
+    assert planned(cache, one, where, now_us=before) == (old, True)
+    new, known = planned(cache, one, where, now_us=after)
+    assert not known
+    assert (len(old.splits), len(new.splits)) == (0, 1)  # nothing matched then, all does now
+
+
+def test_the_least_recently_used_plans_go() -> None:
+    cache, one = PlanCache(limit_bytes=10_000), table()  # some KB a plan
+    planned(cache, one, "k = 1")
+    for i in range(2, 30):
+        planned(cache, one, f"k = {i}")
+        assert planned(cache, one, "k = 1")[1]
+    assert not planned(cache, one, "k = 2")[1]
+    cache.clear()
+    assert not planned(cache, one, "k = 1")[1]
+
+
+def test_a_plan_beyond_the_limit_is_not_kept() -> None:
+    cache, one = PlanCache(limit_bytes=1), table()
+    for _ in range(2):
+        plan, known = planned(cache, one)
+        assert not known
+        assert len(plan.splits) == 1
+
+
+def test_threads_share_a_cache() -> None:
+    cache, one = PlanCache(limit_bytes=20_000), table()
+    expected = {i: planned(PlanCache(), one, f"k > {i}")[0] for i in range(10)}
+    wrong: list[int] = []
+
+    def ask(seed: int) -> None:
+        for step in range(100):
+            i = (seed * 7 + step * 3) % 10
+            if planned(cache, one, f"k > {i}")[0] != expected[i]:
+                wrong.append(i)
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
