@@ -20,10 +20,10 @@ demo-spark: $(READY)
 	$(BIN)/rowsieve demo --engine spark
 
 bench: $(READY)
-	$(BIN)/python -m benchmarks.suite
+	$(BIN)/python -m benchmarks.suite $(ARGS)
 
 bench-bars: $(READY)
-	$(BIN)/python -m benchmarks.bars
+	$(BIN)/python -m benchmarks.bars $(ARGS)
 
 docs: $(READY)
 	$(BIN)/python -m pytest tests/test_docs.py

@@ -1,12 +1,12 @@
 """The rows that benchmarks load and change: made from a seed, the same on every machine.
 
 Five columns: int64 key, float64, int64, short text with 1,000 distinct values, timestamp that grows
-with the key. Keys are even, so that half of the key space is free for rows that are new.
+with the key. Three more for wider rows: float64, a short number, boolean. Keys are even, so that
+half of the key space is free for rows that are new.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,9 @@ import pyarrow.compute as pc
 KEY = "id"
 PLACES = 1_000
 START_US = 1_700_000_000_000_000
+ROW_GROUP_ROWS = 65_536  # of every system that lets it be chosen
+COLUMNS = ("id", "value", "quantity", "place", "at")
+WIDE = (*COLUMNS, "price", "grade", "flag")
 
 
 def rows(count: int, seed: int = 1) -> pa.Table:
@@ -24,12 +27,12 @@ def rows(count: int, seed: int = 1) -> pa.Table:
     return rows_of(np.arange(count, dtype=np.int64) * 2, seed)
 
 
-def rows_of(keys: npt.NDArray[np.int64], seed: int) -> pa.Table:
+def rows_of(keys: npt.NDArray[np.int64], seed: int, *, wide: bool = False) -> pa.Table:
     """One row per key, in the order of the keys given."""
     rng = np.random.default_rng(seed)
     count = len(keys)
     places = pa.array([f"place-{i:04d}" for i in range(PLACES)])
-    return pa.table(
+    narrow = pa.table(
         {
             KEY: pa.array(keys),
             "value": pa.array(rng.normal(size=count)),
@@ -40,6 +43,14 @@ def rows_of(keys: npt.NDArray[np.int64], seed: int) -> pa.Table:
             ),
         }
     )
+    if not wide:
+        return narrow
+    more = {
+        "price": pa.array(np.round(rng.random(count) * 1_000, 2)),
+        "grade": pa.array(rng.integers(0, 100, count)),
+        "flag": pa.array(rng.random(count) < 0.5),
+    }
+    return pa.table({**dict(zip(COLUMNS, narrow.columns, strict=True)), **more})
 
 
 def changes(base_rows: int, count: int, seed: int) -> pa.Table:
@@ -64,19 +75,34 @@ def same_rows(found: Any, expected: pa.Table) -> bool:
     return bool(table.sort_by(KEY).equals(expected))
 
 
-def digest(table: Any) -> dict[str, int]:
-    """Row count and exact sums, which any engine can give."""
+def plain(found: Any) -> pa.Table:
+    """The rows with text and timestamps in one Arrow type, whatever engine gave them."""
+    table = found if isinstance(found, pa.Table) else pa.table(found)
+    fields = [pa.field(field.name, _plain_type(field.type)) for field in table.schema]
+    return table.cast(pa.schema(fields))
+
+
+def digest(rows_found: pa.Table) -> dict[str, int]:
+    """Row count and sums over plain rows: exact, and the same in whatever order they come."""
+    columns = {name: rows_found.column(name) for name in COLUMNS}
+    places = pc.cast(pc.utf8_slice_codeunits(columns["place"], len("place-")), pa.int64())
     return {
-        "n": int(table.num_rows),
-        "ids": int(pc.sum(table.column(KEY)).as_py() or 0),
-        "quantities": int(pc.sum(table.column("quantity")).as_py() or 0),
+        "n": int(rows_found.num_rows),
+        "ids": _sum(columns["id"]),
+        "quantities": _sum(columns["quantity"]),
+        "places": _sum(places),
+        "at": _sum(columns["at"].cast(pa.int64())),
+        "value_bits": int(columns["value"].to_numpy().view(np.int64).sum()),  # wraps round
     }
 
 
-DIGEST_SQL = "SELECT count(*) AS n, sum(id) AS ids, sum(quantity) AS quantities FROM {table}"
+def _sum(column: pa.ChunkedArray) -> int:
+    return int(pc.sum(column).as_py() or 0)
 
 
-def as_ints(rows_found: Sequence[dict[str, Any]]) -> dict[str, int]:
-    """The only row of a `DIGEST_SQL` result; engines differ in the type of their sums."""
-    (row,) = rows_found
-    return {name: int(value) for name, value in row.items()}
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    return pa.timestamp("us") if pa.types.is_timestamp(kind) else kind

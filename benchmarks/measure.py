@@ -2,7 +2,9 @@
 
 CPU is the process's over all of its threads; bytes are what its system calls read and wrote, so
 memory-mapped reads are not in them. The systems take turns within each round and the order turns
-with the rounds, so that a slow moment of the machine falls on all of them.
+with the rounds, so that a slow moment of the machine falls on all of them. Growth is how far the
+process's resident memory rose above where it stood. Only the standard library is imported: peers
+in environments of their own measure themselves by this file too.
 """
 
 from __future__ import annotations
@@ -26,15 +28,20 @@ class Sample:
     cpu_s: float = 0.0
     bytes_read: int | None = None
     bytes_written: int | None = None
+    growth_bytes: int | None = None
 
 
 @dataclass(slots=True)
 class Series:
-    """The runs of one system in one case; `note` says what is particular about it."""
+    """The runs of one system in one case; `note` says what is particular about it.
+
+    `first` is the run in a process that had done nothing yet, where it was measured too.
+    """
 
     system: str
     note: str = ""
     samples: list[Sample] = field(default_factory=list)
+    first: Sample | None = None
 
     def cpu_s(self) -> float:
         """The median CPU seconds."""
@@ -52,6 +59,12 @@ class Series:
         """The median bytes written."""
         return _middle([sample.bytes_written for sample in self.samples])
 
+    def growth_bytes(self) -> int | None:
+        """The most that memory grew in any run."""
+        runs = self.samples if self.first is None else [self.first, *self.samples]
+        known = [sample.growth_bytes for sample in runs if sample.growth_bytes is not None]
+        return max(known, default=None)
+
     def spread(self) -> float:
         """How far the runs lie apart: (slowest - fastest) / median of their CPU."""
         values = [sample.cpu_s for sample in self.samples]
@@ -63,11 +76,14 @@ def sampled() -> Iterator[Sample]:
     """Measure what happens inside; the sample is filled when it ends."""
     sample = Sample()
     gc.collect()
+    stood = _reset_peak()
     counted = io_bytes()
     wall, cpu = time.perf_counter(), time.process_time()
     yield sample
     sample.cpu_s = time.process_time() - cpu
     sample.wall_s = time.perf_counter() - wall
+    if stood is not None:
+        sample.growth_bytes = max(0, _memory("VmHWM") - stood)
     if counted is not None and (after := io_bytes()) is not None:
         sample.bytes_read = after[0] - counted[0]
         sample.bytes_written = after[1] - counted[1]
@@ -97,6 +113,22 @@ def io_bytes() -> tuple[int, int] | None:
         return None
     counts = dict(line.split(": ") for line in path.read_text().splitlines())
     return int(counts["rchar"]), int(counts["wchar"])
+
+
+def _reset_peak() -> int | None:
+    """Let the kernel's peak of resident memory start anew; what is resident now. Linux only."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+        return _memory("VmRSS")
+    except OSError:
+        return None
+
+
+def _memory(name: str) -> int:
+    """A line of /proc/self/status, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith(f"{name}:"))
+    return int(line.split()[1]) * 1024
 
 
 def _middle(values: list[int | None]) -> int | None:

@@ -10,7 +10,18 @@ from rich.table import Table
 from benchmarks.measure import Series
 from benchmarks.result import Bar, Case, Machine
 
-WIDTH = 140
+WIDTH = 180
+FIGURES = (
+    "CPU s",
+    "spread",
+    "wall s",
+    "CPU / ours",
+    "first",
+    "MB read",
+    "MB written",
+    "MB grown",
+    "runs",
+)
 VERDICTS = {True: "[green]met[/green]", False: "[red]missed[/red]", None: "not measured"}
 
 
@@ -42,19 +53,25 @@ def print_bars(bars: Sequence[Bar], console: Console) -> None:
 
 
 def print_cases(cases: Sequence[Case], console: Console) -> None:
-    """Medians of every system in every case, and CPU as a multiple of ours."""
+    """Medians of every system in every case, CPU as a multiple of ours; who is missing, and why."""
     table = Table(title="Medians", title_justify="left")
     table.add_column("case", no_wrap=True)
     table.add_column("system", no_wrap=True)
-    for heading in ("CPU s", "spread", "wall s", "CPU / ours", "MB read", "MB written", "runs"):
+    for heading in FIGURES:
         table.add_column(heading, justify="right", no_wrap=True)
     for case in cases:
-        ours = case.series[0].cpu_s()
+        ours = case.series[0].cpu_s() if case.series else 0.0
         for i, series in enumerate(case.series):
             last = i == len(case.series) - 1
             name = case.name if i == 0 else ""
             table.add_row(name, *_figures(series, ours), end_section=last)
     console.print(table)
+    reasons: dict[str, list[str]] = {}
+    for case in cases:
+        for system, why in case.absent.items():
+            reasons.setdefault(f"{system}: {why}", []).append(case.name)
+    for reason, names in reasons.items():
+        console.print(f"Without {reason} ({', '.join(names)})", highlight=False)
 
 
 def _figures(series: Series, ours: float) -> tuple[str, ...]:
@@ -64,8 +81,10 @@ def _figures(series: Series, ours: float) -> tuple[str, ...]:
         f"{series.spread():.0%}",
         f"{series.wall_s():.4f}",
         f"{series.cpu_s() / max(ours, 1e-9):.2f}",
+        "-" if series.first is None else f"{series.first.cpu_s:.4f}",
         _megabytes(series.bytes_read()),
         _megabytes(series.bytes_written()),
+        _megabytes(series.growth_bytes()),
         str(len(series.samples)),
     )
 

@@ -34,10 +34,14 @@ class WrongAnswer(Exception):
 
 @dataclass(slots=True)
 class Case:
-    """One piece of work as several systems do it; ours comes first."""
+    """One piece of work as several systems do it; ours comes first.
+
+    `absent`: why systems that might have been here are not.
+    """
 
     name: str
     series: list[Series]
+    absent: dict[str, str] = field(default_factory=dict)
 
     def of(self, system: str) -> Series:
         """The runs of one system."""

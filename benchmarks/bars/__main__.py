@@ -7,19 +7,32 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.bars import answers, full_scan, opening, processes, upsert
+from benchmarks.bars import (
+    answers,
+    full_scan,
+    merged,
+    opening,
+    peers,
+    points,
+    processes,
+    upsert,
+)
 from benchmarks.bars.sizes import BY_NAME, Sizes
 from benchmarks.isolate import in_own_process, write_result
 from benchmarks.report import print_bars, print_machine, wide_console
 from benchmarks.result import RESULTS, Bar, Machine, save
 
-BARS: dict[str, Callable[[Sizes, Path], Bar]] = {
+BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "upsert": upsert.measure,
     "processes": processes.measure,
     "opening": opening.measure,
     "full_scan": full_scan.beside_plain_file,
     "own_file_scan": full_scan.beside_our_file,
     "answers": answers.measure,
+    "merged": merged.measure,
+    "disjoint": merged.disjoint,
+    "points": points.measure,
+    "peers": peers.measure,
 }
 
 
@@ -27,28 +40,35 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure the bars asked for, print them, save them as JSON."""
     options = _options(arguments)
     if options.write is not None:
-        with tempfile.TemporaryDirectory(prefix="rowsieve-bar-") as folder:
-            found = BARS[options.only[0]](BY_NAME[options.sizes], Path(folder))
-        write_result(found, options.write)
+        write_result(measured(options.only[0], BY_NAME[options.sizes], options.work), options.write)
         return
     console = wide_console()
     machine = Machine.here()
     print_machine(machine, console)
-    bars = []
+    bars: list[Bar] = []
     for name in options.only or BARS:
         with console.status(f"measuring {name}"):
             wanted = ["--only", name, "--sizes", options.sizes]
-            bars.append(in_own_process("benchmarks.bars", wanted, Bar))
+            wanted += ["--work", str(options.work)] if options.work else []
+            bars += in_own_process("benchmarks.bars", wanted, list[Bar])
     print_bars(bars, console)
     path = save("bars", BY_NAME[options.sizes], machine, bars, options.results)
     console.print(f"Saved as {path}")
 
 
+def measured(name: str, sizes: Sizes, work: Path | None = None) -> list[Bar]:
+    """Measure the bars of one name, in a folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="rowsieve-bar-", dir=work) as folder:
+        found = BARS[name](sizes, Path(folder))
+    return found if isinstance(found, list) else [found]
+
+
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bars", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=list(BARS), default=[], help="these bars")
-    parser.add_argument("--sizes", choices=list(BY_NAME), default="promised")
+    parser.add_argument("--sizes", choices=list(BY_NAME), default="full")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the JSON goes")
+    parser.add_argument("--work", type=Path, help="where tables are made, for a while")
     parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 

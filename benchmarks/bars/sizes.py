@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarks.suite import sizes as suite
+
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Rows of the base table, rows of an upsert, and so on; `repeats` per timed work."""
+    """Rows of the base table, rows of an upsert, and so on; `repeats` per timed work.
+
+    `merged_rows` and `big_rows` are streamed, `long_repeats` times; `chunks` are the commits that
+    load them, `deltas` those that change them. `suite`: the suite among table formats.
+    """
 
     rows: int = 5_000_000
     changed: int = 50_000
@@ -16,10 +22,31 @@ class Sizes:
     commits_each: int = 200
     log_length: int = 1_000
     queries: int = 500
+    merged_rows: int = 20_000_000
+    big_rows: int = 60_000_000
+    long_repeats: int = 3
+    chunks: int = 4
+    deltas: int = 8
+    lookups: int = 50
+    suite: suite.Sizes = suite.FULL
+    make_environments: bool = True
 
 
 PROMISED = Sizes()
 TINY = Sizes(
-    rows=3_000, changed=200, repeats=2, processes=2, commits_each=3, log_length=12, queries=15
+    rows=3_000,
+    changed=200,
+    repeats=2,
+    processes=2,
+    commits_each=3,
+    log_length=12,
+    queries=15,
+    merged_rows=2_000,
+    big_rows=3_000,
+    long_repeats=1,
+    deltas=2,
+    lookups=3,
+    suite=suite.TINY,
+    make_environments=False,
 )
-BY_NAME = {"promised": PROMISED, "tiny": TINY}
+BY_NAME = {"full": PROMISED, "tiny": TINY}

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.suite`: run the suite, each group of cases in its own process."""
+"""`python -m benchmarks.suite`: run the suite, each system in processes of its own."""
 
 from __future__ import annotations
 
@@ -7,39 +7,66 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.isolate import in_own_process, write_result
+from benchmarks.peers.environments import version_of
+from benchmarks.peers.registry import KINDS, OURS, System
+from benchmarks.plot import draw
 from benchmarks.report import print_cases, print_machine, wide_console
 from benchmarks.result import RESULTS, Case, Machine, save
-from benchmarks.suite.cases import BY_NAME, CASES
+from benchmarks.suite.cases import CASES
+from benchmarks.suite.field import Field
+from benchmarks.suite.install import not_installed
+from benchmarks.suite.runners import Child
+from benchmarks.suite.sizes import BY_NAME
+
+MEASURED = ("systems", "planners")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the groups asked for, print the medians, save them as JSON."""
+    """Run the groups asked for, print the medians, save them as JSON and as a drawing."""
     options = _options(arguments)
-    if options.write is not None:
-        with tempfile.TemporaryDirectory(prefix="rowsieve-suite-") as folder:
-            found = CASES[options.only[0]](BY_NAME[options.sizes], Path(folder))
-        write_result(found, options.write)
-        return
     console = wide_console()
+    peers = [s for kind in MEASURED for s in KINDS[kind] if wanted(s, options.peers)]
+    with console.status("making the environments of peers"):
+        absent = not_installed(peers, make=not options.installed)
     machine = Machine.here()
+    machine.versions |= {
+        s.package: version_of(s) for s in peers if s.environment and s.name not in absent
+    }
     print_machine(machine, console)
+
+    def new_field(kind: str, folder: Path) -> Field:
+        systems = [s for s in KINDS[kind] if s in peers and s.name not in absent]
+        reasons = {s.name: absent[s.name] for s in KINDS[kind] if s.name in absent}
+        return Field(kind, systems, Child, folder, reasons)
+
     cases: list[Case] = []
     for name in options.only or CASES:
-        with console.status(f"measuring {name}"):
-            wanted = ["--only", name, "--sizes", options.sizes]
-            cases += in_own_process("benchmarks.suite", wanted, list[Case])
+        with (
+            console.status(f"measuring {name}"),
+            tempfile.TemporaryDirectory(prefix="rowsieve-suite-", dir=options.work) as folder,
+        ):
+            cases += CASES[name](BY_NAME[options.sizes], Path(folder), new_field)
     print_cases(cases, console)
     path = save("suite", BY_NAME[options.sizes], machine, cases, options.results)
-    console.print(f"Saved as {path}")
+    drawing = path.with_suffix(".svg")
+    drawing.write_text(draw(cases))
+    console.print(f"Saved as {path} and {drawing}")
+
+
+def wanted(system: System, names: Sequence[str]) -> bool:
+    """Whether a system was asked for; ours always is."""
+    return not names or system.name.startswith(OURS) or system.name in names
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.suite", description=__doc__)
+    names = sorted({system.name for kind in MEASURED for system in KINDS[kind]})
     parser.add_argument("--only", nargs="+", choices=list(CASES), default=[], help="these groups")
+    parser.add_argument("--peers", nargs="+", choices=names, default=[], help="these systems")
+    parser.add_argument("--installed", action="store_true", help="make no environments")
     parser.add_argument("--sizes", choices=list(BY_NAME), default="small")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="where the JSON goes")
-    parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where JSON and SVG go")
+    parser.add_argument("--work", type=Path, help="where tables are made, for a while")
     return parser.parse_args(arguments)
 
 

@@ -1,148 +1,243 @@
-"""What the suite measures; every answer is compared with the expected rows before it is timed."""
+"""What the suite measures; every answer is held against the expected rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from benchmarks import data
-from benchmarks.measure import Series, Work, sampled, take_turns
+from benchmarks.measure import Series
+from benchmarks.peers.protocol import Keys
+from benchmarks.peers.registry import System
 from benchmarks.result import Case, WrongAnswer, expect
-from benchmarks.suite.systems import (
-    Changer,
-    Compacter,
-    Keeper,
-    Rowsieve,
-    RowsieveInDataFusion,
-    changers,
-)
+from benchmarks.suite.child import read_ipc, write_ipc
+from benchmarks.suite.field import Check, Field
+from benchmarks.suite.sizes import Sizes
+
+NewField = Callable[[str, Path], Field]
+"""(kind, folder) -> its systems, each with an empty folder of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """Rows of the table, and `repeats` per timed work."""
+class Expected:
+    """The rows that every system must hold, in key order."""
 
-    rows: int = 1_000_000
-    repeats: int = 5
-    commits: int = 50
+    def __init__(self, sizes: Sizes, folder: Path) -> None:
+        self.rows = data.rows(sizes.rows)
+        self.folder = folder
+        self._sizes = sizes
+        self._files = 0
+
+    def chunks(self) -> list[str]:
+        """The rows as files to load."""
+        step = -(-self.rows.num_rows // self._sizes.chunks)
+        starts = range(0, self.rows.num_rows, step)
+        return [self._write(self.rows.slice(start, step)) for start in starts]
+
+    def change(self, count: int, seed: int) -> str:
+        """New versions of random rows, from now on expected, as a file to upsert."""
+        changed = data.changes(self._sizes.rows, count, seed)
+        self.rows = data.replaced(self.rows, changed)
+        return self._write(changed)
+
+    def of(self, keys: Keys) -> pa.Table:
+        """The rows with these keys."""
+        if keys.lower is None or keys.upper is None:
+            return self.rows
+        ids = self.rows.column(data.KEY).to_numpy()
+        start, stop = np.searchsorted(ids, np.array([keys.lower, keys.upper + 1]))
+        return self.rows.slice(int(start), int(stop - start))
+
+    def digest_check(self, what: str, keys: Keys) -> Check:
+        """A check of an answer's count and sums."""
+        wanted = data.digest(self.of(keys))
+
+        def check(system: str, answer: object) -> None:
+            expect(f"{what}, {keys.sql}, by {system}", answer, wanted)
+
+        return check
+
+    def exact_check(self, what: str, keys: Keys, path: Path) -> Check:
+        """A check of the rows themselves, left as a file."""
+        wanted = self.of(keys)
+
+        def check(system: str, answer: object) -> None:
+            del answer
+            if not data.same_rows(read_ipc(str(path)), wanted):
+                raise WrongAnswer(f"{what}, {keys.sql}: {system} gives other rows")
+
+        return check
+
+    def _write(self, rows: pa.Table) -> str:
+        self._files += 1
+        return write_ipc(rows.combine_chunks(), self.folder / f"rows-{self._files}.arrow")
 
 
-SMALL = Sizes()
-TINY = Sizes(rows=2_000, repeats=1, commits=3)
-BY_NAME = {"small": SMALL, "tiny": TINY}
-
-
-def reads(sizes: Sizes, folder: Path, *, changed: float, rounds: int) -> list[Case]:
-    """Full, point and range reads after `rounds` upserts of random rows, `changed` in all."""
-    systems = list(changers(folder, data.rows(sizes.rows)))
-    expected = _change(systems, data.rows(sizes.rows), sizes, changed, rounds)
-    keepers: list[Keeper] = []
-    for system in systems:
-        keepers.append(system)
-        if isinstance(system, Rowsieve):
-            keepers.append(RowsieveInDataFusion(system))
-    middle = sizes.rows - sizes.rows % 2  # a key, because keys are even and go up to 2 * rows
-    conditions = {
-        "full": "TRUE",
-        "point": f"id = {middle}",
-        "range, 1%": f"id >= {middle} AND id < {middle + sizes.rows // 50}",
-    }
-    state = f"after {changed:.0%} upserted" if rounds else "clean"
-    cases = []
-    for name, where in conditions.items():
-        wanted = _matching(expected, name, middle, sizes)
-        works: dict[str, Work] = {k.name: partial(k.select, where) for k in keepers}
-        for keeper in keepers:
-            if not data.same_rows(keeper.select(where), wanted):
-                raise WrongAnswer(f"{name}, {state}: {keeper.name} gives other rows")
-        cases.append(Case(f"{name} read, {state}", take_turns(works, sizes.repeats)))
+def life(sizes: Sizes, folder: Path, new_field: NewField) -> list[Case]:
+    """One table from its loading through 1% and 50% upserts to its compaction, read in between."""
+    expected, field = Expected(sizes, folder), new_field("systems", folder)
+    changers = field.only(_has_data, "reads another system's table")
+    with changers.fresh():
+        loading = changers.each("load", rows=expected.chunks())
+    cases = [field.case("load", [Series(name, samples=[s]) for name, s in loading.items()])]
+    cases += _reads(sizes, expected, field, "clean")
+    for share, commits in ((0.01, sizes.few_commits), (0.5, sizes.many_commits)):
+        state = f"after {share:.0%}"
+        cases.append(_upserts(sizes, expected, field, share, commits))
+        cases += _reads(sizes, expected, field, state)
+    cases.append(_compaction(expected, field))
+    cases += _reads(sizes, expected, field, "compacted")[:1]
     return cases
 
 
-def upserts(sizes: Sizes, folder: Path) -> list[Case]:
-    """Upserts of 1% random rows, one after another."""
-    systems = list(changers(folder, data.rows(sizes.rows)))
-    series = {system.name: Series(system.name) for system in systems}
-    expected = data.rows(sizes.rows)
-    for turn in range(sizes.repeats):
-        rows = data.changes(sizes.rows, sizes.rows // 100, seed=turn)
-        for system in systems:
-            with sampled() as sample:
-                system.upsert(rows)
-            series[system.name].samples.append(sample)
-        expected = data.replaced(expected, rows)
-    _check_all(systems, expected, "upsert")
-    return [Case("upsert of 1%", list(series.values()))]
+def upsert(sizes: Sizes, folder: Path, new_field: NewField) -> list[Case]:
+    """Upserts of random rows into a clean table, one after another."""
+    expected, field = Expected(sizes, folder), new_field("systems", folder)
+    field = field.only(_has_data, "reads another system's table")
+    with field.fresh():
+        field.each("load", rows=expected.chunks())
+    requests = [
+        {"rows": expected.change(sizes.upserted, seed=900 + turn)}
+        for turn in range(sizes.repeats + 1)
+    ]
+    with field.fresh():
+        field.each("open")
+        case = field.in_turns(
+            f"upsert of {sizes.upserted:,}", "upsert", requests, [_any] * len(requests)
+        )
+    _check_all(expected, field, "upsert")
+    return [case]
 
 
-def compaction(sizes: Sizes, folder: Path) -> list[Case]:
-    """Rewriting after ten upserts of 1%, on a fresh table each time."""
-    series: dict[str, Series] = {}
-    for turn in range(max(1, sizes.repeats // 2)):
-        fresh = folder / str(turn)
-        fresh.mkdir()
-        base = data.rows(sizes.rows)
-        systems = [s for s in changers(fresh, base) if isinstance(s, Compacter)]
-        expected = _change(systems, base, sizes, 0.1, 10)
-        for system in systems:
-            with sampled() as sample:
-                system.compact()
-            series.setdefault(system.name, Series(system.name)).samples.append(sample)
-        _check_all(systems, expected, "compaction")
-    return [Case("compaction after 10 x 1%", list(series.values()))]
-
-
-def opening(sizes: Sizes, folder: Path) -> list[Case]:
+def opening(sizes: Sizes, folder: Path, new_field: NewField) -> list[Case]:
     """Opening a table of some commits, warm."""
-    base = data.rows(100)
-    systems = [s for s in changers(folder, base) if isinstance(s, Compacter)]
-    for turn in range(sizes.commits):
-        for system in systems:
-            system.upsert(data.changes(100, 10, seed=turn))
-    for system in systems:
-        expect(f"version by {system.name}", system.reopen(), sizes.commits)
-    works: dict[str, Work] = {system.name: system.reopen for system in systems}
-    return [Case(f"opening after {sizes.commits} commits", take_turns(works, sizes.repeats * 2))]
+    few = Sizes(rows=100, chunks=1)
+    expected, field = Expected(few, folder), new_field("systems", folder)
+    field = field.only(
+        lambda system: system.logged, "keeps no log of commits, or does not count them"
+    )
+    changes = [expected.change(10, seed=turn) for turn in range(sizes.commits)]
+    with field.fresh():
+        field.each("load", rows=Expected(few, folder).chunks())
+        for change in changes:
+            field.each("upsert", rows=change)
+    with field.fresh():
+        check = _equals("commits", sizes.commits)
+        turns = sizes.repeats * 2 + 1
+        case = field.in_turns(
+            f"opening after {sizes.commits} commits", "reopen", [{}] * turns, [check] * turns
+        )
+    return [case]
 
 
-CASES: dict[str, Callable[[Sizes, Path], list[Case]]] = {
-    "clean": partial(reads, changed=0.0, rounds=0),
-    "changed_1": partial(reads, changed=0.01, rounds=1),
-    "changed_50": partial(reads, changed=0.5, rounds=5),
-    "upsert": upserts,
-    "compaction": compaction,
+def planning(sizes: Sizes, folder: Path, new_field: NewField) -> list[Case]:
+    """Finding the parts that one key needs among many."""
+    cases = []
+    for parts in sizes.parts:
+        field = new_field("planners", folder / str(parts))
+        with field.fresh():
+            field.each("build", parts=parts)
+        turns = sizes.repeats + 1
+        with field.fresh():
+            opened = field.in_turns(f"open {parts:,} parts", "open", [{}] * turns, [_any] * turns)
+            rng = np.random.default_rng(parts)
+            keys = [{"key": int(key)} for key in rng.integers(0, parts * 10_000, turns)]
+            check = _equals("parts", 1)
+            planned = field.in_turns(f"plan over {parts:,} parts", "plan", keys, [check] * turns)
+        cases += [opened, planned]
+    return cases
+
+
+CASES: dict[str, Callable[[Sizes, Path, NewField], list[Case]]] = {
+    "life": life,
+    "upsert": upsert,
     "opening": opening,
+    "planning": planning,
 }
 
 
-def _change(
-    systems: Sequence[Changer], base: pa.Table, sizes: Sizes, changed: float, rounds: int
-) -> pa.Table:
-    expected = base
-    for turn in range(rounds):
-        rows = data.changes(sizes.rows, int(sizes.rows * changed) // rounds, seed=turn)
-        for system in systems:
-            system.upsert(rows)
-        expected = data.replaced(expected, rows)
-    return expected
+def _reads(sizes: Sizes, expected: Expected, field: Field, state: str) -> list[Case]:
+    """Full, range and point reads and the count, in fresh processes; the first runs are apart."""
+    rng = np.random.default_rng(len(state))
+    width = sizes.rows // 100
+    starts = rng.integers(0, sizes.rows - width, sizes.repeats + 1) * 2
+    points = rng.integers(0, sizes.rows, sizes.points + 1) * 2
+    groups = {
+        "full scan": [Keys()] * (sizes.repeats + 1),
+        "1% range": [Keys(int(start), int(start) + 2 * width - 1) for start in starts],
+        "point": [Keys(int(key), int(key)) for key in points],
+    }
+    cases = []
+    with field.fresh():
+        field.each("open")
+        for group, asked in groups.items():
+            name = f"{group}, {state}"
+            if group == "full scan" and sizes.rows <= sizes.compared_rows:
+                path = expected.folder / "found.arrow"
+                for keys in {keys for some in groups.values() for keys in some}:
+                    check = expected.exact_check(name, keys, path)
+                    field.each("select", check, keys=[keys.lower, keys.upper], out=str(path))
+            cases.append(
+                field.in_turns(
+                    name,
+                    "select",
+                    [{"keys": [keys.lower, keys.upper]} for keys in asked],
+                    [expected.digest_check(name, keys) for keys in asked],
+                )
+            )
+        counted = _equals("count", expected.rows.num_rows)
+        turns = sizes.repeats + 1
+        request = {"keys": [None, None]}
+        cases.append(
+            field.in_turns(f"count, {state}", "count", [request] * turns, [counted] * turns)
+        )
+    return cases
 
 
-def _check_all(systems: Sequence[Changer], expected: pa.Table, after: str) -> None:
-    for system in systems:
-        if not data.same_rows(system.select("TRUE"), expected):
-            raise WrongAnswer(f"{after}: {system.name} does not hold the rows that it should")
+def _upserts(sizes: Sizes, expected: Expected, field: Field, share: float, commits: int) -> Case:
+    rows = int(sizes.rows * share) // commits
+    for system in tuple(field.systems):
+        if system.most_changed is not None and rows * commits > system.most_changed:
+            field.drop(system.name, f"not measured: {system.why}")
+    changers = field.only(_has_data, "reads another system's table")
+    requests = [{"rows": expected.change(rows, seed=commits + i)} for i in range(commits)]
+    with changers.fresh():
+        changers.each("open")
+        return changers.in_turns(
+            f"upsert of {rows:,}, {share:.0%} in all",
+            "upsert",
+            requests,
+            [_any] * commits,
+            has_first=False,
+        )
 
 
-def _matching(rows: pa.Table, name: str, middle: int, sizes: Sizes) -> pa.Table:
-    ids = rows.column(data.KEY)
-    if name == "full":
-        return rows
-    if name == "point":
-        return rows.filter(pc.equal(ids, middle))
-    stop = middle + sizes.rows // 50
-    return rows.filter(pc.and_(pc.greater_equal(ids, middle), pc.less(ids, stop)))
+def _compaction(expected: Expected, field: Field) -> Case:
+    compacting = field.only(lambda system: system.compacts, "does not compact")
+    with compacting.fresh():
+        compacting.each("open")
+        samples = compacting.each("compact")
+    series = [Series(name, samples=[sample]) for name, sample in samples.items()]
+    _check_all(expected, compacting, "compaction")
+    return compacting.case("compaction after 50%", series)
+
+
+def _check_all(expected: Expected, field: Field, after: str) -> None:
+    with field.fresh():
+        field.each("open")
+        check = expected.digest_check(f"after {after}", Keys())
+        field.each("select", check, keys=[None, None])
+
+
+def _any(system: str, answer: object) -> None:
+    """Nothing to compare."""
+
+
+def _equals(what: str, wanted: int) -> Check:
+    return lambda system, answer: expect(f"{what} by {system}", answer, wanted)
+
+
+def _has_data(system: System) -> bool:
+    return system.data is None

@@ -1,0 +1,50 @@
+"""Bar: looking one key up in a changed table, warm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.bars import race
+from benchmarks.bars.merged_table import base, changed
+from benchmarks.bars.sizes import Sizes
+from benchmarks.measure import Series
+from benchmarks.peers.registry import STREAMS
+from benchmarks.result import Bar, Case, expect
+from benchmarks.suite.runners import running
+
+MOST_BYTES = 2_000_000
+MOST_CPU_S = 0.005
+WARM_UP = 3
+
+
+def measure(sizes: Sizes, folder: Path) -> Bar:
+    """Other keys each time, after a few others again; every byte read counts, cached or not."""
+    clean = base(folder / "clean", sizes.rows, sizes.chunks, wide=False)
+    table = changed(clean, folder / "table", 0.01, sizes.deltas)
+    keys = np.random.default_rng(7).choice(sizes.rows, WARM_UP + sizes.lookups, replace=False) * 2
+    series = Series(race.OURS)
+    with running(race.START, "streams", STREAMS[0], table.folder) as runner:
+        runner.ask("open")
+        for i, key in enumerate(keys):
+            rows, sample = runner.ask("look_up", key=int(key))
+            expect(f"rows with key {key}", rows, 1)
+            if i == 0:
+                series.first = sample
+            if i >= WARM_UP:
+                series.samples.append(sample)
+    assert series.first is not None
+    sizes_read = [s.bytes_read for s in series.samples if s.bytes_read is not None]
+    found = f"{series.cpu_s() * 1e3:.1f} ms CPU; first {series.first.cpu_s * 1e3:.0f} ms"
+    if sizes_read:
+        found = f"{series.bytes_read() or 0:,} bytes, at most {max(sizes_read):,}; {found}"
+    met = series.cpu_s() < MOST_CPU_S
+    return Bar(
+        name="point lookup",
+        promise=f"one key of {sizes.rows:,} after {sizes.deltas} commits of random upserts: under "
+        f"{MOST_BYTES:,} bytes read each time, under {MOST_CPU_S * 1e3:.0f} ms CPU, warm",
+        found=found,
+        met=(met and max(sizes_read) < MOST_BYTES) if sizes_read else None,
+        cases=[Case("point lookup", [series])],
+    )
