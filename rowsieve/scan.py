@@ -23,6 +23,7 @@ from rowsieve.objects import ObjectStore, open_store
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.explain import Explanation, explain
 from rowsieve.planner.plan import OutputColumn, ScanPlan, check_fits
+from rowsieve.planner.statistics import ScanStatistics, plan_statistics
 from rowsieve.storage.snapshot import Snapshot
 
 Columns = Sequence[str] | Mapping[str, str]
@@ -132,6 +133,10 @@ class Scan:
         self._audit()
         self._execution = self._new_execution()
         return self._execution.count()
+
+    def statistics(self) -> ScanStatistics:
+        """What the manifest alone says of the result: rows, bytes, bounds, NULLs; what is exact."""
+        return plan_statistics(self._plan, self._snapshot)
 
     def explain(self) -> Explanation:
         """What is skipped and why; `str()` of it is text, `.as_dict()` plain values."""

@@ -1,0 +1,207 @@
+"""What a plan returns, as far as the manifest alone can say: rows, bytes, bounds and NULL counts.
+
+Soundness (invariant 26): counts are upper bounds, and exact only where every stored row is returned
+for sure: no condition to ask of it, no newer part and no deletion vector that could hide it, no
+limit that may cut it off. A bound holds whatever is hidden. It is the exact least or greatest value
+where a part that is returned whole holds a row with exactly that value, and nothing may be NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.splits import row_range
+from rowsieve.predicate.ir import BoundColumn
+from rowsieve.stats.columnar import PartStatistics
+from rowsieve.stats.tabulate import statistics_name
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.logical import Field
+
+Mask = npt.NDArray[np.bool_]
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSummary:
+    """One column of the result: no value is below `lower` or above `upper`; None is unknown.
+
+    Where a bound is exact it is the least or greatest value itself, None if there is no value but
+    NULL. `null_count` is never too low. NaN counts as greatest.
+    """
+
+    lower: pa.Scalar | None = None
+    lower_exact: bool = False
+    upper: pa.Scalar | None = None
+    upper_exact: bool = False
+    null_count: int | None = None
+    null_count_exact: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain values; a time that Python has no date for is its number."""
+        return {
+            "lower": plain_value(self.lower),
+            "lower_exact": self.lower_exact,
+            "upper": plain_value(self.upper),
+            "upper_exact": self.upper_exact,
+            "null_count": self.null_count,
+            "null_count_exact": self.null_count_exact,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ScanStatistics:
+    """The result of a scan before it is read.
+
+    `rows` and `size_bytes` (stored bytes of the parts to read) are never too low. Columns that are
+    computed have no statistics.
+    """
+
+    rows: int
+    rows_exact: bool
+    size_bytes: int
+    size_bytes_exact: bool
+    columns: Mapping[str, ColumnSummary]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {
+            "rows": self.rows,
+            "rows_exact": self.rows_exact,
+            "size_bytes": self.size_bytes,
+            "size_bytes_exact": self.size_bytes_exact,
+            "columns": {name: column.as_dict() for name, column in self.columns.items()},
+        }
+
+
+def plan_statistics(plan: ScanPlan, snapshot: Snapshot) -> ScanStatistics:
+    """What the manifest says of the rows that a plan of this snapshot returns."""
+    left = _Returned.of(plan, snapshot)
+    stored = int(left.rows.sum())
+    cut = plan.limit is not None and plan.limit < stored
+    rows = stored if plan.limit is None else min(plan.limit, stored)
+    whole = left.whole & (not cut)
+    all_whole = bool(whole.all())
+    statistics = PartStatistics(left.parts, snapshot.schema)
+    columns = {
+        column.name: ColumnSummary()
+        if column.expression is not None
+        else _column(snapshot.schema.field(column.name), left, statistics, whole, rows)
+        for column in plan.columns
+    }
+    return ScanStatistics(
+        rows=rows,
+        rows_exact=bool(left.counted.all()),
+        size_bytes=sum(split.size_bytes for split in plan.splits),
+        size_bytes_exact=all_whole and set(snapshot.schema.names) <= columns.keys(),
+        columns=columns,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Returned:
+    """The parts of which rows are returned; arrays of length n.
+
+    `rows`: how many at most; `counted`: exactly so many; `whole`: every row of the file.
+    """
+
+    parts: PartTable
+    rows: Counts
+    counted: Mask
+    whole: Mask
+
+    @classmethod
+    def of(cls, plan: ScanPlan, snapshot: Snapshot) -> _Returned:
+        rows: dict[str, int] = {}
+        unsure: set[str] = set()
+        vectors: dict[str, int] = {}
+        for piece in (piece for split in plan.splits for piece in split.pieces):
+            for read in piece.reads:
+                part = piece.parts[read.part]
+                assert part.data is not None
+                start, stop = row_range(read, part.data.rows)
+                rows[part.part_id] = rows.get(part.part_id, 0) + stop - start
+                if read.residual or read.part > 0:  # newer parts stand before it
+                    unsure.add(part.part_id)
+                if part.dv is not None:
+                    vectors[part.part_id] = part.dv.rows
+        ids = snapshot.parts.table.column("part_id")
+        parts = snapshot.parts.take(
+            np.flatnonzero(pc.is_in(ids, pa.array(list(rows), pa.string())).to_numpy())
+        )
+        found = np.array([rows[id_] for id_ in parts.part_ids], dtype=np.int64)
+        hidden = np.array([vectors.get(id_, 0) for id_ in parts.part_ids], dtype=np.int64)
+        sure = np.array([id_ not in unsure for id_ in parts.part_ids], dtype=np.bool_)
+        complete = found == parts.data_rows()
+        return cls(
+            parts,
+            np.where(complete, found - hidden, found),
+            counted=sure & (complete | (hidden == 0)),
+            whole=sure & complete & (hidden == 0),
+        )
+
+
+def _column(
+    field: Field, left: _Returned, statistics: PartStatistics, whole: Mask, rows: int
+) -> ColumnSummary:
+    table = left.parts.table
+    nulls = _null_counts(left.parts, field)
+    null_count = None if (nulls < 0).any() else min(int(nulls.sum()), rows)
+    exact = bool(whole.all()) and null_count is not None
+    known = statistics.column(BoundColumn(field.id, field.name, field.type))
+    if known is None:
+        return ColumnSummary(null_count=null_count, null_count_exact=exact)
+    filled = ~known.empty
+    if not filled.any():
+        return ColumnSummary(
+            lower_exact=True, upper_exact=True, null_count=null_count, null_count_exact=exact
+        )
+    no_nan = known.may_be_nan is None or not known.may_be_nan[filled].any()
+
+    def bound(side: str, values: pa.Array) -> tuple[pa.Scalar | None, bool]:
+        taken = values.filter(pa.array(filled))
+        if taken.null_count:
+            return None, False
+        extreme = pc.min_max(taken)["min" if side == "lower" else "max"]
+        index = table.schema.get_field_index(statistics_name(field.id, f"{side}_exact"))
+        if index < 0 or not no_nan:
+            return extreme, False
+        flags = _mask(table.column(index))
+        attained = _mask(pc.fill_null(pc.equal(values, extreme), pa.scalar(value=False)))
+        return extreme, bool((flags & whole & filled & attained).any())
+
+    lower, lower_exact = bound("lower", known.lower)
+    upper, upper_exact = bound("upper", known.upper)
+    return ColumnSummary(lower, lower_exact, upper, upper_exact, null_count, exact)
+
+
+def _null_counts(parts: PartTable, field: Field) -> Counts:
+    """(n,) NULLs among the rows of each part, -1 where that is not known."""
+    index = parts.table.schema.get_field_index(statistics_name(field.id, "null_count"))
+    if index < 0:
+        return np.full(len(parts), -1 if field.nullable else 0, dtype=np.int64)
+    counts = np.asarray(pc.fill_null(parts.table.column(index), -1).to_numpy(), dtype=np.int64)
+    return np.where(counts > parts.data_rows(), np.int64(-1), counts)
+
+
+def _mask(values: Any) -> Mask:
+    filled = pc.fill_null(values, pa.scalar(value=False))
+    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def plain_value(scalar: pa.Scalar | None) -> Any:
+    """A scalar as a Python value; of a time beyond Python's years, the number that is stored."""
+    if scalar is None:
+        return None
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError):
+        return scalar.value
