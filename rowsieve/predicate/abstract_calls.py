@@ -23,7 +23,7 @@ from rowsieve.predicate.abstract import (
     nowhere,
     settled,
 )
-from rowsieve.predicate.arrays import Computed, null_mask, without
+from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
 from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.functions.row import Direction, Function, NullRule, Range, Signature
 from rowsieve.predicate.ir import Call, Literal
@@ -64,8 +64,13 @@ def call(
         present, null = everywhere(part_count), nowhere(part_count)
     else:
         present, null = everywhere(part_count), everywhere(part_count)
+    lower, upper = found.lower, found.upper
+    if isinstance(signature.result, Float):
+        nan = nan | np.logical_or.reduce([value.nan for value in arguments])
+    elif semantics.integer_overflow is OnFailure.WRAP and row.can_fail(signature):
+        lower, upper = without(lower, ~safe), without(upper, ~safe)  # it may come out anywhere
     result = AbstractValue(
-        signature.result, found.lower, found.upper, present, null, fails | risky, nan & present
+        signature.result, lower, upper, present, null, fails | risky, nan & present
     )
     return settled(result)
 
@@ -84,12 +89,19 @@ def cast_value(
             rule.evaluate(bound, value.type, target, strict) for bound in (value.lower, value.upper)
         ]
         lower, upper = (_usable(end) for end in ends)
-        risky = risky & (null_mask(lower) | null_mask(upper))
+        risky = risky & (null_mask(lower) | null_mask(upper) | _has_infinite_end(value))
         nan = value.nan if isinstance(target, Float) else nowhere(len(risky))
         result = settled(replace(result, lower=lower, upper=upper, nan=nan))
     if quiet or semantics.failed_cast is OnFailure.NULL:
         return replace(result, null=result.null | risky)
     return replace(result, fails=result.fails | risky)
+
+
+def _has_infinite_end(value: AbstractValue) -> Mask:
+    """Infinity may be cast where the greatest numbers fail."""
+    if not isinstance(value.type, Float):
+        return nowhere(len(value.present))
+    return as_mask(pc.is_inf(value.lower)) | as_mask(pc.is_inf(value.upper))
 
 
 def _usable(end: Computed) -> pa.Array:

@@ -36,7 +36,7 @@ from rowsieve.predicate.abstract import (
     nowhere,
 )
 from rowsieve.predicate.arrays import Mask, repeated, with_nulls
-from rowsieve.predicate.bind import BoundPredicate
+from rowsieve.predicate.bind import BoundOperand, BoundPredicate
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.ir import (
     And,
@@ -90,6 +90,11 @@ def interpret(predicate: BoundPredicate, columns: AbstractColumns) -> npt.NDArra
     verdicts = np.where(certain, Verdict.ALL, Verdict.SOME).astype(np.int8)
     verdicts[refuted] = Verdict.NONE
     return verdicts
+
+
+def interpret_operand(operand: BoundOperand, columns: AbstractColumns) -> AbstractValue:
+    """What the operand may be in each part."""
+    return _Interpreter(columns, operand.semantics, columns.part_count).operand(operand.root)
 
 
 @dataclass(frozen=True, slots=True)

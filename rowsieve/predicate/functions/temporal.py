@@ -78,7 +78,7 @@ def _field_type(field: str, type_: LogicalType) -> LogicalType | None:
         isinstance(type_, Time | Timestamp) and field in _CLOCK_FIELDS
     )
     if field == "epoch" and isinstance(type_, Date | Time | Timestamp):
-        return Decimal(20, 6)
+        return Decimal(22, 6)
     if not known:
         return None
     return Decimal(8, 6) if field == "second" else Int(64)
@@ -136,8 +136,8 @@ def _extract(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) 
     if field in ("second", "epoch"):
         scaled = clock % (60 * _SECOND) if field == "second" else numbers
         if field == "epoch" and isinstance(signature.arguments[1], Date):
-            return Computed(_decimal(numbers * 86_400, nulls, 0).cast(pa.decimal128(20, 6)))
-        precision = 8 if field == "second" else 20
+            return Computed(_decimal(numbers * 86_400, nulls, 0).cast(pa.decimal128(22, 6)))
+        precision = 8 if field == "second" else 22
         return Computed(_decimal(scaled, nulls, 6).cast(pa.decimal128(precision, 6)))
     return Computed(with_nulls(_field(field, days, clock), nulls, pa.int64()))
 

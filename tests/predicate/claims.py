@@ -1,0 +1,435 @@
+"""Sample calls for every row of the registry, and the check of what the registry claims of them.
+
+The check draws ranges for the columns of a call, rows between their ends (interior ones and NULLs
+included), and holds what the evaluator gives on each row against what the interpreter derives from
+the ranges alone. It says nothing of precision, only of soundness.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.abstract import AbstractColumn, AbstractValue
+from rowsieve.predicate.arrays import as_mask, null_mask
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.evaluate import compute
+from rowsieve.predicate.functions.casts import cast_rule
+from rowsieve.predicate.interpret import interpret_operand
+from rowsieve.predicate.ir import BoundColumn, Call, Cast, Column, Literal, Operand
+from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Field,
+    Float,
+    Int,
+    Json,
+    List,
+    LogicalType,
+    Map,
+    String,
+    Time,
+    Timestamp,
+    Uuid,
+    is_ordered,
+)
+from rowsieve.types.schema import Schema
+from tests.strategies import DAY_US, arrow_array
+
+D = decimal.Decimal
+NUMBERS = List(Field(11, "element", Int(64)))
+NAMED = Map(Field(12, "key", String(), nullable=False), Field(13, "value", Int(64)))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """An operand over columns `x` and `y` of these types."""
+
+    operand: Operand
+    x: LogicalType
+    y: LogicalType | None = None
+
+    @property
+    def columns(self) -> dict[str, LogicalType]:
+        return {"x": self.x} if self.y is None else {"x": self.x, "y": self.y}
+
+
+X, Y = Column("x"), Column("y")
+_INTS = (Int(8), Int(64), Int(8, signed=False), Int(64, signed=False))
+_NUMBERS: tuple[LogicalType, ...] = (*_INTS, Float(32), Float(64), Decimal(4, 2), Decimal(38, 2))
+_TIMES: tuple[LogicalType, ...] = (Date(), Timestamp(), Timestamp(utc=True))
+_UNITS = ("hour", "day", "week", "month", "quarter", "year", "decade", "century", "millennium")
+_FIELDS = ("year", "quarter", "month", "week", "day", "dow", "isodow", "doy", "epoch")
+_CLOCKS = ("hour", "minute", "second", "millisecond", "microsecond")
+_SHIFTS = ((0, 1, 0), (0, -30, 3_600_000_000), (1, 0, 0), (-13, 2, -1), (0, 0, 0), (1, 0, 1))
+
+
+def call(name: str, *arguments: Any) -> Call:
+    """A call whose plain values are literals."""
+    return Call(
+        name,
+        tuple(item if isinstance(item, Operand) else Literal(item) for item in arguments),
+    )
+
+
+def _binary(name: str, types: Sequence[LogicalType] = _NUMBERS) -> list[Sample]:
+    found = []
+    for type_ in types:
+        constants: list[Any] = [2, -3, 0, 7]
+        if isinstance(type_, Float):
+            constants += [math.nan, math.inf, -math.inf]
+        if isinstance(type_, Decimal) and type_.precision == 38 and name in _DECIMAL_PRODUCTS:
+            constants = []
+        if type_ == Int(64, signed=False) and name == "divide":
+            constants = [2, 7, 0]
+        for constant in constants:
+            found += [Sample(call(name, X, constant), type_)]
+            found += [Sample(call(name, constant, X), type_)]
+        small = Decimal(4, 2) if isinstance(type_, Decimal) else type_
+        found += [Sample(call(name, X, Y), small, small)]
+        found += [Sample(call(name, X, X), small)]
+    return found
+
+
+_DECIMAL_PRODUCTS = ("multiply", "divide", "modulo")
+
+
+def _texts(name: str, *arguments: Any) -> list[Sample]:
+    return [Sample(call(name, X, *arguments), String())]
+
+
+def _choices(name: str) -> list[Sample]:
+    types: tuple[LogicalType, ...] = (Int(8), Float(64), String(), Decimal(4, 2), Bool())
+    return [
+        *(Sample(call(name, X, Y), type_, type_) for type_ in types),
+        Sample(call(name, X, 3), Int(8)),
+        Sample(call(name, X, X), Float(64)),
+        Sample(call(name, call("divide", 1, X), Y), Int(8), Int(8)),
+    ]
+
+
+SAMPLES: Mapping[str, Sequence[Sample]] = {
+    "add": _binary("add"),
+    "subtract": _binary("subtract"),
+    "multiply": _binary("multiply"),
+    "divide": _binary("divide"),
+    "modulo": _binary("modulo"),
+    "negate": [Sample(call("negate", X), type_) for type_ in _NUMBERS],
+    "abs": [Sample(call("abs", X), type_) for type_ in _NUMBERS],
+    "floor": [Sample(call("floor", X), type_) for type_ in _NUMBERS],
+    "ceil": [Sample(call("ceil", X), type_) for type_ in _NUMBERS],
+    "round": [
+        *(Sample(call("round", X), type_) for type_ in (*_NUMBERS, Decimal(38, 38))),
+        *(
+            Sample(call("round", X, digits), type_)
+            for digits in (1, 0, -1, -2)
+            for type_ in _NUMBERS
+            if not isinstance(type_, Float)
+        ),
+    ],
+    "lower": _texts("lower"),
+    "upper": _texts("upper"),
+    "length": [*_texts("length"), Sample(call("length", X), Binary())],
+    "starts_with": [
+        *_texts("starts_with", "a"),
+        Sample(call("starts_with", X, Y), *[String()] * 2),
+    ],
+    "substr": [
+        *(sample for start in (-1, 0, 1, 2) for sample in _texts("substr", start)),
+        *(
+            sample
+            for start, count in ((1, 1), (0, 2), (1, 0), (2, 1), (1, -1))
+            for sample in _texts("substr", start, count)
+        ),
+        Sample(call("substr", X, 1, Y), String(), Int(8)),
+        Sample(call("substr", X, Y), String(), Int(8)),
+    ],
+    "concat": [
+        *_texts("concat", "b"),
+        Sample(call("concat", "a", X, Y), String(), String()),
+        Sample(call("concat", "a", X), String()),
+    ],
+    "concat_strict": [
+        *_texts("concat_strict", "b"),
+        Sample(call("concat_strict", "a", X, Y), String(), String()),
+        Sample(call("concat_strict", "a", X), String()),
+    ],
+    "left": [sample for count in (0, 1, 2, -1) for sample in _texts("left", count)]
+    + [Sample(call("left", X, Y), String(), Int(8))],
+    "right": [sample for count in (0, 1, 2, -1) for sample in _texts("right", count)],
+    "trim": [*_texts("trim"), *_texts("trim", "a")],
+    "ltrim": [*_texts("ltrim"), *_texts("ltrim", "a")],
+    "rtrim": [*_texts("rtrim"), *_texts("rtrim", "ab")],
+    "replace": [*_texts("replace", "a", "b"), *_texts("replace", "a", "")],
+    "position": [*_texts("position", "b"), *_texts("position", "")],
+    "reverse": _texts("reverse"),
+    "ends_with": _texts("ends_with", "b"),
+    "contains": _texts("contains", "b"),
+    "coalesce": _choices("coalesce"),
+    "nullif": _choices("nullif"),
+    "greatest": _choices("greatest"),
+    "least": _choices("least"),
+    "date_trunc": [Sample(call("date_trunc", unit, X), t) for t in _TIMES for unit in _UNITS],
+    "extract": [
+        *(Sample(call("extract", field, X), t) for t in _TIMES for field in _FIELDS),
+        *(Sample(call("extract", field, X), t) for t in (Timestamp(), Time()) for field in _CLOCKS),
+    ],
+    "add_interval": [Sample(call("add_interval", X, *s), t) for t in _TIMES for s in _SHIFTS]
+    + [Sample(call("add_interval", X, Y, 0, 0), Timestamp(), Int(8))]
+    + [Sample(call("add_interval", X, 1, Y, 0), Timestamp(), Int(8))]
+    + [Sample(call("add_interval", X, 0, Y, 0), Timestamp(), Int(8))],
+    "shift": [Sample(call("shift", X, *s), t) for t in _TIMES for s in _SHIFTS]
+    + [Sample(call("shift", X, Y, 0, 0), Date(), Int(8))],
+    "shift_timestamp": [Sample(call("shift_timestamp", X, *s), Timestamp()) for s in _SHIFTS],
+    "list_length": [Sample(call("list_length", X), NUMBERS), Sample(call("list_length", X), NAMED)],
+    "list_element": [Sample(call("list_element", X, place), NUMBERS) for place in (1, 2)],
+    "map_value": [Sample(call("map_value", X, "a"), NAMED)],
+    "json_get": [Sample(call("json_get", X, "a"), Json())],
+    "json_get_text": [Sample(call("json_get_text", X, "a"), Json())],
+    "json_path": [Sample(call("json_path", X, "a", "0"), Json())],
+    "json_path_text": [Sample(call("json_path_text", X, "a", "0"), Json())],
+}
+
+_MOMENTS = (
+    "2023-12-31 23:00",
+    "2024-01-01",
+    "2024-01-30 23:00",
+    "2024-01-31 01:00",
+    "2024-02-28 12:00",
+    "2024-02-29 00:00",
+    "2024-03-01",
+    "2024-03-30 10:00",
+    "2024-03-31",
+    "1969-12-31 23:59:59.999999",
+    "1970-01-01",
+    "2000-02-29 00:00:00.5",
+    "1900-03-01",
+    "2024-12-29",
+)
+_WORDS = ("", " ", "a", "a b", "aB", "ab", "abA", "abc", "ac", "b", "B", "ba", "é", "éa", "z", "Σ")
+_RARE = ("\x7f", "\ud7ff", "\ue000", "\U0010ffff", "a\U0010ffff", "\U0010ffffb")
+
+
+def pool(type_: LogicalType) -> list[Any]:
+    """Awkward values of a type, in order where it has one."""
+    match type_:
+        case Bool():
+            return [False, True]
+        case Int():
+            low, high = int_range(type_)
+            near = [n for n in (-7, -3, -2, -1, 0, 1, 2, 3, 7, 9, 10, 11, 99, 100, 127) if n >= low]
+            return sorted({*near, low, low + 1, high - 1, high} & set(_span(low, high, near)))
+        case Float(bits=bits):
+            big = 1e300 if bits == 64 else 3e38
+            finite = [-big, -2.5, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 7.0, big]
+            return [-math.inf, *finite, math.inf, math.nan]
+        case Decimal(precision=precision, scale=scale):
+            top = 10**precision - 1
+            points = [-top, -250, -100, -50, -1, 0, 1, 49, 50, 99, 100, 150, 200, 300, 995, top]
+            with decimal.localcontext(prec=60):
+                return [D(point).scaleb(-scale) for point in points]
+        case String():
+            return sorted((*_WORDS, *_RARE), key=str.encode)
+        case Binary():
+            return [b"", b"\x00", b"a", b"ab", b"\xff"]
+        case Date():
+            return sorted({_micros(text) // DAY_US for text in _MOMENTS} | {-(2**31), 2**31 - 1})
+        case Time():
+            return [0, 1, 37_800_000_000, 37_800_500_000, 37_859_999_999, DAY_US - 1]
+        case Timestamp():
+            return sorted({*map(_micros, _MOMENTS), -(2**63), 2**63 - 1})
+        case Uuid():
+            return [bytes(16), b"\x01" * 16, b"a" * 16, b"\xab" * 16, b"\xff" * 16]
+        case Json():
+            return ['{"a": 1}', '{"a": [2]}', "[]", "{", '{"a": null}']
+        case List():
+            return [[], [1], [None, 2], [1, 2, 3]]
+        case Map():
+            return [[], [("a", 1)], [("a", None), ("b", 2)]]
+    raise AssertionError(type_)
+
+
+def _span(low: int, high: int, near: list[int]) -> set[int]:
+    return {n for n in (*near, low, low + 1, high - 1, high) if low <= n <= high}
+
+
+def _micros(text: str) -> int:
+    return int(np.datetime64(text.replace(" ", "T"), "us").astype(np.int64))
+
+
+def key_of(value: Any) -> Any:
+    if isinstance(value, float):
+        return (math.isnan(value), 0.0 if math.isnan(value) else value)
+    return value.encode() if isinstance(value, str) else value
+
+
+def between(low: Any, high: Any, rng: random.Random, type_: LogicalType) -> Any:
+    """A value of the range that is likely no end of it."""
+    match type_:
+        case Int() | Date() | Time() | Timestamp():
+            near = rng.choice([low + rng.randint(0, 40), high - rng.randint(0, 40)])
+            return near if low <= near <= high else rng.randint(low, high)
+        case Decimal(scale=scale):
+            with decimal.localcontext(prec=60):
+                ends = [int(end.scaleb(scale)) for end in (low, high)]
+                return D(rng.randint(*ends)).scaleb(-scale)
+        case Float(bits=bits) if math.isfinite(low) and math.isfinite(high):
+            value = low / 2 + high / 2 if abs(high) > 1e30 else rng.uniform(low, high)
+            narrow = float(np.float32(value)) if bits == 32 else value
+            return narrow if low <= narrow <= high else low
+        case String():
+            longer = low + rng.choice(["\0", "a", "B", "é", "\U0010ffff"])
+            return longer if longer.encode() <= high.encode() else low
+        case _:
+            return low
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Rows of several parts in one batch, and what is known of each part."""
+
+    batch: pa.RecordBatch
+    part_of_row: Any
+    known: dict[str, AbstractColumn]
+
+    @property
+    def part_count(self) -> int:
+        return int(self.part_of_row[-1]) + 1
+
+    def column(self, column: BoundColumn) -> AbstractColumn | None:
+        return self.known.get(column.name)
+
+
+def draw_parts(columns: Mapping[str, LogicalType], rng: random.Random, part_count: int) -> Parts:
+    """Ranges of these columns, and rows within them."""
+    rows_per_part = 5
+    arrays, known = {}, {}
+    for name, type_ in columns.items():
+        values, lowers, uppers, nulls, nans, empties = [], [], [], [], [], []
+        for _ in range(part_count):
+            cells, low, high = _cells(type_, rng, rows_per_part)
+            values += cells
+            present = [cell for cell in cells if cell is not None]
+            nans.append(any(isinstance(cell, float) and math.isnan(cell) for cell in present))
+            lowers.append(low if rng.random() > 0.1 else None)
+            uppers.append(high if rng.random() > 0.1 else None)
+            nulls.append(len(present) < len(cells) or rng.random() < 0.1)
+            empties.append(not present)
+        arrays[name] = arrow_array(values, type_)
+        storage = arrow_type(type_)
+        bounds = (
+            [arrow_array(lowers, type_), arrow_array(uppers, type_)]
+            if is_ordered(type_)
+            else [pa.nulls(part_count, storage)] * 2
+        )
+        known[name] = AbstractColumn(
+            bounds[0], bounds[1], np.array(empties), np.array(nulls), np.array(nans)
+        )
+    batch = pa.record_batch(arrays)
+    return Parts(batch, np.repeat(np.arange(part_count), rows_per_part), known)
+
+
+def _cells(type_: LogicalType, rng: random.Random, count: int) -> tuple[list[Any], Any, Any]:
+    """Cells of one part and the ends of a range that holds those that are not NaN."""
+    everything = pool(type_)
+    if not is_ordered(type_):
+        return [None if rng.random() < 0.2 else rng.choice(everything) for _ in range(count)], 0, 0
+    ordered = [
+        value for value in everything if not (isinstance(value, float) and math.isnan(value))
+    ]
+    first = rng.randrange(len(ordered))
+    last = min(len(ordered) - 1, first + rng.choice([0, 1, 1, 2, 4, len(ordered)]))
+    low, high = ordered[first], ordered[last]
+    nullable = rng.random() < 0.4
+    cells: list[Any] = []
+    for place in range(count):
+        if nullable and rng.random() < 0.4:
+            cells.append(None)
+        elif isinstance(type_, Float) and nullable and rng.random() < 0.3:
+            cells.append(math.nan)
+        elif place < 2:
+            cells.append(low if place else high)
+        elif rng.random() < 0.5:
+            cells.append(rng.choice(ordered[first : last + 1]))
+        else:
+            cells.append(between(low, high, rng, type_))
+    return cells, low, high
+
+
+def violations(sample: Sample, semantics: Semantics, seed: int, part_count: int = 60) -> list[str]:
+    """Rows whose value the interpreter does not allow."""
+    columns = sample.columns
+    schema = Schema(
+        0, tuple(Field(i, name, type_) for i, (name, type_) in enumerate(columns.items(), 1))
+    )
+    parts = draw_parts(columns, random.Random(seed), part_count)
+    bound = bind_operand(sample.operand, schema, semantics)
+    values, failed = compute(bound, parts.batch)
+    may = interpret_operand(bound, parts)
+    wrong = outside(values, failed, may, parts.part_of_row)
+    return [
+        f"{semantics.name}: {sample.operand} on {parts.batch.slice(int(row), 1).to_pylist()} gives "
+        f"{values[int(row)]} (failed: {failed[row]}), part {int(parts.part_of_row[row])}"
+        for row in np.flatnonzero(wrong)[:3]
+    ]
+
+
+def outside(values: pa.Array, failed: Any, may: AbstractValue, part: Any) -> Any:
+    """(n,) bool: rows that the abstract value of their part excludes."""
+    null = null_mask(values) & ~failed
+    wrong = failed & ~may.fails[part]
+    wrong |= null & ~may.null[part]
+    present = ~failed & ~null
+    wrong |= present & ~may.present[part]
+    if not is_ordered(may.type):
+        return wrong
+    lower, upper = may.lower.take(pa.array(part)), may.upper.take(pa.array(part))
+    is_nan = np.zeros_like(failed)
+    if isinstance(may.type, Float):
+        is_nan = as_mask(pc.is_nan(values))
+        wrong |= present & is_nan & ~may.nan[part]
+    inside = as_mask(pc.fill_null(pc.greater_equal(values, lower), True))  # noqa: FBT003
+    inside &= as_mask(pc.fill_null(pc.less_equal(values, upper), True))  # noqa: FBT003
+    return wrong | (present & ~is_nan & ~inside)
+
+
+def cast_samples() -> list[Sample]:
+    """A cast between every two types that have one, in several widths."""
+    types: list[LogicalType] = [
+        Bool(),
+        Int(8),
+        Int(64),
+        Int(64, signed=False),
+        Float(32),
+        Float(64),
+        Decimal(4, 2),
+        Decimal(38, 2),
+        Decimal(3, 0),
+        String(),
+        Binary(),
+        Date(),
+        Time(),
+        Timestamp(),
+        Timestamp(utc=True),
+        Uuid(),
+    ]
+    return [
+        Sample(Cast(X, target, try_), source)
+        for source in types
+        for target in types
+        for try_ in (False, True)
+        if source != target and cast_rule(source, target) is not None
+    ]
