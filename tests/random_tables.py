@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import random
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -26,11 +27,11 @@ Draw = Callable[[random.Random, str], Any]
 
 
 def tiny_row_groups(rows: int = ROW_GROUP_ROWS) -> Iterator[None]:
-    """While this generator is open, row groups hold that many rows."""
-    modules = ("storage.part_writer", "planner.splits", "executor.live_rows", "executor.sources")
+    """While this generator is open, row groups hold that many rows: to all that reads or writes."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in modules:
-            patch.setattr(f"rowsieve.{module}.ROW_GROUP_ROWS", rows)
+        for name, module in list(sys.modules.items()):
+            if name.startswith("rowsieve.") and hasattr(module, "ROW_GROUP_ROWS"):
+                patch.setattr(module, "ROW_GROUP_ROWS", rows)
         yield
 
 

@@ -95,3 +95,28 @@ def test_text_that_differs_beyond_a_word_is_not_exact() -> None:
     packed = pack([columns([("a" + "x" * 8 + "1",), ("b" + "x" * 8,)], [pa.string()], 0)])
     assert packed is not None
     assert not packed.exact
+
+
+@pytest.mark.parametrize(
+    ("keys", "types"),
+    [
+        ([("a",), ("a\0",), ("a\0\0",), ("a\1",), ("ab",)], [pa.string()]),
+        ([(b"",), (b"\0",), (b"\0\0",)], [pa.binary()]),
+        ([("a", "x"), ("a\0", "x"), ("b", "")], [pa.string(), pa.string()]),
+        ([(0, "a"), (0, "a\0"), (1, "a")], [pa.int32(), pa.string()]),
+        (
+            [("a", -(2**62)), ("a", 1), ("a", 2**60), ("a", 2**62), ("b", 0)],
+            [pa.string(), pa.int64()],
+        ),
+        ([(0, 0), (0, 1), (0, 2**60), (7, 2), (2**40, 1)], [pa.int64(), pa.int64()]),
+    ],
+)
+def test_keys_that_are_hard_to_tell_apart(
+    keys: list[tuple[Any, ...]], types: list[pa.DataType]
+) -> None:
+    """Zero bytes at the end, and columns of which only the first bits fit."""
+    packed = pack([columns(keys, types, 1)])
+    assert packed is not None
+    words = packed.runs[0].tolist()
+    assert words == sorted(words)
+    assert len(set(words)) == len(words) or not packed.exact

@@ -1,0 +1,52 @@
+"""Whatever is broken in a kernel, a fast test of that kernel notices.
+
+`make test-deep` breaks everything on the lists, `make test` a few, one of each kind.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.mutants import of_kernels, of_rowsets
+from tests.mutants.workshop import REPOSITORY, Mutant, Workshop, source_of
+
+DEEP = os.environ.get("ROWSIEVE_TESTS") == "deep"
+SUITES = {**of_rowsets.SUITES, **of_kernels.SUITES}
+MUTANTS = (*of_rowsets.MUTANTS, *of_kernels.MUTANTS)
+QUICK = (
+    "the sides of a difference are swapped",
+    "the watermark is the largest last key",
+    "hidden rows are shown",
+)
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    return Workshop(tmp_path_factory.mktemp("mutants"), SUITES)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
+def test_what_a_mutant_breaks_still_stands(mutant: Mutant) -> None:
+    compile(mutant.applied(source_of(mutant.module)), mutant.module, "exec")
+    assert all((REPOSITORY / test).exists() for test in SUITES[mutant.module])
+
+
+def test_a_mutant_that_breaks_nothing_is_refused() -> None:
+    for old in ("no such text", "return"):
+        with pytest.raises(AssertionError, match="no longer breaks what it was made for"):
+            Mutant("executor/merge.py", "stale", old, "").applied(source_of("executor/merge.py"))
+
+
+def test_the_copy_is_tested_not_the_package(workshop: Workshop) -> None:
+    """A mutant that cannot be imported is no mutant, and where nothing is broken tests pass."""
+    gone = Mutant("executor/merge.py", "gone", "from __future__", "import nothing_such  # ")
+    with pytest.raises(AssertionError, match="nothing_such"):
+        workshop.survives(gone)
+    assert workshop.passes(("tests/executor/test_repeated_key.py",))
+
+
+@pytest.mark.parametrize("mutant", [m for m in MUTANTS if DEEP or m.what in QUICK], ids=str)
+def test_no_mutant_survives(workshop: Workshop, mutant: Mutant) -> None:
+    assert not workshop.survives(mutant)

@@ -1,0 +1,116 @@
+"""A copy of the package in which one thing at a time is broken, to see whether a test notices.
+
+A mutant replaces a text that stands exactly once in a module. The module's tests run against the
+copy in a process of their own: if they pass, nothing tests what was broken.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parent.parent.parent
+TIMEOUT_S = 240  # a mutant may wait for ever, which is noticed, too
+PASSED, FAILED = 0, 1
+
+# The first example that fails is enough, it need not become small.
+_PROFILE = """
+settings.register_profile("mutants", parent=settings(), phases=(Phase.explicit, Phase.generate))
+settings.load_profile("mutants")
+"""
+_RUN = """
+import os, sys, traceback, pytest
+try:
+    import rowsieve
+    assert rowsieve.__file__.startswith(sys.argv[1]), rowsieve.__file__
+except Exception:
+    traceback.print_exc()
+    sys.exit(os.EX_SOFTWARE)
+sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *sys.argv[2:]]))
+"""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`what` is wrong in `module` once `new` stands in the place of `old`."""
+
+    module: str
+    what: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.module}: {self.what}"
+
+    def applied(self, source: str) -> str:
+        """The broken source; fails unless `old` stands there exactly once."""
+        count = source.count(self.old)
+        assert count == 1, (
+            f"{self.module} has the text {self.old!r} {count} times, so the mutant {self.what!r} "
+            "no longer breaks what it was made for: break the same idea in the code as it is now"
+        )
+        return source.replace(self.old, self.new)
+
+
+def source_of(module: str) -> str:
+    """The text of a module of the package, by its path there."""
+    return (REPOSITORY / "rowsieve" / module).read_text()
+
+
+class Workshop:
+    """A copy of package and tests in a folder; `suites` says which tests know which module."""
+
+    def __init__(self, root: Path, suites: Mapping[str, tuple[str, ...]]) -> None:
+        self._root = root
+        self._suites = suites
+        unwanted = shutil.ignore_patterns("__pycache__", "mutants", "providers")
+        shutil.copytree(REPOSITORY / "tests", root / "tests", ignore=unwanted)
+        shutil.copytree(
+            REPOSITORY / "rowsieve", root / "rowsieve", ignore=shutil.ignore_patterns("__pycache__")
+        )
+        shutil.copy(REPOSITORY / "pyproject.toml", root)
+        conftest = root / "tests" / "conftest.py"
+        text = conftest.read_text().replace("import settings", "import Phase, settings")
+        conftest.write_text(text + _PROFILE)
+
+    def survives(self, mutant: Mutant) -> bool:
+        """Whether all tests of the module pass though it is broken."""
+        with self._broken(mutant):
+            return self.passes(self._suites[mutant.module])
+
+    def passes(self, tests: tuple[str, ...]) -> bool:
+        """Whether these tests pass as the copy is now."""
+        command = [sys.executable, "-c", _RUN, str(self._root), *tests]
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "ROWSIEVE_TESTS": "small"}
+        environment["PYTHONPATH"] = str(self._root)
+        try:
+            done = subprocess.run(
+                command,
+                check=False,
+                cwd=self._root,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT_S,
+            )
+        except subprocess.TimeoutExpired:
+            return False
+        ran = done.returncode in (PASSED, FAILED) and "ERROR collecting" not in done.stdout
+        assert ran, done.stdout + done.stderr
+        return done.returncode == PASSED
+
+    @contextmanager
+    def _broken(self, mutant: Mutant) -> Iterator[None]:
+        file = self._root / "rowsieve" / mutant.module
+        whole = file.read_text()
+        file.write_text(mutant.applied(whole))
+        try:
+            yield
+        finally:
+            file.write_text(whole)
