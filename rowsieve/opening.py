@@ -13,6 +13,7 @@ from rowsieve.changes.ingest import prepare_appended, prepare_rows, read_data
 from rowsieve.errors import InvalidInput, TableExists
 from rowsieve.objects import open_store
 from rowsieve.properties import check_properties
+from rowsieve.stats.options import statistics_options
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.part_writer import write_parts
@@ -64,6 +65,7 @@ def create_table(
         data = read_data(schema_or_data, "create_table")
     source = schema_or_data if data is None else data.schema
     schema, next_id = schema_of(source, not_null=columns)
+    statistics_options(checked, schema)  # refuses names that fit no column
     order = KeyOrder.of(schema, columns) if columns else None
     names = () if order is None else order.names
     info = TableInfo(uuid=uuid.uuid4().hex, key=names, mode=mode, properties=checked)

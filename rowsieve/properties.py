@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 
 from rowsieve.errors import InvalidInput
 
+_COUNT = re.compile(r"0*[1-9]\d{0,17}", re.ASCII)
+_COUNTS = ("target_part_bytes", "checkpoint_interval")
+
 PROPERTIES: Mapping[str, str] = {
     "target_part_bytes": "stored bytes at which a writer starts another part (default 128 MiB)",
     "checkpoint_interval": "commits between checkpoints (default 32)",
+    "statistics": "'on' (default) or 'off': whether parts have statistics besides their key ranges",
+    "text_statistics": "text columns whose values may spell numbers or be compared in one case",
+    "json_statistics": "paths in JSON columns, as payload.user.id; a column alone finds its paths",
 }
 
 
 def check_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties as text; InvalidInput for an unknown name or a value that is no count."""
+    """The properties as text; InvalidInput for an unknown name or a count that is none."""
     checked = {}
     for name, value in properties.items():
         if name not in PROPERTIES:
@@ -24,7 +31,7 @@ def check_properties(properties: Mapping[str, str]) -> dict[str, str]:
                 f"unknown table property {name!r}; known are {', '.join(PROPERTIES)}{hint}"
             )
         text = str(value)
-        if not (text.isascii() and text.isdigit() and int(text) > 0):
+        if name in _COUNTS and not _COUNT.fullmatch(text):
             raise InvalidInput(f"table property {name!r} must be a count from 1, not {value!r}")
         checked[name] = text
     return checked

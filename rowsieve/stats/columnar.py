@@ -18,10 +18,12 @@ import pyarrow.compute as pc
 from rowsieve.predicate.abstract import AbstractColumn, AbstractValue
 from rowsieve.predicate.ir import BoundColumn, Operand
 from rowsieve.stats.expressions import value_of
-from rowsieve.stats.model import Subject
-from rowsieve.stats.subjects import Described, describe
+from rowsieve.stats.json_kinds import EVERYTHING
+from rowsieve.stats.model import Derived, Subject
+from rowsieve.stats.subjects import Described, derived, describe
 from rowsieve.stats.tabulate import statistics_name
 from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Float
 from rowsieve.types.schema import Schema
 
 Mask = npt.NDArray[np.bool_]
@@ -74,15 +76,14 @@ class PartStatistics:
         return self._known[subject]
 
     def _decoded(self, subject: Subject) -> AbstractColumn | None:
-        described = self._subjects.get(subject)
-        field_id = subject if isinstance(subject, int) else subject.field_id
-        if described is None or (self._field_ids is not None and field_id not in self._field_ids):
+        described = self._described(subject)
+        if described is None:
             return None
         cells = self._cells(described)
         null_count = self._counts(subject, "null_count")
         sane = null_count <= cells  # an unknown count is -1
         nan_free = np.ones(self.part_count, dtype=bool)
-        if described.has_nan:
+        if isinstance(described.type, Float):
             nan_count = self._counts(subject, "nan_count")
             sane &= nan_count + np.maximum(null_count, 0) <= cells
             nan_free = (nan_count == 0) & sane
@@ -95,6 +96,23 @@ class PartStatistics:
             may_be_nan=~nan_free,
         )
 
+    def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
+        """(n,) bits of `Kind` that may stand at a path in JSON; None if no part knows."""
+        if self._described(subject) is None:
+            return None
+        column = self._column(subject, "kinds", pa.int64())
+        if column is None:
+            return None
+        kinds = _int64(column, missing=EVERYTHING)
+        rows = _int64(self._manifest.table.column("data.rows"), missing=0)
+        return np.where((kinds == 0) & (rows > 0), np.int64(EVERYTHING), kinds)
+
+    def _described(self, subject: Subject) -> Described | None:
+        if self._field_ids is not None and _field_id(subject) not in self._field_ids:
+            return None
+        known = self._subjects.get(subject)
+        return derived(subject) if known is None and isinstance(subject, Derived) else known
+
     def _cells(self, described: Described) -> npt.NDArray[np.int64]:
         """(n,) how many values the statistics speak for; below -1 where that is not known."""
         if described.repeated:
@@ -102,7 +120,7 @@ class PartStatistics:
             return np.where(counts < 0, np.int64(-2), counts)
         table = self._manifest.table
         cells = _int64(table.column("data.rows"), missing=0)
-        if described.subject in self._manifest.key_ids:
+        if _field_id(described.subject) in self._manifest.key_ids:
             cells = cells + _int64(table.column("deletes.rows"), missing=0)
         return cells
 
@@ -142,6 +160,10 @@ class PartStatistics:
         if index < 0 or table.schema.field(index).type != type_:
             return None
         return table.column(index)
+
+
+def _field_id(subject: Subject) -> int:
+    return subject if isinstance(subject, int) else subject.field_id
 
 
 def _int64(column: pa.ChunkedArray, *, missing: int) -> npt.NDArray[np.int64]:

@@ -1,36 +1,53 @@
 """What statistics say of expressions, beyond what follows from the columns they read.
 
-A member of a struct is a subject of its own. Everything else is judged by the interpreter from the
-arguments alone.
+A member of a struct, the length of a list, an element, a value of a map; text that spells numbers
+and text in one case; what stands at a path in JSON, as it is, as text, and cast to a number.
 
 Soundness: a value is claimed only for expressions that read nothing but the subject, and under
-every `Semantics`.
+every `Semantics`: what may fail may as well be NULL. A cast is known not to fail only where every
+text of the part is known to spell such a value.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import replace
 
-from rowsieve.predicate.abstract import AbstractColumn, AbstractValue, from_column
-from rowsieve.predicate.ir import BoundColumn, FieldAccess, Operand
-from rowsieve.stats.model import Subject
-from rowsieve.types.logical import LogicalType, Struct
+import numpy as np
 
-
-class Subjects(Protocol):
-    """Statistics by subject, of n parts; `PartStatistics` is one."""
-
-    part_count: int
-
-    def subject(self, subject: Subject) -> AbstractColumn | None:
-        """What every part says of a subject."""
-        ...
+from rowsieve.predicate.abstract import AbstractValue, from_column
+from rowsieve.predicate.arrays import null_mask
+from rowsieve.predicate.ir import BoundColumn, Call, Cast, FieldAccess, Operand
+from rowsieve.stats.claims import proven, surely_cast
+from rowsieve.stats.json_expressions import Subjects, cast_of_path, path_of, value_at
+from rowsieve.stats.model import Derived, Subject
+from rowsieve.stats.subjects import AS_INT, AS_LOWER, AS_NUMBER, AS_UPPER, LENGTH, derived
+from rowsieve.types.logical import (
+    Decimal,
+    Float,
+    Int,
+    List,
+    LogicalType,
+    Map,
+    String,
+    Struct,
+)
 
 
 def value_of(operand: Operand, statistics: Subjects) -> AbstractValue | None:
     """What the statistics say of a call, a cast or a member; None if nothing."""
-    member = as_member(operand)
-    return None if member is None else _value(member, member.field_id, member.type, statistics)
+    match operand:
+        case FieldAccess():
+            member = as_member(operand)
+            return None if member is None else _value(member.field_id, member.type, statistics)
+        case Call():
+            return _call(operand, statistics)
+        case Cast(operand=inner, type=target):
+            path = path_of(inner)
+            if path is not None:
+                return cast_of_path(path, target, statistics)
+            return _cast_of_text(inner, target, statistics)
+        case _:
+            return None
 
 
 def as_member(operand: Operand) -> BoundColumn | None:
@@ -50,12 +67,55 @@ def as_member(operand: Operand) -> BoundColumn | None:
             return None
 
 
-def _value(
-    column: BoundColumn, subject: Subject, type_: LogicalType, statistics: Subjects
+def _call(node: Call, statistics: Subjects) -> AbstractValue | None:
+    path = path_of(node)
+    if path is not None:
+        return value_at(path, statistics)
+    column = as_member(node.arguments[0]) if node.arguments else None
+    if column is None:
+        return None
+    match node.function, column.type:
+        case ("upper" | "lower") as function, String():
+            what = AS_UPPER if function == "upper" else AS_LOWER
+            return _value(Derived(column.field_id, what), String(), statistics)
+        case "list_length", List() | Map():
+            length = _value(Derived(column.field_id, LENGTH), Int(), statistics)
+            return None if length is None else surely_cast(length, Int(32))
+        case "list_element", List(element=element):
+            return _one_of(_value(element.id, element.type, statistics))
+        case "map_value", Map(value=value):
+            return _one_of(_value(value.id, value.type, statistics))
+        case _:
+            return None
+
+
+def _one_of(elements: AbstractValue | None) -> AbstractValue | None:
+    """An element, or NULL where there is none at the place."""
+    if elements is None:
+        return None
+    return replace(elements, null=np.ones_like(elements.null))
+
+
+def _cast_of_text(
+    inner: Operand, target: LogicalType, statistics: Subjects
 ) -> AbstractValue | None:
+    column = as_member(inner)
+    if column is None or not isinstance(column.type, String):
+        return None
+    if not isinstance(target, Int | Float | Decimal):
+        return None
+    subject = Derived(column.field_id, AS_INT if isinstance(target, Int) else AS_NUMBER)
+    described, known = derived(subject), statistics.subject(subject)
+    if known is None or described is None:
+        return None
+    value = _value(subject, described.type, statistics)
+    assert value is not None
+    spelled = known.empty | ~(null_mask(known.lower) | null_mask(known.upper))
+    return proven(surely_cast(value, target), spelled)
+
+
+def _value(subject: Subject, type_: LogicalType, statistics: Subjects) -> AbstractValue | None:
     known = statistics.subject(subject)
     if known is None:
         return None
-    return from_column(
-        BoundColumn(column.field_id, column.name, type_), known, statistics.part_count
-    )
+    return from_column(BoundColumn(0, str(subject), type_), known, statistics.part_count)

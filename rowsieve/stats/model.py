@@ -17,7 +17,7 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True, order=True)
 class Derived:
-    """Values computed from those of a field; `what` says how: `length` of a list."""
+    """Values computed from those of a field; `what` says how, see `rowsieve.stats.subjects`."""
 
     field_id: int
     what: str
@@ -28,8 +28,6 @@ class Derived:
 
 Subject: TypeAlias = int | Derived
 
-LENGTH = "length"
-
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
@@ -38,7 +36,8 @@ class ColumnStatistics:
     `lower` and `upper` are scalars of the subject's storage type; `lower_exact` says that a row
     holds exactly this value, so it was neither truncated nor widened. `nan_count` is None for types
     without NaN. `value_count` is how many values there are, NULLs among them, where that is not the
-    number of rows: inside lists and maps.
+    number of rows: inside lists and maps. `kinds` says of a path in JSON what stands there, as bits
+    of `rowsieve.stats.json_kinds.Kind`.
 
     A member of a struct is NULL wherever the struct is; the members of lists and maps are those of
     all rows together.
@@ -51,6 +50,7 @@ class ColumnStatistics:
     lower_exact: bool = False
     upper_exact: bool = False
     value_count: int | None = None
+    kinds: int | None = None
 
 
 UNKNOWN = ColumnStatistics()

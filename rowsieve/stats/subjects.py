@@ -1,15 +1,53 @@
-"""Which subjects a schema's statistics speak of: every field, nested ones included, and lengths."""
+"""Which subjects statistics speak of: every field, nested ones included, and what is derived.
+
+What may be derived from a field, and the type of its values:
+
+- `length` of a list or map;
+- `as_int`, `as_number`: the numbers that text spells; known only where every text spells one;
+- `as_upper`, `as_lower`: text in one case; known only where all of it is ASCII;
+- `json/a/b`: what stands at a path in JSON, as kinds; `json/a/b:int`, `:float`, `:string` the
+  values of that kind. `[0]` to `[7]` are elements of a list, `[*]` all of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 
-from rowsieve.stats.model import LENGTH, Derived, Subject
+from rowsieve.stats.model import Derived, Subject
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Field, Float, Int, List, LogicalType, Map, Struct, is_ordered
+from rowsieve.types.logical import (
+    Decimal,
+    Field,
+    Float,
+    Int,
+    Json,
+    List,
+    LogicalType,
+    Map,
+    String,
+    Struct,
+    is_ordered,
+)
+
+LENGTH: Final = "length"
+AS_INT: Final = "as_int"
+AS_NUMBER: Final = "as_number"
+AS_UPPER: Final = "as_upper"
+AS_LOWER: Final = "as_lower"
+JSON: Final = "json"
+
+_DERIVED: dict[str, LogicalType] = {
+    LENGTH: Int(),
+    AS_INT: Int(),
+    AS_NUMBER: Decimal(38, 18),
+    AS_UPPER: String(),
+    AS_LOWER: String(),
+}
+_OF_KIND: dict[str, LogicalType] = {"int": Int(), "float": Float(), "string": String()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +64,36 @@ class Described:
         return arrow_type(self.type) if is_ordered(self.type) else None
 
     @property
-    def has_nan(self) -> bool:
-        """Whether its values may be NaN."""
-        return isinstance(self.type, Float)
+    def facts(self) -> list[tuple[str, pa.DataType]]:
+        """The facts that there are of it, with the type that the manifest holds them in."""
+        if isinstance(self.subject, Derived) and isinstance(self.type, Json):
+            return [("kinds", pa.int64())]
+        facts = [("null_count", pa.int64())]
+        bound = self.bound_type
+        if bound is not None:
+            facts += [("lower", bound), ("upper", bound)]
+            facts += [("lower_exact", pa.bool_()), ("upper_exact", pa.bool_())]
+        if isinstance(self.type, Float):
+            facts.append(("nan_count", pa.int64()))
+        if self.repeated:
+            facts.append(("value_count", pa.int64()))
+        return facts
 
 
 def describe(fields: Iterable[Field]) -> Iterator[Described]:
     """The subjects of these fields, parents before their members."""
     for field in fields:
         yield from _describe(field, repeated=False)
+
+
+def derived(subject: Derived) -> Described | None:
+    """A subject derived from a field that has one value a row; None for a word unknown here."""
+    what, _, kind = subject.what.partition(":")
+    if what.startswith(JSON):
+        type_ = _OF_KIND.get(kind) if kind else Json()
+    else:
+        type_ = _DERIVED.get(subject.what)
+    return None if type_ is None else Described(subject, type_)
 
 
 def _describe(field: Field, *, repeated: bool) -> Iterator[Described]:

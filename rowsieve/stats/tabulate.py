@@ -2,27 +2,27 @@
 
 A subject is a field id, or a field id and what is derived from it (`7.length`). Facts: `null_count`
 of every subject; `lower`, `upper` in its storage type, `lower_exact` and `upper_exact` where its
-type has an order; `nan_count` of floats; `value_count` inside lists and maps. NULL and a missing
-column both say "unknown".
+type has an order; `nan_count` of floats; `value_count` inside lists and maps; `kinds` of paths in
+JSON. NULL and a missing column both say "unknown".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from rowsieve.stats.model import UNKNOWN, ColumnStatistics, Subject
-from rowsieve.stats.subjects import Described, describe
+from rowsieve.stats.model import UNKNOWN, ColumnStatistics, Derived, Subject
+from rowsieve.stats.subjects import Described, derived, describe
 from rowsieve.types.schema import Schema
 
 
 def statistics_fields(schema: Schema) -> list[pa.Field]:
-    """Name and type the statistics columns of a schema."""
+    """Name and type the statistics columns that every manifest of a schema has."""
     return [
         pa.field(statistics_name(described.subject, fact), type_)
         for described in describe(schema)
-        for fact, type_ in _facts(described)
+        for fact, type_ in described.facts
     ]
 
 
@@ -31,9 +31,9 @@ def statistics_columns(
 ) -> dict[str, pa.Array]:
     """Tabulate the statistics of parts, by subject; what a part lacks is NULL."""
     columns: dict[str, pa.Array] = {}
-    for described in describe(schema):
+    for described in _subjects(parts, schema):
         known = [part.get(described.subject, UNKNOWN) for part in parts]
-        for fact, type_ in _facts(described):
+        for fact, type_ in described.facts:
             values = [getattr(statistics, fact) for statistics in known]
             columns[statistics_name(described.subject, fact)] = (
                 scalar_array(values, type_)
@@ -54,14 +54,14 @@ def scalar_array(scalars: Sequence[pa.Scalar | None], type_: pa.DataType) -> pa.
     return pa.concat_arrays(parts) if parts else pa.nulls(0, type_)
 
 
-def _facts(described: Described) -> list[tuple[str, pa.DataType]]:
-    facts = [("null_count", pa.int64())]
-    bound = described.bound_type
-    if bound is not None:
-        facts += [("lower", bound), ("upper", bound)]
-        facts += [("lower_exact", pa.bool_()), ("upper_exact", pa.bool_())]
-    if described.has_nan:
-        facts.append(("nan_count", pa.int64()))
-    if described.repeated:
-        facts.append(("value_count", pa.int64()))
-    return facts
+def _subjects(
+    parts: Sequence[Mapping[Subject, ColumnStatistics]], schema: Schema
+) -> Iterator[Described]:
+    """Those of the schema, then those that only some parts have."""
+    of_schema = {described.subject: described for described in describe(schema)}
+    yield from of_schema.values()
+    others = {subject for part in parts for subject in part} - set(of_schema)
+    for subject in sorted(each for each in others if isinstance(each, Derived)):
+        described = derived(subject)
+        if described is not None:
+            yield described

@@ -22,7 +22,9 @@ import pyarrow as pa
 
 from rowsieve.errors import InvalidInput
 from rowsieve.objects import ObjectStore
-from rowsieve.stats.collect import StatisticsCollector, lower_bound, upper_bound, without_nan
+from rowsieve.stats.collect import StatisticsCollector
+from rowsieve.stats.options import statistics_options
+from rowsieve.stats.values import lower_bound, upper_bound, without_nan
 from rowsieve.storage.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.part_file import ROW_GROUP_ROWS, FileOptions, PartFile
 from rowsieve.types.keys import Key, KeyOrder
@@ -61,6 +63,7 @@ class PartWriter:
         self._key_schema = Schema(schema.id, self._key)
         self._base_version = base_version
         self._target_bytes = target_part_bytes(properties)
+        self._statistics = statistics_options(properties, schema)
         self._nan_columns: frozenset[str] = frozenset()
         self._pending: list[pa.Table] = []
         self._pending_rows = 0
@@ -97,6 +100,9 @@ class PartWriter:
             return PartTable.empty(self._schema)
         return PartTable.of(parts, self._schema, self._key)
 
+    def _collector(self) -> StatisticsCollector:
+        return StatisticsCollector(self._schema, self._statistics)
+
     def _note_nan(self, table: pa.Table) -> None:
         """A file's settings are fixed when it is opened: a NaN that comes later opens another."""
         seen = _nan_columns(self._schema, table)
@@ -122,7 +128,7 @@ class PartWriter:
             options = FileOptions.choose(self._schema, self._key, rows, self._nan_columns)
             first = self._end(rows, 0)
             file = PartFile(self._schema, options)
-            self._open = _OpenPart(file, StatisticsCollector(self._schema), first, first)
+            self._open = _OpenPart(file, self._collector(), first, first)
         self._open.file.write(rows)
         self._open.statistics.add(rows)
         self._open.last = self._end(rows, rows.num_rows - 1)
@@ -156,7 +162,7 @@ class PartWriter:
 
     def _part(self, rows: _FinishedRows | None, deletes: pa.Table | None) -> NewPart:
         part_id = rows.part_id if rows else uuid.uuid4().hex
-        statistics = rows.statistics if rows else StatisticsCollector(self._schema)
+        statistics = rows.statistics if rows else self._collector()
         ends = [rows.ends] if rows else []
         ref = None
         if deletes is not None:

@@ -25,7 +25,8 @@ from rowsieve.predicate.ir import (
     Or,
     Predicate,
 )
-from rowsieve.stats.model import LENGTH, ColumnStatistics, Derived, Subject
+from rowsieve.stats.model import ColumnStatistics, Derived, Subject
+from rowsieve.stats.subjects import LENGTH
 from rowsieve.types.logical import Field, Float, Int, List, Map, String, Struct
 from rowsieve.types.schema import Schema
 from tests.profiles import examples

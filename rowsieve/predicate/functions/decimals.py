@@ -92,7 +92,10 @@ def narrowed(wide: pa.Array, type_: Decimal) -> pa.Array:
     if source.scale > type_.scale:
         roomy = wide.cast(pa.decimal256(_WIDE, source.scale))
         wide = pc.round(roomy, ndigits=type_.scale, round_mode="half_towards_infinity")
-    limit = decimal.Decimal(10) ** (type_.precision - type_.scale)
+    whole = type_.precision - type_.scale
+    if whole + wide.type.scale >= _WIDE:  # 76 digits hold nothing that is too large
+        return wide.cast(pa.decimal128(type_.precision, type_.scale))
+    limit = decimal.Decimal(10) ** whole
     bound = pa.scalar(limit, pa.decimal256(_WIDE, 0)).cast(pa.decimal256(_WIDE, wide.type.scale))
     too_large = as_mask(pc.greater_equal(pc.abs(wide.cast(bound.type)), bound))
     return without(wide, too_large).cast(pa.decimal128(type_.precision, type_.scale))

@@ -1,0 +1,32 @@
+"""Claims about casts that hold whatever the semantics are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rowsieve.predicate.abstract import AbstractValue
+from rowsieve.predicate.abstract_calls import cast_value
+from rowsieve.predicate.arrays import Mask, without
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Float, LogicalType
+
+
+def surely_cast(value: AbstractValue, target: LogicalType) -> AbstractValue:
+    """The value cast; what may fail may be an error or NULL."""
+    result = cast_value(value, target, Semantics.SQL, quiet=False)
+    return replace(result, null=result.null | result.fails)
+
+
+def proven(value: AbstractValue, where: Mask) -> AbstractValue:
+    """The value where it is proven; elsewhere anything, NULL or an error."""
+    elsewhere = ~where
+    unknown = value.present & elsewhere
+    nan = value.nan | unknown if isinstance(value.type, Float) else value.nan
+    return replace(
+        value,
+        lower=without(value.lower, elsewhere),
+        upper=without(value.upper, elsewhere),
+        null=value.null | unknown,
+        fails=value.fails | unknown,
+        nan=nan,
+    )

@@ -1,0 +1,212 @@
+"""What statistics say of a path in JSON: as it is, as text, and cast to a number or a boolean.
+
+Soundness: `->>` gives numbers the text they were written with, so a cast of it to a whole number
+fails on `1.0`, and one to a decimal on `1e2`; a part that may hold such a number claims nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rowsieve.predicate.abstract import (
+    AbstractColumn,
+    AbstractValue,
+    anything,
+    from_column,
+    join,
+    limited,
+    nowhere,
+    settled,
+)
+from rowsieve.predicate.arrays import Mask, filled, null_mask, with_nulls, without
+from rowsieve.predicate.functions.decimals import narrowed
+from rowsieve.predicate.ir import BoundColumn, Call, Literal, Operand
+from rowsieve.stats.claims import proven, surely_cast
+from rowsieve.stats.json_kinds import ANY_INDEX, EVERYTHING, INDICES, Kind, Path, path_subject
+from rowsieve.stats.model import Derived, Subject
+from rowsieve.types.logical import (
+    Bool,
+    Decimal,
+    Float,
+    Int,
+    Json,
+    LogicalType,
+    String,
+)
+
+_ABSENT = Kind.MISSING | Kind.NULL
+_NUMBERS = Kind.INT | Kind.FLOAT
+_BOOLS = Kind.TRUE | Kind.FALSE
+_VALUES = _NUMBERS | _BOOLS | Kind.STRING | Kind.LIST | Kind.OBJECT
+_LARGEST_IN_MILLIONTHS = 9e12
+
+
+class Subjects(Protocol):
+    """Statistics by subject, of n parts; `PartStatistics` is one."""
+
+    part_count: int
+
+    def subject(self, subject: Subject) -> AbstractColumn | None:
+        """What every part says of a subject."""
+        ...
+
+    def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
+        """(n,) bits of `Kind` that may stand at a path in JSON; None if no part knows."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JsonPath:
+    """A constant path into a column; `as_text` as `->>` gives it."""
+
+    field_id: int
+    path: Path
+    as_text: bool
+
+
+def path_of(operand: Operand) -> JsonPath | None:
+    """The path that an operand follows from a column of JSON; None if it does not."""
+    if isinstance(operand, BoundColumn):
+        return (
+            JsonPath(operand.field_id, (), as_text=False)
+            if isinstance(operand.type, Json)
+            else None
+        )
+    if not isinstance(operand, Call) or not operand.arguments:
+        return None
+    function = operand.function.removesuffix("_text")
+    if function not in ("json_get", "json_path"):
+        return None
+    outer = path_of(operand.arguments[0])
+    steps = _steps(operand.arguments[1:], adaptive=function == "json_path")
+    if outer is None or outer.as_text or not steps:
+        return None
+    as_text = operand.function.endswith("_text")
+    return JsonPath(outer.field_id, (*outer.path, *steps), as_text)
+
+
+def _steps(keys: tuple[Operand, ...], *, adaptive: bool) -> Path | None:
+    steps: list[str | int] = []
+    for key in keys:
+        value = key.value if isinstance(key, Literal) else None
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            return None
+        if isinstance(value, str) and adaptive and value.lstrip("-").isdigit():
+            return None  # a key of an object or an index of a list
+        if isinstance(value, int) and not 0 <= value < INDICES:
+            value = ANY_INDEX
+        steps.append(value)
+    return tuple(steps)
+
+
+def value_at(path: JsonPath, statistics: Subjects) -> AbstractValue | None:
+    """What `->` or `->>` gives."""
+    kinds = _kinds(path, statistics)
+    if kinds is None:
+        return None
+    none = nowhere(statistics.part_count)
+    if not path.as_text:
+        present = _may(kinds, _VALUES | Kind.NULL)
+        return anything(Json(), present, _may(kinds, Kind.MISSING), none)
+    value = anything(String(), _may(kinds, _VALUES), _may(kinds, _ABSENT), none)
+    strings = _of_kind(path, "string", String(), statistics)
+    if strings is None:
+        return value
+    others = _may(kinds, _VALUES & ~Kind.STRING)
+    return replace(
+        value, lower=without(strings.lower, others), upper=without(strings.upper, others)
+    )
+
+
+def cast_of_path(path: JsonPath, target: LogicalType, statistics: Subjects) -> AbstractValue | None:
+    """What a cast of `->>` gives."""
+    kinds = _kinds(path, statistics) if path.as_text else None
+    if kinds is None:
+        return None
+    none = nowhere(statistics.part_count)
+    present, null = _may(kinds, _VALUES), _may(kinds, _ABSENT)
+    match target:
+        case Bool():
+            lower = with_nulls(~_may(kinds, Kind.FALSE), none, pa.bool_())
+            upper = with_nulls(_may(kinds, Kind.TRUE), none, pa.bool_())
+            value = AbstractValue(target, lower, upper, present, null, none, none)
+            return proven(value, ~_may(kinds, _VALUES & ~_BOOLS))
+        case Int():
+            value = _whole(path, kinds, target, statistics)
+            value = replace(value, present=present, null=null | value.null)
+            return proven(value, ~_may(kinds, _VALUES & ~Kind.INT))
+        case Float() | Decimal():
+            whole = _whole(path, kinds, target, statistics)
+            value = join(whole, _fractions(path, kinds, target, statistics))
+            value = replace(value, present=present, null=null | value.null)
+            return proven(value, ~_may(kinds, _VALUES & ~_NUMBERS))
+        case _:
+            return None
+
+
+def _whole(
+    path: JsonPath, kinds: npt.NDArray[np.int64], target: LogicalType, statistics: Subjects
+) -> AbstractValue:
+    """The numbers that 64 bits hold, cast; nothing where there are none."""
+    occurs, none = _may(kinds, Kind.INT), nowhere(statistics.part_count)
+    value = _of_kind(path, "int", Int(), statistics) or anything(Int(), occurs, none, none)
+    return surely_cast(limited(replace(value, null=none), occurs), target)
+
+
+def _fractions(
+    path: JsonPath, kinds: npt.NDArray[np.int64], target: Float | Decimal, statistics: Subjects
+) -> AbstractValue:
+    """All other numbers, cast; nothing where there are none."""
+    occurs, none = _may(kinds, Kind.FLOAT), nowhere(statistics.part_count)
+    value = _of_kind(path, "float", Float(), statistics) or anything(Float(), occurs, none, none)
+    value = limited(replace(value, null=none, nan=none), occurs)
+    if isinstance(target, Float):
+        return replace(surely_cast(value, target), nan=none)
+    lower = _as_decimal(value.lower, target, -np.inf)
+    upper = _as_decimal(value.upper, target, np.inf)
+    known = ~(null_mask(lower) | null_mask(upper)) & ~_may(kinds, Kind.EXPONENT)
+    result = AbstractValue(target, lower, upper, occurs, none, none, none)
+    return proven(settled(result), known)
+
+
+def _as_decimal(bound: pa.Array, target: Decimal, outward: float) -> pa.Array:
+    """A bound moved outward to millionths, in the target type; NULL where that is out of reach.
+
+    The numbers are rounded to the target's scale, which does not take them past a bound that the
+    type can hold; a coarser scale rounds bound and numbers alike.
+    """
+    numbers = filled(bound)
+    reachable = np.abs(numbers) < _LARGEST_IN_MILLIONTHS
+    scaled = np.where(reachable, numbers, 0.0) * 1e6
+    rounded = np.floor(scaled) - 1 if outward < 0 else np.ceil(scaled) + 1
+    for _ in range(2):  # the product was rounded itself
+        rounded = np.nextafter(rounded, outward)
+    whole = pa.array(rounded.astype(np.int64)).cast(pa.decimal128(38, 0))
+    millionths = whole.view(pa.decimal128(38, 6))
+    return narrowed(without(millionths, ~reachable | null_mask(bound)), target)
+
+
+def _kinds(path: JsonPath, statistics: Subjects) -> npt.NDArray[np.int64] | None:
+    kinds = statistics.kinds(path_subject(path.field_id, path.path)) if path.path else None
+    if kinds is None:
+        return None
+    return np.where(kinds & Kind.OTHER, np.int64(EVERYTHING), kinds)
+
+
+def _of_kind(
+    path: JsonPath, kind: str, type_: LogicalType, statistics: Subjects
+) -> AbstractValue | None:
+    known = statistics.subject(path_subject(path.field_id, path.path, kind))
+    if known is None:
+        return None
+    return from_column(BoundColumn(path.field_id, kind, type_), known, statistics.part_count)
+
+
+def _may(kinds: npt.NDArray[np.int64], which: Kind) -> Mask:
+    mask: Mask = (kinds & int(which)) != 0
+    return mask

@@ -1,0 +1,188 @@
+"""What stands at paths in a column of JSON text: kinds, and bounds of numbers and strings.
+
+Documents are decoded by msgspec into classes that have the wanted keys only, so that the rest is
+checked and skipped. A list gives each of its first elements, and all of them together, a path of
+its own. The empty path asks for the paths that occur, which the first documents of a part decide.
+
+Soundness: a document that is no JSON, nests too deep or holds a number that no double can makes
+every path of its part `OTHER`. Of equal keys in one object engines choose differently: all their
+values count, and the path may be missing there too (invariant 29). Numbers become doubles rounded
+to nearest; who needs their exact value must step outward.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+
+from rowsieve.stats.json_documents import MISSING, PathTree, decode_documents
+from rowsieve.stats.json_kinds import ANY_INDEX, INDICES, Kind, Path, is_plain, path_subject
+from rowsieve.stats.model import ColumnStatistics, Subject
+from rowsieve.stats.values import Values, lower_bound, upper_bound
+
+MOST_PATHS: Final = 32
+MOST_KEYS_DEEP: Final = 3
+_SAMPLE: Final = 256
+_INT64: Final = range(-(2**63), 2**63)
+_LARGEST: Final = 2**1023
+
+
+class JsonCollector:
+    """Gathers what stands at some paths of one JSON column of a part."""
+
+    def __init__(self, field_id: int, paths: Sequence[Path]) -> None:
+        self._field_id = field_id
+        self._discover = () in paths
+        self._tree = None if self._discover else PathTree(paths)
+        self._declared = [path for path in paths if path]
+        self._found: dict[Path, _PathCollector] = {}
+        self._before = Kind(0)  # what a path that turns up now was until now
+
+    def add(self, values: Values) -> None:
+        """Account for the documents of a batch."""
+        if not len(values):
+            return
+        if self._tree is None:
+            paths = [*self._declared, *_occurring(values)]
+            self._tree = PathTree(list(dict.fromkeys(paths)))
+        documents = decode_documents(values, self._tree)
+        cells = {}
+        for path, at_path in documents.cells.items():
+            cells[path] = at_path
+            cells.update(_elements(path, at_path))
+        for path in cells.keys() | self._found.keys():
+            self._at(path).add(cells.get(path, [MISSING]), documents.kinds)
+        self._before |= Kind.MISSING | (documents.kinds & Kind.OTHER)
+
+    def finish(self) -> Iterator[tuple[Subject, ColumnStatistics]]:
+        """Kinds of every path, and the bounds of the values of a kind where there are any."""
+        for path, collector in self._found.items():
+            yield from collector.finish(self._field_id, path)
+
+    def _at(self, path: Path) -> _PathCollector:
+        if path not in self._found:
+            self._found[path] = _PathCollector(self._before)
+        return self._found[path]
+
+
+class _PathCollector:
+    """What stands at one path: kinds, and the extremes of the values of a kind."""
+
+    def __init__(self, kinds: Kind) -> None:
+        self._kinds = kinds
+        self._extremes: dict[str, tuple[Any, Any]] = {}
+
+    def add(self, cells: list[Any], kinds: Kind) -> None:
+        self._kinds |= kinds
+        by_type = dict.fromkeys(map(type, cells))
+        for type_ in by_type:
+            same = cells if len(by_type) == 1 else [cell for cell in cells if type(cell) is type_]
+            self._add_type(type_, same)
+
+    def _add_type(self, type_: type, cells: list[Any]) -> None:
+        if type_ is msgspec.UnsetType:
+            self._kinds |= Kind.MISSING
+        elif type_ is type(None):
+            self._kinds |= Kind.NULL
+        elif type_ is bool:
+            self._kinds |= (Kind.TRUE if True in cells else Kind(0)) | (
+                Kind.FALSE if False in cells else Kind(0)
+            )
+        elif type_ is str:
+            self._kinds |= Kind.STRING
+            self._widen("string", min(cells), max(cells))
+        elif type_ is int:
+            self._add_whole(min(cells), max(cells))
+        elif type_ is float:
+            self._add_float(min(cells), max(cells))
+        elif type_ is list:
+            self._kinds |= Kind.LIST
+        else:
+            self._kinds |= Kind.OBJECT
+
+    def _add_whole(self, low: int, high: int) -> None:
+        """Whole numbers; if one of them is beyond 64 bits, all of them as doubles."""
+        if low in _INT64 and high in _INT64:
+            self._kinds |= Kind.INT
+            self._widen("int", low, high)
+        elif max(-low, high) > _LARGEST:
+            self._kinds |= Kind.OTHER
+        else:
+            self._add_float(float(low), float(high))
+
+    def _add_float(self, low: float, high: float) -> None:
+        self._kinds |= Kind.FLOAT
+        self._widen("float", low, high)
+
+    def _widen(self, kind: str, low: Any, high: Any) -> None:
+        if kind in self._extremes:
+            before = self._extremes[kind]
+            low, high = min(low, before[0]), max(high, before[1])
+        self._extremes[kind] = low, high
+
+    def finish(self, field_id: int, path: Path) -> Iterator[tuple[Subject, ColumnStatistics]]:
+        yield path_subject(field_id, path), ColumnStatistics(kinds=int(self._kinds))
+        if Kind.OTHER in self._kinds:
+            return
+        for kind, (low, high) in self._extremes.items():
+            yield path_subject(field_id, path, kind), _bounds(kind, low, high)
+
+
+def _bounds(kind: str, low: Any, high: Any) -> ColumnStatistics:
+    if kind == "string":
+        ends = pa.scalar(low), pa.scalar(high)
+        lower, upper = lower_bound(ends[0]), upper_bound(ends[1])
+        exact = [end is not None and end.equals(ends[i]) for i, end in enumerate((lower, upper))]
+        return ColumnStatistics(
+            lower=lower, upper=upper, lower_exact=exact[0], upper_exact=exact[1]
+        )
+    if kind == "float":
+        low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+        return ColumnStatistics(
+            nan_count=0, lower=pa.scalar(low, pa.float64()), upper=pa.scalar(high, pa.float64())
+        )
+    return ColumnStatistics(
+        lower=pa.scalar(low, pa.int64()),
+        upper=pa.scalar(high, pa.int64()),
+        lower_exact=True,
+        upper_exact=True,
+    )
+
+
+def _elements(path: Path, cells: list[Any]) -> Iterator[tuple[Path, list[Any]]]:
+    """The first elements of the lists at a path, each for itself, and all of them together."""
+    lists = [cell for cell in cells if type(cell) is list]
+    if not lists:
+        return
+    for index in range(min(INDICES, max(map(len, lists)))):
+        there = [each[index] for each in lists if len(each) > index]
+        yield (*path, index), there if len(there) == len(cells) else [*there, MISSING]
+    yield (*path, ANY_INDEX), [MISSING, *(item for each in lists for item in each)]
+
+
+def _occurring(values: Values) -> list[Path]:
+    """The paths of the first documents, the most frequent ones first."""
+    counts: Counter[Path] = Counter()
+    for text in values.slice(0, _SAMPLE).drop_null().to_pylist():
+        try:
+            document = msgspec.json.decode(text)
+        except (msgspec.MsgspecError, RecursionError, ValueError):
+            continue
+        counts.update(_paths_of(document, ()))
+    return [path for path, _ in counts.most_common(MOST_PATHS)]
+
+
+def _paths_of(document: Any, path: Path) -> Iterator[Path]:
+    if not isinstance(document, dict):
+        return
+    for key, value in document.items():
+        if not is_plain(key):
+            continue
+        yield (*path, key)
+        if len(path) + 1 < MOST_KEYS_DEEP:
+            yield from _paths_of(value, (*path, key))

@@ -1,0 +1,126 @@
+"""Counts and bounds of values of one type, batch by batch, with Arrow's kernels.
+
+Soundness: every value of every batch lies within the bounds. NaN is counted and left out of the
+bounds; a zero is -0.0 as a lower and 0.0 as an upper bound, because the two are equal and either
+may stand in the rows. Tombstones' keys widen the bounds of key columns (trap T4) but are no rows:
+a bound that only a tombstone holds is not exact. Values without an order have counts alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.stats.bounds import lower_bytes, lower_text, upper_bytes, upper_text
+from rowsieve.stats.model import ColumnStatistics
+from rowsieve.types.logical import Float, LogicalType, is_ordered
+
+Extremes: TypeAlias = tuple[pa.Scalar | None, pa.Scalar | None]
+Values: TypeAlias = pa.Array | pa.ChunkedArray
+
+
+class ValueCollector:
+    """Gathers the statistics of one subject; `repeated` counts its values, which are not rows."""
+
+    def __init__(self, type_: LogicalType, *, repeated: bool = False) -> None:
+        self._ordered = is_ordered(type_)
+        self._value_count: int | None = 0 if repeated else None
+        self._null_count = 0
+        self._nan_count: int | None = 0 if isinstance(type_, Float) else None
+        self._of_rows: Extremes = (None, None)
+        self._of_tombstones: Extremes = (None, None)
+
+    def add(self, values: Values) -> None:
+        """Account for the values of a batch."""
+        self._null_count += int(values.null_count)
+        if self._value_count is not None:
+            self._value_count += len(values)
+        if not self._ordered:
+            return
+        if self._nan_count is not None:
+            values, nan_count = without_nan(values)
+            self._nan_count += nan_count
+        self._of_rows = _joined(self._of_rows, extremes(values))
+
+    def widen(self, values: Values) -> None:
+        """Widen the bounds by values that are no rows: deleted keys."""
+        if self._nan_count is not None:
+            values, nan_count = without_nan(values)
+            self._nan_count += nan_count  # a NaN key among the tombstones is a NaN in the range
+        self._of_tombstones = _joined(self._of_tombstones, extremes(values))
+
+    def finish(self) -> ColumnStatistics:
+        """The statistics of all values so far."""
+        low, high = _joined(self._of_rows, self._of_tombstones)
+        lower, upper = lower_bound(low), upper_bound(high)
+        return ColumnStatistics(
+            null_count=self._null_count,
+            nan_count=self._nan_count,
+            lower=lower,
+            upper=upper,
+            lower_exact=_is_exact(lower, self._of_rows[0]),
+            upper_exact=_is_exact(upper, self._of_rows[1]),
+            value_count=self._value_count,
+        )
+
+
+def without_nan(values: Any) -> tuple[Any, int]:
+    """The values that are not NaN (NULLs stay), and how many were."""
+    nan = pc.is_nan(values)
+    count = int(pc.sum(nan).as_py() or 0)
+    return (values.filter(pc.invert(nan)) if count else values), count
+
+
+def extremes(values: Any) -> Extremes:
+    """The least and greatest of values without NaN; None, None if all are NULL."""
+    found = pc.min_max(values)
+    low, high = found["min"], found["max"]
+    if not low.is_valid:
+        return None, None
+    if pa.types.is_floating(low.type):
+        low = pa.scalar(-0.0, low.type) if low.as_py() == 0 else low
+        high = pa.scalar(0.0, high.type) if high.as_py() == 0 else high
+    return low, high
+
+
+def lower_bound(value: pa.Scalar | None) -> pa.Scalar | None:
+    """Bound a column from below by its least value, in as many bytes as a manifest may spend."""
+    if value is None:
+        return None
+    if pa.types.is_string(value.type):
+        return pa.scalar(lower_text(value.as_py()), value.type)
+    if pa.types.is_binary(value.type):
+        return pa.scalar(lower_bytes(value.as_py()), value.type)
+    return value
+
+
+def upper_bound(value: pa.Scalar | None) -> pa.Scalar | None:
+    """Bound a column from above by its greatest value; None where no short bound exists."""
+    if value is None:
+        return None
+    short: str | bytes | None
+    if pa.types.is_string(value.type):
+        short = upper_text(value.as_py())
+    elif pa.types.is_binary(value.type):
+        short = upper_bytes(value.as_py())
+    else:
+        return value
+    return None if short is None else pa.scalar(short, value.type)
+
+
+def _joined(left: Extremes, right: Extremes) -> Extremes:
+    lows = [value for value in (left[0], right[0]) if value is not None]
+    highs = [value for value in (left[1], right[1]) if value is not None]
+    if not lows:
+        return None, None
+    if len(lows) == 1:
+        return lows[0], highs[0]
+    return extremes(pa.concat_arrays([pa.repeat(value, 1) for value in (*lows, *highs)]))
+
+
+def _is_exact(bound: pa.Scalar | None, of_rows: pa.Scalar | None) -> bool:
+    if bound is None or of_rows is None or not bound.equals(of_rows):
+        return False
+    return not (pa.types.is_floating(bound.type) and bound.as_py() == 0)

@@ -1,0 +1,171 @@
+"""What is claimed of a path in JSON, as text and cast, contains what the rows give."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rowsieve.predicate.abstract import AbstractValue
+from rowsieve.predicate.arrays import null_mask
+from rowsieve.predicate.functions.casts import cast
+from rowsieve.predicate.ir import BoundColumn, Call, Cast, Literal, Operand
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.stats.collect import StatisticsCollector
+from rowsieve.stats.expressions import value_of
+from rowsieve.stats.options import StatisticsOptions
+from rowsieve.types.logical import Bool, Decimal, Field, Float, Int, Json, LogicalType, String
+from rowsieve.types.schema import Schema
+from tests.profiles import examples
+from tests.stats.manifests import batch_of, collected, manifest
+
+SCHEMA = Schema(0, (Field(1, "j", Json()),))
+OPTIONS = StatisticsOptions(json={1: (("a", "k"),)})
+COLUMN = BoundColumn(1, "j", Json())
+TEXT = Call("json_get_text", (COLUMN, Literal("a", String()), Literal("k", String())))
+
+NUMBERS = ["0", "-0", "7", "-12", "128", "99999999999", str(2**63), str(10**30), "1.0", "0.1"]
+NUMBERS += ["-2.675", "1e2", "-1.5E-3", "123456789.123456789", "9007199254740993.0", "1e300"]
+OTHERS = ["true", "false", '"x"', '"12"', '"\\u00e9"', "[1]", '{"x": 1}']
+TARGETS: list[LogicalType] = [
+    Int(),
+    Int(8),
+    Float(),
+    Float(32),
+    Decimal(38, 10),
+    Decimal(5, 2),
+    Decimal(38, 0),
+    Bool(),
+]
+
+
+def document(raw: str | None) -> str:
+    """A document with this JSON text at the path, or without one."""
+    return '{"a": {}}' if raw is None else f'{{"a": {{"k": {raw}}}}}'
+
+
+def as_text(raw: str | None) -> str | None:
+    """What `->>` gives."""
+    if raw in (None, "null"):
+        return None
+    assert raw is not None
+    return json.loads(raw) if raw.startswith('"') else raw
+
+
+def claim(operand: Operand, parts: Sequence[Sequence[str | None]]) -> AbstractValue:
+    statistics = []
+    for part in parts:
+        batch = batch_of([{"j": document(raw)} for raw in part], SCHEMA)
+        statistics.append(collected(batch, SCHEMA, StatisticsCollector(SCHEMA, OPTIONS)))
+    found = value_of(operand, manifest([len(part) for part in parts], statistics, SCHEMA))
+    assert found is not None
+    return found
+
+
+def assert_contains(value: AbstractValue, part: int, found: pa.Array, failed: np.ndarray) -> None:
+    null = null_mask(found)
+    assert value.fails[part] or not failed.any()
+    assert value.null[part] or not null.any()  # where failures are NULL, they count here
+    present = found.filter(pa.array(~null)).to_pylist()
+    if not present:
+        return
+    assert value.present[part]
+    lower, upper = value.lower[part].as_py(), value.upper[part].as_py()
+    assert lower is None or all(lower <= each for each in present)
+    assert upper is None or all(each <= upper for each in present)
+
+
+parts = st.lists(
+    st.lists(st.sampled_from([*NUMBERS, "null", None]), min_size=1, max_size=4)
+    | st.lists(st.sampled_from(["true", "false", None]), min_size=1, max_size=3)
+    | st.lists(st.sampled_from(['"a"', '"b"', '"12"', "null"]), min_size=1, max_size=3)
+    | st.lists(st.sampled_from([*NUMBERS[:4], *OTHERS, "null", None]), min_size=1, max_size=3),
+    min_size=1,
+    max_size=3,
+)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+@given(parts)
+@examples(80)
+def test_a_cast_of_a_path_contains_that_of_the_rows(
+    target: LogicalType, raws: list[list[str | None]]
+) -> None:
+    value = claim(Cast(TEXT, target), raws)
+    for i, part in enumerate(raws):
+        texts = pa.array([as_text(raw) for raw in part], pa.string())
+        computed = cast(texts, String(), target, Semantics.SQL)
+        failed = np.zeros(len(part), bool) if computed.failed is None else computed.failed
+        assert_contains(value, i, computed.values, failed)
+
+
+@given(parts)
+@examples(150)
+def test_a_path_as_text_contains_the_rows(raws: list[list[str | None]]) -> None:
+    value = claim(TEXT, raws)
+    for i, part in enumerate(raws):
+        texts = pa.array([as_text(raw) for raw in part], pa.string())
+        assert_contains(value, i, texts, np.zeros(len(part), bool))
+
+
+def test_numbers_have_bounds_and_do_not_fail() -> None:
+    value = claim(Cast(TEXT, Decimal(38, 10)), [["3", "12.5"], ["100", "null"], ["1e2"], ['"x"']])
+    assert value.fails.tolist() == [False, False, True, True]
+    assert value.null.tolist() == [False, True, True, True]
+    lower, upper = value.lower.to_pylist(), value.upper.to_pylist()
+    assert (lower[0], lower[1], lower[2:]) == (3, 100, [None, None])
+    assert (upper[1], upper[2:]) == (100, [None, None])
+    assert abs(float(upper[0]) - 12.5) < 1e-5
+
+
+def test_text_has_bounds_only_without_other_kinds() -> None:
+    value = claim(TEXT, [['"a"', '"c"'], ['"a"', "1"], ["null", None]])
+    assert value.lower.to_pylist() == ["a", None, None]
+    assert value.upper.to_pylist() == ["c", None, None]
+    assert value.present.tolist() == [True, True, False]
+    assert value.null.tolist() == [False, False, True]
+
+
+def test_json_null_is_a_value_and_missing_is_null() -> None:
+    operand = Call("json_get", TEXT.arguments)
+    value = claim(operand, [["null"], [None], ["1"]])
+    assert value.present.tolist() == [True, False, True]
+    assert value.null.tolist() == [False, True, False]
+
+
+def test_a_path_may_be_followed_in_steps() -> None:
+    inner = Call("json_get", (COLUMN, Literal("a", String())))
+    stepped = Call("json_get_text", (inner, Literal("k", String())))
+    assert claim(stepped, [['"a"']]).upper.to_pylist() == ["a"]
+
+
+@pytest.mark.parametrize(
+    "operand",
+    [
+        Call("json_get_text", (COLUMN, Literal("z", String()))),
+        Call("json_path_text", (COLUMN, Literal("a", String()), Literal("0", String()))),
+        Call("json_get_text", (COLUMN, Call("lower", (Literal("a", String()),)))),
+        Call("json_get_text", (TEXT, Literal("a", String()))),
+        Cast(Call("json_get", TEXT.arguments), Int()),
+    ],
+)
+def test_what_is_no_declared_path_is_not_claimed(operand: Operand) -> None:
+    statistics = collected(
+        batch_of([{"j": document("1")}], SCHEMA), SCHEMA, StatisticsCollector(SCHEMA, OPTIONS)
+    )
+    assert value_of(operand, manifest([1], [statistics], SCHEMA)) is None
+
+
+def test_t21_parts_without_the_statistics_claim_nothing() -> None:
+    batch = batch_of([{"j": document("1")}], SCHEMA)
+    with_path = collected(batch, SCHEMA, StatisticsCollector(SCHEMA, OPTIONS))
+    statistics = manifest([1, 1], [with_path, collected(batch, SCHEMA)], SCHEMA)
+    value = value_of(Cast(TEXT, Int()), statistics)
+    assert value is not None
+    assert value.fails.tolist() == [False, True]
+    assert value.lower.to_pylist() == [1, None]

@@ -1,0 +1,59 @@
+"""Which statistics a table wants: what its properties say, and what they may not."""
+
+from __future__ import annotations
+
+import pytest
+
+from rowsieve.errors import InvalidInput
+from rowsieve.stats.options import statistics_options
+from rowsieve.types.logical import Field, Int, Json, String
+from rowsieve.types.schema import Schema
+
+SCHEMA = Schema(
+    0,
+    (
+        Field(1, "id", Int(), nullable=False),
+        Field(2, "code", String()),
+        Field(3, "payload", Json()),
+        Field(4, "a.b", Json()),
+    ),
+)
+
+
+def test_what_is_named_is_taken() -> None:
+    found = statistics_options(
+        {
+            "text_statistics": "code",
+            "json_statistics": ' payload.user.id , payload."odd, key", "a.b"',
+        },
+        SCHEMA,
+    )
+    assert found.enabled
+    assert found.text == {2}
+    assert found.json == {3: (("user", "id"), ("odd, key",)), 4: ((),)}
+
+
+def test_nothing_is_asked_for_by_default() -> None:
+    found = statistics_options({}, SCHEMA)
+    assert (found.enabled, found.text, found.json) == (True, frozenset(), {})
+    assert not statistics_options({"statistics": "off"}, SCHEMA).enabled
+
+
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        ({"statistics": "yes"}, "'on' or 'off'"),
+        ({"text_statistics": "nowhere"}, "which is no column; columns are id, code"),
+        ({"text_statistics": "id"}, "a int64; it is for text columns"),
+        ({"text_statistics": "code.x"}, "it takes whole columns"),
+        ({"json_statistics": "code"}, "a string; it is for JSON columns"),
+        ({"json_statistics": 'payload."a""b"'}, "names the key 'a\"b'"),
+        ({"json_statistics": "payload..x"}, "no name at character 9"),
+        ({"json_statistics": "payload,"}, "no name at character 9"),
+        ({"json_statistics": "payload x"}, "lacks a comma or a dot at character 9"),
+        ({"json_statistics": 'payload."x'}, "no name at character 9"),
+    ],
+)
+def test_what_fits_no_column_is_refused(properties: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        statistics_options(properties, SCHEMA)

@@ -1,0 +1,176 @@
+"""Numbers that text spells, and text in one case: claimed only where every text agrees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.stats.collect import StatisticsCollector
+from rowsieve.stats.columnar import PartStatistics
+from rowsieve.stats.model import ColumnStatistics, Derived, Subject
+from rowsieve.stats.options import StatisticsOptions
+from rowsieve.stats.subjects import AS_INT, AS_LOWER, AS_NUMBER, AS_UPPER
+from rowsieve.stats.tabulate import statistics_columns
+from rowsieve.types.logical import Field, Int, String
+from rowsieve.types.schema import Schema
+from tests.profiles import examples
+from tests.stats.manifests import (
+    Parts,
+    batch_of,
+    bound,
+    collected,
+    contradictions,
+    manifest,
+    verdicts,
+)
+from tests.strategies import SEMANTICS
+
+SCHEMA = Schema(0, (Field(1, "id", Int(), nullable=False), Field(2, "s", String())))
+OPTIONS = StatisticsOptions(text=frozenset({2}))
+
+
+def statistics_of(cells: list[str | None]) -> dict[Subject, ColumnStatistics]:
+    batch = batch_of([{"id": i, "s": cell} for i, cell in enumerate(cells)], SCHEMA)
+    return collected(batch, SCHEMA, StatisticsCollector(SCHEMA, OPTIONS))
+
+
+def known(*parts: list[str | None]) -> PartStatistics:
+    return manifest([len(part) for part in parts], [statistics_of(part) for part in parts], SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("cells", "spelled"),
+    [
+        (["1", "-20", None, "007"], {AS_INT, AS_NUMBER}),
+        (["1", "2.5"], {AS_NUMBER}),
+        (["1", " 2"], set()),
+        (["1", "1e3"], set()),
+        (["1", ""], set()),
+        (["1", "2\n"], set()),
+        (["1", "9" * 19], set()),
+        (["x", "1"], set()),
+        ([None, None], {AS_INT, AS_NUMBER}),
+    ],
+)
+def test_numbers_are_claimed_only_if_every_text_spells_one(
+    cells: list[str | None], spelled: set[str]
+) -> None:
+    found = {subject.what for subject in statistics_of(cells) if isinstance(subject, Derived)}
+    assert found & {AS_INT, AS_NUMBER} == spelled
+
+
+def test_case_is_claimed_only_for_ascii() -> None:
+    ascii_only = statistics_of(["bAc", "abc", None])
+    upper, lower = (ascii_only[Derived(2, what)] for what in (AS_UPPER, AS_LOWER))
+    assert (upper.lower, upper.upper) == (pa.scalar("ABC"), pa.scalar("BAC"))
+    assert (lower.lower, lower.upper) == (pa.scalar("abc"), pa.scalar("bac"))
+    assert Derived(2, AS_UPPER) not in statistics_of(["abc", "é"])
+
+
+def test_nothing_is_taken_unasked() -> None:
+    found = collected(batch_of([{"id": 1, "s": "1"}], SCHEMA), SCHEMA)
+    assert set(found) == {1, 2}
+
+
+def test_casts_and_case_prune() -> None:
+    parts = known(["1", "20", None], ["300", "1000"], ["x"], ["2.5"])
+    assert verdicts("cast(s as bigint) = 300", parts, SCHEMA) == ["NONE", "SOME", "SOME", "SOME"]
+    assert verdicts("cast(s as bigint) < 50", parts, SCHEMA) == ["SOME", "NONE", "SOME", "SOME"]
+    assert verdicts("cast(s as double) > 250", parts, SCHEMA) == ["NONE", "ALL", "SOME", "NONE"]
+    assert verdicts("cast(s as decimal(9,1)) = 2.5", parts, SCHEMA)[1:] == ["NONE", "SOME", "ALL"]
+    assert verdicts("cast(s as tinyint) < 50", parts, SCHEMA)[1] == "SOME"  # 1000 is none
+    words = known(["apple", "Bear"], ["Zoo", "yak"], ["é"])
+    assert verdicts("upper(s) = 'BEAR'", words, SCHEMA) == ["SOME", "NONE", "SOME"]
+    assert verdicts("lower(s) >= 'y'", words, SCHEMA) == ["NONE", "ALL", "SOME"]
+
+
+def test_a_cast_that_may_fail_may_be_null_where_failures_are() -> None:
+    for semantics in SEMANTICS:
+        check("cast(s as tinyint) is null", [["7", "99999"], ["7"]], semantics)
+
+
+def test_t4_deleted_keys_count_for_what_a_key_spells() -> None:
+    schema = Schema(0, (Field(2, "s", String(), nullable=False),))
+    parts = []
+    for deleted in ("5", "é"):
+        collector = StatisticsCollector(schema, OPTIONS)
+        collector.add(pa.table({"s": ["10", "20"]}))
+        collector.add_tombstones(pa.table({"s": [deleted]}))
+        parts.append(collector.finish())
+    only_deleted = StatisticsCollector(schema, OPTIONS)
+    only_deleted.add_tombstones(pa.table({"s": ["5"]}))
+    parts.append(only_deleted.finish())
+    counts = {
+        "data.rows": pa.array([2, 2, 0], pa.int64()),
+        "deletes.rows": pa.array([1, 1, 1], pa.int64()),
+    }
+    table = pa.table({**counts, **statistics_columns(parts, schema)})
+    by_key = PartStatistics(Parts(table, (2,)), schema).only([2])
+    assert verdicts("cast(s as bigint) = 5", by_key, schema) == ["SOME", "SOME", "ALL"]
+    assert verdicts("cast(s as bigint) = 7", by_key, schema) == ["SOME", "SOME", "NONE"]
+    assert verdicts("upper(s) = '5'", by_key, schema) == ["SOME", "SOME", "ALL"]
+
+
+TEXTS = [
+    "0",
+    "-0",
+    "7",
+    "007",
+    "-12",
+    "2.5",
+    "-2.50",
+    "99999",
+    "1e3",
+    " 3",
+    "",
+    "a",
+    "B",
+    "b_",
+    "é",
+]
+CASTS = ["bigint", "tinyint", "double", "real", "decimal(5,1)", "decimal(38,18)", "integer"]
+
+
+@given(
+    st.lists(st.lists(st.none() | st.sampled_from(TEXTS[:8]), max_size=4), min_size=1, max_size=3),
+    st.lists(st.none() | st.sampled_from(TEXTS), max_size=4),
+    st.sampled_from(CASTS),
+    st.sampled_from(["=", "<", ">=", "<>", "is distinct from"]),
+    st.sampled_from(["0", "7", "-12", "2.5", "-2.5", "100"]),
+    st.sampled_from(["{}", "not ({})", "({}) is null", "coalesce({}, true)"]),
+    st.sampled_from(SEMANTICS),
+)
+@examples(300)
+def test_verdicts_by_what_text_spells_never_contradict_the_rows(
+    numbers: list[list[str | None]],
+    mixed: list[str | None],
+    target: str,
+    op: str,
+    value: str,
+    form: str,
+    semantics: Semantics,
+) -> None:
+    text = form.format(f"cast(s as {target}) {op} {value}")
+    check(text, [*numbers, mixed], semantics)
+
+
+@given(
+    st.lists(st.lists(st.none() | st.sampled_from(TEXTS), max_size=4), min_size=1, max_size=3),
+    st.sampled_from(["upper(s)", "lower(s)"]),
+    st.sampled_from(["= 'A'", "< 'b'", ">= 'B_'", "is null", "in ('a', 'B')", "like 'B%'"]),
+)
+@examples(200)
+def test_verdicts_by_case_never_contradict_the_rows(
+    parts: list[list[str | None]], operand: str, test: str
+) -> None:
+    check(f"{operand} {test}", parts, Semantics.SQL)
+
+
+def check(text: str, parts: list[Any], semantics: Semantics) -> None:
+    batches = [batch_of([{"id": 0, "s": cell} for cell in part], SCHEMA) for part in parts]
+    assert contradictions(bound(text, SCHEMA, semantics), batches, known(*parts)) == []
