@@ -18,12 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Mask, as_mask
+from rowsieve.predicate.functions.json_access import MAX_NESTING
 from rowsieve.stats.json_kinds import Kind, Path
 from rowsieve.stats.values import Values
 
 MISSING: Final = msgspec.UNSET
 NO_KIND: Final = Kind(0)
-MAX_NESTING: Final = 100  # as in `json_get`: what nests deeper has no members
+
 
 _SHORT: Final = 200  # a document of so many bytes nests no deeper, and has no endless number
 _ENDLESS: Final = r"[0-9]{300}"  # Python, and so `json_get`, refuses whole numbers of 4,300 digits

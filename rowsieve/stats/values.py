@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -68,6 +70,9 @@ class ValueCollector:
 
 def without_nan(values: Any) -> tuple[Any, int]:
     """The values that are not NaN (NULLs stay), and how many were."""
+    plain = _plain_floats(values)
+    if plain and not np.isnan([numbers.max() for numbers in plain]).any():
+        return values, 0  # numpy's maximum of NaN and anything is NaN
     nan = pc.is_nan(values)
     count = int(pc.sum(nan).as_py() or 0)
     return (values.filter(pc.invert(nan)) if count else values), count
@@ -75,14 +80,27 @@ def without_nan(values: Any) -> tuple[Any, int]:
 
 def extremes(values: Any) -> Extremes:
     """The least and greatest of values without NaN; None, None if all are NULL."""
-    found = pc.min_max(values)
-    low, high = found["min"], found["max"]
+    plain = _plain_floats(values)
+    if plain:
+        low = pa.scalar(min(numbers.min() for numbers in plain), values.type)
+        high = pa.scalar(max(numbers.max() for numbers in plain), values.type)
+    else:
+        found = pc.min_max(values)
+        low, high = found["min"], found["max"]
     if not low.is_valid:
         return None, None
     if pa.types.is_floating(low.type):
         low = pa.scalar(-0.0, low.type) if low.as_py() == 0 else low
         high = pa.scalar(0.0, high.type) if high.as_py() == 0 else high
     return low, high
+
+
+def _plain_floats(values: Any) -> list[npt.NDArray[Any]]:
+    """Floats without NULLs as numpy arrays, whose extremes take a tenth of Arrow's time."""
+    if not pa.types.is_floating(values.type) or values.null_count:
+        return []
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    return [chunk.to_numpy(zero_copy_only=False) for chunk in chunks if len(chunk)]
 
 
 def lower_bound(value: pa.Scalar | None) -> pa.Scalar | None:

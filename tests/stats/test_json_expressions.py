@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rowsieve as rs
 from rowsieve.predicate.abstract import AbstractValue
 from rowsieve.predicate.arrays import null_mask
 from rowsieve.predicate.functions.casts import cast
@@ -22,7 +24,8 @@ from rowsieve.stats.options import StatisticsOptions
 from rowsieve.types.logical import Bool, Decimal, Field, Float, Int, Json, LogicalType, String
 from rowsieve.types.schema import Schema
 from tests.profiles import examples
-from tests.stats.manifests import batch_of, collected, manifest
+from tests.stats.manifests import batch_of, bound, collected, contradictions, manifest
+from tests.strategies import SEMANTICS
 
 SCHEMA = Schema(0, (Field(1, "j", Json()),))
 OPTIONS = StatisticsOptions(json={1: (("a", "k"),)})
@@ -92,7 +95,7 @@ parts = st.lists(
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 @given(parts)
-@examples(80)
+@examples(50)
 def test_a_cast_of_a_path_contains_that_of_the_rows(
     target: LogicalType, raws: list[list[str | None]]
 ) -> None:
@@ -169,3 +172,71 @@ def test_t21_parts_without_the_statistics_claim_nothing() -> None:
     assert value is not None
     assert value.fails.tolist() == [False, True]
     assert value.lower.to_pylist() == [1, None]
+
+
+SQL = [
+    "cast(j->'a'->>'k' as bigint) {op} {n}",
+    "cast(j->'a'->>'k' as decimal(18,2)) {op} {n}",
+    "cast(j->'a'->>'k' as double) {op} {n}",
+    "cast(j->'a'->>'k' as boolean)",
+    "(j->'a'->>'k') {op} 'b'",
+    "(j->'a'->>'k') is null",
+    "(j->'a'->'k') is null",
+    "(j->'a'->'k'->>0) = 'a'",
+    "cast(j->'a'->'k'->>1 as int) {op} {n}",
+    "(j#>>'{{a,k}}') {op} 'b'",
+    "coalesce(cast(j->'a'->>'k' as double), 0) {op} {n}",
+]
+duplicated = st.builds(
+    lambda one, other: f'{{"a": {{"k": {one}, "k": {other}}}}}',
+    st.sampled_from(["1", "2.5", '"a"', "null"]),
+    st.sampled_from(["1", "-7", '"c"', "[2]"]),
+)
+documents = (
+    st.sampled_from([*NUMBERS, *OTHERS, "null", '["a", 5]', "[3, 0.5]"]).map(document)
+    | duplicated
+    | st.sampled_from([None, "{", '{"a": 1}', "[]", '{"a": {"k": 1}} 1'])
+)
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from(NUMBERS[:12]).map(document), min_size=1, max_size=3)
+        | st.lists(documents, max_size=4),
+        min_size=1,
+        max_size=3,
+    ),
+    st.sampled_from(SQL),
+    st.sampled_from(["=", "<", ">=", "<>", "is distinct from"]),
+    st.sampled_from(["0", "7", "-12", "1.0", "-2.68", "100"]),
+    st.sampled_from(["{}", "not ({})", "({}) is null"]),
+    st.sampled_from(SEMANTICS),
+)
+@examples(200)
+def test_verdicts_by_path_never_contradict_the_rows(
+    parts: list[list[str | None]], template: str, op: str, n: str, form: str, semantics: Semantics
+) -> None:
+    predicate = bound(form.format(template.format(op=op, n=n)), SCHEMA, semantics)
+    batches = [batch_of([{"j": cell} for cell in part], SCHEMA) for part in parts]
+    options = StatisticsOptions(json={1: (("a", "k"), ())})
+    statistics = [
+        collected(batch, SCHEMA, StatisticsCollector(SCHEMA, options)) for batch in batches
+    ]
+    known = manifest([len(part) for part in parts], statistics, SCHEMA)
+    assert contradictions(predicate, batches, known) == []
+
+
+def test_a_path_prunes_a_scan(tmp_path: Path) -> None:
+    kind = pa.field("j", pa.string(), metadata={b"ARROW:extension:name": b"arrow.json"})
+    schema = pa.schema([("id", pa.int64()), kind])
+    properties = {"json_statistics": "j.user.age, j.tags"}
+    table = rs.create_table(str(tmp_path), schema, key=["id"], properties=properties)
+    for i in (1, 2, 3):
+        text = json.dumps({"user": {"age": i * 10}, "tags": [f"t{i}", "x"]})
+        table.upsert(pa.table([[i], [text]], schema=schema))
+    scan = table.scan(where="cast(j->'user'->>'age' as bigint) = 20")
+    assert scan.to_arrow().column("id").to_pylist() == [2]
+    assert scan.metrics.parts_pruned == 2
+    scan = table.scan(where="j->'tags'->>0 = 't3'")
+    assert scan.to_arrow().column("id").to_pylist() == [3]
+    assert scan.metrics.parts_pruned == 2
