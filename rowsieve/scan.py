@@ -21,7 +21,8 @@ from rowsieve.executor.execute import Execution
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.planner.cache import PLANS
-from rowsieve.planner.explain import Explanation, explain
+from rowsieve.planner.explain import explain
+from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import OutputColumn, ScanPlan, check_fits
 from rowsieve.planner.statistics import ScanStatistics, plan_statistics
 from rowsieve.storage.snapshot import Snapshot
@@ -138,9 +139,13 @@ class Scan:
         """What the manifest alone says of the result: rows, bytes, bounds, NULLs; what is exact."""
         return plan_statistics(self._plan, self._snapshot)
 
-    def explain(self) -> Explanation:
-        """What is skipped and why; `str()` of it is text, `.as_dict()` plain values."""
-        return explain(self._plan, self._snapshot, to_sql)
+    def explain(self, *, row_groups: bool = False) -> Explanation:
+        """What is skipped and why; `str()` of it is text, `.as_dict()` plain values.
+
+        `row_groups`: also which row groups of the parts to read; opens the parts' footers.
+        """
+        store = self._store if row_groups else None
+        return explain(self._plan, self._snapshot, to_sql, store=store)
 
     def _audit(self) -> None:
         """Hold what pruning would skip against what is there, for a soft scan."""

@@ -80,12 +80,15 @@ def explain(
     version: Version = None,
     as_of: AsOf = None,
     dialect: Dialect = "postgres",
+    row_groups: Annotated[
+        bool, typer.Option("--row-groups", help="Explain row groups, too; opens the parts.")
+    ] = False,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
     """Say which parts a read skips, and which condition and bounds prove it."""
     scan = open_at(uri, storage_option, version, as_of).scan(where, dialect=dialect)
-    explanation = scan.explain()
+    explanation = scan.explain(row_groups=row_groups)
     if as_json:
         print_json(explanation.as_dict())
     else:

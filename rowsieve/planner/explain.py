@@ -1,146 +1,189 @@
-"""Why a part is read or not, in words: which condition refutes it and by what bounds.
+"""Why parts and row groups are read or not: which condition refutes them, and by what bounds.
 
 The reasons are found by asking the interpreter about each conjunct alone, after the plan is made,
-so that planning itself pays nothing for them.
+so that planning itself pays nothing for them. Only row groups need a file: its footer and blooms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from rowsieve.objects import ObjectStore
+from rowsieve.planner.explain_row_groups import explain_row_groups
+from rowsieve.planner.explanation import (
+    ConditionReason,
+    Explanation,
+    GroupPart,
+    GroupReason,
+    PartReason,
+)
 from rowsieve.planner.pieces import stored_bytes
-from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.plan import Piece, PlannedPart, ScanPlan
 from rowsieve.planner.prune_parts import Reason, Verdicts, prune_parts
+from rowsieve.planner.statistics import plain_value
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.interpret import Verdict, interpret
-from rowsieve.predicate.ir import TRUE, BoundColumn, Predicate, conjuncts, walk
+from rowsieve.predicate.ir import TRUE, BoundColumn, Opaque, Predicate, conjuncts, walk
 from rowsieve.stats.columnar import PartStatistics
+from rowsieve.stats.tabulate import statistics_name
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
-from rowsieve.types.schema import Schema
 
 Describe = Callable[[Predicate], str]
 
-_NOTHING_BELOW = "no older part holds a key that it deletes"
+_NOT_BY_ROWS = {
+    Reason.VISIBILITY: "it holds deletes alone, and no part to read is older",
+    Reason.LIMIT: "other parts hold enough rows that are returned for sure",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class PartReason:
-    """One pruned part: the condition that none of its rows can satisfy, and the bounds."""
+def explain(
+    plan: ScanPlan, snapshot: Snapshot, describe: Describe, *, store: ObjectStore | None = None
+) -> Explanation:
+    """The reasons behind a plan of this snapshot; `describe` renders a condition as text.
 
-    part_id: str
-    rows: int
-    size_bytes: int
-    by: str
-    condition: str
-    bounds: dict[str, str]
-
-    def __str__(self) -> str:
-        seen = "".join(f"; {name} in {bounds}" for name, bounds in self.bounds.items())
-        return f"part {self.part_id[:8]} skipped by {self.by}: {self.condition}{seen}"
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """A plan in words; `str` gives the text, `as_dict` plain values."""
-
-    table: str
-    version: int
-    where: str
-    parts_considered: int
-    parts_read: int
-    bytes_considered: int
-    bytes_read: int
-    splits: int
-    merged_groups: int
-    filtered: bool
-    skipped: tuple[PartReason, ...] = field(default=())
-
-    def as_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
-        return asdict(self)
-
-    def __str__(self) -> str:
-        lines = [
-            f"scan of {self.table} at version {self.version}",
-            f"  where {self.where}",
-            (
-                f"  parts {self.parts_considered} considered, "
-                f"{self.parts_considered - self.parts_read} skipped, {self.parts_read} read in "
-                f"{self.splits} splits, {self.merged_groups} groups merged"
-            ),
-            (
-                f"  bytes {self.bytes_considered:,} considered, "
-                f"{self.bytes_considered - self.bytes_read:,} skipped, {self.bytes_read:,} to read"
-            ),
-            f"  {self._filtering()}",
-        ]
-        lines += [f"  {reason}" for reason in self.skipped[:20]]
-        if len(self.skipped) > 20:
-            lines.append(f"  and {len(self.skipped) - 20} more parts skipped")
-        return "\n".join(lines)
-
-    def _filtering(self) -> str:
-        if not self.parts_read:
-            return "no rows are read"
-        return "rows are filtered" if self.filtered else "rows are not filtered: all of them match"
-
-
-def explain(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> Explanation:
-    """The reasons behind a plan; `describe` renders a condition as text."""
+    With a `store` the row groups are explained, too, from the footers of the parts to read.
+    """
     pieces = [piece for split in plan.splits for piece in split.pieces]
     read = {part.part_id for piece in pieces for part in piece.parts}
     read_bytes = sum(piece.size_bytes for piece in pieces)
-    pruned_parts = sum(group.parts for group in plan.pruned)
-    pruned_bytes = sum(group.size_bytes for group in plan.pruned)
     return Explanation(
         table=plan.table_uri,
         version=plan.version,
         where=describe(plan.predicate),
-        parts_considered=len(read) + pruned_parts,
+        parts_considered=len(read) + sum(group.parts for group in plan.pruned),
         parts_read=len(read),
-        bytes_considered=read_bytes + pruned_bytes,
+        bytes_considered=read_bytes + sum(group.size_bytes for group in plan.pruned),
         bytes_read=read_bytes,
         splits=len(plan.splits),
         merged_groups=sum(piece.needs_merge for piece in pieces),
         filtered=any(piece.residual for piece in pieces),
-        skipped=_reasons(plan, snapshot, describe),
+        skipped=_skipped(plan, snapshot, describe),
+        groups=tuple(_groups(plan, snapshot, pieces, describe, store)),
+        conditions=tuple(
+            _conditions(plan, snapshot, describe, merged=any(piece.needs_merge for piece in pieces))
+        ),
     )
 
 
-def _reasons(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[PartReason, ...]:
+def _groups(
+    plan: ScanPlan,
+    snapshot: Snapshot,
+    pieces: list[Piece],
+    describe: Describe,
+    store: ObjectStore | None,
+) -> Iterator[GroupReason]:
+    """The overlap groups; pieces that were cut from one have its newest part first."""
+    cut: dict[str, list[Piece]] = {}
+    for piece in pieces:
+        cut.setdefault(piece.parts[0].part_id, []).append(piece)
+    for group in cut.values():
+        parts = max((piece.parts for piece in group), key=len)
+        filtered: dict[int, bool] = {}
+        for read in (read for piece in group for read in piece.reads):
+            filtered[read.part] = filtered.get(read.part, False) or read.residual
+        if len(parts) > 1:
+            why = "they may share keys, and the newest row of each counts"
+        elif plan.key:
+            why = "no other part to read shares its keys"
+        else:
+            why = "a table without a key: parts share no rows"
+        yield GroupReason(
+            why,
+            sum(map(_size, parts)),
+            tuple(
+                GroupPart(
+                    part_id=part.part_id,
+                    rows=0 if part.data is None else part.data.rows,
+                    tombstones=0 if part.deletes is None else part.deletes.rows,
+                    size_bytes=_size(part),
+                    read=i in filtered,
+                    filtered=filtered.get(i, False),
+                    row_groups=None
+                    if store is None or i not in filtered
+                    else explain_row_groups(plan, snapshot, part, describe, store),
+                )
+                for i, part in enumerate(parts)
+            ),
+        )
+
+
+def _size(part: PlannedPart) -> int:
+    return sum(ref.size_bytes for ref in (part.data, part.deletes) if ref is not None)
+
+
+def _conditions(
+    plan: ScanPlan, snapshot: Snapshot, describe: Describe, *, merged: bool
+) -> Iterator[ConditionReason]:
+    if plan.predicate == TRUE:
+        return
+    schema = snapshot.schema
+    key = {schema.field(name).id for name in plan.key}
+    statistics = PartStatistics(snapshot.parts, schema)
+    for term in conjuncts(plan.predicate):
+        bound = bind(term, schema, plan.semantics, now_us=plan.now_us)
+        refuted = int((interpret(bound, statistics) == Verdict.NONE).sum()) if plan.pruning else 0
+        unknown = [c.name for c in bound.columns if not _is_known(statistics, c)]
+        if not plan.pruning:
+            note = "pruning is off"
+        elif any(isinstance(node, Opaque) for node in walk(bound.root)):
+            note = "another engine evaluates a part of it"
+        elif unknown:
+            note = f"no statistics of {', '.join(unknown)}"
+        elif merged and not any(column.field_id in key for column in bound.columns):
+            note = "not on the key: parts that share keys go only all together"
+        else:
+            note = ""
+        yield ConditionReason(describe(term), refuted, note)
+
+
+def _is_known(statistics: PartStatistics, column: BoundColumn) -> bool:
+    """Whether any part says anything about the column."""
+    known = statistics.column(column)
+    if known is None or not statistics.part_count:
+        return known is not None
+    bounded = known.lower.null_count + known.upper.null_count < 2 * statistics.part_count
+    return bounded or bool(known.empty.any()) or not known.may_be_null.all()
+
+
+def _skipped(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[PartReason, ...]:
     if not plan.pruned:
         return ()
     schema = snapshot.schema
     order = KeyOrder.of(schema, plan.key) if plan.key else None
-    predicate = None
-    if plan.pruning and plan.predicate != TRUE:
-        predicate = bind(plan.predicate, schema, plan.semantics, now_us=plan.now_us)
-    reasons = prune_parts(snapshot.parts, schema, order, predicate).reasons
+    predicate, limit = None, None
+    if plan.pruning:
+        limit = None if plan.ordered else plan.limit
+        if plan.predicate != TRUE:
+            predicate = bind(plan.predicate, schema, plan.semantics, now_us=plan.now_us)
+    reasons = prune_parts(snapshot.parts, schema, order, predicate, limit=limit).reasons
     indices = np.flatnonzero(reasons != Reason.KEPT)
     parts, reasons = snapshot.parts.take(indices), reasons[indices]
-    refuting = _refuting(plan, snapshot, parts, reasons)
+    terms, refuting = _refuting(plan, snapshot, parts, reasons)
+    texts = [describe(term) for term in terms]
+    columns = [_columns(term, snapshot) for term in terms]
     return tuple(
         PartReason(
             part_id,
-            int(rows),
-            int(size_bytes),
+            rows,
+            size_bytes,
             Reason(reason).name.lower(),
-            _NOTHING_BELOW if reason == Reason.VISIBILITY else describe(term),
-            {} if reason == Reason.VISIBILITY else _bounds_of(term, parts, i, schema),
+            _NOT_BY_ROWS.get(Reason(reason)) or texts[term],
+            {}
+            if Reason(reason) in _NOT_BY_ROWS
+            else {column.name: _bounds(parts, i, column.field_id) for column in columns[term]},
         )
         for i, (part_id, rows, size_bytes, reason, term) in enumerate(
             zip(
                 parts.part_ids,
-                parts.data_rows(),
-                stored_bytes(parts),
-                reasons,
-                refuting,
+                parts.data_rows().tolist(),
+                stored_bytes(parts).tolist(),
+                reasons.tolist(),
+                refuting.tolist(),
                 strict=True,
             )
         )
@@ -149,36 +192,33 @@ def _reasons(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[Pa
 
 def _refuting(
     plan: ScanPlan, snapshot: Snapshot, parts: PartTable, reasons: Verdicts
-) -> list[Predicate]:
-    """Of each part the conjunct that refutes it, the whole predicate where no single one does."""
+) -> tuple[list[Predicate], Any]:
+    """The conjuncts with the whole predicate first, and which of them refutes each part.
+
+    The whole does where no single one does.
+    """
     key_ids = frozenset(snapshot.schema.field(name).id for name in plan.key)
     statistics = PartStatistics(parts, snapshot.schema)
-    found = [plan.predicate] * len(parts)
-    open_ = np.ones(len(parts), dtype=np.bool_)
-    for term in conjuncts(plan.predicate):
+    terms = [plan.predicate, *conjuncts(plan.predicate)]
+    found = np.zeros(len(parts), dtype=np.int64)
+    for i, term in enumerate(terms[1:], start=1):
         bound = bind(term, snapshot.schema, plan.semantics, now_us=plan.now_us)
         by_key = interpret(bound, statistics.only(key_ids))
-        by_rows = interpret(bound, statistics)
-        verdicts = np.where(reasons == Reason.KEY, by_key, by_rows)
-        for i in np.flatnonzero(open_ & (verdicts == Verdict.NONE)):
-            found[i], open_[i] = term, False
-    return found
+        verdicts = np.where(reasons == Reason.KEY, by_key, interpret(bound, statistics))
+        found[(found == 0) & (verdicts == Verdict.NONE)] = i
+    return terms, found
 
 
-def _bounds_of(term: Predicate, parts: PartTable, row: int, schema: Schema) -> dict[str, str]:
-    return {
-        node.name: _bounds(parts, row, node.field_id)
-        for node in walk(bind(term, schema).root)
-        if isinstance(node, BoundColumn)
-    }
+def _columns(term: Predicate, snapshot: Snapshot) -> tuple[BoundColumn, ...]:
+    return bind(term, snapshot.schema).columns
 
 
 def _bounds(parts: PartTable, row: int, field_id: int) -> str:
     def value(fact: str) -> str:
-        name = f"stats.{field_id}.{fact}"
+        name = statistics_name(field_id, fact)
         if name not in parts.table.column_names:
             return "?"
-        found = parts.table.column(name)[row].as_py()
-        return "?" if found is None else str(found)
+        scalar = parts.table.column(name)[row]
+        return str(plain_value(scalar)) if scalar.is_valid else "?"
 
     return f"[{value('lower')}, {value('upper')}], {value('null_count')} NULL"

@@ -75,6 +75,11 @@ class Groups:
         for start, stop in itertools.pairwise(starts):
             yield members[start:stop]
 
+    def only(self, kept: npt.NDArray[np.bool_]) -> Groups:
+        """The members that are kept; groups without any are left out."""
+        starts = np.flatnonzero(np.diff(self.of_members()[kept], prepend=-1))
+        return Groups(self.members[kept], np.append(starts, kept.sum()))
+
     def of_members(self) -> Indices:
         """(n,) the number of the group that each member is in."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))

@@ -100,7 +100,8 @@ class OutputColumn(msgspec.Struct, frozen=True):
 class Pruned(msgspec.Struct, frozen=True):
     """What the plan does not read for one reason.
 
-    `by` is "key", "statistics", or "visibility": only tombstones, and nothing that is read below.
+    `by` is "key", "statistics", "visibility" (only tombstones, and nothing that is read below) or
+    "limit" (enough rows are sure to be elsewhere).
     """
 
     by: str

@@ -42,6 +42,7 @@ class Reason(IntEnum):
     KEY = 1  # none of its keys can satisfy the predicate
     STATISTICS = 2  # none of its rows can, and it hides none that can
     VISIBILITY = 3  # it has tombstones alone, and nothing that is read is older
+    LIMIT = 4  # other parts hold enough rows that are returned for sure
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,11 +61,17 @@ class Pruning:
 
 
 def prune_parts(
-    parts: PartTable, schema: Schema, order: KeyOrder | None, predicate: BoundPredicate | None
+    parts: PartTable,
+    schema: Schema,
+    order: KeyOrder | None,
+    predicate: BoundPredicate | None,
+    *,
+    limit: int | None = None,
 ) -> Pruning:
     """Groups that may hold a matching row. Without a predicate nothing is refuted.
 
-    `order` is None for a table without a key, whose parts never share rows.
+    `order` is None for a table without a key, whose parts never share rows. `limit`: how many rows
+    are enough, whichever they are.
     """
     reasons = np.zeros(len(parts), dtype=np.int8)
     kept = np.arange(len(parts))
@@ -86,9 +93,13 @@ def prune_parts(
     reasons[kept] = np.where(has_rows, Reason.STATISTICS, Reason.VISIBILITY)
     reasons[kept[left.members]] = Reason.KEPT
     verdicts = verdicts[left.members]
-    return Pruning(
-        reasons, Groups(kept[left.members], left.starts), verdicts != Verdict.NONE, verdicts
-    )
+    left = Groups(kept[left.members], left.starts)
+    if limit is not None:
+        certain = verdicts == Verdict.ALL if predicate is not None else verdicts != Verdict.NONE
+        enough = _enough(parts, left, certain, limit)
+        reasons[left.members[~enough]] = Reason.LIMIT
+        left, verdicts = left.only(enough), verdicts[enough]
+    return Pruning(reasons, left, verdicts != Verdict.NONE, verdicts)
 
 
 def _facts(parts: PartTable, schema: Schema, predicate: BoundPredicate | None) -> PartTable:
@@ -141,6 +152,21 @@ def _needed(parts: PartTable, kept: Indices, groups: Groups, verdicts: Verdicts)
         members, number = members[down_to], number[down_to]
     starts = np.flatnonzero(np.diff(number, prepend=-1))
     return Groups(members, np.append(starts, len(members)))
+
+
+def _enough(parts: PartTable, left: Groups, certain: Mask, limit: int) -> Mask:
+    """The first members whose rows, all returned for sure, are enough; all members if none are.
+
+    A row is returned for sure if all rows of its part match (`certain`), no other part shares its
+    keys and no deletion vector stands before it.
+    """
+    alone = np.repeat(np.diff(left.starts) == 1, np.diff(left.starts))
+    plain = ~np.asarray(parts.table.column("dv.path").is_valid().to_numpy())[left.members]
+    sure = np.where(certain & alone & plain, parts.data_rows()[left.members], 0)
+    before = np.cumsum(sure) - sure
+    if sure.sum() < limit:
+        return np.ones(len(left.members), dtype=np.bool_)
+    return (sure > 0) & (before < limit)
 
 
 def _newest_first(parts: PartTable, kept: Indices, members: Indices, number: Indices) -> Indices:

@@ -39,7 +39,8 @@ def plan_scan(
     order = KeyOrder.of(schema, snapshot.table.key) if snapshot.table.key else None
     predicate = normalize(predicate, semantics)
     bound = None if predicate == TRUE else bind(predicate, schema, semantics, now_us=now_us)
-    pruned = prune_parts(parts, schema, order, bound if pruning else None)
+    enough = limit if pruning and not ordered else None
+    pruned = prune_parts(parts, schema, order, bound if pruning else None, limit=enough)
     pieces = pieces_of(parts, pruned, filtered=bound is not None)
     return ScanPlan(
         table_uri=table_uri,

@@ -1,0 +1,98 @@
+"""Which row groups of a part a read skips and why, from its footer and blooms.
+
+The same proofs as `prune_row_groups` gives, asked conjunct by conjunct. What newer parts or a
+deletion vector hide is not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from rowsieve.objects import ObjectStore
+from rowsieve.parquet.bloom_reader import BloomReader
+from rowsieve.parquet.footer import open_parquet
+from rowsieve.parquet.row_groups import RowGroupStatistics
+from rowsieve.planner.explanation import PartRowGroups, RowGroupReason
+from rowsieve.planner.plan import PlannedPart, ScanPlan
+from rowsieve.planner.prune_row_groups import Blooms, probe_blooms
+from rowsieve.predicate.arrays import Mask
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.interpret import Verdict, interpret
+from rowsieve.predicate.ir import TRUE, Predicate, column_names, conjuncts
+from rowsieve.storage.snapshot import Snapshot
+
+
+def explain_row_groups(
+    plan: ScanPlan,
+    snapshot: Snapshot,
+    part: PlannedPart,
+    describe: Callable[[Predicate], str],
+    store: ObjectStore,
+) -> PartRowGroups:
+    """The row groups of a part that has rows; reads its footer and the blooms it needs."""
+    assert part.data is not None
+    with open_parquet(store, part.data) as file:
+        metadata = file.metadata
+    left = np.ones(metadata.num_row_groups, dtype=np.bool_)
+    skipped: list[RowGroupReason] = []
+    if plan.pruning and plan.predicate != TRUE:
+        blooms = BloomReader(store, part.data, metadata)
+        left, skipped = _skip(plan, snapshot, metadata, blooms, describe)
+    sizes = _column_bytes(plan, snapshot, metadata)
+    return PartRowGroups(
+        total=len(left),
+        read=int(left.sum()),
+        bytes_total=int(sizes.sum()),
+        bytes_read=int(sizes[left].sum()),
+        skipped=tuple(skipped),
+    )
+
+
+def _skip(
+    plan: ScanPlan,
+    snapshot: Snapshot,
+    metadata: pq.FileMetaData,
+    blooms: Blooms,
+    describe: Callable[[Predicate], str],
+) -> tuple[Mask, list[RowGroupReason]]:
+    """The row groups left, and what skips the others: single conditions first, blooms last."""
+    statistics = RowGroupStatistics(metadata, snapshot.schema)
+    left = np.ones(metadata.num_row_groups, dtype=np.bool_)
+    skipped = []
+    terms = [*conjuncts(plan.predicate)]
+    whole = [plan.predicate] if len(terms) > 1 else []
+    asked = [*((term, False) for term in (*terms, *whole)), *((term, True) for term in terms)]
+    for term, by_bloom in asked:
+        bound = bind(term, snapshot.schema, plan.semantics, now_us=plan.now_us)
+        if by_bloom:
+            verdicts = np.where(left, Verdict.SOME, Verdict.NONE).astype(np.int8)
+            verdicts = probe_blooms(bound, statistics, verdicts, blooms)
+        else:
+            verdicts = interpret(bound, statistics)
+        gone = left & (verdicts == Verdict.NONE)
+        if gone.any():
+            by = "bloom" if by_bloom else "statistics"
+            skipped.append(RowGroupReason(int(gone.sum()), by, describe(term)))
+            left &= ~gone
+    return left, skipped
+
+
+def _column_bytes(
+    plan: ScanPlan, snapshot: Snapshot, metadata: pq.FileMetaData
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """(g,) stored bytes of the columns that the plan reads."""
+    names = set(column_names(plan.predicate))
+    for column in plan.columns:
+        operand = column.operand
+        names.update((column.name,) if operand is None else column_names(operand))
+    stored = {snapshot.schema.field(name).name for name in names}
+    sizes = np.zeros(metadata.num_row_groups, dtype=np.int64)
+    for i in range(metadata.num_row_groups):
+        group = metadata.row_group(i)
+        for column in (group.column(j) for j in range(group.num_columns)):
+            if column.path_in_schema.split(".", 1)[0] in stored or column.path_in_schema in stored:
+                sizes[i] += column.total_compressed_size
+    return sizes

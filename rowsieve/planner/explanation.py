@@ -1,0 +1,176 @@
+"""What an explanation says of a plan, and how: reasons as values, and as text.
+
+`rowsieve.planner.explain` finds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+MOST_LINES = 20  # of one kind; dictionaries have all
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionReason:
+    """One condition of the conjunction: how many parts it refutes alone, and what limits it."""
+
+    condition: str
+    parts_refuted: int
+    note: str
+
+    def __str__(self) -> str:
+        alone = f"refutes {_count(self.parts_refuted, 'part') if self.parts_refuted else 'no part'}"
+        return f"{self.condition} {alone}{f': {self.note}' if self.note else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class PartReason:
+    """One part that is skipped: the condition that none of its rows can satisfy, and the bounds."""
+
+    part_id: str
+    rows: int
+    size_bytes: int
+    by: str
+    condition: str
+    bounds: dict[str, str]
+
+    def __str__(self) -> str:
+        seen = "".join(f"; {name} in {bounds}" for name, bounds in self.bounds.items())
+        return f"part {self.part_id[:8]} skipped by {self.by}: {self.condition}{seen}"
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroupReason:
+    """How many row groups of a part are skipped by one condition."""
+
+    row_groups: int
+    by: str
+    condition: str
+
+    def __str__(self) -> str:
+        return f"{self.row_groups} by {self.by} ({self.condition})"
+
+
+@dataclass(frozen=True, slots=True)
+class PartRowGroups:
+    """The row groups of a part, by its footer and blooms; bytes of the columns that are read."""
+
+    total: int
+    read: int
+    bytes_total: int
+    bytes_read: int
+    skipped: tuple[RowGroupReason, ...]
+
+    def __str__(self) -> str:
+        by = f": {', '.join(map(str, self.skipped))}" if self.skipped else ""
+        return (
+            f"{self.read} of {self.total} row groups, {self.bytes_read:,} of "
+            f"{self.bytes_total:,} bytes{by}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPart:
+    """One part of a group: read, or there because it may hide rows of the older ones."""
+
+    part_id: str
+    rows: int
+    tombstones: int
+    size_bytes: int
+    read: bool
+    filtered: bool
+    row_groups: PartRowGroups | None
+
+    def __str__(self) -> str:
+        counts = ((self.rows, "row"), (self.tombstones, "delete"))
+        holds = " and ".join(_count(number, name) for number, name in counts if number)
+        if not self.read:
+            does = "hides rows of older parts"
+        else:
+            does = "read, rows are filtered" if self.filtered else "read, all rows match"
+        found = f"; {self.row_groups}" if self.row_groups is not None else ""
+        return f"part {self.part_id[:8]} {does}: {holds}{found}"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReason:
+    """Parts that may share keys, newest first, and why they are read together or alone."""
+
+    why: str
+    size_bytes: int
+    parts: tuple[GroupPart, ...]
+
+    def __str__(self) -> str:
+        return f"group of {_count(len(self.parts), 'part')}, {self.size_bytes:,} bytes: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A plan in words; `str` gives the text, `as_dict` plain values."""
+
+    table: str
+    version: int
+    where: str
+    parts_considered: int
+    parts_read: int
+    bytes_considered: int
+    bytes_read: int
+    splits: int
+    merged_groups: int
+    filtered: bool
+    skipped: tuple[PartReason, ...] = field(default=())
+    groups: tuple[GroupReason, ...] = field(default=())
+    conditions: tuple[ConditionReason, ...] = field(default=())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield f"scan of {self.table} at version {self.version}"
+        yield f"  where {self.where}"
+        yield (
+            f"  parts {self.parts_considered} considered, "
+            f"{self.parts_considered - self.parts_read} skipped, {self.parts_read} read in "
+            f"{self.splits} splits, {self.merged_groups} groups merged"
+        )
+        yield (
+            f"  bytes {self.bytes_considered:,} considered, "
+            f"{self.bytes_considered - self.bytes_read:,} skipped, {self.bytes_read:,} to read"
+        )
+        yield f"  {self._filtering()}"
+        yield from _some((f"  condition {one}" for one in self.conditions), "conditions")
+        yield from _some((line for group in self.groups for line in _group(group)), "lines")
+        yield from _some((f"  {reason}" for reason in self.skipped), "parts skipped")
+
+    def _filtering(self) -> str:
+        if not self.parts_read:
+            return "no rows are read"
+        return "rows are filtered" if self.filtered else "rows are not filtered: all of them match"
+
+
+def _group(group: GroupReason) -> Iterator[str]:
+    yield f"  {group}"
+    for part in group.parts:
+        yield f"    {part}"
+
+
+def _some(lines: Iterable[str], of_what: str) -> Iterator[str]:
+    """The first lines, and how many more there are."""
+    more = 0
+    for i, line in enumerate(lines):
+        if i < MOST_LINES:
+            yield line
+        else:
+            more += 1
+    if more:
+        yield f"  and {more} more {of_what}"
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
