@@ -19,16 +19,18 @@ from rowsieve.predicate.abstract import (
     anything,
     everywhere,
     join,
+    known,
     limited,
+    meet,
     nowhere,
     settled,
 )
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
-from rowsieve.predicate.functions.casts import cast_rule
+from rowsieve.predicate.functions.casts import cast_rule, spelled_range
 from rowsieve.predicate.functions.row import Direction, Function, NullRule, Range, Signature
-from rowsieve.predicate.ir import Call, Literal
+from rowsieve.predicate.ir import Call, ComparisonOp, Literal
 from rowsieve.predicate.semantics import OnFailure, Semantics
-from rowsieve.types.logical import Float, LogicalType
+from rowsieve.types.logical import Float, Int, LogicalType, String
 
 _MAX_CORNER_ARGUMENTS = 6
 
@@ -42,11 +44,12 @@ def call(
 ) -> AbstractValue:
     """What the call may give."""
     if row.nulls is NullRule.ALL:
-        return _one_of(row, arguments)
+        return _within(_one_of(row, arguments), row, signature, arguments, semantics)
     part_count = len(arguments[0].present)
     fails = np.logical_or.reduce([value.fails for value in arguments])
     if row.nulls is NullRule.FIRST:
-        return replace(arguments[0], null=everywhere(part_count), fails=fails)
+        null = arguments[0].null | _may_be_equal(arguments)
+        return replace(arguments[0], null=null, fails=fails)
     found = _bounds(node, row, signature, arguments, semantics)
     none = nowhere(part_count)
     nan = none if found.nan is None else found.nan
@@ -92,6 +95,9 @@ def cast_value(
         risky = risky & (null_mask(lower) | null_mask(upper) | _has_infinite_end(value))
         nan = value.nan if isinstance(target, Float) else nowhere(len(risky))
         result = settled(replace(result, lower=lower, upper=upper, nan=nan))
+    elif isinstance(value.type, Int) and isinstance(target, String):
+        lower, upper = spelled_range(value.lower, value.upper)
+        result = replace(result, lower=lower, upper=upper)
     if quiet or semantics.failed_cast is OnFailure.NULL:
         return replace(result, null=result.null | risky)
     return replace(result, fails=result.fails | risky)
@@ -127,6 +133,31 @@ def _one_of(row: Function, arguments: Sequence[AbstractValue]) -> AbstractValue:
         result = join(result, limited(value, null) if row.lazy else value)
         null = null & value.null
     return replace(result, null=null)
+
+
+def _within(
+    value: AbstractValue,
+    row: Function,
+    signature: Signature,
+    arguments: Sequence[AbstractValue],
+    semantics: Semantics,
+) -> AbstractValue:
+    """One of the arguments, within the row's own bounds too."""
+    found = row.bounds(arguments, signature, semantics) if row.bounds is not None else None
+    if found is None:
+        return value
+    return meet(value, replace(value, lower=found.lower, upper=found.upper))
+
+
+def _may_be_equal(arguments: Sequence[AbstractValue]) -> Mask:
+    """Where the first argument may equal another, or nothing tells them apart."""
+    first = arguments[0]
+    equal = nowhere(len(first.present))
+    for other in arguments[1:]:
+        apart = known(ComparisonOp.GT, first.lower, other.upper)
+        apart |= known(ComparisonOp.LT, first.upper, other.lower)
+        equal |= other.present & ~apart
+    return equal & first.present
 
 
 def _bounds(

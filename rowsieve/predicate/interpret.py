@@ -65,9 +65,13 @@ from rowsieve.predicate.ir import (
     root_conjuncts,
 )
 from rowsieve.predicate.like import after_prefix, parse_pattern
+from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.narrow import NarrowedColumns, spans, touches
 from rowsieve.predicate.ordered_members import members_within
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.logical import Bool, Float, Struct, Timestamp
+
+_END_OF_TIME = 253_402_300_799_999_999  # the year 9999: no statement runs later
 
 
 class Verdict(IntEnum):
@@ -78,23 +82,38 @@ class Verdict(IntEnum):
     ALL = 2
 
 
-def interpret(predicate: BoundPredicate, columns: AbstractColumns) -> npt.NDArray[np.int8]:
-    """(n,) `Verdict` values, one per part. Sound, not complete."""
+def interpret(
+    predicate: BoundPredicate, columns: AbstractColumns, *, now_us: int | None = None
+) -> npt.NDArray[np.int8]:
+    """(n,) `Verdict` values, one per part. Sound, not complete.
+
+    `now_us`: the earliest time that a `Now` of the predicate may stand for (invariant 30).
+    """
     part_count = columns.part_count
-    interpreter = _Interpreter(columns, predicate.semantics, part_count)
+    interpreter = _Interpreter(columns, predicate.semantics, part_count, now_us)
     refuted, certain = nowhere(part_count), everywhere(part_count)
-    for term in root_conjuncts(predicate.root):
+    terms = root_conjuncts(predicate.root)
+    for term in terms:
         truth = interpreter.predicate(term)
         refuted |= ~(truth.true | truth.fails)
         certain &= ~(truth.false | truth.null | truth.fails)
+    bounded = spans(terms) if len(terms) > 1 else {}
+    if others := [term for term in terms if bounded and touches(term, bounded)]:
+        narrowed = replace(interpreter, columns=NarrowedColumns(columns, bounded))
+        for term in others:
+            truth = narrowed.predicate(term)
+            refuted |= ~(truth.true | truth.fails)
     verdicts = np.where(certain, Verdict.ALL, Verdict.SOME).astype(np.int8)
     verdicts[refuted] = Verdict.NONE
     return verdicts
 
 
-def interpret_operand(operand: BoundOperand, columns: AbstractColumns) -> AbstractValue:
+def interpret_operand(
+    operand: BoundOperand, columns: AbstractColumns, *, now_us: int | None = None
+) -> AbstractValue:
     """What the operand may be in each part."""
-    return _Interpreter(columns, operand.semantics, columns.part_count).operand(operand.root)
+    interpreter = _Interpreter(columns, operand.semantics, columns.part_count, now_us)
+    return interpreter.operand(operand.root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +121,7 @@ class _Interpreter:
     columns: AbstractColumns
     semantics: Semantics
     part_count: int
+    now_us: int | None
 
     def predicate(self, node: Predicate) -> Truth:
         none, all_ = nowhere(self.part_count), everywhere(self.part_count)
@@ -241,7 +261,14 @@ class _Interpreter:
             case Condition(predicate=predicate):
                 return _as_value(self.predicate(predicate))
             case Now():
-                return anything(Timestamp(utc=True), all_, none, none)
+                instant = anything(Timestamp(utc=True), all_, none, none)
+                if self.now_us is None:
+                    return instant
+                ends = [
+                    repeated(scalar(Literal(end, instant.type)), self.part_count)
+                    for end in (self.now_us, _END_OF_TIME)
+                ]
+                return replace(instant, lower=ends[0], upper=ends[1])
             case Column(name=name):
                 raise AssertionError(f"the column {name!r} is not bound")
             case _:

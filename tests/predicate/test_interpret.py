@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.predicate.abstract import AbstractColumn
-from rowsieve.predicate.bind import bind
+from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.predicate.ir import (
@@ -35,6 +35,7 @@ from rowsieve.predicate.ir import (
     Like,
     Literal,
     Not,
+    Now,
     Opaque,
     Or,
     Predicate,
@@ -218,6 +219,12 @@ def micros(text: str) -> int:
     return int(at.timestamp()) * 1_000_000
 
 
+def above(name: str, constant: str) -> Comparison:
+    return Comparison(GE, Column(name), Literal(constant))
+
+
+WINTER = part(ts=(micros("2012-06-05"), micros("2013-03-20")))
+PRICES = part(d=(decimal.Decimal("3.50"), decimal.Decimal("5.00")))
 JANUARY = part(ts=(micros("2013-01-05"), micros("2013-01-20")))
 SMALL = part(i32=(1, 5))
 WORDS = part(s=("abc", "abz"))
@@ -275,10 +282,117 @@ PRUNED: dict[str, tuple[Predicate, Known, Verdict]] = {
         JANUARY,
         Verdict.ALL,
     ),
-    "months are not monotone": (
+    "another month of the same year": (
         Comparison(EQ, call("extract", "month", "ts"), Literal(2)),
         JANUARY,
+        Verdict.NONE,
+    ),
+    "its month": (
+        Comparison(EQ, call("extract", "month", "ts"), Literal(1)),
+        JANUARY,
+        Verdict.ALL,
+    ),
+    "months start over with the year": (
+        Comparison(EQ, call("extract", "month", "ts"), Literal(6)),
+        WINTER,
         Verdict.SOME,
+    ),
+    "no such month": (
+        Comparison(EQ, call("extract", "month", "ts"), Literal(13)),
+        WINTER,
+        Verdict.NONE,
+    ),
+    "no such hour on its day": (
+        Comparison(EQ, call("extract", "hour", "ts"), Literal(9)),
+        part(ts=(micros("2013-01-05 10:00"), micros("2013-01-05 12:00"))),
+        Verdict.NONE,
+    ),
+    "year and month": (
+        And(
+            (above("ts", "2013-01-01"), Comparison(EQ, call("extract", "month", "ts"), Literal(6)))
+        ),
+        WINTER,
+        Verdict.NONE,
+    ),
+    "interval": (
+        Comparison(LT, call("add_interval", "ts", 0, 30, 0), Literal("2013-02-04")),
+        JANUARY,
+        Verdict.NONE,
+    ),
+    "interval of months": (
+        Comparison(LT, call("add_interval", "ts", 1, 0, 0), Literal("2013-02-05")),
+        JANUARY,
+        Verdict.NONE,
+    ),
+    "magnitude": (
+        Comparison(GT, call("abs", "i32"), Literal(7)),
+        part(i32=(-7, 5)),
+        Verdict.NONE,
+    ),
+    "magnitude of the negative": (
+        Comparison(LT, call("abs", "i32"), Literal(5)),
+        part(i32=(-7, -5)),
+        Verdict.NONE,
+    ),
+    "divisor without zero": (
+        Comparison(GT, call("divide", 100, "i32"), Literal(50)),
+        part(i32=(2, 4)),
+        Verdict.NONE,
+    ),
+    "remainder": (Comparison(EQ, call("modulo", "i32", 7), Literal(7)), SMALL, Verdict.NONE),
+    "remainder in one multiple": (
+        Comparison(EQ, call("modulo", "i32", 10), Literal(6)),
+        part(i32=(21, 25)),
+        Verdict.NONE,
+    ),
+    "rounded": (Comparison(EQ, call("round", "d", 0), Literal(3)), PRICES, Verdict.NONE),
+    "upper case": (Comparison(EQ, call("upper", "s"), Literal("AD")), WORDS, Verdict.NONE),
+    "lower case of a point": (
+        Comparison(EQ, call("lower", "s"), Literal("abc")),
+        part(s=("ABC", "ABC")),
+        Verdict.ALL,
+    ),
+    "length": (Comparison(LT, call("length", "s"), Literal(2)), WORDS, Verdict.NONE),
+    "substr": (Comparison(EQ, call("substr", "s", 1, 2), Literal("ac")), WORDS, Verdict.NONE),
+    "its substr": (Comparison(EQ, call("substr", "s", 1, 2), Literal("ab")), WORDS, Verdict.ALL),
+    "left": (Comparison(EQ, call("left", "s", 2), Literal("ac")), WORDS, Verdict.NONE),
+    "concat": (
+        Comparison(EQ, call("concat_strict", "x", "s"), Literal("xac")),
+        WORDS,
+        Verdict.NONE,
+    ),
+    "concat in the midst": (
+        Comparison(EQ, call("concat_strict", "x", "s", "y"), Literal("xacy")),
+        WORDS,
+        Verdict.NONE,
+    ),
+    "position": (Comparison(LT, call("position", "s", "z"), Literal(0)), WORDS, Verdict.NONE),
+    "greatest of a constant": (
+        Comparison(LT, call("greatest", "i32", 9), Literal(9)),
+        SMALL,
+        Verdict.NONE,
+    ),
+    "least of a constant": (
+        Comparison(GT, call("least", "i32", 0), Literal(0)),
+        SMALL,
+        Verdict.NONE,
+    ),
+    "nullif apart": (IsNull(call("nullif", "i32", 9)), SMALL, Verdict.NONE),
+    "nullif": (IsNull(call("nullif", "i32", 5)), SMALL, Verdict.SOME),
+    "as text": (
+        Comparison(EQ, Cast(Column("i32"), String()), Literal("7")),
+        SMALL,
+        Verdict.NONE,
+    ),
+    "as text below zero": (
+        Comparison(EQ, Cast(Column("i32"), String()), Literal("-3")),
+        part(i32=(-9, -4)),
+        Verdict.NONE,
+    ),
+    "a date as text": (
+        Like(Cast(Column("ts"), String()), "2013-02%"),
+        JANUARY,
+        Verdict.NONE,
     ),
     "as a date": (
         Comparison(GT, Cast(Column("ts"), COLUMN_TYPES["day"]), Literal("2013-01-20")),
@@ -384,6 +498,51 @@ def test_a_list_against_a_part_without_a_bound(name: str) -> None:
     assert verdict(member(low), part(**{name: (None, middle)})) is Verdict.SOME
     assert verdict(member(high), part(**{name: (None, middle)})) is Verdict.NONE
     assert verdict(member(middle), part(**{name: (None, None)})) is Verdict.SOME
+
+
+def test_invariant_30_now_lies_at_or_after_the_time_of_the_plan() -> None:
+    instants = part(tz=(micros("2013-01-05"), micros("2013-01-20")))
+    month = Call("add_interval", (Now(), Literal(0), Literal(-30), Literal(0)))
+    recent = bind(Comparison(GT, Column("tz"), month), SCHEMA)
+    later = bind(Comparison(GT, Column("tz"), Now()), SCHEMA)
+
+    def found(bound: BoundPredicate, plan_time: str | None) -> int:
+        now_us = None if plan_time is None else micros(plan_time)
+        return int(interpret(bound, instants, now_us=now_us)[0])
+
+    assert found(recent, "2013-03-01") == Verdict.NONE
+    assert found(recent, "2013-02-10") == Verdict.SOME
+    assert found(recent, "2013-01-30") == Verdict.SOME  # it may be read later
+    assert found(later, "2013-01-20") == Verdict.NONE
+    assert found(later, "2013-01-19") == Verdict.SOME
+    assert found(recent, None) == found(later, None) == Verdict.SOME
+
+
+def test_conjuncts_narrow_each_other_but_prove_nothing_of_all_rows() -> None:
+    known = part(i32=(0, 9), f64=(0.0, 9.0))
+    shifted = Comparison(EQ, call("modulo", "i32", 10), Literal(3))
+    high, low = Comparison(GT, Column("i32"), Literal(3)), Comparison(LT, Column("i32"), Literal(4))
+    assert verdict(And((high, shifted)), known) is Verdict.NONE
+    assert verdict(And((low, shifted)), known) is Verdict.SOME
+    assert verdict(Or((high, shifted)), known) is Verdict.SOME
+    at_least = Comparison(GE, call("add", "i32", 0), Literal(0))
+    assert verdict(And((high, at_least)), known) is Verdict.SOME
+    doubled = Comparison(GT, call("add", "f64", "f64"), Literal(10.0))
+    assert (
+        verdict(And((Comparison(LT, Column("f64"), Literal(5.0)), doubled)), known) is Verdict.NONE
+    )
+
+
+def test_t27_an_error_is_silenced_by_a_conjunct_that_no_row_satisfies_with_it() -> None:
+    known = part(i32=(-5, 5))
+    quotient = Comparison(GT, call("divide", 10, "i32"), Literal(9))
+    assert verdict(quotient, known) is Verdict.SOME
+    assert (
+        verdict(And((Comparison(GT, Column("i32"), Literal(1)), quotient)), known) is Verdict.NONE
+    )
+    assert (
+        verdict(And((Comparison(GE, Column("i32"), Literal(0)), quotient)), known) is Verdict.SOME
+    )
 
 
 def test_contradicting_or_foreign_bounds_mean_unknown() -> None:

@@ -82,6 +82,21 @@ def cast(
     return rule.evaluate(values, source, target, semantics)
 
 
+def spelled_range(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The texts of whole numbers from `lower` to `upper`, where all have as many characters.
+
+    Texts of one length sort as their numbers do, those of negative ones the other way round.
+    """
+    low, high = lower.cast(pa.string()), upper.cast(pa.string())
+    signs = [pc.starts_with(text, pattern="-") for text in (low, high)]
+    alike = pc.and_(
+        pc.equal(pc.utf8_length(low), pc.utf8_length(high)), pc.equal(signs[0], signs[1])
+    )
+    unknown = ~as_mask(alike)
+    least, most = pc.if_else(signs[0], high, low), pc.if_else(signs[0], low, high)
+    return without(least, unknown), without(most, unknown)
+
+
 def _computed(values: Any, nulls: Any, failed: Any, type_: LogicalType) -> Computed:
     failed = failed & ~nulls
     array = with_nulls(values, nulls | failed, arrow_type(type_))

@@ -7,18 +7,21 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate.arrays import Computed, as_mask, compare, null_mask
+from rowsieve.predicate.abstract import AbstractValue
+from rowsieve.predicate.arrays import Computed, as_mask, compare, null_mask, without
 from rowsieve.predicate.functions.numeric import wider
 from rowsieve.predicate.functions.row import (
     Argument,
+    BoundsRule,
     Function,
     NullRule,
+    Range,
     Signature,
     never_fails,
     spelt_alike,
 )
 from rowsieve.predicate.ir import ComparisonOp
-from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.logical import (
     Date,
     Decimal,
@@ -114,6 +117,28 @@ def _extreme(op: ComparisonOp) -> Callable[..., Computed]:
     return evaluate
 
 
+def _extreme_range(*, greatest: bool) -> BoundsRule:
+    """No less than the lower bound of any argument that is always there, or no more than an upper.
+
+    What may be NULL is passed over, and NaN is where numbers are not told apart from it.
+    """
+
+    def bounds(arguments: Sequence[AbstractValue], _: Signature, __: Semantics) -> Range:
+        ends = [
+            without(value.lower if greatest else value.upper, value.null | value.nan)
+            for value in arguments
+        ]
+        order = ComparisonOp.GE if greatest else ComparisonOp.LE
+        best = ends[0]
+        for end in ends[1:]:
+            better = pc.if_else(compare(order, end, best, NanOrder.GREATEST), end, best)
+            best = pc.coalesce(better, best, end)
+        free = pa.nulls(len(best), best.type)
+        return Range(best, free) if greatest else Range(free, best)
+
+    return bounds
+
+
 ROWS = (
     Function(
         "coalesce",
@@ -139,6 +164,7 @@ ROWS = (
         "greatest(value, …)",
         _resolve_ordered,
         _extreme(ComparisonOp.GT),
+        bounds=_extreme_range(greatest=True),
         can_fail=never_fails,
         nulls=NullRule.ALL,
         spelling=spelt_alike("greatest"),
@@ -148,6 +174,7 @@ ROWS = (
         "least(value, …)",
         _resolve_ordered,
         _extreme(ComparisonOp.LT),
+        bounds=_extreme_range(greatest=False),
         can_fail=never_fails,
         nulls=NullRule.ALL,
         spelling=spelt_alike("least"),

@@ -19,6 +19,7 @@ from rowsieve.predicate.functions.row import (
     Signature,
     never_fails,
 )
+from rowsieve.predicate.functions.text_ranges import from_zero
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Bool, Date, Int, List, Map, String
@@ -83,6 +84,7 @@ ROWS = (
         "list_length(list or map)",
         _resolve_length,
         _length,
+        bounds=from_zero,
         can_fail=never_fails,
         nulls=NullRule.STRICT,
         spelling={

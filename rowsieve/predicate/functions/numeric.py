@@ -18,6 +18,11 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, filled, null_mask, with_nulls
 from rowsieve.predicate.functions import decimals, integers
+from rowsieve.predicate.functions.numeric_ranges import (
+    abs_range,
+    quotient_range,
+    remainder_range,
+)
 from rowsieve.predicate.functions.row import (
     Argument,
     Direction,
@@ -241,6 +246,7 @@ ROWS = (
         "divide(number, number)",
         _resolve_division("divide"),
         _divide,
+        bounds=quotient_range(_divide),
         direction=_directions(_EITHER, _NONE),  # 1 / x is not defined between -1 and 1
         nulls=NullRule.STRICT,
     ),
@@ -249,6 +255,7 @@ ROWS = (
         "modulo(number, number)",
         _resolve_division("modulo"),
         _divide,
+        bounds=remainder_range(_divide),
         nulls=NullRule.STRICT,
     ),
     Function(
@@ -265,6 +272,7 @@ ROWS = (
         "abs(number)",
         _resolve_one,
         _abs,
+        bounds=abs_range(_abs),
         can_fail=lambda signature: isinstance(signature.result, Int),
         nulls=NullRule.STRICT,
         spelling=spelt_alike("abs"),

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from rowsieve.predicate.arrays import Computed, filled, null_mask, without
 from rowsieve.predicate.functions.row import (
     Argument,
+    BoundsRule,
     Direction,
     Function,
     NullRule,
@@ -25,6 +26,7 @@ from rowsieve.predicate.functions.row import (
     spelt_alike,
 )
 from rowsieve.predicate.functions.strings import sliced
+from rowsieve.predicate.functions.text_ranges import from_zero
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Bool, Int, LogicalType, String
 
@@ -131,7 +133,12 @@ def _first_direction(signature: Signature) -> tuple[Direction, ...]:
 
 
 def _row(
-    name: str, usage: str, resolve: Resolver, kernel: _Kernel, spelling: dict[str, str]
+    name: str,
+    usage: str,
+    resolve: Resolver,
+    kernel: _Kernel,
+    spelling: dict[str, str],
+    bounds: BoundsRule | None = None,
 ) -> Function:
     return Function(
         name,
@@ -141,6 +148,7 @@ def _row(
         can_fail=never_fails,
         nulls=NullRule.STRICT,
         spelling=spelling,
+        bounds=bounds,
     )
 
 
@@ -183,6 +191,7 @@ ROWS = (
         _resolve_constants(2, 2, Int(32)),
         _position,
         _POSITIONS,
+        from_zero,
     ),
     _row(
         "reverse",

@@ -1,6 +1,7 @@
 """Text: case, length, parts and joins. Positions and lengths count code points, from 1.
 
-Upper and lower case follow Unicode code point by code point, which orders nothing: no bounds pass.
+Upper and lower case follow Unicode code point by code point, which orders nothing: of a range of
+texts only what all of them begin with passes.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import pyarrow.compute as pc
 from rowsieve.predicate.arrays import Computed, filled, null_mask, without
 from rowsieve.predicate.functions.row import (
     Argument,
+    Direction,
     Function,
     NullRule,
     Signature,
     never_fails,
     spelt_alike,
 )
+from rowsieve.predicate.functions.text_ranges import case_range, joined_range, length_range
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Binary, Bool, Int, List, String
 
@@ -52,7 +55,11 @@ def _resolve_substr(arguments: Sequence[Argument]) -> Signature | None:
     numbers = arguments[1:]
     if not all(argument.type is None or isinstance(argument.type, Int) for argument in numbers):
         return None
-    return Signature((String(), *(Int(64) for _ in numbers)), String())
+    start, count = (numbers[0].constant, numbers[-1].constant)
+    counted = len(numbers) == 1 or (isinstance(count, int) and count >= 0)
+    prefix = counted and isinstance(start, int) and start <= 1
+    option = "prefix" if prefix else "counted" if counted else ""
+    return Signature((String(), *(Int(64) for _ in numbers)), String(), option)
 
 
 def _resolve_concat(arguments: Sequence[Argument]) -> Signature | None:
@@ -107,6 +114,12 @@ def _substr(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Compu
     return Computed(without(pieces, nulls | failed), failed if failed.any() else None)
 
 
+def _prefix_direction(signature: Signature) -> tuple[Direction, ...]:
+    """A prefix of constant length moves with the text."""
+    moves = Direction.INCREASING if signature.option == "prefix" else Direction.NONE
+    return (moves, *(Direction.NONE for _ in signature.arguments[1:]))
+
+
 def sliced(text: pa.Array, start: Any, stop: Any) -> pa.Array:
     """Code points [start, stop) of each text: one kernel per distinct pair of bounds."""
     pairs, which = np.unique(np.stack([start, stop], axis=1), axis=0, return_inverse=True)
@@ -145,6 +158,7 @@ ROWS = (
         "lower(text)",
         _resolve_text(String(), 1),
         _mapped(pc.utf8_lower),
+        bounds=case_range(pc.utf8_lower),
         can_fail=never_fails,
         nulls=NullRule.STRICT,
         spelling=spelt_alike("lower"),
@@ -154,6 +168,7 @@ ROWS = (
         "upper(text)",
         _resolve_text(String(), 1),
         _mapped(pc.utf8_upper),
+        bounds=case_range(pc.utf8_upper),
         can_fail=never_fails,
         nulls=NullRule.STRICT,
         spelling=spelt_alike("upper"),
@@ -163,6 +178,7 @@ ROWS = (
         "length(text, bytes or list)",
         _resolve_length,
         _length,
+        bounds=length_range,
         can_fail=never_fails,
         nulls=NullRule.STRICT,
         spelling=spelt_alike("length"),
@@ -181,7 +197,8 @@ ROWS = (
         "substr(text, from [, count])",
         _resolve_substr,
         _substr,
-        can_fail=lambda signature: len(signature.arguments) == 3,
+        direction=_prefix_direction,
+        can_fail=lambda signature: not signature.option,
         nulls=NullRule.STRICT,
     ),
     Function(
@@ -189,6 +206,7 @@ ROWS = (
         "concat(text, …)",
         _resolve_concat,
         _concat,
+        bounds=joined_range(skips_nulls=True),
         can_fail=never_fails,
         nulls=NullRule.NEVER,
         spelling={"duckdb": "concat", "datafusion": "concat"},
@@ -198,6 +216,7 @@ ROWS = (
         "text || text",
         _resolve_concat,
         _concat_strict,
+        bounds=joined_range(skips_nulls=False),
         can_fail=never_fails,
         nulls=NullRule.STRICT,
     ),

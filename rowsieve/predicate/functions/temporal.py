@@ -1,23 +1,28 @@
 """Dates and times: truncation and fields, proleptic Gregorian, UTC, without leap seconds.
 
-Truncation is monotone for every unit; of the fields only the year and the epoch are.
+Truncation is monotone for every unit; of the fields only the year and the epoch are, and the others
+within the unit that they count in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import decimal
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from rowsieve.predicate.abstract import AbstractValue
 from rowsieve.predicate.arrays import Computed, Mask, filled, null_mask, with_nulls, without
 from rowsieve.predicate.functions.row import (
     Argument,
     Direction,
     Function,
     NullRule,
+    Range,
     Signature,
     never_fails,
 )
@@ -191,6 +196,66 @@ def _extract_direction(signature: Signature) -> tuple[Direction, ...]:
     return (Direction.NONE, Direction.INCREASING if monotone else Direction.NONE)
 
 
+# The least and the greatest of each field, and the unit within which it only grows.
+_SPANS: Mapping[str, tuple[int, int, str]] = {
+    "quarter": (1, 4, "year"),
+    "month": (1, 12, "year"),
+    "week": (1, 53, "week"),
+    "day": (1, 31, "month"),
+    "doy": (1, 366, "year"),
+    "dow": (0, 6, "sunday"),
+    "isodow": (1, 7, "week"),
+    "hour": (0, 23, "day"),
+    "minute": (0, 59, "hour"),
+    "second": (0, 60 * _SECOND - 1, "minute"),
+    "millisecond": (0, 59_999, "minute"),
+    "microsecond": (0, 60 * _SECOND - 1, "minute"),
+}
+
+
+def _extract_range(
+    arguments: Sequence[AbstractValue], signature: Signature, semantics: Semantics
+) -> Range | None:
+    """Fields start over: they grow within a unit, and have a least and a greatest value."""
+    if signature.option not in _SPANS:
+        return None
+    value = arguments[1]
+    least, greatest, unit = _SPANS[signature.option]
+    ends = [
+        _extract([arguments[0].lower, end], signature, semantics).values
+        for end in (value.lower, value.upper)
+    ]
+    type_ = ends[0].type
+    starts = [_unit_start(unit, end, signature.arguments[1]) for end in (value.lower, value.upper)]
+    within = (starts[0] == starts[1]) & ~null_mask(value.lower) & ~null_mask(value.upper)
+    lower, upper = (
+        pc.if_else(pa.array(within), end, _field_end(outer, type_))
+        for end, outer in zip(ends, (least, greatest), strict=True)
+    )
+    return Range(lower, upper)
+
+
+def _field_end(value: int, type_: pa.DataType) -> pa.Scalar:
+    if pa.types.is_decimal(type_):
+        return pa.scalar(decimal.Decimal(value).scaleb(-6), type_)
+    return pa.scalar(value, type_)
+
+
+def _unit_start(unit: str, end: pa.Array, type_: LogicalType) -> npt.NDArray[np.int64]:
+    """Where the unit begins that a bound lies in; any number where it is NULL."""
+    numbers = filled(end).astype(np.int64)
+    if unit == "sunday":
+        days = numbers if isinstance(type_, Date) else numbers // _DAY
+        return (days + 4) // 7
+    if not isinstance(type_, Date):
+        return truncate(unit, numbers)
+    if unit in _FIXED:
+        return numbers
+    if unit == "week":
+        return numbers - (numbers + 3) % 7
+    return _first_day(_months(numbers) // _MONTHS[unit] * _MONTHS[unit])
+
+
 ROWS = (
     Function(
         "date_trunc",
@@ -206,6 +271,7 @@ ROWS = (
         _resolve_extract,
         _extract,
         direction=_extract_direction,
+        bounds=_extract_range,
         can_fail=never_fails,
         nulls=NullRule.STRICT,
     ),

@@ -1,0 +1,112 @@
+"""What all texts between two bounds begin with, for many pairs of bounds at once.
+
+Text sorts by bytes, so every text between two others begins with what those have in common. A
+prefix ends on a character boundary. Nothing here runs per row in Python, but for bounds whose last
+character is beyond ASCII, once for each distinct one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.arrays import null_mask, without
+from rowsieve.predicate.like import after_prefix
+
+_CHUNK = 65_536
+_LONGEST = 256  # bytes looked at
+
+
+def common_prefix(lower: pa.Array, upper: pa.Array) -> pa.Array:
+    """(n,) string: what texts from `lower` to `upper` begin with; NULL where a bound is missing."""
+    missing = null_mask(lower) | null_mask(upper)
+    pieces = [
+        _common(lower.slice(start, _CHUNK), upper.slice(start, _CHUNK))
+        for start in range(0, len(lower), _CHUNK)
+    ]
+    return without(pa.concat_arrays(pieces) if pieces else lower, missing)
+
+
+def above_prefix(prefix: pa.Array) -> pa.Array:
+    """(n,) string: a bound above every text with the prefix; NULL where there is none."""
+    ascii_end = as_ascii_end(prefix)
+    head = pc.utf8_slice_codeunits(prefix, 0, stop=-1)
+    last = pc.utf8_slice_codeunits(prefix, -1)
+    raised = pc.binary_join_element_wise(head, _raised(last, ascii_end), "")
+    result = without(raised, ~ascii_end | null_mask(prefix))
+    others = ~ascii_end & ~null_mask(prefix)
+    if others.any():
+        distinct = prefix.filter(pa.array(others)).dictionary_encode()
+        above = [after_prefix(text) for text in distinct.dictionary.to_pylist()]
+        found = pa.array(above, pa.string()).take(distinct.indices)
+        result = pc.replace_with_mask(result, pa.array(others), found)
+    return result
+
+
+def as_ascii_end(text: pa.Array) -> npt.NDArray[np.bool_]:
+    """Where the last character can be raised by one within ASCII."""
+    found = pc.fill_null(pc.match_substring_regex(text, r"(?s)[\x00-\x7e]\z"), False)  # noqa: FBT003
+    mask: npt.NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
+    return mask
+
+
+def is_ascii(text: pa.Array) -> npt.NDArray[np.bool_]:
+    """Where all characters are ASCII; not where NULL."""
+    found = pc.fill_null(pc.string_is_ascii(text), False)  # noqa: FBT003
+    mask: npt.NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _raised(last: pa.Array, where: npt.NDArray[np.bool_]) -> pa.Array:
+    """The next ASCII character."""
+    codes = _matrix(pc.fill_null(last, ""), 1).reshape(-1)
+    raised = np.where(where, codes + 1, 0).astype(np.uint8)
+    offsets = pa.py_buffer(np.arange(len(last) + 1, dtype=np.int32))
+    return pa.Array.from_buffers(
+        pa.string(), len(last), [None, offsets, pa.py_buffer(raised.tobytes())]
+    )
+
+
+def _common(lower: pa.Array, upper: pa.Array) -> pa.Array:
+    low, high = pc.fill_null(lower, ""), pc.fill_null(upper, "")
+    lengths = np.minimum(*(pc.binary_length(side).to_numpy() for side in (low, high)))
+    width = int(min(lengths.max(initial=0), _LONGEST)) + 1
+    a, b = _matrix(low, width), _matrix(high, width)
+    differs = np.concatenate([a != b, np.ones((len(a), 1), np.bool_)], axis=1)
+    shared = np.minimum(np.minimum(differs.argmax(axis=1), lengths), width - 1)
+    rows = np.arange(len(a))
+    for _ in range(3):  # a character has at most three bytes after its first
+        inside = (a[rows, np.minimum(shared, width - 1)] & 0xC0) == 0x80
+        shared = np.where(inside & (shared > 0), shared - 1, shared)
+    return _cut(low, shared)
+
+
+def _matrix(text: pa.Array, width: int) -> npt.NDArray[np.uint8]:
+    """(n, width) bytes of the texts, 0 beyond their ends."""
+    offsets, content = _buffers(text)
+    places = offsets[:-1, None] + np.arange(width)
+    inside = places < offsets[1:, None]
+    padded = np.concatenate([content, np.zeros(1, np.uint8)])
+    found: npt.NDArray[np.uint8] = np.where(inside, padded[np.where(inside, places, 0)], 0)
+    return found
+
+
+def _cut(text: pa.Array, lengths: npt.NDArray[Any]) -> pa.Array:
+    """The first so many bytes of each text."""
+    offsets, content = _buffers(text)
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    places = np.repeat(offsets[:-1] - ends[:-1], lengths) + np.arange(ends[-1])
+    kept = content[places] if len(places) else np.zeros(0, np.uint8)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(kept.tobytes())]
+    return pa.Array.from_buffers(pa.string(), len(text), buffers)
+
+
+def _buffers(text: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    _, offsets, content = text.buffers()
+    starts = np.frombuffer(offsets, np.int32)[text.offset : text.offset + len(text) + 1]
+    data = np.frombuffer(content, np.uint8) if content is not None else np.zeros(0, np.uint8)
+    return starts.astype(np.int64), data
