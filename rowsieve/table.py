@@ -158,6 +158,7 @@ class Table:
         `order_by_key`. `pruning="soft"` checks pruning against all rows, "off" does without. With
         `plan`, an earlier scan's plan is read again, at its version; only `columns` may differ.
         """
+        _check_plan(plan)
         if plan is not None and (version is not None or as_of is not None):
             raise InvalidInput("a scan with plan= reads the plan's version: leave out the other")
         return Scan(
@@ -277,6 +278,7 @@ class Table:
             raise InvalidInput(
                 "delete takes one of a predicate, keys= and plan=; to delete all rows: 'TRUE'"
             )
+        _check_plan(plan)
         if plan is not None:
             return self._delete_planned(self._change("delete", metadata, token), plan)
         if keys is None:
@@ -499,6 +501,14 @@ def resolve_snapshot(log: CommitLog, version: int | None, as_of: datetime | str 
 
 def _question(where: Any, dialect: str) -> Question:
     return Question(to_predicate(where, dialect), semantics_of(dialect), time.time_ns() // 1000)
+
+
+def _check_plan(plan: object) -> None:
+    if plan is not None and not isinstance(plan, ScanPlan):
+        raise InvalidInput(
+            f"plan= is a ScanPlan, not {type(plan).__name__}; a scan gives its own by plan(), and "
+            "bytes become one by ScanPlan.from_bytes"
+        )
 
 
 def _assigned(value: Any, dialect: str) -> Operand:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -83,6 +84,14 @@ def test_a_plan_decides_all_but_the_columns() -> None:
             table.scan(plan=plan, **other)
     with pytest.raises(InvalidInput, match="reads the plan's version"):
         table.scan(plan=plan, version=0)
+
+
+def test_bytes_are_no_plan_yet() -> None:
+    table = keyed({"k": [1], "v": [10]})
+    data: Any = table.scan().plan().to_bytes()
+    for use in (table.scan, table.delete):
+        with pytest.raises(InvalidInput, match=r"not bytes; .* ScanPlan\.from_bytes"):
+            use(plan=data)
 
 
 def test_a_plan_of_another_table_is_refused() -> None:
