@@ -75,21 +75,9 @@ MUTANTS = (
     ),
     Mutant(
         WINDOWS,
-        "a run's rows are numbered from the start of its batch",
-        "            self._offset + start,",
-        "            self._offset,",
-    ),
-    Mutant(
-        WINDOWS,
         "a batch's rows are numbered from 0",
         "self._offset, self._start = offset, 0",
         "self._offset, self._start = 0, 0",
-    ),
-    Mutant(
-        WINDOWS,
-        "the rows of a run are those of the window before",
-        "self._rows.slice(start, stop - start)",
-        "self._rows.slice(0, stop - start)",
     ),
     # merge
     Mutant(MERGE, "old versions come out", "ranking.order[~ranking", "ranking.order[ranking"),
