@@ -1,37 +1,42 @@
-"""The benchmarks run at tiny sizes and refuse wrong answers; nothing here looks at the clock."""
+"""The bars run at tiny sizes and refuse wrong answers; nothing here looks at the clock."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from xml.etree import ElementTree
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pytest
 from rich.console import Console
 
 from benchmarks import data
-from benchmarks.bars import answers, full_scan, opening, processes, race, sizes, upsert
+from benchmarks.bars import answers, full_scan, merged, opening, processes, race, sizes, upsert
 from benchmarks.bars.__main__ import BARS, measured
 from benchmarks.bars.__main__ import main as run_bars
+from benchmarks.bars.merged_table import base, changed
 from benchmarks.measure import Series, sampled, take_turns
-from benchmarks.peers import environments
-from benchmarks.peers.environments import NotInstalled, python_of, version_of
-from benchmarks.peers.protocol import Keys
-from benchmarks.peers.registry import KINDS, OURS, SYSTEMS, System
-from benchmarks.peers.rowsieve_table import Rowsieve
-from benchmarks.plot import draw
-from benchmarks.report import print_bars, print_cases
+from benchmarks.peers import (
+    datafusion_window,
+    duckdb_qualify,
+    environments,
+    part_files,
+    streams,
+)
+from benchmarks.report import print_bars
 from benchmarks.result import Bar, Case, WrongAnswer
-from benchmarks.suite import __main__ as suite
-from benchmarks.suite.cases import CASES
-from benchmarks.suite.field import Field
-from benchmarks.suite.install import not_installed
-from benchmarks.suite.runners import Child, InProcess, PeerFailed, Start
-from benchmarks.suite.sizes import TINY
+from benchmarks.suite.runners import InProcess
+
+
+@pytest.fixture(autouse=True)
+def no_old_garbage() -> Iterator[None]:
+    """Each sample collects garbage first; what the rest of the tests left need not be walked."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.mark.parametrize("name", list(BARS))
@@ -50,134 +55,12 @@ def test_a_bar_is_measured(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     assert all(bar.name in console.export_text(clear=False) for bar in bars)
 
 
-@pytest.fixture(autouse=True)
-def no_old_garbage() -> Iterator[None]:
-    """Each sample collects garbage first; what the rest of the tests left need not be walked."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
-def here(start: Start = InProcess, *only: str) -> Callable[[str, Path], Field]:
-    """Fields of the systems of this environment."""
-
-    def new_field(kind: str, folder: Path) -> Field:
-        systems = [s for s in KINDS[kind] if s.environment is None and (s.name in only or not only)]
-        absent = not_installed(systems, make=False)
-        return Field(kind, [s for s in systems if s.name not in absent], start, folder, absent)
-
-    return new_field
-
-
-@pytest.mark.parametrize("name", list(CASES))
-def test_a_group_of_the_suite_is_measured(name: str, tmp_path: Path) -> None:
-    cases = CASES[name](TINY, tmp_path, here())
-    assert cases
-    for case in cases:
-        assert case.series[0].system == OURS
-        assert len(case.series) > 1, case.absent
-        assert not [why for why in case.absent.values() if why.startswith("failed")]
-        assert all(series.samples for series in case.series)
-    print_cases(cases, Console(width=160, record=True))
-    drawing = ElementTree.fromstring(draw(cases))
-    texts = [element.text for element in drawing.iter() if element.tag.endswith("text")]
-    assert texts.count(OURS) == len(cases)
-
-
-def test_the_life_of_a_table_is_read_after_every_change(tmp_path: Path) -> None:
-    names = [case.name for case in CASES["life"](TINY, tmp_path, here(InProcess, OURS))]
-    for state in ("clean", "after 1%", "after 50%"):
-        for read in ("full scan", "1% range", "point", "count"):
-            assert f"{read}, {state}" in names
-    assert {"load", "upsert of 10, 1% in all", "compaction after 50%"} <= set(names)
-
-
-def test_systems_run_in_processes_of_their_own(tmp_path: Path) -> None:
-    (opened, planned) = CASES["planning"](TINY, tmp_path, here(Child, OURS))
-    assert opened.series[0].first is not None
-    assert planned.series[0].samples[0].cpu_s > 0
-
-
-def test_the_suite_is_run_and_saved(tmp_path: Path) -> None:
-    arguments = ["--only", "opening", "--peers", "deltalake", "--installed", "--sizes", "tiny"]
-    suite.main([*arguments, "--results", str(tmp_path), "--work", str(tmp_path)])
-    saved = msgspec.json.decode((tmp_path / "suite.json").read_bytes())
-    assert [case["series"][0]["system"] for case in saved["found"]] == [OURS]
-    assert (tmp_path / "suite.svg").read_text().startswith("<svg")
-
-
 def test_a_bar_runs_in_its_own_process_and_is_saved(tmp_path: Path) -> None:
     run_bars(["--only", "answers", "--sizes", "tiny", "--results", str(tmp_path)])
     saved = msgspec.json.decode((tmp_path / "bars.json").read_bytes())
     assert [bar["name"] for bar in saved["found"]] == ["right answers"]
     assert saved["sizes"]["queries"] == sizes.TINY.queries
     assert saved["machine"]["versions"]["pyarrow"] == pa.__version__
-
-
-def test_a_wrong_answer_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = Rowsieve.select
-    monkeypatch.setattr(Rowsieve, "select", lambda self, where: honest(self, where).slice(1))
-    with pytest.raises(WrongAnswer, match="rowsieve"):
-        CASES["life"](TINY, tmp_path, here(InProcess, OURS))
-
-
-def test_a_peer_that_fails_drops_out_and_says_why(tmp_path: Path) -> None:
-    broken = System("broken", "rowsieve_table:Nothing", "rowsieve")
-    field = Field("systems", [SYSTEMS[0], broken], Child, tmp_path, {})
-    with field.fresh():  # the child finds no such system
-        pass
-    assert [system.name for system in field.systems] == [OURS]
-    assert field.absent["broken"].startswith("failed: exit code 1")
-
-
-def test_ours_may_not_drop_out(tmp_path: Path) -> None:
-    field = Field("systems", [SYSTEMS[0]], Child, tmp_path, {})
-    with pytest.raises(PeerFailed, match="TableNotFound"), field.fresh():
-        field.each("open")
-
-
-def test_a_peer_that_is_not_installed_says_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(environments, "CACHE", tmp_path)
-    (lance,) = (system for system in SYSTEMS if system.name == "Lance")
-    with pytest.raises(NotInstalled, match="has not been made"):
-        python_of(lance, make=False)
-    gone = System("gone", "gone:Gone", "no_such_package")
-    with pytest.raises(NotInstalled, match="no_such_package"):
-        python_of(gone, make=True)
-    assert not_installed([lance, gone], make=False).keys() == {"Lance", "gone"}
-
-
-def test_an_environment_that_pip_cannot_make_says_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    requirements = tmp_path / "gone.txt"
-    requirements.write_text(f"{tmp_path}/no-such-file.whl\n")
-    monkeypatch.setattr(environments, "CACHE", tmp_path / "cache")
-    monkeypatch.setattr(System, "requirements", requirements)
-    with pytest.raises(NotInstalled, match="ERROR"):
-        python_of(System("gone", "gone:Gone", "gone", "gone"), make=True)
-
-
-def test_every_peer_is_pinned() -> None:
-    for system in (system for kind in KINDS.values() for system in kind if system.environment):
-        assert system.requirements is not None
-        assert version_of(system)
-        lines = system.requirements.read_text().splitlines()
-        assert all("==" in line and "/" not in line for line in lines)
-
-
-def test_conditions_as_sql() -> None:
-    assert (Keys().sql, Keys(4, 4).sql) == ("TRUE", "id = 4")
-    assert Keys(2, 8).where == " WHERE id >= 2 AND id <= 8"
-
-
-@pytest.mark.parametrize("other", [2, 5])
-def test_the_digest_sees_a_changed_cell(other: int) -> None:
-    one = data.rows(10)
-    assert data.digest(one) == data.digest(one.sort_by([("id", "descending")]))
-    assert data.digest(one) != data.digest(data.replaced(one, data.changes(10, 1, seed=other)))
 
 
 def test_an_upsert_that_changes_nothing_is_seen(
@@ -214,6 +97,52 @@ def test_the_upsert_bar_has_two_conditions(cpu_s: float, peer_s: float, met: boo
         one.samples.append(sample)
     assert upsert._bar(sizes.PROMISED, Case("upsert", series)).met is met
     assert upsert._bar(sizes.PROMISED, Case("upsert", series[:1])).met in (None, False)
+
+
+def test_a_changed_table_leaves_the_one_it_was_made_from(tmp_path: Path) -> None:
+    clean = base(tmp_path / "clean", 1_000, 3, wide=True)
+    half = changed(clean, tmp_path / "half", 0.5, 4)
+    assert (half.input_rows, half.base_rows) == (1_500, 1_000)
+    for table in (clean, half):
+        assert _streamed(streams.Rowsieve, table.folder) == table.digest
+        assert _streamed(duckdb_qualify.Qualify, table.folder) == table.digest
+        assert _streamed(datafusion_window.Window, table.folder) == table.digest
+        decoded = _streamed(streams.VerifiedDecode, table.folder)
+        assert decoded["n"] == table.input_rows
+    assert clean.digest != half.digest
+    assert np.count_nonzero(clean.quantities != half.quantities) > 300
+
+
+def _streamed(kind: type, folder: Path) -> dict[str, int]:
+    system = kind(folder)
+    system.open()
+    found: dict[str, int] = system.digest()
+    return found
+
+
+def test_a_stream_that_loses_rows_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(race, "START", InProcess)
+    monkeypatch.setattr(duckdb_qualify, "newest_sql", _without_the_newest)
+    with pytest.raises(WrongAnswer, match="DuckDB QUALIFY"):
+        merged.measure(sizes.TINY, tmp_path)
+
+
+def _without_the_newest(files: list[tuple[str, int]], columns: list[str], from_file: str) -> str:
+    return part_files.newest_sql(files[:-1], columns, from_file)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "met"),
+    [
+        ({"cold": (0.6, 0.55), "checked": (0.1, None)}, True),
+        ({"cold": (0.5, 0.55), "DuckDB": (None, 3.0)}, False),
+        ({"cold": (0.6, 0.55), "DuckDB": (None, 3.0)}, None),
+    ],
+)
+def test_a_merged_read_without_its_peer_is_not_measured(
+    ratios: dict[str, tuple[float | None, float | None]], met: bool | None
+) -> None:
+    assert merged._met(ratios) is met
 
 
 def test_systems_take_turns() -> None:
