@@ -19,7 +19,7 @@ from benchmarks.bars.race import (
     DUCKDB,
     OURS,
     VERIFIED,
-    race,
+    Race,
     speed,
     times,
 )
@@ -50,13 +50,15 @@ def measure(sizes: Sizes, folder: Path) -> list[Bar]:
     bars, growths = [], {}
     for promise in PROMISES:
         table = changed(clean, folder / f"{promise.share}", promise.share, sizes.deltas)
+        race = Race(table, (OURS, DECODE, VERIFIED, DUCKDB, DATAFUSION))
         for columns in (data.COLUMNS, data.WIDE):
-            bar = _merged(sizes, table, promise, columns)
+            bar = _merged(sizes, race, table, promise, columns)
             bars.append(bar)
             growths[bar.name] = bar.cases[0].of(OURS).growth_bytes()
     narrow = base(folder / "narrow", sizes.big_rows, 3 * sizes.chunks, wide=False)
     big = changed(narrow, folder / "big", PROMISES[0].share, sizes.deltas)
-    case = race(f"stream {sizes.big_rows:,} rows", big, data.COLUMNS, {OURS: 1, VERIFIED: 1})
+    repeats = {OURS: 1, VERIFIED: 1}
+    case = Race(big, tuple(repeats)).run(f"{sizes.big_rows:,} rows", data.COLUMNS, repeats)
     growths[case.name] = case.of(OURS).growth_bytes()
     return [*bars, _memory(growths, case)]
 
@@ -65,7 +67,7 @@ def disjoint(sizes: Sizes, folder: Path) -> Bar:
     """Sorted appends that share no key need no merge."""
     table = base(folder / "disjoint", sizes.rows, 10, wide=False)
     repeats = {OURS: sizes.repeats, DECODE: sizes.repeats, VERIFIED: sizes.repeats}
-    case = race("disjoint parts", table, data.COLUMNS, repeats)
+    case = Race(table, tuple(repeats)).run("disjoint parts", data.COLUMNS, repeats)
     plain, verified = times(case, OURS, DECODE), times(case, OURS, VERIFIED)
     assert plain is not None
     return Bar(
@@ -78,10 +80,12 @@ def disjoint(sizes: Sizes, folder: Path) -> Bar:
     )
 
 
-def _merged(sizes: Sizes, table: MergedTable, promise: Promise, columns: Sequence[str]) -> Bar:
+def _merged(
+    sizes: Sizes, race: Race, table: MergedTable, promise: Promise, columns: Sequence[str]
+) -> Bar:
     name = f"merged read, {promise.share:.0%} changed, {len(columns)} columns"
     repeats = dict.fromkeys((OURS, DECODE, VERIFIED, DUCKDB), sizes.long_repeats)
-    case = race(name, table, columns, repeats | {DATAFUSION: 1})
+    case = race.run(name, columns, repeats | {DATAFUSION: 1})
     ratios = {
         "cold": (times(case, OURS, DECODE), promise.cold),
         "visibility known": (times(case, CACHED, DECODE), promise.warm),

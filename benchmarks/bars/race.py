@@ -14,29 +14,39 @@ from benchmarks.peers.registry import STREAMS, System
 from benchmarks.result import Case, expect
 from benchmarks.suite.runners import Child, PeerFailed, Start, running
 
-# "checked": every page's checksum is verified, as our scan does
 START: Start = Child
 OURS, CACHED = "rowsieve", "rowsieve, second read"
-DECODE, VERIFIED = "pyarrow decode", "pyarrow decode, checked"
+DECODE, VERIFIED = "pyarrow decode", "pyarrow decode, checked"  # pages' checksums, as we do
 DUCKDB, DATAFUSION = "DuckDB QUALIFY", "DataFusion row_number"
 
 
-def race(name: str, table: MergedTable, columns: Sequence[str], repeats: Mapping[str, int]) -> Case:
-    """Stream these columns; `repeats` says how often, by system, ours first."""
-    case = Case(name, [])
-    series = {system: Series(system) for system in (OURS, CACHED, *repeats)}
-    systems = [system for system in STREAMS if system.name in repeats]
-    for system in systems:
-        if (why := _wrong(table, system)) is not None:
-            case.absent[system.name] = why
-    systems = [system for system in systems if system.name not in case.absent]
-    for turn in range(max(repeats.values())):
-        shift = turn % len(systems)
-        for system in systems[shift:] + systems[:shift]:
-            if turn < repeats[system.name]:
-                _run(table, system, columns, series)
-    case.series = [one for one in series.values() if one.samples]
-    return case
+class Race:
+    """One table and the systems that read it right; `absent` says why the others do not."""
+
+    def __init__(self, table: MergedTable, names: Sequence[str]) -> None:
+        asked = [system for system in STREAMS if system.name in names]
+        reasons = {system.name: _wrong(table, system) for system in asked}
+        self._table = table
+        self._systems = [system for system in asked if reasons[system.name] is None]
+        self.absent = {name: why for name, why in reasons.items() if why is not None}
+
+    def run(self, name: str, columns: Sequence[str], repeats: Mapping[str, int]) -> Case:
+        """Stream these columns, each system in a fresh process as often as `repeats` says."""
+        series = {system: Series(system) for system in (OURS, CACHED, *repeats)}
+        absent = dict(self.absent)
+        for turn in range(max(repeats.values())):
+            shift = turn % len(self._systems)
+            for system in self._systems[shift:] + self._systems[:shift]:
+                if turn >= repeats[system.name] or system.name in absent:
+                    continue
+                try:
+                    _run(self._table, system, columns, series)
+                except PeerFailed as error:
+                    if system.name == OURS:
+                        raise
+                    absent[system.name] = f"failed: {error}"
+        found = [one for one in series.values() if one.samples and one.system not in absent]
+        return Case(name, found, absent)
 
 
 def speed(table: MergedTable, case: Case, system: str) -> float:
