@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -45,8 +47,17 @@ class Documents:
     `kinds` holds for every path.
     """
 
+    texts: pa.Array
     cells: dict[Path, list[Any]]
     kinds: Kind = NO_KIND
+    _exponents: bool | None = None
+
+    @property
+    def may_have_exponents(self) -> bool:
+        """Whether a number may be written with an exponent; looked up when first asked."""
+        if self._exponents is None:
+            self._exponents = _any(pc.match_substring_regex(self.texts, _EXPONENT))
+        return self._exponents
 
 
 @dataclass(slots=True)
@@ -68,71 +79,115 @@ class PathTree:
                 node = node.members.setdefault(str(key), _Node())
             node.wanted = True
         self.keys = sorted({str(key) for path in paths for key in path})
-        self.paths = tuple(path for path, _ in self._wanted(self.root, ()))
-        self.decode = msgspec.json.Decoder(_union(self.root)).decode
+        self.paths = tuple(_wanted(self.root, ()))
+        self.decoder = msgspec.json.Decoder(_union(self.root))
 
-    def values(self, documents: list[Any]) -> Iterator[tuple[Path, list[Any]]]:
-        """The values at each wanted path of documents that `decode` gave."""
-        yield from _descend(self.root, documents, ())
-
-    def _wanted(self, node: _Node, path: Path) -> Iterator[tuple[Path, _Node]]:
-        if node.wanted:
-            yield path, node
-        for key, member in node.members.items():
-            yield from self._wanted(member, (*path, key))
+    def values(self, documents: list[Any]) -> tuple[dict[Path, list[Any]], Counter[str]]:
+        """The values at each wanted path of decoded documents, and how often each key was met."""
+        found: dict[Path, list[Any]] = {}
+        met: Counter[str] = Counter()
+        _descend(self.root, documents, (), found, met)
+        return found, met
 
 
 def decode_documents(values: Values, tree: PathTree) -> Documents:
     """Take apart a batch of JSON text."""
-    found = Documents({path: [] for path in tree.paths})
-    if values.null_count:
-        found.kinds |= Kind.MISSING
-        values = values.drop_null()
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-        values = values.chunk(0) if isinstance(values, pa.ChunkedArray) else values
-    if _any(pc.match_substring_regex(values, _EXPONENT)):
-        found.kinds |= Kind.EXPONENT
-    if _has_depths(values):
-        found.kinds |= Kind.OTHER
-    repeating = _may_repeat(values, tree.keys)
+    texts = values.drop_null() if values.null_count else values
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+        texts = texts.chunk(0) if isinstance(texts, pa.ChunkedArray) else texts
+    kinds = Kind.MISSING if values.null_count else NO_KIND
+    if _has_depths(texts):
+        kinds |= Kind.OTHER
+    at_once = _decode_at_once(texts, tree)
+    if at_once is not None:
+        return Documents(texts, at_once, kinds)
+    found = Documents(texts, {path: [] for path in tree.paths}, kinds)
+    repeating = _may_repeat(texts, tree.keys)
     if repeating.any():
-        _add_repeating(values.filter(pa.array(repeating)).to_pylist(), tree, found)
-        values = values.filter(pa.array(~repeating))
-    decoded, malformed = _decoded(values.to_pylist(), tree.decode)
+        _add_repeating(texts.filter(pa.array(repeating)).to_pylist(), tree, found)
+        texts = texts.filter(pa.array(~repeating))
+    decoded, malformed = _decoded(texts.to_pylist(), tree.decoder.decode)
     if malformed:
         found.kinds |= Kind.OTHER
-    for path, cells in tree.values(decoded):
-        found.cells[path] += cells
+    _add(tree, decoded, found)
+    return found
+
+
+def _decode_at_once(texts: pa.Array, tree: PathTree) -> dict[Path, list[Any]] | None:
+    """The values of plain documents, decoded as lines in one call; None where some are not plain.
+
+    Each document begins with a brace and ends with one. Then no value reaches over the line break
+    between two of them: inside a string it is forbidden, and outside nothing may stand between
+    braces without a comma. So each has at least one value, and as many values as documents means
+    one each. A wanted key that stands as often in the text as it was met stands nowhere twice.
+    """
+    offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
+    if not len(texts) or np.diff(offsets).min() < 2:
+        return None
+    data = np.frombuffer(texts.buffers()[2], np.uint8)
+    if (data[offsets[:-1]] != ord("{")).any() or (data[offsets[1:] - 1] != ord("}")).any():
+        return None
+    text = data[offsets[0] : offsets[-1]].tobytes()
+    if b"\\" in text and (b"\\u" in text or b"\\/" in text):
+        return None  # a key may be spelt in two ways
+    lines = pc.binary_join(pa.ListArray.from_arrays([0, len(texts)], texts), "\n")[0].as_buffer()
+    try:
+        documents = tree.decoder.decode_lines(lines)
+    except _MALFORMED:
+        return None
+    if len(documents) != len(texts):
+        return None
+    found, met = tree.values(documents)
+    if any(text.count(f'"{key}"'.encode()) != met[key] for key in tree.keys):
+        return None
     return found
 
 
 def _union(node: _Node) -> Any:
-    """Whatever JSON has, objects as a class with the node's members."""
-    if node.type is None:
-        members = [
-            (f"m{i}", _union(member) | msgspec.UnsetType, MISSING)
-            for i, member in enumerate(node.members.values())
-        ]
-        names = {f"m{i}": key for i, key in enumerate(node.members)}
-        node.type = msgspec.defstruct("Members", members, rename=names, gc=False)
-        node.take = {key: _taker(node.type, name) for name, key in names.items()}
+    """Whatever JSON has, objects as a class with the node's members.
+
+    Lists are tuples, which the garbage collector lets be; it would double the time.
+    """
+    members = [
+        (f"m{i}", _union(member) | msgspec.UnsetType, MISSING)
+        for i, member in enumerate(node.members.values())
+    ]
+    names = {f"m{i}": key for i, key in enumerate(node.members)}
+    node.type = msgspec.defstruct("Members", members, rename=names, gc=False)
+    node.take = {key: attrgetter(name) for name, key in names.items()}
     elements = msgspec.defstruct("Nothing", []) | int | float | str | bool | None | list[Any]
-    return node.type | int | float | str | bool | None | list[elements]  # type: ignore[valid-type]
+    return node.type | int | float | str | bool | None | tuple[elements, ...]  # type: ignore[valid-type]
 
 
-def _taker(type_: Any, name: str) -> Callable[[Any], Any]:
-    def take(value: Any) -> Any:
-        return getattr(value, name) if type(value) is type_ else MISSING
-
-    return take
-
-
-def _descend(node: _Node, values: list[Any], path: Path) -> Iterator[tuple[Path, list[Any]]]:
+def _wanted(node: _Node, path: Path) -> Iterator[Path]:
     if node.wanted:
-        yield path, values
+        yield path
     for key, member in node.members.items():
-        yield from _descend(member, list(map(node.take[key], values)), (*path, key))
+        yield from _wanted(member, (*path, key))
+
+
+def _descend(
+    node: _Node, values: list[Any], path: Path, found: dict[Path, list[Any]], met: Counter[str]
+) -> None:
+    if node.wanted:
+        found[path] = values
+    if not node.members:
+        return
+    objects = values
+    if any(type_ is not node.type for type_ in set(map(type, values))):
+        objects = [value for value in values if type(value) is node.type]
+    for key, member in node.members.items():
+        inner = list(map(node.take[key], objects))
+        met[key] += len(inner) - inner.count(MISSING)
+        if len(objects) < len(values):
+            inner.append(MISSING)
+        _descend(member, inner, (*path, key), found, met)
+
+
+def _add(tree: PathTree, documents: list[Any], found: Documents) -> None:
+    for path, cells in tree.values(documents)[0].items():
+        found.cells[path] += cells
 
 
 def _decoded(texts: list[str], decode: Callable[[str], Any]) -> tuple[list[Any], bool]:
@@ -182,7 +237,7 @@ def _add_repeating(texts: list[str], tree: PathTree, found: Documents) -> None:
             found.kinds |= Kind.OTHER
             continue
         if "\\" not in text and _has_all_keys(text, document, tree.keys):
-            plain.append(tree.decode(text))
+            plain.append(tree.decoder.decode(text))
             continue
         try:
             pairs = json.loads(text, object_pairs_hook=_Pairs)
@@ -190,8 +245,7 @@ def _add_repeating(texts: list[str], tree: PathTree, found: Documents) -> None:
             found.kinds |= Kind.OTHER
             continue
         _walk(tree.root, [pairs], (), found)
-    for path, cells in tree.values(plain):
-        found.cells[path] += cells
+    _add(tree, plain, found)
 
 
 def _has_all_keys(text: str, document: Any, keys: Sequence[str]) -> bool:
@@ -207,7 +261,7 @@ def _count(text: str, key: str) -> int:
 
 def _walk(node: _Node, values: list[Any], path: Path, found: Documents) -> None:
     if node.wanted:
-        found.cells[path] += [{} if isinstance(value, _Pairs) else value for value in values]
+        found.cells[path] += [_plain(value) for value in values]
     for key, member in node.members.items():
         inner = []
         for value in values:
@@ -217,6 +271,13 @@ def _walk(node: _Node, values: list[Any], path: Path, found: Documents) -> None:
                 found.kinds |= Kind.MISSING
             inner += items or [MISSING]
         _walk(member, inner, (*path, key), found)
+
+
+def _plain(value: Any) -> Any:
+    """A value of `json` as msgspec would give it here."""
+    if isinstance(value, _Pairs):
+        return {}
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _any(truth: pa.Array) -> bool:

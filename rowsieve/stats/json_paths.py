@@ -15,12 +15,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
 
-from rowsieve.stats.json_documents import MISSING, PathTree, decode_documents
+from rowsieve.stats.json_documents import NO_KIND, PathTree, decode_documents
 from rowsieve.stats.json_kinds import ANY_INDEX, INDICES, Kind, Path, is_plain, path_subject
 from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.stats.values import Values, lower_bound, upper_bound
@@ -51,12 +53,16 @@ class JsonCollector:
             paths = [*self._declared, *_occurring(values)]
             self._tree = PathTree(list(dict.fromkeys(paths)))
         documents = decode_documents(values, self._tree)
-        cells = {}
-        for path, at_path in documents.cells.items():
-            cells[path] = at_path
-            cells.update(_elements(path, at_path))
-        for path in cells.keys() | self._found.keys():
-            self._at(path).add(cells.get(path, [MISSING]), documents.kinds)
+        found = {}
+        for path, cells in documents.cells.items():
+            found[path] = cells, NO_KIND
+            found.update(_elements(path, cells))
+        for path in found.keys() | self._found.keys():
+            collector = self._at(path)
+            cells, kinds = found.get(path, ([], Kind.MISSING))
+            collector.add(cells, kinds | documents.kinds)
+            if collector.lacks_exponents and documents.may_have_exponents:
+                collector.add([], Kind.EXPONENT)
         self._before |= Kind.MISSING | (documents.kinds & Kind.OTHER)
 
     def finish(self) -> Iterator[tuple[Subject, ColumnStatistics]]:
@@ -76,6 +82,11 @@ class _PathCollector:
     def __init__(self, kinds: Kind) -> None:
         self._kinds = kinds
         self._extremes: dict[str, tuple[Any, Any]] = {}
+
+    @property
+    def lacks_exponents(self) -> bool:
+        """Whether there are numbers of which none was written with an exponent so far."""
+        return Kind.FLOAT in self._kinds and Kind.EXPONENT not in self._kinds
 
     def add(self, cells: list[Any], kinds: Kind) -> None:
         self._kinds |= kinds
@@ -100,7 +111,7 @@ class _PathCollector:
             self._add_whole(min(cells), max(cells))
         elif type_ is float:
             self._add_float(min(cells), max(cells))
-        elif type_ is list:
+        elif type_ in (tuple, list):
             self._kinds |= Kind.LIST
         else:
             self._kinds |= Kind.OBJECT
@@ -154,15 +165,20 @@ def _bounds(kind: str, low: Any, high: Any) -> ColumnStatistics:
     )
 
 
-def _elements(path: Path, cells: list[Any]) -> Iterator[tuple[Path, list[Any]]]:
+def _elements(path: Path, cells: list[Any]) -> Iterator[tuple[Path, tuple[list[Any], Kind]]]:
     """The first elements of the lists at a path, each for itself, and all of them together."""
-    lists = [cell for cell in cells if type(cell) is list]
-    if not lists:
+    if tuple not in set(map(type, cells)):
         return
-    for index in range(min(INDICES, max(map(len, lists)))):
-        there = [each[index] for each in lists if len(each) > index]
-        yield (*path, index), there if len(there) == len(cells) else [*there, MISSING]
-    yield (*path, ANY_INDEX), [MISSING, *(item for each in lists for item in each)]
+    lists = [cell for cell in cells if type(cell) is tuple]
+    lengths = list(map(len, lists))
+    shortest = 0 if len(lists) < len(cells) else min(lengths)
+    for index in range(min(INDICES, max(lengths))):
+        if index < shortest:
+            yield (*path, index), (list(map(itemgetter(index), lists)), NO_KIND)
+        else:
+            there = [each[index] for each in lists if len(each) > index]
+            yield (*path, index), (there, Kind.MISSING)
+    yield (*path, ANY_INDEX), (list(chain.from_iterable(lists)), Kind.MISSING)
 
 
 def _occurring(values: Values) -> list[Path]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,67 +19,101 @@ from rowsieve.stats.subjects import AS_INT, AS_LOWER, AS_NUMBER, AS_UPPER, deriv
 from rowsieve.stats.values import ValueCollector, Values
 from rowsieve.types.encodings import arrow_type
 
-_INT: Final = r"^-?[0-9]{1,18}$"
 _NUMBER: Final = r"^-?[0-9]{1,18}(\.[0-9]{1,18})?$"
+_MOST_DIGITS: Final = 18
+_SAMPLE: Final = 1_024
 
 
 class TextCollector:
     """Gathers the facts of one text column of a part; a fact that fails once is given up."""
 
     def __init__(self, field_id: int) -> None:
-        self._facts = [
-            _Fact(Derived(field_id, AS_INT), _matches(_INT)),
-            _Fact(Derived(field_id, AS_NUMBER), _matches(_NUMBER)),
-            _Fact(Derived(field_id, AS_UPPER), _is_ascii, pc.ascii_upper),
-            _Fact(Derived(field_id, AS_LOWER), _is_ascii, pc.ascii_lower),
+        self._ints = _Fact(Derived(field_id, AS_INT))
+        self._numbers = _Fact(Derived(field_id, AS_NUMBER))
+        self._cases: list[tuple[_Fact, Callable[[Values], Values]]] = [
+            (_Fact(Derived(field_id, AS_UPPER)), pc.ascii_upper),
+            (_Fact(Derived(field_id, AS_LOWER)), pc.ascii_lower),
         ]
 
     def add(self, values: Values) -> None:
         """Account for the column's text in a batch."""
-        for fact in self._facts:
-            fact.add(values)
+        for chunk in values.chunks if isinstance(values, pa.ChunkedArray) else [values]:
+            self._add_numbers(chunk)
+            self._add_cases(chunk)
 
     def finish(self) -> Iterator[tuple[Subject, ColumnStatistics]]:
         """The facts that hold of all rows."""
-        for fact in self._facts:
+        for fact in (self._ints, self._numbers, *(fact for fact, _ in self._cases)):
             if fact.holds:
                 yield fact.subject, fact.values.finish()
 
+    def _add_numbers(self, texts: pa.Array) -> None:
+        if self._numbers.holds and are_whole(texts):
+            whole = texts.cast(pa.int64())
+            if self._ints.holds:
+                self._ints.values.add(whole)
+            ends = pc.min_max(whole)
+            bounds = pa.array([ends["min"].as_py(), ends["max"].as_py()], pa.int64())
+            self._numbers.add_bounds(bounds, whole)
+            return
+        self._ints.holds = False
+        self._numbers.holds = self._numbers.holds and _all_spell_numbers(texts)
+        if self._numbers.holds:
+            self._numbers.values.add(texts.cast(self._numbers.type))
+
+    def _add_cases(self, texts: pa.Array) -> None:
+        if not all(fact.holds for fact, _ in self._cases):
+            return
+        is_ascii = _all(pc.string_is_ascii(texts))
+        distinct = pc.unique(texts) if _repeats(texts) else texts
+        for fact, convert in self._cases:
+            fact.holds = is_ascii
+            if is_ascii:
+                fact.add_bounds(convert(distinct), texts)
+
 
 class _Fact:
-    def __init__(
-        self,
-        subject: Derived,
-        applies: Callable[[Values], bool],
-        convert: Callable[[Values], Values] | None = None,
-    ) -> None:
+    def __init__(self, subject: Derived) -> None:
         described = derived(subject)
         assert described is not None
         self.subject = subject
         self.holds = True
+        self.type = arrow_type(described.type)
         self.values = ValueCollector(described.type)
-        self._applies = applies
-        self._type = arrow_type(described.type)
-        self._convert = convert
 
-    def add(self, values: Values) -> None:
-        self.holds = self.holds and self._applies(values)
-        if self.holds:
-            self.values.add(self._convert(values) if self._convert else values.cast(self._type))
+    def add_bounds(self, values: pa.Array, counted: pa.Array) -> None:
+        """Values that have the extremes, and those whose NULLs count."""
+        self.values.add_bounds(values.cast(self.type))
+        self.values.add_nulls(int(counted.null_count))
 
 
-def _matches(pattern: str) -> Callable[[Values], bool]:
-    def all_match(values: Values) -> bool:
-        for sample in (values.slice(0, 1), values):  # most columns fail at once
-            if not _all(pc.match_substring_regex(sample, pattern)):
-                return False
-        return True
+def are_whole(texts: pa.Array) -> bool:
+    """Whether every text is up to 18 digits, perhaps after a minus; by bytes, without a regex."""
+    offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
+    if texts.null_count or not len(texts):
+        return not len(texts) or bool(are_whole(texts.drop_null()))
+    data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    lengths = np.diff(offsets)
+    if lengths.min() < 1 or lengths.max() > _MOST_DIGITS + 1:
+        return False
+    negative = data[offsets[:-1] - offsets[0]] == ord("-")
+    digits = lengths - negative
+    if digits.min() < 1 or digits.max() > _MOST_DIGITS:
+        return False
+    others = (data < ord("0")) | (data > ord("9"))
+    return int(others.sum()) == int(negative.sum())
 
-    return all_match
+
+def _all_spell_numbers(texts: pa.Array) -> bool:
+    """Most columns fail at the first."""
+    return all(_all(pc.match_substring_regex(some, _NUMBER)) for some in (texts.slice(0, 1), texts))
 
 
-def _is_ascii(values: Values) -> bool:
-    return _all(pc.string_is_ascii(values))
+def _repeats(texts: pa.Array) -> bool:
+    """Whether finding the distinct texts first is worth it."""
+    if len(texts) < 4 * _SAMPLE:
+        return False
+    return len(pc.unique(texts.slice(0, _SAMPLE))) < _SAMPLE // 4
 
 
 def _all(truth: pa.Array) -> bool:

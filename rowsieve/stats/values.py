@@ -46,6 +46,14 @@ class ValueCollector:
             self._nan_count += nan_count
         self._of_rows = _joined(self._of_rows, extremes(values))
 
+    def add_bounds(self, values: Values) -> None:
+        """Account for values that span those of a batch, without counting them."""
+        self._of_rows = _joined(self._of_rows, extremes(values))
+
+    def add_nulls(self, count: int) -> None:
+        """Account for NULLs."""
+        self._null_count += count
+
     def widen(self, values: Values) -> None:
         """Widen the bounds by values that are no rows: deleted keys."""
         if self._nan_count is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from rowsieve.stats.options import StatisticsOptions
 from rowsieve.stats.subjects import AS_INT, AS_LOWER, AS_NUMBER, AS_UPPER
 from rowsieve.stats.tabulate import statistics_columns
+from rowsieve.stats.text_facts import are_whole
 from rowsieve.types.logical import Field, Int, String
 from rowsieve.types.schema import Schema
 from tests.profiles import examples
@@ -62,6 +64,28 @@ def test_numbers_are_claimed_only_if_every_text_spells_one(
 ) -> None:
     found = {subject.what for subject in statistics_of(cells) if isinstance(subject, Derived)}
     assert found & {AS_INT, AS_NUMBER} == spelled
+
+
+@given(st.lists(st.none() | st.text("-01.9 x٣\n", max_size=20), max_size=4), st.integers(0, 2))
+@examples(400)
+def test_whole_numbers_are_known_by_their_bytes(cells: list[str | None], skipped: int) -> None:
+    texts = pa.array(["x"] * skipped + cells, pa.string())[skipped:]
+    expected = all(re.fullmatch(r"-?[0-9]{1,18}", cell) for cell in cells if cell is not None)
+    assert are_whole(texts) == expected
+
+
+def test_a_number_with_a_point_after_whole_ones_keeps_their_bounds() -> None:
+    collector = StatisticsCollector(SCHEMA, OPTIONS)
+    for texts in (["-5", "70"], ["2.5", None], ["6"]):
+        collector.add(pa.table({"id": [1] * len(texts), "s": texts}))
+    found = collector.finish()
+    assert Derived(2, AS_INT) not in found
+    number = found[Derived(2, AS_NUMBER)]
+    assert (str(number.lower), str(number.upper)) == (
+        "-5.000000000000000000",
+        "70.000000000000000000",
+    )
+    assert number.null_count == 1
 
 
 def test_case_is_claimed_only_for_ascii() -> None:
