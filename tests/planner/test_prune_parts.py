@@ -1,0 +1,211 @@
+"""Pruning over arrays of parts against the same rules part by part, over random manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rowsieve.bridges.where import to_predicate
+from rowsieve.errors import CorruptData
+from rowsieve.planner.pieces import pieces_of, summary
+from rowsieve.planner.prune_parts import Reason, prune_parts
+from rowsieve.predicate.bind import BoundPredicate, bind
+from rowsieve.predicate.interpret import Verdict, interpret
+from rowsieve.stats.columnar import PartStatistics
+from rowsieve.stats.model import ColumnStatistics
+from rowsieve.storage.manifest import FileRef, NewPart, PartEntry, PartTable
+from rowsieve.types.keys import KeyOrder
+from rowsieve.types.logical import Field, Int
+from rowsieve.types.schema import Schema
+from tests.profiles import examples
+
+SCHEMA = Schema(0, (Field(1, "k", Int(64), nullable=False), Field(2, "v", Int(64))))
+ORDER = KeyOrder.of(SCHEMA, ("k",))
+CONDITIONS = (None, "k < 6", "v > 3", "k > 2 AND v < 5", "v = 4 OR k = 1", "v >= 0", "10 / v > 1")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of rows and tombstones with keys in [lower, upper], values in [low, high]."""
+
+    lower: int
+    upper: int
+    low: int
+    high: int
+    rows: int
+    deletes: int
+
+
+@st.composite
+def some_parts(draw: st.DrawFn) -> list[Part]:
+    """Up to 8 parts, oldest first."""
+    number = st.integers(0, 9)
+    found = draw(st.lists(st.tuples(number, number, number, number, st.sampled_from("rdb"))))
+    return [
+        Part(min(a, b), max(a, b), min(c, d), max(c, d), 5 * (has != "d"), 3 * (has != "r"))
+        for a, b, c, d, has in found[:8]
+    ]
+
+
+def manifest(parts: Sequence[Part], commits: Sequence[tuple[int, int]] | None = None) -> PartTable:
+    """As a table has it: part i was committed by version i + 1, unless `commits` says another."""
+    commits = commits or [(i + 1, i + 1) for i in range(len(parts))]
+    new = [
+        NewPart(
+            PartEntry(
+                part_id=f"p{i}",
+                base_version=0,
+                schema_id=0,
+                native_safe=False,
+                data=ref(f"r{i}", part.rows) if part.rows else None,
+                deletes=ref(f"d{i}", part.deletes) if part.deletes else None,
+                key_lower=(pa.scalar(part.lower),),
+                key_upper=(pa.scalar(part.upper),),
+                commit_ts_min=commit[0],
+                commit_ts_max=commit[1],
+            ),
+            {
+                1: ColumnStatistics(0, None, pa.scalar(part.lower), pa.scalar(part.upper)),
+                2: ColumnStatistics(0, None, pa.scalar(part.low), pa.scalar(part.high)),
+            },
+        )
+        for i, (part, commit) in enumerate(zip(parts, commits, strict=True))
+    ]
+    return PartTable.of(new, SCHEMA, ORDER.fields)
+
+
+def ref(name: str, rows: int) -> FileRef:
+    return FileRef(f"data/{name}", rows, 100 * rows, "", 0, "")
+
+
+def verdict_of(part: Part, predicate: BoundPredicate | None, *, key_alone: bool) -> Verdict:
+    if predicate is None:
+        return Verdict.SOME
+    ids = (1,) if key_alone else None
+    (found,) = interpret(predicate, PartStatistics(manifest([part]), SCHEMA, ids))
+    return Verdict(found)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Per group the parts newest first with whether each is read, and why the others go."""
+
+    groups: list[list[tuple[int, bool]]]
+    reasons: dict[int, Reason]
+
+
+def obvious(parts: Sequence[Part], predicate: BoundPredicate | None, *, keyed: bool) -> Expected:
+    """The rules of `prune_parts`, one part after the other; every part is newer than the last."""
+    reasons: dict[int, Reason] = {}
+    components: list[set[int]] = []
+    for i, part in enumerate(parts):
+        if keyed and verdict_of(part, predicate, key_alone=True) is Verdict.NONE:
+            reasons[i] = Reason.KEY
+            continue
+        met = [c for c in components if keyed and any(share(parts[j], part) for j in c)]
+        components = [c for c in components if c not in met] + [{i}.union(*met)]
+    groups = []
+    for component in components:
+        newest_first = sorted(component, reverse=True)
+        reads = [
+            parts[i].rows > 0
+            and verdict_of(parts[i], predicate, key_alone=False) is not Verdict.NONE
+            for i in newest_first
+        ]
+        down_to = max((place for place, read in enumerate(reads) if read), default=-1) + 1
+        for i in newest_first[down_to:]:
+            reasons[i] = Reason.STATISTICS if parts[i].rows else Reason.VISIBILITY
+        if down_to:
+            groups.append([*zip(newest_first[:down_to], reads[:down_to], strict=True)])
+    return Expected(groups, reasons)
+
+
+def share(one: Part, other: Part) -> bool:
+    return one.lower <= other.upper and other.lower <= one.upper
+
+
+@examples(200)
+@given(some_parts(), st.sampled_from(CONDITIONS), st.booleans())
+def test_pruning_is_what_the_rules_say_part_by_part(
+    parts: list[Part], where: str | None, keyed: bool
+) -> None:
+    bound = None if where is None else bind(to_predicate(where, "postgres"), SCHEMA)
+    table = manifest(parts)
+    found = prune_parts(table, SCHEMA, ORDER if keyed else None, bound)
+    expected = obvious(parts, bound, keyed=keyed)
+    reads = iter(found.reads.tolist())
+    groups = [[(i, next(reads)) for i in group] for group in found.groups]
+    assert sorted(groups) == sorted(expected.groups)
+    assert {i: Reason(r) for i, r in enumerate(found.reasons) if r} == expected.reasons
+    if keyed:
+        uppers = [max(parts[i].upper for i, _ in group) for group in groups]
+        lowers = [min(parts[i].lower for i, _ in group) for group in groups]
+        assert all(upper < lower for upper, lower in zip(uppers, lowers[1:], strict=False))
+
+
+@examples(100)
+@given(some_parts(), st.sampled_from(CONDITIONS))
+def test_pieces_and_counts_say_the_same(parts: list[Part], where: str | None) -> None:
+    bound = None if where is None else bind(to_predicate(where, "postgres"), SCHEMA)
+    table = manifest(parts)
+    found = prune_parts(table, SCHEMA, ORDER, bound)
+    pieces = pieces_of(table, found, filtered=bound is not None)
+    for piece, group in zip(pieces, obvious_in_key_order(parts, bound), strict=True):
+        assert [part.part_id for part in piece.parts] == [f"p{i}" for i, _ in group]
+        assert [part.commit_ts for part in piece.parts] == [i + 1 for i, _ in group]
+        assert [read.part for read in piece.reads] == [at for at, (_, r) in enumerate(group) if r]
+        for read in piece.reads:
+            verdict = verdict_of(parts[group[read.part][0]], bound, key_alone=False)
+            assert read.residual == (bound is not None and verdict is not Verdict.ALL)
+        assert piece.residual or not any(read.residual for read in piece.reads)
+        assert piece.size_bytes == sum(stored(parts[i]) for i, _ in group)
+    gone = [i for i, reason in enumerate(found.reasons) if reason]
+    counted = summary(table, found.reasons)
+    assert sum(one.parts for one in counted) == len(gone)
+    assert sum(one.rows for one in counted) == sum(parts[i].rows for i in gone)
+    assert sum(one.size_bytes for one in counted) == sum(stored(parts[i]) for i in gone)
+
+
+def obvious_in_key_order(
+    parts: Sequence[Part], predicate: BoundPredicate | None
+) -> list[list[tuple[int, bool]]]:
+    groups = obvious(parts, predicate, keyed=True).groups
+    return sorted(groups, key=lambda group: min(parts[i].lower for i, _ in group))
+
+
+def stored(part: Part) -> int:
+    return 100 * (part.rows + part.deletes)
+
+
+def test_parts_that_share_keys_are_ordered_by_commit_as_wholes() -> None:  # invariant 11
+    one = Part(0, 5, 0, 0, 5, 0)
+    apart = Part(6, 9, 0, 0, 5, 0)
+    for commits in ([(1, 3), (2, 4)], [(1, 3), (2, 2)], [(1, 3), (3, 4)], [(1, 3), (1, 4)]):
+        with pytest.raises(CorruptData, match=r"p[01] and p[01] overlap in keys .* interleave"):
+            prune_parts(manifest([one, one], commits), SCHEMA, ORDER, None)
+        assert len(prune_parts(manifest([one, apart], commits), SCHEMA, ORDER, None).groups) == 2
+    for commits in ([(3, 3), (3, 3)], [(1, 2), (3, 4)], [(3, 4), (1, 2)]):
+        (group,) = prune_parts(manifest([one, one], commits), SCHEMA, ORDER, None).groups
+        ages = [commits[i] for i in group]
+        assert ages == sorted(ages, reverse=True)
+
+
+def test_a_group_that_goes_need_not_be_in_order() -> None:
+    one = Part(0, 5, 0, 0, 5, 0)
+    bound = bind(to_predicate("v = 7", "postgres"), SCHEMA)
+    found = prune_parts(manifest([one, one], [(1, 3), (2, 4)]), SCHEMA, ORDER, bound)
+    assert np.all(found.reasons == Reason.STATISTICS)
+
+
+def test_no_parts() -> None:
+    empty = PartTable.empty(SCHEMA)
+    for order in (None, ORDER):
+        found = prune_parts(empty, SCHEMA, order, None, limit=1)
+        assert len(found.groups) == 0
+        assert pieces_of(empty, found, filtered=False) == []
