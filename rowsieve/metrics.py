@@ -1,12 +1,13 @@
 """What a scan considered, pruned and read, as counters.
 
 A scan fills one `ScanMetrics`; it is complete when the scan's stream is exhausted. Times are
-seconds, sizes are bytes of stored files.
+seconds, sizes are bytes of stored files. What the threads of a scan count, they count by methods.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+import threading
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 
@@ -29,13 +30,34 @@ class ScanMetrics:
     planning_s: float = 0.0
     reading_s: float = 0.0
     cpu_s: float = 0.0
-    _read_ids: set[str] = field(default_factory=set, repr=False)
+    _parts_read: set[str] = field(default_factory=set, repr=False, compare=False)
+    _row_groups_read: set[tuple[str, int]] = field(default_factory=set, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
-    def note_read(self, part_id: str) -> None:
-        """Count a part of which something was read; again and again counts once."""
-        self._read_ids.add(part_id)
-        self.parts_read = len(self._read_ids)
+    def note_row_groups(self, considered: int, pruned: int) -> None:
+        """Count row groups that a predicate was held against."""
+        with self._lock:
+            self.row_groups_considered += considered
+            self.row_groups_pruned += pruned
+
+    def note_row_group(self, part_id: str, place: tuple[str, int], rows: int, size: int) -> None:
+        """Count columns of a row group, at (path, number), that were read: `size` bytes of them.
+
+        Bytes count each time, the part, the row group and its rows only once.
+        """
+        with self._lock:
+            self.bytes_read += size
+            self._parts_read.add(part_id)
+            self.parts_read = len(self._parts_read)
+            if place not in self._row_groups_read:
+                self._row_groups_read.add(place)
+                self.row_groups_read = len(self._row_groups_read)
+                self.rows_decoded += rows
 
     def as_dict(self) -> dict[str, Any]:
         """The counters as plain values, for JSON."""
-        return {name: value for name, value in asdict(self).items() if name != "_read_ids"}
+        return {
+            counter.name: getattr(self, counter.name)
+            for counter in fields(self)
+            if not counter.name.startswith("_")
+        }

@@ -75,4 +75,4 @@ def _live_rows(
     """What is visible of these parts, in key order where there is a key."""
     only = dataclasses.replace(snapshot, parts=parts)
     plan = plan_scan(only, store.uri, now_us=0, ordered=bool(snapshot.table.key))
-    return Execution(plan, store, threads=True).read()
+    return Execution(plan, store).read()

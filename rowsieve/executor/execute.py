@@ -1,33 +1,55 @@
 """Reading a plan: what is visible of each piece, then the predicate, then packaging and limit.
 
-That order is fixed (traps T1 and T6). Where parts overlap, a read that needs no order resolves
-visibility from the keys and then reads every part by itself; a read in key order merges them. A
-split can be read alone, anywhere, with nothing but the plan and a store.
+That order is fixed (traps T1 and T6). Where parts overlap, visibility is resolved from the keys;
+after that every part is read by itself, under any predicate, and a read in key order only
+interleaves. Without a predicate one pass does both. Row groups are decoded by several threads and
+come out in one order. A split can be read alone, anywhere, with nothing but the plan and a store.
 """
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from rowsieve.executor.live_rows import LiveRows
+from rowsieve.config import DEFAULT
+from rowsieve.executor.live_rows import LiveRows, is_resolved, with_columns
 from rowsieve.executor.package import Packaging, take_first
+from rowsieve.executor.read_ahead import ReadAhead
 from rowsieve.executor.sources import PartSource
+from rowsieve.executor.streams import Streams
+from rowsieve.executor.two_phase import RowReader
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore
-from rowsieve.planner.plan import Piece, ScanPlan, Split
+from rowsieve.planner.plan import Piece, PlannedPart, Read, ScanPlan, Split
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
+
+Task: TypeAlias = Callable[[], pa.RecordBatch | None]
+"""The reading of one row group, by any thread."""
 
 
 class Execution:
     """One plan being read through one store; its metrics are complete when all is read."""
 
-    __slots__ = ("_order", "_packaging", "_plan", "_schema", "_store", "_threads", "metrics")
+    __slots__ = (
+        "_memory_bytes",
+        "_order",
+        "_packaging",
+        "_plan",
+        "_schema",
+        "_store",
+        "_threads",
+        "metrics",
+    )
 
     def __init__(
         self,
@@ -35,14 +57,16 @@ class Execution:
         store: ObjectStore,
         metrics: ScanMetrics | None = None,
         *,
-        threads: bool = True,
+        threads: int | None = None,
+        memory_bytes: int = DEFAULT.memory_bytes,
     ) -> None:
         self._plan = plan
         self._store = store
         self._schema = plan.schema
         self._order = KeyOrder.of(self._schema, plan.key) if plan.key else None
         self._packaging = Packaging(plan)
-        self._threads = threads
+        self._threads = threads or os.cpu_count() or 1
+        self._memory_bytes = memory_bytes
         self.metrics = ScanMetrics() if metrics is None else metrics
 
     @property
@@ -57,26 +81,23 @@ class Execution:
 
     def visible_parts(self) -> Iterator[tuple[PartSource, RowSet | None]]:
         """Every part that is read, with its visible rows; None where all of them are."""
-        for split in self._plan.splits:
-            for piece in split.pieces:
-                live = self._live(piece)
+        with ReadAhead(1, 0) as ahead:
+            for piece in _pieces(self._plan.splits):
+                live = self._live(piece, ahead)
                 for read in piece.reads:
                     yield live.source(read), live.rows(read)
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        """All rows of the plan, split after split, up to its limit."""
+        """All rows of the plan up to its limit, in key order if it asks for that."""
         return self.read_splits(self._plan.splits)
 
     def read_splits(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
         """The rows of these splits, up to the plan's limit; batches are never empty."""
-        pieces = (piece for split in splits for piece in split.pieces)
-        batches = (batch for piece in pieces for batch in self._piece(piece))
-        wall, cpu = time.perf_counter(), time.process_time()
-        for batch in take_first(batches, self._plan.limit):
-            self.metrics.rows_returned += batch.num_rows
-            yield self._packaging.project(batch)
-        self.metrics.reading_s += time.perf_counter() - wall
-        self.metrics.cpu_s += time.process_time() - cpu
+        with self._ahead() as ahead:
+            batches = self._batches(_pieces(splits), ahead)
+            while (batch := self._timed(batches)) is not None:
+                self.metrics.rows_returned += batch.num_rows
+                yield batch
 
     def count(self) -> int:
         """How many rows the plan returns; exact.
@@ -84,61 +105,120 @@ class Execution:
         Rows that need no residual are counted, not read: |visible|, which for a part that overlaps
         no other is in the manifest (invariant 26).
         """
-        pieces = [piece for split in self._plan.splits for piece in split.pieces]
         limit, total = self._plan.limit, 0
-        for piece in pieces:
-            if limit is not None and total >= limit:
-                return limit
-            total += self._count(piece)
+        with self._ahead() as ahead:
+            for piece in _pieces(self._plan.splits):
+                if limit is not None and total >= limit:
+                    break
+                total += self._count(self._live(piece, ahead), piece.reads, ahead)
         return total if limit is None else min(total, limit)
 
-    def _piece(self, piece: Piece) -> Iterator[pa.RecordBatch]:
-        live = self._live(piece)
-        if self._plan.ordered and piece.needs_merge:
-            assert self._order is not None
-            columns = self._columns(filtered=piece.residual, also=self._order.names)
-            yield from self._matching(live.merged(columns), filtered=piece.residual)
-            return
-        for read in piece.reads:
-            columns = self._columns(filtered=read.residual)
-            yield from self._matching(live.batches(read, columns), filtered=read.residual)
+    def _ahead(self) -> ReadAhead:
+        """Threads for one read. A limit is most often reached soon, so nothing is read ahead."""
+        threads = 1 if self._plan.limit is not None else self._threads
+        return ReadAhead(threads, self._memory_bytes // 2)
 
-    def _count(self, piece: Piece) -> int:
-        live = self._live(piece)
+    def _timed(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+        wall, cpu = time.perf_counter(), time.process_time()
+        batch = next(batches, None)
+        self.metrics.reading_s += time.perf_counter() - wall
+        self.metrics.cpu_s += time.process_time() - cpu
+        return batch
+
+    def _batches(self, pieces: Iterator[Piece], ahead: ReadAhead) -> Iterator[pa.RecordBatch]:
+        """Output batches, up to the limit."""
+        found: Iterator[pa.RecordBatch | None]
+        if self._plan.ordered:
+            found = (batch for piece in pieces for batch in self._in_order(piece, ahead))
+        else:
+            found = ahead.done(self._tasks(pieces, ahead))
+        rows = (batch for batch in found if batch is not None and batch.num_rows)
+        yield from map(self._packaging.project, take_first(rows, self._plan.limit))
+
+    def _tasks(self, pieces: Iterator[Piece], ahead: ReadAhead) -> Iterator[Task]:
+        """What can be done independently, row group by row group."""
+        for _, group in groupby(pieces, key=lambda piece: piece.parts):
+            same = list(group)
+            live = self._live(same[0], ahead)
+            if self._reads_all_unresolved(same):
+                for batch in live.resolve_and_read(self._columns):
+                    yield partial(_given, batch)
+                continue
+            for read in (read for piece in same for read in piece.reads):
+                yield from self._row_groups(live, read, self._columns)
+
+    def _reads_all_unresolved(self, pieces: Sequence[Piece]) -> bool:
+        """Whether all rows of overlapping parts are wanted, and it is not known which are live."""
+        parts = pieces[0].parts
+        if self._plan.ordered or self._packaging.filter or len(parts) < 2:
+            return False
+        if any(part.dv is not None for part in parts) or is_resolved(self._plan.table_uuid, parts):
+            return False
+        rows = sum(_row_count(parts, read) for piece in pieces for read in piece.reads)
+        return rows == sum(part.data.rows for part in parts if part.data is not None)
+
+    def _in_order(self, piece: Piece, ahead: ReadAhead) -> Iterator[pa.RecordBatch]:
+        """The matching rows of a piece in key order."""
+        live = self._live(piece, ahead)
+        if not piece.needs_merge:
+            found = ahead.done(self._row_groups(live, piece.reads[0], self._columns))
+            yield from (batch for batch in found if batch is not None)
+            return
+        assert self._order is not None
+        columns = with_columns(self._columns, self._schema.select(self._order.names))
+        if self._packaging.filter is None:
+            yield from live.merged(columns)
+        else:
+            reads = [(read, self._reader(read, columns)) for read in piece.reads]
+            yield from live.interleaved(reads)
+
+    def _row_groups(self, live: LiveRows, read: Read, columns: Schema) -> Iterator[Task]:
+        reader = self._reader(read, columns)
+        return (partial(reader.read, group) for group in live.row_groups(read))
+
+    def _count(self, live: LiveRows, reads: Sequence[Read], ahead: ReadAhead) -> int:
         total = 0
-        for read in piece.reads:
-            if read.residual:
-                columns = self._columns(filtered=True, output=False)
-                total += sum(self._packaging.count(b) for b in live.batches(read, columns))
-            else:
+        for read in reads:
+            reader = self._reader(read, self._columns)
+            if reader.predicate is None:
                 total += live.count(read)
+            else:
+                groups = live.row_groups(read)
+                total += sum(ahead.done(partial(reader.count, group) for group in groups))
         return total
 
-    def _matching(
-        self, batches: Iterator[pa.RecordBatch], *, filtered: bool
-    ) -> Iterator[pa.RecordBatch]:
-        for rows in batches:
-            kept = self._packaging.select(rows, filtered=filtered)
-            if kept.num_rows:
-                yield kept
+    def _reader(self, read: Read, columns: Schema) -> RowReader:
+        predicate = self._packaging.filter if read.residual else None
+        return RowReader.of(columns, predicate, self._packaging.columns_to_ask(self._schema))
 
-    def _columns(
-        self, *, filtered: bool, output: bool = True, also: tuple[str, ...] = ()
-    ) -> Schema:
-        """The columns that rows must have for the predicate and the output."""
-        names = self._packaging.columns_to_read(self._schema, filtered=filtered, output=output)
-        return self._schema.select((*names, *(name for name in also if name not in names)))
+    @property
+    def _columns(self) -> Schema:
+        return self._packaging.columns_to_read(self._schema)
 
-    def _live(self, piece: Piece) -> LiveRows:
+    def _live(self, piece: Piece, ahead: ReadAhead) -> LiveRows:
         sources = [
-            PartSource(self._store, part, self._schema, self.metrics, threads=self._threads)
-            for part in piece.parts
+            PartSource(self._store, part, self._schema, self.metrics) for part in piece.parts
         ]
-        return LiveRows(
-            self._plan.table_uuid,
-            piece,
-            sources,
-            self._schema,
-            self._order,
-            self._packaging.filter if self._plan.pruning else None,
-        )
+        streams = None
+        if self._order is not None:
+            keys = self._schema.select(self._order.names)
+            streams = Streams(sources, self._order, keys, self._memory_bytes, ahead)
+        statistics = self._packaging.filter if self._plan.pruning else None
+        return LiveRows(self._plan.table_uuid, piece, streams, sources, statistics)
+
+
+def _given(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A task that is done already."""
+    return batch
+
+
+def _pieces(splits: Sequence[Split]) -> Iterator[Piece]:
+    return (piece for split in splits for piece in split.pieces)
+
+
+def _row_count(parts: Sequence[PlannedPart], read: Read) -> int:
+    """How many rows a read is about, hidden ones included."""
+    data = parts[read.part].data
+    assert data is not None
+    start, stop = read.row_groups or (0, data.rows)
+    return min(stop * ROW_GROUP_ROWS, data.rows) - start * ROW_GROUP_ROWS

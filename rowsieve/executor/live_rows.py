@@ -4,24 +4,31 @@
 
 Where parts overlap, what is visible is resolved from keys. Keys that the predicate refutes are of
 no interest, so a predicate that leaves few row groups by their keys has visibility resolved among
-those alone; otherwise it is resolved for all readers of these parts. Either answer is remembered.
+those alone; otherwise it is resolved for all readers of these parts. Either answer is remembered. A
+read of everything resolves it while it reads (`resolve_and_read`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
+import numpy as np
 import pyarrow as pa
 
+from rowsieve.executor.memory import rows_at_once
 from rowsieve.executor.merge import merge
-from rowsieve.executor.sources import PartSource
-from rowsieve.executor.visibility import VisibilityCache, visible_rows
-from rowsieve.executor.windows import Stream
-from rowsieve.planner.plan import Piece, Read
+from rowsieve.executor.repeats import Rows
+from rowsieve.executor.sources import PartSource, RowGroup, as_stored, in_pieces
+from rowsieve.executor.streams import Streams
+from rowsieve.executor.two_phase import RowReader
+from rowsieve.executor.visibility import HiddenRows, VisibilityCache, visible_rows
+from rowsieve.executor.windows import Numbered, Stream, windows
+from rowsieve.planner.plan import Piece, PlannedPart, Read
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.schema import Schema
 
 FEW = 0.5  # of the rows, by their keys: up to here visibility is resolved among them alone
@@ -36,20 +43,18 @@ class LiveRows:
         self,
         table_uuid: str,
         piece: Piece,
+        streams: Streams | None,
         sources: Sequence[PartSource],
-        schema: Schema,
-        order: KeyOrder | None,
         predicate: BoundPredicate | None,
     ) -> None:
-        self._parts = (table_uuid, *(part.part_id for part in piece.parts))
+        self._parts = _identity(table_uuid, piece.parts)
+        self._streams = streams
         self._sources = sources
-        self._schema = schema
-        self._order = order
         self._predicate = predicate
 
-    def batches(self, read: Read, columns: Schema) -> Iterator[pa.RecordBatch]:
-        """The live rows of one read, in file order."""
-        yield from self._sources[read.part].selected(columns, self.rows(read))
+    def row_groups(self, read: Read) -> Iterator[RowGroup]:
+        """The row groups of one read with a live row, in file order."""
+        return self._sources[read.part].row_groups(self.rows(read))
 
     def count(self, read: Read) -> int:
         """How many live rows a read without residual has, from the manifest where that knows."""
@@ -58,9 +63,50 @@ class LiveRows:
 
     def merged(self, columns: Schema) -> Iterator[pa.RecordBatch]:
         """The live rows of all parts in key order; `columns` hold the key."""
-        assert self._order is not None
+        assert self._streams is not None
         kept = None if self._predicate is None else self._kept_by_key(self._predicate)
-        yield from merge(self._streams(columns, kept), self._order)
+        yield from merge(self._streams.open(columns, kept), self._streams.order)
+
+    def interleaved(self, reads: Sequence[tuple[Read, RowReader]]) -> Iterator[pa.RecordBatch]:
+        """The live rows that match, in key order; the readers' columns hold the key.
+
+        No key is visible in two parts, so there is nothing left to decide.
+        """
+        assert self._streams is not None
+        streams = self._streams
+        footprints = [
+            streams.footprint(2 * read.part + 1, reader.columns) for read, reader in reads
+        ]
+        rows = rows_at_once(footprints, streams.memory_bytes)
+        opened = [
+            Stream(
+                streams.ahead.of(_matching(self.row_groups(read), reader, rows)),
+                deletes=False,
+                first=footprint.first,
+            )
+            for (read, reader), footprint in zip(reads, footprints, strict=True)
+        ]
+        yield from merge(opened, streams.order)
+
+    def resolve_and_read(self, columns: Schema) -> Iterator[pa.RecordBatch]:
+        """The live rows of all parts in no order, resolving at the same time which those are."""
+        assert self._streams is not None
+        names, target = list(columns.names), arrow_schema(columns)
+        hidden = HiddenRows(self._streams.row_counts)
+        opened = self._streams.open(with_columns(columns, self._streams.keys), stored=False)
+        gone: list[list[Rows]] = [[] for _ in opened]  # of the batch that is buffered
+        for window in windows(opened, self._streams.order):
+            for run, rows in zip(window, hidden.note(window), strict=True):
+                if run.deletes:
+                    continue
+                gone[run.stream].append(rows)
+                if run.ends_batch:
+                    live = _without(run.batch.select(names), np.concatenate(gone[run.stream]))
+                    if live.num_rows:
+                        yield as_stored(live, target)
+                    gone[run.stream] = []
+        visible = tuple(hidden.visible()[1::2])
+        _VISIBLE.get(self._parts, lambda: visible)
 
     def source(self, read: Read) -> PartSource:
         """The part of a read."""
@@ -82,11 +128,11 @@ class LiveRows:
 
     def _visible(self, read: Read) -> RowSet | None:
         """What other parts leave of a read's part; None where none of them can hide any row."""
-        if self._order is None or read.part == 0:
+        if self._streams is None or read.part == 0:
             return None
-        return self._visible_in_all(self._order)[read.part]
+        return self._visible_in_all(self._streams)[read.part]
 
-    def _visible_in_all(self, order: KeyOrder) -> tuple[RowSet, ...]:
+    def _visible_in_all(self, streams: Streams) -> tuple[RowSet, ...]:
         predicate = self._predicate
         for known in (self._parts, (self._parts, predicate)):
             if (answer := _VISIBLE.remembered(known)) is not None:
@@ -94,45 +140,60 @@ class LiveRows:
         if predicate is not None:
             kept = self._kept_by_key(predicate)
             if _share(kept, self._sources) <= FEW:
-                return _VISIBLE.get((self._parts, predicate), lambda: self._resolve(kept, order))
-        return _VISIBLE.get(self._parts, lambda: self._resolve(None, order))
+                few = (self._parts, predicate)
+                return _VISIBLE.get(few, lambda: _resolve_among(kept, streams))
+        return _VISIBLE.get(self._parts, lambda: _resolve(streams))
 
     def _kept_by_key(self, predicate: BoundPredicate) -> list[tuple[RowSet, RowSet]]:
         """Of each part, the tombstones and rows whose row groups may hold a key that matters."""
-        assert self._order is not None
-        key = frozenset(field.id for field in self._order.fields)
+        assert self._streams is not None
+        key = frozenset(field.id for field in self._streams.order.fields)
         return [
             (source.tombstone_candidates(predicate, key), source.candidates(predicate, key))
             for source in self._sources
         ]
 
-    def _resolve(
-        self, kept: list[tuple[RowSet, RowSet]] | None, order: KeyOrder
-    ) -> tuple[RowSet, ...]:
-        """The visible rows of each part; of parts that are `kept` in part, among those."""
-        streams = self._streams(self._schema.select(order.names), kept)
-        counts = [
-            count
-            for source in self._sources
-            for count in (source.tombstone_count, source.row_count)
-        ]
-        visible = visible_rows(streams, counts, order)[1::2]
-        if kept is None:
-            return tuple(visible)
-        return tuple(
-            rows.intersect(candidates) for rows, (_, candidates) in zip(visible, kept, strict=True)
-        )
 
-    def _streams(self, columns: Schema, kept: list[tuple[RowSet, RowSet]] | None) -> list[Stream]:
-        """Tombstones, then rows, of each part, newest first; those of one part share no key."""
-        assert self._order is not None
-        keys = self._schema.select(self._order.names)
-        streams = []
-        for i, source in enumerate(self._sources):
-            deleted, rows = (None, None) if kept is None else kept[i]
-            streams.append(Stream(source.tombstones(keys, deleted), deletes=True))
-            streams.append(Stream(source.rows(columns, rows), deletes=False))
-        return streams
+def _matching(groups: Iterator[RowGroup], reader: RowReader, batch_rows: int) -> Iterator[Numbered]:
+    for group in groups:
+        yield from in_pieces(partial(reader.read, group), batch_rows)
+
+
+def is_resolved(table_uuid: str, parts: Sequence[PlannedPart]) -> bool:
+    """Whether it is known which rows of these parts are visible."""
+    return _VISIBLE.remembered(_identity(table_uuid, parts)) is not None
+
+
+def with_columns(columns: Schema, others: Schema) -> Schema:
+    """The columns, and those of the others that are not among them."""
+    more = tuple(field for field in others if field.name not in columns.names)
+    return Schema(columns.id, (*columns, *more))
+
+
+def _identity(table_uuid: str, parts: Sequence[PlannedPart]) -> tuple[str, ...]:
+    return (table_uuid, *(part.part_id for part in parts))
+
+
+def _resolve(streams: Streams) -> tuple[RowSet, ...]:
+    """The visible rows of each part."""
+    found = visible_rows(streams.open(streams.keys), streams.row_counts, streams.order)
+    return tuple(found[1::2])
+
+
+def _resolve_among(kept: list[tuple[RowSet, RowSet]], streams: Streams) -> tuple[RowSet, ...]:
+    """The visible rows of each part among those that are kept."""
+    opened = streams.open(streams.keys, kept)
+    visible = visible_rows(opened, streams.row_counts, streams.order)[1::2]
+    return tuple(rows.intersect(among) for rows, (_, among) in zip(visible, kept, strict=True))
+
+
+def _without(rows: pa.RecordBatch, gone: Rows) -> pa.RecordBatch:
+    """The rows but for those at the places given."""
+    if not len(gone):
+        return rows
+    kept = np.ones(rows.num_rows, dtype=bool)
+    kept[gone] = False
+    return rows.filter(pa.array(kept))
 
 
 def _intersection(sets: Sequence[RowSet | None]) -> RowSet | None:

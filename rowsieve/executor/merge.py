@@ -66,7 +66,7 @@ def merge_in_memory(
     for number, (table, deletes) in enumerate(runs):
         batches = table.combine_chunks().to_batches()
         whole += [
-            Run(number, 0, batch, order.columns(batch), deletes)
+            Run(number, 0, batch, 0, order.columns(batch), deletes)
             for batch in batches
             if batch.num_rows
         ]

@@ -1,8 +1,7 @@
-"""From live rows to the batches a reader gets: residual filter, output columns, limit.
+"""From matching rows to the batches a reader gets: output columns, limit.
 
-Rows come in with every column that the predicate and the output need; they leave with the output
-columns alone, in the result's schema. A row whose predicate fails raises `EvaluationError`
-(invariant 27); so does a row that is returned and whose computed column fails.
+Rows come in with every column that the output needs; they leave in the result's schema. A row that
+is returned and whose computed column fails raises `EvaluationError` (invariant 27).
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ import pyarrow as pa
 from rowsieve.errors import EvaluationError
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate, bind, bind_operand
-from rowsieve.predicate.evaluate import compute, matching
+from rowsieve.predicate.evaluate import compute
 from rowsieve.predicate.ir import TRUE, BoundColumn, walk
 from rowsieve.types.encodings import arrow_field, arrow_type
 from rowsieve.types.schema import Schema
 
 
 class Packaging:
-    """How one plan's rows are filtered and shaped; bound once, used for every batch."""
+    """What one plan's rows are asked and how they are shaped; bound once, for every batch."""
 
     __slots__ = ("_computed", "_names", "filter", "needed", "output")
 
@@ -45,30 +44,14 @@ class Packaging:
         self.output = pa.schema([self._output_field(schema, name) for name in self._names])
         self.needed = tuple(dict.fromkeys(self._read_names()))
 
-    def columns_to_read(
-        self, schema: Schema, *, filtered: bool, output: bool = True
-    ) -> tuple[str, ...]:
-        """Names of the columns that a piece's rows must have, in schema order.
+    def columns_to_read(self, schema: Schema) -> Schema:
+        """The columns that the output needs, in schema order."""
+        return schema.select(tuple(name for name in schema.names if name in self.needed))
 
-        Without `output` the rows are only counted.
-        """
-        wanted = set(self.needed) if output else set()
-        if filtered and self.filter is not None:
-            wanted.update(column.name for column in self.filter.columns)
-        return tuple(name for name in schema.names if name in wanted)
-
-    def count(self, rows: pa.RecordBatch) -> int:
-        """How many rows of a batch match."""
-        if self.filter is None:
-            return int(rows.num_rows)
-        return int(matching(self.filter, rows).sum())
-
-    def select(self, rows: pa.RecordBatch, *, filtered: bool) -> pa.RecordBatch:
-        """The matching rows of a batch, with all their columns."""
-        if not filtered or self.filter is None:
-            return rows
-        mask = matching(self.filter, rows)
-        return rows if mask.all() else rows.filter(pa.array(mask))
+    def columns_to_ask(self, schema: Schema) -> Schema:
+        """The columns that the predicate reads, in schema order."""
+        asked = {column.name for column in self.filter.columns} if self.filter else set()
+        return schema.select(tuple(name for name in schema.names if name in asked))
 
     def project(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The output columns of rows that are returned."""

@@ -1,39 +1,141 @@
 """A part as a source: which of its row groups can matter, its rows, its tombstones' keys.
 
-A batch holds the rows of one row group (65,536), in the table's storage types, with the columns
-asked for and no others, and is numbered by the row it starts at. Row groups of which no row is
-wanted are not read.
+Everything is read row group by row group (65,536 rows), and of a row group only the columns asked
+for. Row groups of which no row is wanted are not read. What comes out of a `RowGroup` is as it
+decodes, text that is stored by dictionary still in dictionaries, because those are cheaper to
+filter; `as_stored` gives the table's storage types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
-from rowsieve.objects import ObjectStore
+from rowsieve.objects import LocalStore, ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader
-from rowsieve.parquet.footer import open_parquet, read_row_group
+from rowsieve.parquet.columns import leaves_by_name
+from rowsieve.parquet.footer import open_parquet, read_leaves
+from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.planner.plan import PlannedPart
 from rowsieve.planner.prune_row_groups import prune_row_groups
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict
+from rowsieve.predicate.ir import BoundColumn
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.deletion_vectors import read_deletion_vector
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.keys import Key, KeyOrder, sort_form
 from rowsieve.types.schema import Schema
+
+MOST = 0.92  # of the rows: from here on a filter beats taking rows by number
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """Rows [start, start + row_count) of a file; `wanted`: which of them, None for all."""
+
+    source: PartSource
+    file: OpenFile
+    number: int
+    start: int
+    row_count: int
+    wanted: RowSet | None
+
+    def read(self, columns: Schema) -> pa.RecordBatch:
+        """All rows of these columns, as they decode."""
+        arrays = list(self._arrays(columns))
+        return _as_batch(arrays, columns.names, self.row_count)
+
+    def read_only(
+        self, columns: Schema, target: pa.Schema, mask: pa.Array | None
+    ) -> pa.RecordBatch:
+        """The rows where `mask` is true, None for all, in the types of `target`.
+
+        Each column is filtered as soon as it is decoded, while it is in the processor's cache, and
+        text before it leaves its dictionary, because indices are cheaper to move.
+        """
+        keep = _selection(mask)
+        arrays = [
+            _cast(keep(array), type_)
+            for array, type_ in zip(self._arrays(columns), target.types, strict=True)
+        ]
+        if not arrays:
+            return _as_batch([], (), self.row_count if mask is None else mask.true_count)
+        return pa.RecordBatch.from_arrays(arrays, schema=target)
+
+    def mask(self) -> pa.Array | None:
+        """(row_count,) which rows are wanted; None for all of them."""
+        if self.wanted is None or self.wanted.is_full:
+            return None
+        return pa.array(self.wanted.to_mask())
+
+    def _arrays(self, columns: Schema) -> Iterator[pa.Array]:
+        """Column by column; from a remote store all in one request."""
+        leaves = [self.file.leaves[name] for name in columns.names]
+        together = [leaves] if self.file.is_remote else [[one] for one in leaves]
+        for some in together if leaves else ():
+            numbers = [number for column in some for number in column]
+            table = self.file.read(self.number, numbers)
+            yield from (_joined(column) for column in table.columns)
+        chunks = self.file.metadata.row_group(self.number)
+        size_bytes = sum(
+            chunks.column(number).total_compressed_size for column in leaves for number in column
+        )
+        place = (self.file.path, self.number)
+        self.source.metrics.note_row_group(
+            self.source.part.part_id, place, self.row_count, size_bytes
+        )
+
+
+class OpenFile:
+    """A Parquet file being read: its columns by name, as numbers of leaves.
+
+    A reader serves one thread at a time, so there are as many as there are threads that read.
+    """
+
+    __slots__ = ("_idle", "_ref", "_store", "is_remote", "leaves", "metadata")
+
+    def __init__(self, store: ObjectStore, ref: FileRef) -> None:
+        self._store = store
+        self._ref = ref
+        first = open_parquet(store, ref, keep_dictionaries=True)
+        self._idle = deque([first])
+        self.metadata: pq.FileMetaData = first.metadata
+        self.leaves = leaves_by_name(first.schema_arrow)
+        self.is_remote = not isinstance(store, LocalStore)
+
+    @property
+    def path(self) -> str:
+        """Where it is in its store."""
+        return self._ref.path
+
+    def read(self, row_group: int, leaves: Sequence[int]) -> pa.Table:
+        """Leaf columns of a row group; by any thread."""
+        try:
+            reader = self._idle.pop()
+        except IndexError:
+            reader = open_parquet(self._store, self._ref, keep_dictionaries=True)
+        table = read_leaves(reader, self._ref.path, row_group, leaves)
+        self._idle.append(reader)
+        return table
 
 
 class PartSource:
     """One part, read through one store; `schema` is the table's."""
 
-    __slots__ = ("_metrics", "_schema", "_store", "_threads", "part")
+    __slots__ = ("_schema", "_store", "metrics", "part")
 
     def __init__(
         self,
@@ -41,14 +143,11 @@ class PartSource:
         part: PlannedPart,
         schema: Schema,
         metrics: ScanMetrics | None = None,
-        *,
-        threads: bool = False,
     ) -> None:
         self.part = part
         self._store = store
         self._schema = schema
-        self._metrics = ScanMetrics() if metrics is None else metrics
-        self._threads = threads
+        self.metrics = ScanMetrics() if metrics is None else metrics
 
     @property
     def row_count(self) -> int:
@@ -86,103 +185,170 @@ class PartSource:
         """The columns that the predicate reads."""
         return self._schema.select(tuple(column.name for column in predicate.columns))
 
-    def rows(self, columns: Schema, wanted: RowSet | None = None) -> Iterator[Numbered]:
-        """Whole row groups, those with a wanted row, in file order."""
-        if self.part.data is not None:
-            yield from self._stored(self.part.data, columns, wanted)
+    def row_groups(self, wanted: RowSet | None = None) -> Iterator[RowGroup]:
+        """The row groups with a wanted row, in file order."""
+        return iter(()) if self.part.data is None else self._row_groups(self.part.data, wanted)
 
-    def tombstones(self, key: Schema, wanted: RowSet | None = None) -> Iterator[Numbered]:
+    def rows(
+        self,
+        columns: Schema,
+        wanted: RowSet | None = None,
+        batch_rows: int = ROW_GROUP_ROWS,
+        *,
+        cast: Schema | None = None,
+    ) -> Iterator[Numbered]:
+        """Whole row groups, those with a wanted row, in file order, in pieces of `batch_rows`.
+
+        In storage types; with `cast` only the columns that are named there.
+        """
+        stored = columns if cast is None else cast
+        return _pieces(self.row_groups(wanted), columns, stored, batch_rows)
+
+    def tombstones(
+        self, key: Schema, wanted: RowSet | None = None, batch_rows: int = ROW_GROUP_ROWS
+    ) -> Iterator[Numbered]:
         """The deleted keys in key order, row groups with a wanted one."""
-        if self.part.deletes is not None:
-            yield from self._stored(self.part.deletes, key, wanted)
+        ref = self.part.deletes
+        groups = iter(()) if ref is None else self._row_groups(ref, wanted)
+        return _pieces(groups, key, key, batch_rows)
 
-    def selected(self, columns: Schema, wanted: RowSet | None) -> Iterator[pa.RecordBatch]:
-        """The wanted rows, in file order; None for all."""
-        if self.part.data is None:
-            return
-        target = arrow_schema(columns)
-        for start, batch in self._decoded(self.part.data, columns, wanted):
-            here = None if wanted is None else wanted.slice(start, start + batch.num_rows)
-            if here is not None and not here.is_full:
-                # before text leaves its dictionary: indices are cheaper to move than text
-                batch = batch.filter(pa.array(here.to_mask()))  # noqa: PLW2901
-            yield _as_stored(batch, target)
+    def key_bounds(self, order: KeyOrder, *, deletes: bool = False) -> tuple[Key, Key] | None:
+        """Bounds of the first key column of its rows, or tombstones; None if they are not known."""
+        ref = self.part.deletes if deletes else self.part.data
+        if ref is None:
+            return None
+        field = order.fields[0]
+        statistics = RowGroupStatistics(self._metadata(ref), self._schema, {field.id})
+        known = statistics.column(BoundColumn(field.id, field.name, field.type))
+        if known is None or known.lower.null_count or known.upper.null_count:
+            return None
+        lower, upper = sort_form(known.lower, field.type), sort_form(known.upper, field.type)
+        return (lower[0].as_py(),), (upper[-1].as_py(),)
+
+    def batch_bytes(self, columns: Schema, *, deletes: bool = False) -> int:
+        """About how much memory a decoded row group of these columns takes, from the footer."""
+        ref = self.part.deletes if deletes else self.part.data
+        if ref is None:
+            return 0
+        metadata = self._metadata(ref)
+        groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+        return max((_decoded_bytes(group, columns) for group in groups), default=0)
+
+    def _metadata(self, ref: FileRef) -> pq.FileMetaData:
+        with open_parquet(self._store, ref) as file:
+            return file.metadata
 
     def _candidates(
         self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None
     ) -> RowSet:
-        with open_parquet(self._store, ref) as file:
-            metadata = file.metadata
+        metadata = self._metadata(ref)
         blooms = BloomReader(self._store, ref, metadata)
         verdicts = prune_row_groups(predicate, metadata, self._schema, only=only, blooms=blooms)
         kept: npt.NDArray[np.bool_] = verdicts != Verdict.NONE
-        self._metrics.row_groups_considered += len(kept)
-        self._metrics.row_groups_pruned += int((~kept).sum())
+        self.metrics.note_row_groups(len(kept), int((~kept).sum()))
         return RowSet.from_row_groups(kept, ROW_GROUP_ROWS, ref.rows)
 
-    def _stored(self, ref: FileRef, columns: Schema, wanted: RowSet | None) -> Iterator[Numbered]:
-        target = arrow_schema(columns)
-        for start, batch in self._decoded(ref, columns, wanted):
-            yield start, _as_stored(batch, target)
-
-    def _decoded(self, ref: FileRef, columns: Schema, wanted: RowSet | None) -> Iterator[Numbered]:
-        """Row groups with a wanted row, as they decode: text may still be dictionaries."""
+    def _row_groups(self, ref: FileRef, wanted: RowSet | None) -> Iterator[RowGroup]:
         if wanted is not None and wanted.is_empty:
             return
-        names = list(columns.names)
-        self._metrics.note_read(self.part.part_id)
-        with open_parquet(self._store, ref, keep_dictionaries=True) as file:
-            for group in _groups_with(wanted, ref.rows):
-                table = read_row_group(file, ref.path, group, names, use_threads=self._threads)
-                self._metrics.row_groups_read += 1
-                self._metrics.rows_decoded += table.num_rows
-                stored = _stored_bytes(file.metadata.row_group(group), frozenset(names))
-                self._metrics.bytes_read += stored
-                yield group * ROW_GROUP_ROWS, _as_batch(table.select(names))
+        file = OpenFile(self._store, ref)
+        for number in range(-(-ref.rows // ROW_GROUP_ROWS)):
+            start = number * ROW_GROUP_ROWS
+            stop = min(start + ROW_GROUP_ROWS, ref.rows)
+            here = None if wanted is None else wanted.slice(start, stop)
+            if here is None or not here.is_empty:
+                yield RowGroup(self, file, number, start, stop - start, here)
 
 
-def _groups_with(wanted: RowSet | None, row_count: int) -> Iterable[int]:
-    groups = range(-(-row_count // ROW_GROUP_ROWS))
-    if wanted is None:
-        return groups
-    return [
-        group
-        for group in groups
-        if not wanted.slice(
-            group * ROW_GROUP_ROWS, min((group + 1) * ROW_GROUP_ROWS, row_count)
-        ).is_empty
-    ]
+def in_pieces(
+    read: Callable[[], pa.RecordBatch | None], batch_rows: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """What `read` gives in pieces of up to `batch_rows`, each with the row that it starts at.
+
+    Where one piece is not enough, every piece is read anew and keeps no other rows in memory.
+    """
+    start = 0
+    while (batch := read()) is not None:
+        whole = batch.num_rows <= batch_rows
+        rows = np.arange(start, min(start + batch_rows, batch.num_rows))
+        yield start, batch if whole else batch.take(pa.array(rows))
+        start += batch_rows
+        if start >= batch.num_rows:
+            return
 
 
-def _as_batch(table: pa.Table) -> pa.RecordBatch:
-    """One batch; a table without columns keeps its row count."""
-    if not table.column_names:
-        return pa.RecordBatch.from_arrays([pa.nulls(table.num_rows)], ["row"]).select([])
-    columns = [
-        column.chunk(0) if column.num_chunks == 1 else _joined(column) for column in table.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=table.column_names)
+def _pieces(
+    groups: Iterator[RowGroup], columns: Schema, stored: Schema, batch_rows: int
+) -> Iterator[Numbered]:
+    target = arrow_schema(stored)
+    for group in groups:
+        for start, batch in in_pieces(partial(group.read, columns), batch_rows):
+            yield group.start + start, as_stored(batch, target)
 
 
-def _as_stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch in exactly these types."""
+def as_stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with the columns of `schema` in exactly these types, and any others as they are."""
     if not schema.names:
         return batch
+    if batch.schema.names == schema.names:
+        columns = [_cast(*both) for both in zip(batch.columns, schema.types, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+    types = dict(zip(schema.names, schema.types, strict=True))
+    names = batch.schema.names
     columns = [
-        array if array.type == field.type else array.cast(field.type)
-        for array, field in zip(batch.columns, schema, strict=True)
+        _cast(array, types.get(name, array.type))
+        for name, array in zip(names, batch.columns, strict=True)
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return pa.RecordBatch.from_arrays(columns, names=names)
+
+
+def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    return array if array.type == type_ else array.cast(type_)
+
+
+def _as_batch(arrays: Sequence[pa.Array], names: Sequence[str], row_count: int) -> pa.RecordBatch:
+    """One batch; without columns it keeps its row count."""
+    if not arrays:
+        return pa.RecordBatch.from_arrays([pa.nulls(row_count)], ["row"]).select([])
+    return pa.RecordBatch.from_arrays(arrays, names=list(names))
+
+
+def _selection(mask: pa.Array | None) -> Callable[[pa.Array], pa.Array]:
+    """What takes the rows of a mask out of an array: in runs where most rows are."""
+    if mask is None:
+        return lambda array: array
+    if mask.true_count > MOST * len(mask):
+        return lambda array: array.filter(mask)
+    rows = pa.array(np.flatnonzero(mask.to_numpy(zero_copy_only=False)).astype(np.uint32))
+    return lambda array: array.take(rows)
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
-def _stored_bytes(group: object, names: frozenset[str]) -> int:
-    columns = (group.column(i) for i in range(group.num_columns))  # type: ignore[attr-defined]
-    return sum(
-        column.total_compressed_size
+def _decoded_bytes(group: Any, columns: Schema) -> int:
+    """Values of a fixed width are known; of others the encoded bytes are the best guess."""
+    width, varying = 0, set()
+    for field in arrow_schema(columns):
+        if _is_fixed(field.type):
+            width += int(field.type.bit_width)
+        else:
+            varying.add(field.name)
+    encoded = sum(chunk.total_uncompressed_size for chunk in _chunks(group, frozenset(varying)))
+    return int(group.num_rows) * (width // 8 + 8 * len(varying)) + 2 * int(encoded)
+
+
+def _is_fixed(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_primitive(type_) or pa.types.is_fixed_size_binary(type_))
+
+
+def _chunks(group: Any, names: frozenset[str]) -> Iterator[Any]:
+    columns = (group.column(i) for i in range(group.num_columns))
+    return (
+        column
         for column in columns
         if column.path_in_schema.split(".", 1)[0] in names or column.path_in_schema in names
     )

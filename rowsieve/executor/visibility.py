@@ -97,8 +97,9 @@ class HiddenRows:
         self._noted_count = 0
 
     def note(self, window: Sequence[Run]) -> list[Rows]:
-        """Decide a window, newest run first; gives the hidden rows of each run, from its start."""
+        """Decide a window, newest run first; gives the hidden rows of each run, in its batch."""
         found = repeated_in([run.keys for run in window])
+        found = [rows + run.start for run, rows in zip(window, found, strict=True)]
         for run, rows in zip(window, found, strict=True):
             if len(rows):
                 self._noted[run.stream].append(rows + run.offset)

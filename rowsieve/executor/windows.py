@@ -34,16 +34,30 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Rows [offset, offset + n) of the file of stream number `stream`, as a window has them."""
+    """Rows of stream number `stream` in one window: those from `start` on in the batch buffered.
+
+    `offset` is the row in the file that the batch starts at; `keys` are those of the run alone.
+    """
 
     stream: int
     offset: int
-    rows: pa.RecordBatch
+    batch: pa.RecordBatch
+    start: int
     keys: KeyColumns
     deletes: bool
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    @property
+    def rows(self) -> pa.RecordBatch:
+        """The rows of the run."""
+        return self.batch.slice(self.start, len(self))
+
+    @property
+    def ends_batch(self) -> bool:
+        """Whether no row of the batch is left for a later window."""
+        return self.start + len(self) == int(self.batch.num_rows)
 
 
 def windows(
@@ -120,8 +134,9 @@ class _Cursor:
         self._start = stop = max(self._keys.count_up_to(watermark), start)
         return Run(
             self.number,
-            self._offset + start,
-            self._rows.slice(start, stop - start),
+            self._offset,
+            self._rows,
+            start,
             self._keys.slice(start, stop),
             self._stream.deletes,
         )

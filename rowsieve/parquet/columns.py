@@ -49,6 +49,16 @@ def file_columns(metadata: pq.FileMetaData) -> dict[int, FileColumn]:
     return found
 
 
+def leaves_by_name(schema: pa.Schema) -> dict[str, list[int]]:
+    """The leaf numbers of each top-level column of a file with this Arrow schema."""
+    ends = list(accumulate(_leaf_count(field.type) for field in schema))
+    starts = [0, *ends[:-1]]
+    return {
+        field.name: list(range(start, end))
+        for field, start, end in zip(schema, starts, ends, strict=True)
+    }
+
+
 def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:
     """Whether every value of `narrow` is one of `wide`, in the same order."""
     if wide == narrow:

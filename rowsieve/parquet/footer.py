@@ -94,17 +94,13 @@ def open_parquet(
         )
 
 
-def read_row_group(
-    file: pq.ParquetFile,
-    path: str,
-    index: int,
-    columns: Sequence[str],
-    *,
-    use_threads: bool = False,
-) -> pa.Table:
-    """Decode columns of one row group, checking the CRC of every page; `path` is for messages."""
+def read_leaves(file: pq.ParquetFile, path: str, index: int, leaves: Sequence[int]) -> pa.Table:
+    """Decode leaf columns of one row group, checking the CRC of every page.
+
+    `path` is for messages. Fetched together, which is one request where requests cost.
+    """
     with reading(path, index):
-        table = file.read_row_group(index, columns=list(columns), use_threads=use_threads)
+        table = file.reader.read_row_group(index, column_indices=list(leaves), use_threads=False)
     _check_lengths(table, file.metadata.row_group(index).num_rows, path, index)
     return table
 

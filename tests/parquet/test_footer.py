@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import pytest
 from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.parquet import footer
-from rowsieve.parquet.footer import checksum, open_parquet, read_footer, read_row_group, tail_start
+from rowsieve.parquet.columns import leaves_by_name
+from rowsieve.parquet.footer import checksum, open_parquet, read_footer, read_leaves, tail_start
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS, write_parts
 from rowsieve.types.encodings import arrow_schema
@@ -98,6 +100,14 @@ def test_the_tail_begins_behind_all_data_and_blooms(store: ObjectStore) -> None:
     assert ref.tail_start < footer_start  # the page index lies between
 
 
+def read_columns(file: pq.ParquetFile, path: str, names: Sequence[str]) -> pa.Table:
+    """Columns of the first row group, each decoded by itself."""
+    leaves = leaves_by_name(file.schema_arrow)
+    columns = [read_leaves(file, path, 0, leaves[name]).column(0) for name in names]
+    fields = [arrow_schema(SCHEMA).field(name) for name in names]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
 def test_a_file_without_row_groups_has_a_tail() -> None:
     sink = pa.BufferOutputStream()
     pq.write_table(arrow_schema(SCHEMA).empty_table(), sink)
@@ -115,20 +125,21 @@ def test_opening_reads_the_tail_once(store: ObjectStore) -> None:
 def test_rows_come_back_as_they_were(store: ObjectStore) -> None:
     ref = write(store, 1000)
     file = open_parquet(store, ref)
-    assert read_row_group(file, ref.path, 0, SCHEMA.names).equals(rows_of(1000))
+    assert read_columns(file, ref.path, SCHEMA.names).equals(rows_of(1000))
 
 
 def test_a_column_whose_name_begins_like_another_path_comes_alone(store: ObjectStore) -> None:
     ref = write(store, 10)
-    found = read_row_group(open_parquet(store, ref), ref.path, 0, ["a"])
+    found = read_columns(open_parquet(store, ref), ref.path, ["a"])
     assert found.column_names == ["a"]
     assert found.column("a").to_pylist()[3] == [1.0]
 
 
-def test_columns_come_in_the_order_asked_for(store: ObjectStore) -> None:
+def test_columns_are_read_together_too(store: ObjectStore) -> None:
     ref = write(store, 10)
-    found = read_row_group(open_parquet(store, ref), ref.path, 0, ["a", "id"])
-    assert found.equals(rows_of(10).select(["a", "id"]))
+    file = open_parquet(store, ref)
+    everything = range(file.metadata.num_columns)
+    assert read_leaves(file, ref.path, 0, everything).equals(rows_of(10))
 
 
 def test_any_flipped_bit_of_the_tail_is_found(store: ObjectStore, tmp_path: Path) -> None:
@@ -156,7 +167,7 @@ def test_a_flipped_bit_of_a_page_is_found_when_it_is_read(
         for offset in (*range(start, start + 30), *body):  # the first 30 are of the page's header
             damage(tmp_path, ref, offset)
             try:
-                found = read_row_group(open_parquet(store, ref), ref.path, 0, [name])
+                found = read_columns(open_parquet(store, ref), ref.path, [name])
             except CorruptData as error:
                 messages.append(str(error))
             else:

@@ -98,7 +98,7 @@ class SplitFragment:
 
     def _read(self, plan: ScanPlan, output: pa.Schema) -> Iterator[pa.RecordBatch]:
         try:
-            execution = Execution(plan, self._table.store, threads=False)
+            execution = Execution(plan, self._table.store, threads=1)
             if not output.names:
                 yield from counted(execution.count())
             for batch in execution.read() if output.names else ():

@@ -76,8 +76,7 @@ def refuse_repeated_keys(
         if len(group) == 1:
             continue
         sources = [
-            PartSource(store, planned_part(entry), job.schema, threads=True)
-            for entry in fresh.entries(group)
+            PartSource(store, planned_part(entry), job.schema) for entry in fresh.entries(group)
         ]
         streams = [
             Stream(source.tombstones(key) if job.deletes else source.rows(key), deletes=False)

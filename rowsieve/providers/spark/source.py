@@ -112,7 +112,7 @@ class RowsieveReader(DataSourceReader):
         schema = plan.schema.select(tuple(column.name for column in plan.columns))
         target = arrow_schema_of(spark_schema(schema))
         store = open_store(plan.table_uri, self._options.storage)
-        for batch in Execution(plan, store, threads=False).read():
+        for batch in Execution(plan, store, threads=1).read():
             yield to_spark(batch, schema, target)
 
 

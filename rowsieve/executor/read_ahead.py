@@ -1,0 +1,86 @@
+"""Decoding ahead of what is used: the next batch of a source, the next row groups of a read.
+
+Each source may always hold the batch that is in use: that is reserved for it, so that sources never
+wait for one another (invariant 21). A further batch is fetched early only while the bytes set aside
+for that last; otherwise it is fetched when asked for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
+from types import TracebackType
+from typing import Self, TypeVar
+
+from rowsieve.executor.windows import Numbered
+
+T = TypeVar("T")
+
+
+class ReadAhead:
+    """Threads that work ahead of one consumer; with one thread everything is done when asked for.
+
+    A consumer that stops early leaves nothing behind: what has begun is waited for, the rest is
+    dropped.
+    """
+
+    def __init__(self, threads: int, reserve_bytes: int) -> None:
+        self._depth = 2 * threads
+        self._pool = ThreadPoolExecutor(threads, "rowsieve-read") if threads > 1 else None
+        self._left_bytes = reserve_bytes
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def of(self, batches: Iterator[Numbered]) -> Iterator[Numbered]:
+        """The same batches in the same order; errors come where they would have come."""
+        return batches if self._pool is None else self._fetched(self._pool, batches)
+
+    def done(self, tasks: Iterator[Callable[[], T]]) -> Iterator[T]:
+        """The results of all tasks in their order, a few of them worked on at a time."""
+        first = list(islice(tasks, 2))
+        if self._pool is None or len(first) < 2:
+            yield from (task() for task in chain(first, tasks))
+            return
+        begun: deque[Future[T]] = deque()
+        for task in chain(first, tasks):
+            begun.append(self._pool.submit(task))
+            if len(begun) == self._depth:
+                yield begun.popleft().result()
+        while begun:
+            yield begun.popleft().result()
+
+    def _fetched(self, pool: ThreadPoolExecutor, batches: Iterator[Numbered]) -> Iterator[Numbered]:
+        ahead: Future[Numbered | None] | None = None
+        taken = 0
+        while (item := next(batches, None) if ahead is None else ahead.result()) is not None:
+            self._give_back(taken)
+            taken = self._take(item[1].nbytes)  # the next one will be about as large
+            ahead = pool.submit(next, batches, None) if taken else None
+            yield item
+        self._give_back(taken)
+
+    def _take(self, size_bytes: int) -> int:
+        """Bytes set aside, 0 if there are not as many."""
+        with self._lock:
+            if size_bytes > self._left_bytes:
+                return 0
+            self._left_bytes -= size_bytes
+            return size_bytes
+
+    def _give_back(self, size_bytes: int) -> None:
+        with self._lock:
+            self._left_bytes += size_bytes
