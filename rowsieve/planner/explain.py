@@ -165,7 +165,12 @@ def _skipped(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[Pa
     parts, reasons = snapshot.parts.take(indices), reasons[indices]
     terms, refuting = _refuting(plan, snapshot, parts, reasons)
     texts = [describe(term) for term in terms]
-    columns = [_columns(term, snapshot) for term in terms]
+    columns = [bind(term, schema, plan.semantics, now_us=plan.now_us).columns for term in terms]
+    bounds = {
+        column.field_id: _bounds(parts, column.field_id)
+        for i in set(refuting.tolist())
+        for column in columns[i]
+    }
     return tuple(
         PartReason(
             part_id,
@@ -175,7 +180,7 @@ def _skipped(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[Pa
             _NOT_BY_ROWS.get(Reason(reason)) or texts[term],
             {}
             if Reason(reason) in _NOT_BY_ROWS
-            else {column.name: _bounds(parts, i, column.field_id) for column in columns[term]},
+            else {column.name: bounds[column.field_id][i] for column in columns[term]},
         )
         for i, (part_id, rows, size_bytes, reason, term) in enumerate(
             zip(
@@ -209,16 +214,23 @@ def _refuting(
     return terms, found
 
 
-def _columns(term: Predicate, snapshot: Snapshot) -> tuple[BoundColumn, ...]:
-    return bind(term, snapshot.schema).columns
+def _bounds(parts: PartTable, field_id: int) -> list[str]:
+    """What the manifest says of a column, in words, for each part."""
 
+    def facts(fact: str) -> list[Any]:
+        index = parts.table.schema.get_field_index(statistics_name(field_id, fact))
+        if index < 0:
+            return ["?"] * len(parts)
+        column = parts.table.column(index)
+        try:
+            values = column.to_pylist()
+        except (ValueError, OverflowError):  # a time that Python has no date for
+            values = [plain_value(scalar) if scalar.is_valid else None for scalar in column]
+        return ["?" if value is None else value for value in values]
 
-def _bounds(parts: PartTable, row: int, field_id: int) -> str:
-    def value(fact: str) -> str:
-        name = statistics_name(field_id, fact)
-        if name not in parts.table.column_names:
-            return "?"
-        scalar = parts.table.column(name)[row]
-        return str(plain_value(scalar)) if scalar.is_valid else "?"
-
-    return f"[{value('lower')}, {value('upper')}], {value('null_count')} NULL"
+    return [
+        f"[{lower}, {upper}], {nulls} NULL"
+        for lower, upper, nulls in zip(
+            facts("lower"), facts("upper"), facts("null_count"), strict=True
+        )
+    ]

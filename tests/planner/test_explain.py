@@ -159,3 +159,10 @@ def test_a_plan_read_again_explains_itself() -> None:
     assert masked(str(table.scan(plan=rs.ScanPlan.from_bytes(plan.to_bytes())).explain())) == (
         GOLDEN / "by_statistics.txt"
     ).read_text().rstrip("\n")
+
+
+def test_the_time_is_that_of_the_plan() -> None:
+    schema = pa.schema([("k", pa.int64()), ("v", pa.timestamp("us", tz="UTC"))])
+    table = appended({"k": [1], "v": [0]}, schema=schema)
+    (reason,) = table.scan("v > now() - interval '1 day'").explain().skipped
+    assert "1970-01-01" in reason.bounds["v"]
