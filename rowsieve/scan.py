@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from rowsieve.bridges.sql import to_sql
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
+from rowsieve.config import DEFAULT
 from rowsieve.errors import InvalidInput
 from rowsieve.executor.audit import audit
 from rowsieve.executor.execute import Execution
@@ -49,7 +50,10 @@ class Scan:
         pruning: Literal["on", "soft", "off"] = "on",
         dialect: str = "postgres",
         plan: ScanPlan | None = None,
+        memory_bytes: int = DEFAULT.memory_bytes,
     ) -> None:
+        if memory_bytes < 1:
+            raise InvalidInput(f"memory_bytes must be at least 1, got {memory_bytes}")
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit must not be negative, got {limit}")
         if pruning not in ("on", "soft", "off"):
@@ -58,6 +62,7 @@ class Scan:
             raise InvalidInput("order_by_key needs a table with a key; this one has none")
         self._store = store
         self._snapshot = snapshot
+        self._memory_bytes = memory_bytes
         output = _output_columns(columns, snapshot, dialect)
         self._audited: ScanPlan | None = None
         if plan is not None:
@@ -155,7 +160,7 @@ class Scan:
     def _new_execution(self) -> Execution:
         metrics = planned_metrics(self._plan)
         metrics.planning_s = self._planning_s
-        return Execution(self._plan, self._store, metrics)
+        return Execution(self._plan, self._store, metrics, memory_bytes=self._memory_bytes)
 
 
 def read_split(
@@ -167,7 +172,7 @@ def read_split(
     names its files. InvalidInput for other bytes, UnsupportedProtocol for a newer format.
     """
     plan = split if isinstance(split, ScanPlan) else ScanPlan.from_bytes(split)
-    execution = Execution(plan, open_store(plan.table_uri, storage_options), threads=False)
+    execution = Execution(plan, open_store(plan.table_uri, storage_options), threads=1)
     return pa.RecordBatchReader.from_batches(execution.schema, execution.read())
 
 

@@ -38,6 +38,7 @@ from rowsieve.changes.operations import (
     update_where,
 )
 from rowsieve.compaction.run import Progress, plan_compaction
+from rowsieve.config import DEFAULT
 from rowsieve.errors import CommitConflict, InvalidInput, StalePlan, UnsupportedOperation
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import ScanPlan
@@ -150,6 +151,7 @@ class Table:
         pruning: Literal["on", "soft", "off"] = "on",
         dialect: str = "postgres",
         plan: ScanPlan | None = None,
+        memory_bytes: int = DEFAULT.memory_bytes,
     ) -> Scan:
         """A read of the newest version, or of the one asked for.
 
@@ -157,6 +159,8 @@ class Table:
         is a list of names, or names with SQL expressions. Rows come in no particular order unless
         `order_by_key`. `pruning="soft"` checks pruning against all rows, "off" does without. With
         `plan`, an earlier scan's plan is read again, at its version; only `columns` may differ.
+        `memory_bytes` bounds what a read holds at once; too little for a batch of every part that
+        is merged makes it decode row groups several times.
         """
         _check_plan(plan)
         if plan is not None and (version is not None or as_of is not None):
@@ -171,6 +175,7 @@ class Table:
             pruning=pruning,
             dialect=dialect,
             plan=plan,
+            memory_bytes=memory_bytes,
         )
 
     def snapshot_for_engines(self) -> Snapshot:

@@ -80,11 +80,11 @@ class LiveRows:
         rows = rows_at_once(footprints, streams.memory_bytes)
         opened = [
             Stream(
-                streams.ahead.of(_matching(self.row_groups(read), reader, rows)),
+                streams.ahead.of(_matching(self.row_groups(read), reader, batch_rows)),
                 deletes=False,
                 first=footprint.first,
             )
-            for (read, reader), footprint in zip(reads, footprints, strict=True)
+            for (read, reader), footprint, batch_rows in zip(reads, footprints, rows, strict=True)
         ]
         yield from merge(opened, streams.order)
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.keys import Key
 
 FEWEST_ROWS: Final = 256
@@ -22,17 +21,18 @@ _SHARE: Final = 3  # a batch, its share of the window that is sorted, and of wha
 class Footprint:
     """What a stream holds while it is open, and between which keys that is; () if not known."""
 
+    batch_rows: int
     batch_bytes: int
     first: Key = ()
     last: Key = ()
 
 
-def rows_at_once(streams: Sequence[Footprint], memory_bytes: int) -> int:
-    """How many rows of a row group each stream may hold, at most all of them."""
-    needed = _SHARE * most_at_once(streams)
+def rows_at_once(streams: Sequence[Footprint], memory_bytes: int) -> list[int]:
+    """How many rows each stream may hold: its whole batch, or the same share of all batches."""
+    needed = max(_SHARE * most_at_once(streams), 1)
     if needed <= memory_bytes:
-        return ROW_GROUP_ROWS
-    return max(FEWEST_ROWS, ROW_GROUP_ROWS * memory_bytes // needed)
+        return [stream.batch_rows for stream in streams]
+    return [max(FEWEST_ROWS, stream.batch_rows * memory_bytes // needed) for stream in streams]
 
 
 def most_at_once(streams: Sequence[Footprint]) -> int:

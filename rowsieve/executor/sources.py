@@ -225,14 +225,15 @@ class PartSource:
         lower, upper = sort_form(known.lower, field.type), sort_form(known.upper, field.type)
         return (lower[0].as_py(),), (upper[-1].as_py(),)
 
-    def batch_bytes(self, columns: Schema, *, deletes: bool = False) -> int:
-        """About how much memory a decoded row group of these columns takes, from the footer."""
+    def largest_batch(self, columns: Schema, *, deletes: bool = False) -> tuple[int, int]:
+        """Rows of a row group, and about how many bytes they take decoded; from the footer."""
         ref = self.part.deletes if deletes else self.part.data
         if ref is None:
-            return 0
+            return 0, 0
         metadata = self._metadata(ref)
         groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
-        return max((_decoded_bytes(group, columns) for group in groups), default=0)
+        sizes = ((int(group.num_rows), _decoded_bytes(group, columns)) for group in groups)
+        return max(sizes, key=lambda size: size[1], default=(0, 0))
 
     def _metadata(self, ref: FileRef) -> pq.FileMetaData:
         with open_parquet(self._store, ref) as file:

@@ -50,7 +50,7 @@ class Streams:
         footprints = [self.footprint(i, columns, rows) for i, rows in enumerate(wanted)]
         batch_rows = rows_at_once(footprints, self.memory_bytes)
         return [
-            self._stream(i, columns, rows, batch_rows, stored, footprint)
+            self._stream(i, columns, rows, batch_rows[i], stored, footprint)
             for i, (rows, footprint) in enumerate(zip(wanted, footprints, strict=True))
         ]
 
@@ -59,10 +59,10 @@ class Streams:
         part, rows = divmod(stream, 2)
         source, deletes = self.sources[part], not rows
         if self.row_counts[stream] == 0 or (wanted is not None and wanted.is_empty):
-            return Footprint(0)
-        size_bytes = source.batch_bytes(self.keys if deletes else columns, deletes=deletes)
+            return Footprint(1, 0)
+        batch = source.largest_batch(self.keys if deletes else columns, deletes=deletes)
         bounds = source.key_bounds(self.order, deletes=deletes)
-        return Footprint(size_bytes, *(bounds or ()))
+        return Footprint(*batch, *(bounds or ()))
 
     def _stream(
         self,
