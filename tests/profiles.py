@@ -9,13 +9,13 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 
 DEEP_FACTOR = 25
+IS_DEEP = os.environ.get("ROWSIEVE_TESTS") == "deep"
 
 
 def examples(count: int) -> Callable[[Any], Any]:
     """Decorate a property with its number of examples in the small profile."""
-    deep = os.environ.get("ROWSIEVE_TESTS") == "deep"
     return settings(
-        max_examples=count * (DEEP_FACTOR if deep else 1),
+        max_examples=count * (DEEP_FACTOR if IS_DEEP else 1),
         deadline=None,
         print_blob=True,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

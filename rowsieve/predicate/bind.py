@@ -46,6 +46,7 @@ from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.literals import constant_type, scalar
 from rowsieve.predicate.members import bind_members
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.simplify import simplify
 from rowsieve.types.logical import (
     Bool,
     Field,
@@ -94,10 +95,16 @@ def bind(
     semantics: Semantics = Semantics.SQL,
     *,
     now_us: int | None = None,
+    simplified: bool = True,
 ) -> BoundPredicate:
-    """Resolve names and types; `now_us` (microseconds since 1970, UTC) becomes the one `Now`."""
+    """Resolve names and types; `now_us` (microseconds since 1970, UTC) becomes the one `Now`.
+
+    Unless told otherwise, constants are computed and functions of columns undone (`simplify`).
+    """
     check_limits(predicate)
     root = _Binder(schema, semantics, now_us).predicate(predicate)
+    if simplified:
+        root = simplify(root, semantics)
     return BoundPredicate(root, schema.id, semantics)
 
 

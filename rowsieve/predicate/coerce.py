@@ -174,6 +174,33 @@ def check_zone(source: LogicalType, target: LogicalType, semantics: Semantics) -
         )
 
 
+def unmatched(op: ComparisonOp, operand: Operand) -> Predicate:
+    """`operand op value` for a value that the operand never has and that has no order with it."""
+    return Comparison(_WHEN_BELOW[op], operand, operand)
+
+
+def compare_with_number(
+    op: ComparisonOp, operand: Operand, type_: LogicalType, number: Fraction
+) -> Predicate:
+    """`operand op number` in the operand's own type: a number, a day or a microsecond."""
+    return _narrow(op, operand, type_, _scaled(type_, number))
+
+
+def _narrow(op: ComparisonOp, operand: Operand, type_: LogicalType, number: Fraction) -> Predicate:
+    """The same with a number of the type's grid. A constant answer is `x = x` or `x <> x`."""
+    low, high = _limits(type_)
+    floor = number.numerator // number.denominator
+    if number > high:
+        return Comparison(_WHEN_BELOW[op], operand, operand)
+    if number < low:
+        return Comparison(_WHEN_BELOW[_MIRRORED.get(op, op)], operand, operand)
+    if number.denominator != 1:
+        if op not in _BETWEEN_POINTS:
+            return Comparison(_WHEN_BELOW[op], operand, operand)
+        op = _BETWEEN_POINTS[op]
+    return Comparison(op, operand, Literal(_point(type_, floor), type_))
+
+
 def _adapted(literal: Operand, type_: LogicalType) -> tuple[Operand, LogicalType]:
     """Bare text beside a value of the type: a number keeps its own, narrower or wider, type."""
     assert isinstance(literal, Literal)
@@ -218,6 +245,8 @@ def _limits(type_: LogicalType) -> tuple[int, int]:
             return int_range(type_)
         case Decimal(precision=precision):
             return 1 - 10**precision, 10**precision - 1
+        case Timestamp():
+            return int_range(Int(64))
         case _:
             return int_range(Int(32))
 
@@ -227,21 +256,6 @@ def _point(type_: LogicalType, point: int) -> PhysicalValue:
         with decimal.localcontext(prec=60):
             return decimal.Decimal(point).scaleb(-type_.scale)
     return point
-
-
-def _narrow(op: ComparisonOp, operand: Operand, type_: LogicalType, number: Fraction) -> Predicate:
-    """`operand op number` in the operand's own type. A constant answer is `x = x` or `x <> x`."""
-    low, high = _limits(type_)
-    floor = number.numerator // number.denominator
-    if number > high:
-        return Comparison(_WHEN_BELOW[op], operand, operand)
-    if number < low:
-        return Comparison(_WHEN_BELOW[_MIRRORED.get(op, op)], operand, operand)
-    if number.denominator != 1:
-        if op not in _BETWEEN_POINTS:
-            return Comparison(_WHEN_BELOW[op], operand, operand)
-        op = _BETWEEN_POINTS[op]
-    return Comparison(op, operand, Literal(_point(type_, floor), type_))
 
 
 def _compare_typed(

@@ -313,6 +313,12 @@ class Parts:
         return self.known.get(column.name)
 
 
+def schema_of(columns: Mapping[str, LogicalType]) -> Schema:
+    """A schema of these columns."""
+    fields = (Field(i, name, type_) for i, (name, type_) in enumerate(columns.items(), 1))
+    return Schema(0, tuple(fields))
+
+
 def draw_parts(columns: Mapping[str, LogicalType], rng: random.Random, part_count: int) -> Parts:
     """Ranges of these columns, and rows within them."""
     rows_per_part = 5
@@ -372,9 +378,7 @@ def _cells(type_: LogicalType, rng: random.Random, count: int) -> tuple[list[Any
 def violations(sample: Sample, semantics: Semantics, seed: int, part_count: int = 60) -> list[str]:
     """Rows whose value the interpreter does not allow."""
     columns = sample.columns
-    schema = Schema(
-        0, tuple(Field(i, name, type_) for i, (name, type_) in enumerate(columns.items(), 1))
-    )
+    schema = schema_of(columns)
     parts = draw_parts(columns, random.Random(seed), part_count)
     bound = bind_operand(sample.operand, schema, semantics)
     values, failed = compute(bound, parts.batch)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zlib
 
 import pytest
@@ -10,10 +9,10 @@ import pytest
 from rowsieve.predicate.functions.registry import FUNCTIONS
 from rowsieve.predicate.semantics import Semantics
 from tests.predicate.claims import SAMPLES, cast_samples, violations
-from tests.profiles import DEEP_FACTOR
+from tests.profiles import DEEP_FACTOR, IS_DEEP
 from tests.strategies import SEMANTICS
 
-ROUNDS = DEEP_FACTOR if os.environ.get("ROWSIEVE_TESTS") == "deep" else 1
+ROUNDS = DEEP_FACTOR if IS_DEEP else 1
 
 
 def test_every_function_has_samples() -> None:

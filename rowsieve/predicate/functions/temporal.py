@@ -42,6 +42,7 @@ _FIXED = {
     "day": _DAY,
 }
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
+_ERAS = {"decade": 120, "century": 1_200, "millennium": 12_000}
 TRUNC_UNITS = frozenset({*_FIXED, *_MONTHS, "week", "decade", "century", "millennium"})
 _CLOCK_FIELDS = frozenset({"hour", "minute", "second", "millisecond", "microsecond"})
 _DATE_FIELDS = frozenset({"year", "quarter", "month", "week", "day", "dow", "isodow", "doy"})
@@ -94,13 +95,32 @@ def _date_trunc(arguments: Sequence[pa.Array], signature: Signature, _: Semantic
     nulls = null_mask(values)
     micros = filled(values).astype(np.int64, copy=False)
     truncated = truncate(signature.option, micros)
-    failed = (truncated > micros) & ~nulls  # wrapped below the least timestamp
-    array = with_nulls(truncated, nulls | failed, values.type)
-    return Computed(array, failed if failed.any() else None)
+    return Computed(with_nulls(truncated, nulls, values.type))
 
 
 def truncate(unit: str, micros: Micros) -> Micros:
-    """The latest whole unit at or before each time; wraps within a unit of the least one."""
+    """The latest whole unit at or before each time; the least time within the first unit of all."""
+    starts = _unit_starts(unit, micros)
+    return np.where(starts > micros, np.iinfo(np.int64).min, starts)
+
+
+def next_unit(unit: str, start: int) -> int:
+    """The start of the unit after the one that starts here."""
+    if unit in _FIXED:
+        return start + _FIXED[unit]
+    if unit == "week":
+        return start + 7 * _DAY
+    month = int(_months(np.array([start // _DAY]))[0]) + (_MONTHS | _ERAS)[unit]
+    return int(_first_day(np.array([month]))[0]) * _DAY
+
+
+def year_start(year: int) -> int:
+    """Days from 1970 to the first of January of a year."""
+    return int(_first_day(np.array([(year - _YEARS_BEFORE_EPOCH) * 12]))[0])
+
+
+def _unit_starts(unit: str, micros: Micros) -> Micros:
+    """The same, wrapping within a unit of the least time."""
     with np.errstate(over="ignore"):
         if unit in _FIXED:
             return micros - micros % _FIXED[unit]
@@ -263,6 +283,7 @@ ROWS = (
         _resolve_trunc,
         _date_trunc,
         direction=lambda _: (Direction.NONE, Direction.INCREASING),
+        can_fail=never_fails,
         nulls=NullRule.STRICT,
     ),
     Function(

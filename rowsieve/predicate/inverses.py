@@ -1,0 +1,341 @@
+"""Functions undone: `f(x) op constant` as a condition on x with the same outcome on every row.
+
+Three kinds are undone. A function that maps values one to one is undone by its inverse; one that
+never falls, by where it reaches the constant and where it passes it; one that may fail, for `=`
+only and beside a term that fails where it does. None means that there is no such form.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.arrays import as_mask, null_mask, without
+from rowsieve.predicate.coerce import compare_with_number, unmatched
+from rowsieve.predicate.functions.casts import cast, cast_rule
+from rowsieve.predicate.functions.registry import known_of, resolve
+from rowsieve.predicate.functions.temporal import next_unit, truncate, unit_name, year_start
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    Call,
+    Cast,
+    Comparison,
+    ComparisonOp,
+    InList,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.literals import from_scalar, int_range, scalar
+from rowsieve.predicate.operand_types import type_of
+from rowsieve.predicate.semantics import OnFailure, Semantics
+from rowsieve.types.logical import (
+    Bool,
+    Date,
+    Decimal,
+    Int,
+    LogicalType,
+    String,
+    Time,
+    Timestamp,
+    Uuid,
+)
+
+_EQ, _NE = ComparisonOp.EQ, ComparisonOp.NE
+_LT, _LE, _GT, _GE = ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.GT, ComparisonOp.GE
+_POINTS = (_EQ, _NE, ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT)
+_DAY_US = 86_400_000_000
+_FARTHEST_YEAR = 290_000
+_FARTHEST_US = 9_150_000_000_000_000_000  # more than a millennium before the last timestamp
+_SPELT_ONE_WAY = (Int, Decimal, Uuid, Time, Bool)  # each value has one text, and text one value
+
+
+def undone(
+    op: ComparisonOp,
+    operand: Operand,
+    type_: LogicalType,
+    constant: Literal,
+    semantics: Semantics,
+) -> Predicate | None:
+    """`operand op constant` without the outermost function of the operand."""
+    if constant.value is None:
+        return None
+    if isinstance(operand, Cast):
+        return _cast(op, operand, constant)
+    if isinstance(operand, Call) and (rule := INVERSES.get(operand.function)) is not None:
+        return rule(_Question(op, operand, type_, constant, semantics))
+    return None
+
+
+def undone_list(node: InList, type_: LogicalType) -> InList | None:
+    """`CAST(x AS text) IN (…)` as x among the values that the texts spell."""
+    operand = node.operand
+    if not isinstance(operand, Cast) or not isinstance(type_, String):
+        return None
+    source = type_of(operand.operand)
+    if not isinstance(source, _SPELT_ONE_WAY):
+        return None
+    values = _spelt_values(node.values.array, source)
+    kept = values.filter(pa.array(~null_mask(values) | null_mask(node.values.array)))
+    return InList(operand.operand, ValueSet(kept, source))
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """`call op constant`; the call gives values of `type`."""
+
+    op: ComparisonOp
+    call: Call
+    type: LogicalType
+    constant: Literal
+    semantics: Semantics
+
+    def argument(self, place: int) -> Literal | None:
+        """An argument that is a constant and not NULL."""
+        found = self.call.arguments[place]
+        return found if isinstance(found, Literal) and found.value is not None else None
+
+
+InverseRule: TypeAlias = Callable[[_Question], Predicate | None]
+
+
+def _cast(op: ComparisonOp, node: Cast, constant: Literal) -> Predicate | None:
+    source, inner = type_of(node.operand), node.operand
+    match source, node.type:
+        case (Int(), Int() | Decimal()) | (Decimal(), Decimal()):
+            if _keeps_numbers(source, node.type):
+                return compare_with_number(op, inner, source, _number(constant))
+        case (Timestamp(), Date()):
+            assert isinstance(constant.value, int)
+            first = constant.value * _DAY_US
+            return _between_steps(op, inner, source, first, first + _DAY_US)
+        case (Timestamp(), Timestamp()):
+            return Comparison(op, inner, Literal(constant.value, source))
+        case (Uuid(), _) if isinstance(constant.value, bytes) and len(constant.value) == 16:
+            return Comparison(op, inner, Literal(constant.value, source))
+        case (_, String()) if op in _POINTS and isinstance(source, _SPELT_ONE_WAY):
+            value = _spelt_values(pa.repeat(scalar(constant), 1), source)[0]
+            if not value.is_valid:
+                return unmatched(op, inner)
+            return Comparison(op, inner, from_scalar(value, source))
+    return None
+
+
+def _keeps_numbers(source: LogicalType, target: LogicalType) -> bool:
+    """Whether the cast changes no number."""
+    rule = cast_rule(source, target)
+    assert rule is not None
+    scales = [type_.scale if isinstance(type_, Decimal) else 0 for type_ in (source, target)]
+    return not rule.can_fail and scales[1] >= scales[0]
+
+
+def _spelt_values(texts: pa.Array, source: LogicalType) -> pa.Array:
+    """The values whose text each one is, to the letter; NULL where it is nobody's."""
+    read = cast(texts, String(), source, Semantics.SQL).values
+    written = cast(read, source, String(), Semantics.SQL).values
+    return without(read, ~as_mask(pc.equal(written, texts)))
+
+
+def _between_steps(
+    op: ComparisonOp, operand: Operand, type_: LogicalType, reached: int, passed: int
+) -> Predicate | None:
+    """Of a function that never falls: at the constant from `reached` on, above it from `passed` on.
+
+    Where the two are one, no value gives the constant.
+    """
+
+    def at(op: ComparisonOp, place: int) -> Predicate:
+        return compare_with_number(op, operand, type_, Fraction(place))
+
+    match op:
+        case ComparisonOp.LT:
+            return at(_LT, reached)
+        case ComparisonOp.LE:
+            return at(_LT, passed)
+        case ComparisonOp.GT:
+            return at(_GE, passed)
+        case ComparisonOp.GE:
+            return at(_GE, reached)
+        case ComparisonOp.EQ | ComparisonOp.NE if reached == passed:
+            return unmatched(op, operand)
+        case ComparisonOp.EQ:
+            return And((at(_GE, reached), at(_LT, passed)))
+        case ComparisonOp.NE:
+            return Or((at(_LT, reached), at(_GE, passed)))
+        case _:
+            return None
+
+
+def _truncation(question: _Question) -> Predicate | None:
+    unit, moment = question.argument(0), question.constant.value
+    if unit is None or not isinstance(moment, int) or abs(moment) > _FARTHEST_US:
+        return None
+    name = unit_name(unit.value)
+    assert name is not None
+    start = int(truncate(name, np.array([moment]))[0])
+    following = next_unit(name, start)
+    reached = moment if start == moment else following
+    return _between_steps(
+        question.op, question.call.arguments[1], question.type, reached, following
+    )
+
+
+def _field(question: _Question) -> Predicate | None:
+    """The year is reached and passed; seconds since 1970 are the time itself."""
+    part, operand = question.argument(0), question.call.arguments[1]
+    source = type_of(operand)
+    is_date = isinstance(source, Date)
+    field = unit_name(part.value) if part is not None else None
+    if field == "epoch" and not isinstance(source, Time):
+        number = _number(question.constant)
+        factor = Fraction(1, 86_400) if is_date else Fraction(1_000_000)
+        return compare_with_number(question.op, operand, source, number * factor)
+    year = question.constant.value
+    if field != "year" or not isinstance(year, int) or abs(year) > _FARTHEST_YEAR:
+        return None
+    size = 1 if is_date else _DAY_US
+    first, following = year_start(year) * size, year_start(year + 1) * size
+    return _between_steps(question.op, operand, source, first, following)
+
+
+def _prefix(question: _Question) -> Predicate | None:
+    """`substr(s, 1, n)` and `left(s, n)`."""
+    text, count = question.constant.value, question.argument(-1)
+    arguments = question.call.arguments
+    if question.op not in (_EQ, _NE) or not isinstance(text, str) or count is None:
+        return None
+    start = question.argument(1) if len(arguments) == 3 else Literal(1)
+    whole = question.call.function == "substr" and len(arguments) == 2
+    if start is None or start.value != 1 or whole:
+        return None
+    assert isinstance(count.value, int)
+    if count.value < 0:
+        return None
+    if len(text) > count.value:
+        return unmatched(question.op, arguments[0])
+    if len(text) < count.value:
+        return Comparison(question.op, arguments[0], question.constant)
+    begins = BooleanOperand(Call("starts_with", (arguments[0], question.constant)))
+    return begins if question.op is _EQ else Not(begins)
+
+
+def _sum(question: _Question) -> Predicate | None:
+    return _linear(question, Fraction(1), 1)
+
+
+def _difference(question: _Question) -> Predicate | None:
+    return _linear(question, Fraction(1), -1)
+
+
+def _product(question: _Question) -> Predicate | None:
+    left, right = question.argument(0), question.argument(1)
+    constant = left or right
+    if constant is None or not isinstance(question.type, Int | Decimal) or not constant.value:
+        return None
+    operand = question.call.arguments[1 if left is not None else 0]
+    return _solved(question, operand, _number(constant), Fraction(0))
+
+
+def _opposite(question: _Question) -> Predicate | None:
+    if not isinstance(question.type, Int | Decimal):
+        return None
+    return _solved(question, question.call.arguments[0], Fraction(-1), Fraction(0))
+
+
+def _linear(question: _Question, slope: Fraction, sign: int) -> Predicate | None:
+    """`x + c`, `c + x`, `x - c` and `c - x`."""
+    if not isinstance(question.type, Int | Decimal):
+        return None
+    left, right = question.argument(0), question.argument(1)
+    if right is not None:
+        return _solved(question, question.call.arguments[0], slope, sign * _number(right))
+    if left is not None:
+        return _solved(question, question.call.arguments[1], sign * slope, _number(left))
+    return None
+
+
+def _solved(
+    question: _Question, operand: Operand, slope: Fraction, offset: Fraction
+) -> Predicate | None:
+    """`slope * x + offset op constant`, exact numbers all of them."""
+    op, source = question.op, type_of(operand)
+    number = (_number(question.constant) - offset) / slope
+    plain = compare_with_number(op if slope > 0 else _MIRRORED.get(op, op), operand, source, number)
+    if isinstance(question.type, Decimal):
+        return plain if _has_room(question) else None
+    assert isinstance(question.type, Int)
+    low, high = int_range(question.type)
+    first, last = sorted((Fraction(low) - offset, Fraction(high) - offset))
+    ends = sorted((first / slope, last / slope))
+    least, most = math.ceil(ends[0]), math.floor(ends[1])
+    source_low, source_high = _reach(operand, question.type)
+    if least <= source_low and most >= source_high:
+        return plain
+    overflow = question.semantics.integer_overflow
+    if overflow is OnFailure.WRAP and abs(slope) == 1 and op in _POINTS:
+        bits = question.type.bits
+        wrapped = (int(number) - low) % (1 << bits) + low
+        return compare_with_number(op, operand, source, Fraction(wrapped))
+    if overflow is not OnFailure.ERROR or op is not _EQ:
+        return None
+    beyond = [
+        compare_with_number(side, operand, source, Fraction(end))
+        for side, end, is_inside in (
+            (_LT, least, least > source_low),
+            (_GT, most, most < source_high),
+        )
+        if is_inside
+    ]
+    outside = beyond[0] if len(beyond) == 1 else Or(tuple(beyond))
+    return Or((plain, And((outside, Comparison(op, question.call, question.constant)))))
+
+
+def _reach(operand: Operand, type_: Int) -> tuple[int, int]:
+    """The least and the greatest whole number that the operand may be."""
+    inner = type_of(operand.operand) if isinstance(operand, Cast) else type_of(operand)
+    return int_range(inner) if isinstance(inner, Int) else int_range(type_)
+
+
+def _has_room(question: _Question) -> bool:
+    """Whether the type of a decimal result holds every result without rounding."""
+    types = [type_of(argument) for argument in question.call.arguments]
+    _, signature = resolve(question.call.function, known_of(question.call.arguments, types))
+    sides = [side for side in signature.arguments if isinstance(side, Decimal)]
+    assert isinstance(question.type, Decimal)
+    whole = question.type.precision - question.type.scale
+    digits = [side.precision - side.scale for side in sides]
+    if question.call.function == "multiply":
+        return whole >= sum(digits)
+    return whole > max(digits) or question.call.function == "negate"
+
+
+def _number(constant: Literal) -> Fraction:
+    value = constant.value
+    assert isinstance(value, int | decimal.Decimal)
+    return Fraction(value)
+
+
+_MIRRORED: Mapping[ComparisonOp, ComparisonOp] = {_LT: _GT, _LE: _GE, _GT: _LT, _GE: _LE}
+
+INVERSES: Mapping[str, InverseRule] = {
+    "add": _sum,
+    "subtract": _difference,
+    "multiply": _product,
+    "negate": _opposite,
+    "date_trunc": _truncation,
+    "extract": _field,
+    "substr": _prefix,
+    "left": _prefix,
+}

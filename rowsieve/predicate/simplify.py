@@ -1,0 +1,196 @@
+"""Bound trees made simpler: constants computed, functions of a column undone.
+
+`date_trunc('day', ts) = d` becomes a range of `ts`, `id + 1 = 5` becomes `id = 4`: then blooms,
+page indexes and the other conjuncts apply. Every row keeps its outcome: TRUE, FALSE, NULL or
+failed. So a function is undone only where it is defined on all values, or beside a term that fails
+where it fails; a constant that fails stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from rowsieve.predicate.functions.casts import cast
+from rowsieve.predicate.functions.registry import known_of, resolve
+from rowsieve.predicate.inverses import undone, undone_list
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    BoundColumn,
+    Call,
+    Case,
+    Cast,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Now,
+    Operand,
+    Or,
+    Predicate,
+    root_conjuncts,
+)
+from rowsieve.predicate.like import parse_pattern
+from rowsieve.predicate.literals import from_scalar, scalar
+from rowsieve.predicate.operand_types import type_of
+from rowsieve.predicate.semantics import OnFailure, Semantics
+from rowsieve.types.logical import Bool, LogicalType, String, Struct, Timestamp, is_ordered
+
+_MOST_STEPS = 32  # functions of functions that are undone one after another
+
+
+def simplify(predicate: Predicate, semantics: Semantics) -> Predicate:
+    """The same outcome on every row, in a form that says more. The tree must be bound."""
+    terms = [_predicate(term, semantics) for term in root_conjuncts(predicate)]
+    return terms[0] if len(terms) == 1 else And(tuple(terms))
+
+
+def simplify_operand(operand: Operand, semantics: Semantics) -> Operand:
+    """The same value or failure on every row."""
+    return _operand(operand, semantics)[0]
+
+
+def _predicate(node: Predicate, semantics: Semantics) -> Predicate:
+    match node:
+        case Not(term=term):
+            return Not(_predicate(term, semantics))
+        case And(terms=terms):
+            return And(tuple(_predicate(term, semantics) for term in terms))
+        case Or(terms=terms):
+            return Or(tuple(_predicate(term, semantics) for term in terms))
+        case Comparison(op=op, left=left, right=right):
+            return _comparison(op, left, right, semantics)
+        case InList(operand=operand, values=values):
+            simple, type_ = _operand(operand, semantics)
+            return undone_list(InList(simple, values), type_) or InList(simple, values)
+        case IsNull(operand=operand):
+            return IsNull(_operand(operand, semantics)[0])
+        case Like():
+            return _like(node, semantics)
+        case BooleanOperand(operand=Condition(predicate=inner)):
+            return _predicate(inner, semantics)
+        case BooleanOperand(operand=operand):
+            return BooleanOperand(_operand(operand, semantics)[0])
+        case _:
+            return node
+
+
+def _comparison(op: ComparisonOp, left: Operand, right: Operand, semantics: Semantics) -> Predicate:
+    left, right = (_operand(side, semantics)[0] for side in (left, right))
+    if isinstance(left, Literal) and not isinstance(right, Literal):
+        op, left, right = _MIRRORED.get(op, op), right, left
+    plain = Comparison(op, left, right)
+    if not isinstance(right, Literal) or isinstance(left, Literal) or right.value is None:
+        return plain
+    found: Predicate = plain
+    for _ in range(_MOST_STEPS):
+        step = _one_step(found, semantics)
+        if step is None:
+            return found
+        found = step
+    return found
+
+
+def _one_step(found: Predicate, semantics: Semantics) -> Predicate | None:
+    """The outermost function undone, in each comparison that the step before has left.
+
+    An AND within an OR is where a function is kept because it may fail.
+    """
+    match found:
+        case Comparison(op=op, left=left, right=Literal() as constant):
+            return undone(op, left, type_of(left), constant, semantics)
+        case And(terms=terms) | Or(terms=terms):
+            in_or = isinstance(found, Or)
+            steps = [
+                None if in_or and isinstance(term, And) else _one_step(term, semantics)
+                for term in terms
+            ]
+            if all(step is None for step in steps):
+                return None
+            kept = tuple(step or term for step, term in zip(steps, terms, strict=True))
+            return Or(kept) if in_or else And(kept)
+        case _:
+            return None
+
+
+def _like(node: Like, semantics: Semantics) -> Predicate:
+    operand, _ = _operand(node.operand, semantics)
+    pattern = parse_pattern(node.pattern, node.escape)
+    if pattern.is_exact and not node.ignore_case:
+        return _comparison(ComparisonOp.EQ, operand, Literal(pattern.prefix, String()), semantics)
+    return Like(operand, node.pattern, node.escape, node.ignore_case)
+
+
+_MIRRORED = {
+    ComparisonOp.LT: ComparisonOp.GT,
+    ComparisonOp.LE: ComparisonOp.GE,
+    ComparisonOp.GT: ComparisonOp.LT,
+    ComparisonOp.GE: ComparisonOp.LE,
+}
+
+
+def _operand(node: Operand, semantics: Semantics) -> tuple[Operand, LogicalType]:
+    """The operand with its constants computed, and its type."""
+    match node:
+        case BoundColumn(type=type_):
+            return node, type_
+        case Literal(type=type_):
+            assert type_ is not None
+            return node, type_
+        case Call(function=function, arguments=arguments):
+            pairs = [_operand(argument, semantics) for argument in arguments]
+            return _call(function, pairs, semantics)
+        case Cast(operand=operand, type=type_, try_=try_):
+            simple, source = _operand(operand, semantics)
+            return _cast(Cast(simple, type_, try_), source, semantics), type_
+        case FieldAccess(operand=operand, name=name):
+            simple, type_ = _operand(operand, semantics)
+            assert isinstance(type_, Struct)
+            member = next(field for field in type_.fields if field.name == name)
+            return FieldAccess(simple, name), member.type
+        case Case(branches=branches, otherwise=otherwise):
+            last, type_ = _operand(otherwise, semantics)
+            simple_branches = tuple(
+                (_predicate(when, semantics), _operand(then, semantics)[0])
+                for when, then in branches
+            )
+            return Case(simple_branches, last), type_
+        case Condition(predicate=predicate):
+            return Condition(_predicate(predicate, semantics)), Bool()
+        case Now():
+            return node, Timestamp(utc=True)
+        case _:
+            raise AssertionError(f"{node!r} is not bound")
+
+
+def _call(
+    function: str, pairs: Sequence[tuple[Operand, LogicalType]], semantics: Semantics
+) -> tuple[Operand, LogicalType]:
+    arguments = tuple(operand for operand, _ in pairs)
+    row, signature = resolve(function, known_of(arguments, [type_ for _, type_ in pairs]))
+    node = Call(function, arguments)
+    constants = [argument for argument in arguments if isinstance(argument, Literal)]
+    if len(constants) < len(arguments) or not is_ordered(signature.result):
+        return node, signature.result
+    columns = [pa.repeat(scalar(constant), 1) for constant in constants]
+    computed = row.evaluate(columns, signature, semantics)
+    if computed.failed is not None and computed.failed[0]:
+        return node, signature.result
+    return from_scalar(computed.values[0], signature.result), signature.result
+
+
+def _cast(node: Cast, source: LogicalType, semantics: Semantics) -> Operand:
+    if not isinstance(node.operand, Literal) or not is_ordered(node.type):
+        return node
+    computed = cast(pa.repeat(scalar(node.operand), 1), source, node.type, semantics)
+    if computed.failed is not None and computed.failed[0]:
+        quiet = node.try_ or semantics.failed_cast is OnFailure.NULL
+        return Literal(None, node.type) if quiet else node
+    return from_scalar(computed.values[0], node.type)
