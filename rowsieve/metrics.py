@@ -27,6 +27,7 @@ class ScanMetrics:
     rows_decoded: int = 0
     rows_returned: int = 0
     pruned_by: dict[str, int] = field(default_factory=dict)
+    plans_reused: int = 0
     planning_s: float = 0.0
     reading_s: float = 0.0
     cpu_s: float = 0.0

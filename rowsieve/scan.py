@@ -160,6 +160,7 @@ class Scan:
     def _new_execution(self) -> Execution:
         metrics = planned_metrics(self._plan)
         metrics.planning_s = self._planning_s
+        metrics.plans_reused = int(self._reused)
         return Execution(self._plan, self._store, metrics, memory_bytes=self._memory_bytes)
 
 

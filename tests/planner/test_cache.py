@@ -13,8 +13,9 @@ from rowsieve import Table
 from rowsieve.bridges.where import to_predicate
 from rowsieve.planner.cache import PlanCache
 from rowsieve.planner.plan import ScanPlan, table_columns
+from rowsieve.planner.scan import plan_scan
 from rowsieve.predicate.semantics import Semantics
-from tests.small_tables import keyed, kv
+from tests.small_tables import keyed, kv, pairs
 
 
 def table() -> Table:
@@ -131,3 +132,35 @@ def test_threads_share_a_cache() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_scans_show_that_a_plan_was_reused() -> None:
+    one = table()
+    assert one.scan("v = 10").metrics.plans_reused == 0
+    assert one.scan("v = 10").metrics.plans_reused == 1
+    assert pairs(one, "v = 10") == [(1, 10)]
+    one.upsert(kv((4, 10)))
+    assert one.scan("v = 10").metrics.plans_reused == 0
+    assert pairs(one, "v = 10") == [(1, 10), (4, 10)]
+
+
+def test_datafusion_plans_once_per_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    datafusion = pytest.importorskip("datafusion")
+    asked = []
+
+    def counted(*arguments: Any, **options: Any) -> ScanPlan:
+        asked.append(options["predicate"])
+        return plan_scan(*arguments, **options)
+
+    monkeypatch.setattr(rowsieve.planner.cache, "plan_scan", counted)
+    context = datafusion.SessionContext()
+    one = table()
+    one.refresh()
+    context.register_table("t", one)
+    for _ in range(3):
+        found = context.sql("SELECT k FROM t WHERE v = 10").to_pylist()
+        assert found == [{"k": 1}]
+    assert len(asked) == len(set(asked)) > 0
+    one.upsert(kv((4, 10)))
+    one.refresh()
+    assert len(context.sql("SELECT k FROM t WHERE v = 10").to_pylist()) == 2

@@ -70,6 +70,7 @@ def test_a_plan_is_reused_for_other_columns() -> None:
     assert table.scan(plan=plan.project(["K"])).to_arrow().to_pylist() == [{"k": 2}, {"k": 3}]
     scan = table.scan(plan=plan, columns={"twice": "v * 2"})
     assert scan.to_arrow().to_pylist() == [{"twice": 40}, {"twice": 60}]
+    assert scan.metrics.plans_reused == 1
     with pytest.raises(UnknownColumn, match="no column 'w'"):
         plan.project(["w"])
     with pytest.raises(InvalidInput, match="twice"):

@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
@@ -22,8 +21,8 @@ import pyarrow.fs
 from rowsieve.bridges.pyarrow_exprs import from_pyarrow
 from rowsieve.errors import RowsieveError
 from rowsieve.executor.execute import Execution
-from rowsieve.planner.plan import ScanPlan, table_columns
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.cache import PLANS
+from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import FALSE, TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.snapshot import Snapshot
@@ -67,7 +66,7 @@ class TableDataset(pads.FileSystemDataset):  # type: ignore[misc] # pyarrow is u
     def get_fragments(self, filter: Any = None) -> list[SplitFragment]:  # noqa: A002
         """One fragment per split of the plan, at least one."""
         snapshot = self._table.snapshot_for_engines()
-        plan = plan_scan(
+        plan, _ = PLANS.plan(  # asked for several times per query
             snapshot,
             self._table.uri,
             predicate=_pushed(filter),
@@ -93,7 +92,7 @@ class SplitFragment:
     ) -> SplitScanner:
         """Read the split; the pushed filter is part of its plan."""
         output = projected(schema, columns)
-        plan = msgspec.structs.replace(self._plan, columns=table_columns(output.names))
+        plan = self._plan.project(output.names)
         return SplitScanner(output, self._read(plan, output))
 
     def _read(self, plan: ScanPlan, output: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -24,7 +24,6 @@ from pyspark.sql.types import StructType
 from rowsieve.bridges.where import to_predicate
 from rowsieve.config import DEFAULT
 from rowsieve.errors import InvalidInput, SnapshotExpired
-from rowsieve.executor.execute import Execution
 from rowsieve.objects import open_store
 from rowsieve.planner.plan import ScanPlan, table_columns
 from rowsieve.planner.scan import plan_scan
@@ -32,6 +31,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.options import ReadOptions, WriteOptions
 from rowsieve.providers.spark.types import arrow_schema_of, spark_schema, to_spark
 from rowsieve.providers.spark.writer import RowsieveWriter
+from rowsieve.scan import read_split
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import resolve_snapshot
@@ -102,7 +102,7 @@ class RowsieveReader(DataSourceReader):
                 "there; load it again"
             )
         plan = plan_read(self._options, snapshot, store.uri, self._pinned.now_us)
-        return [InputPartition(plan.only(i).to_bytes()) for i in range(len(plan.splits))]
+        return [InputPartition(split) for split in plan.splits_to_bytes()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one split, as Spark wants them."""
@@ -111,8 +111,7 @@ class RowsieveReader(DataSourceReader):
         plan = ScanPlan.from_bytes(partition.value)
         schema = plan.schema.select(tuple(column.name for column in plan.columns))
         target = arrow_schema_of(spark_schema(schema))
-        store = open_store(plan.table_uri, self._options.storage)
-        for batch in Execution(plan, store, threads=1).read():
+        for batch in read_split(plan, storage_options=self._options.storage):
             yield to_spark(batch, schema, target)
 
 
