@@ -7,7 +7,7 @@ seconds, sizes are bytes of stored files. What the threads of a scan count, they
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 
@@ -62,3 +62,22 @@ class ScanMetrics:
             for counter in fields(self)
             if not counter.name.startswith("_")
         }
+
+
+@dataclass(slots=True)
+class WriterMetrics:
+    """What a writer's statistics cost, over all its parts.
+
+    `statistics_trimmed` counts subjects that were cut or dropped to fit the budget,
+    `statistics_mismatched` those that a collector gave in another type, or that contradicted
+    themselves, and that were left out.
+    """
+
+    statistics_bytes: int = 0
+    statistics_s: float = 0.0
+    statistics_trimmed: int = 0
+    statistics_mismatched: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The counters as plain values, for JSON."""
+        return asdict(self)

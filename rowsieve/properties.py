@@ -15,6 +15,9 @@ PROPERTIES: Mapping[str, str] = {
     "target_part_bytes": "stored bytes at which a writer starts another part (default 128 MiB)",
     "checkpoint_interval": "commits between checkpoints (default 32)",
     "statistics": "'on' (default) or 'off': whether parts have statistics besides their key ranges",
+    "statistics_bytes": "bytes of statistics that a part may have (default 1024)",
+    "statistics_bytes_per_1000_rows": "bytes more for each thousand of its rows (default 16)",
+    "critical_columns": "columns whose statistics are never trimmed, besides keys and times",
     "text_statistics": "text columns whose values may spell numbers or be compared in one case",
     "json_statistics": "paths in JSON columns, as payload.user.id; a column alone finds its paths",
 }

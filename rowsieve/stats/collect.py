@@ -9,17 +9,21 @@ Soundness: every value of every batch lies within the bounds; see `rowsieve.stat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.metrics import WriterMetrics
+from rowsieve.stats.consistency import is_consistent
 from rowsieve.stats.json_paths import JsonCollector
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from rowsieve.stats.options import NOTHING_MORE, StatisticsOptions
 from rowsieve.stats.subjects import LENGTH
 from rowsieve.stats.text_facts import TextCollector
+from rowsieve.stats.trim import size_bytes, trim
 from rowsieve.stats.values import ValueCollector, Values
 from rowsieve.types.logical import Field, Int, List, Map, Struct
 
@@ -36,44 +40,80 @@ class ColumnCollector(Protocol):
         ...
 
 
-class StatisticsCollector:
-    """Gathers the statistics of the columns of one part, in as many batches as it takes."""
+MakeCollector: TypeAlias = Callable[[Field], ColumnCollector]
 
-    def __init__(self, fields: Iterable[Field], options: StatisticsOptions = NOTHING_MORE) -> None:
-        columns = list(fields) if options.enabled else []
-        self._columns = [FieldCollector(field) for field in columns]
-        self._extra: list[tuple[str, ColumnCollector]] = []
-        for field in columns:
+
+class StatisticsCollector:
+    """Gathers the statistics of the columns of one part, in as many batches as it takes.
+
+    `overrides` replace what is collected of a column, by its name. `metrics` counts the cost.
+    """
+
+    def __init__(
+        self,
+        fields: Iterable[Field],
+        options: StatisticsOptions = NOTHING_MORE,
+        *,
+        overrides: Mapping[str, MakeCollector] | None = None,
+        metrics: WriterMetrics | None = None,
+    ) -> None:
+        self._fields = tuple(fields)
+        self._options = options
+        self._metrics = metrics or WriterMetrics()
+        self._rows = 0
+        self._columns: list[FieldCollector] = []
+        self._extra: list[tuple[Field, ColumnCollector]] = []
+        for field in self._fields if options.enabled else ():
+            if overrides and field.name in overrides:
+                self._extra.append((field, overrides[field.name](field)))
+                continue
+            self._columns.append(FieldCollector(field))
             if field.id in options.text:
-                self._extra.append((field.name, TextCollector(field.id)))
+                self._extra.append((field, TextCollector(field.id)))
             if field.id in options.json:
-                self._extra.append((field.name, JsonCollector(field.id, options.json[field.id])))
+                self._extra.append((field, JsonCollector(field.id, options.json[field.id])))
 
     def add(self, rows: Any) -> None:
         """Account for the rows of a table or batch that has all the columns."""
+        begin = time.perf_counter()
+        self._rows += rows.num_rows
         for column in self._columns:
             column.add(rows.column(column.field.name))
-        for name, collector in self._extra:
-            collector.add(rows.column(name))
+        for field, collector in self._extra:
+            collector.add(rows.column(field.name))
+        self._metrics.statistics_s += time.perf_counter() - begin
 
     def add_tombstones(self, keys: Any) -> None:
         """Widen the bounds by deleted keys; columns that `keys` lacks are as they were."""
+        self._rows += keys.num_rows
         names = set(keys.schema.names)
         for column in self._columns:
             if column.field.name in names:
                 column.widen(keys.column(column.field.name))
-        for name, collector in self._extra:
-            if name in names:
-                collector.add(keys.column(name))
+        for field, collector in self._extra:
+            if field.name in names:
+                collector.add(keys.column(field.name))
 
     def finish(self) -> dict[Subject, ColumnStatistics]:
-        """Return the statistics by subject."""
-        collectors = [*self._columns, *(collector for _, collector in self._extra)]
-        return {
+        """Return the statistics by subject, within the budget."""
+        begin = time.perf_counter()
+        found = {
             subject: statistics
-            for collector in collectors
-            for subject, statistics in collector.finish()
+            for column in self._columns
+            for subject, statistics in column.finish()
         }
+        for field, collector in self._extra:
+            for subject, statistics in collector.finish():
+                if is_consistent(subject, statistics, field, self._rows):
+                    found[subject] = statistics
+                else:
+                    self._metrics.statistics_mismatched += 1
+        budget, critical = self._options.budget(self._rows), self._options.critical
+        trimmed = trim(found, budget, critical)
+        self._metrics.statistics_trimmed += trimmed.count
+        self._metrics.statistics_bytes += sum(map(size_bytes, trimmed.statistics.values()))
+        self._metrics.statistics_s += time.perf_counter() - begin
+        return trimmed.statistics
 
 
 class FieldCollector:

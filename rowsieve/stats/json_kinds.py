@@ -19,6 +19,7 @@ Path: TypeAlias = tuple[Step, ...]
 ANY_INDEX: Final = -1
 INDICES: Final = 8
 EVERYTHING: Final = -1
+_ESCAPES: Final = (("~", "~0"), ("/", "~1"), ("[", "~2"), (":", "~3"))
 _NOT_PLAIN = re.compile(r'["\\\x00-\x1f]')
 
 
@@ -53,12 +54,31 @@ def path_subject(field_id: int, path: Path, kind: str = "") -> Derived:
     return Derived(field_id, f"{JSON}{steps}{':' if kind else ''}{kind}")
 
 
+def path_of_subject(subject: Derived) -> Derived | None:
+    """The subject of the path that this one is, or is a kind of; None if it is no path."""
+    what = subject.what.partition(":")[0]
+    return Derived(subject.field_id, what) if what.startswith(JSON) else None
+
+
+def last_key(subject: Derived) -> str | None:
+    """The last key of a path's subject; None if it has none."""
+    path = path_of_subject(subject)
+    keys = path.what.partition("[")[0].split("/")[1:] if path else []
+    return _unescaped(keys[-1]) if keys else None
+
+
 def is_plain(key: str) -> bool:
     """Whether JSON needs no escape to spell the key; other keys have no subjects."""
     return _NOT_PLAIN.search(key) is None
 
 
 def _escaped(key: str) -> str:
-    for plain, escape in (("~", "~0"), ("/", "~1"), ("[", "~2"), (":", "~3")):
+    for plain, escape in _ESCAPES:
         key = key.replace(plain, escape)
+    return key
+
+
+def _unescaped(key: str) -> str:
+    for plain, escape in reversed(_ESCAPES):
+        key = key.replace(escape, plain)
     return key

@@ -7,14 +7,18 @@ dot or a space in it stands in double quotes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from rowsieve.errors import InvalidInput
 from rowsieve.stats.json_kinds import Path, is_plain
-from rowsieve.types.logical import Field, Json, LogicalType, String, type_name
+from rowsieve.stats.trim import critical_ids
+from rowsieve.types.logical import Field, Json, LogicalType, String, Struct, type_name
 from rowsieve.types.schema import Schema
+
+DEFAULT_BYTES: Final = 1_024
+DEFAULT_BYTES_PER_1000_ROWS: Final = 16
 
 _STEP = re.compile(r'"((?:[^"]|"")+)"|([^\s",.]+)')
 
@@ -25,16 +29,26 @@ class StatisticsOptions:
 
     `text`: ids of columns whose text may spell numbers or be compared in one case. `json`: paths by
     column id; the empty path lets the paths be found. With `enabled` false nothing is collected at
-    all; keys keep their ranges, which the merge needs.
+    all; keys keep their ranges, which the merge needs. `critical` are the ids of fields whose
+    statistics are never trimmed.
     """
 
     enabled: bool = True
+    bytes_per_part: int = DEFAULT_BYTES
+    bytes_per_1000_rows: int = DEFAULT_BYTES_PER_1000_ROWS
+    critical: frozenset[int] = frozenset()
     text: frozenset[int] = frozenset()
     json: Mapping[int, tuple[Path, ...]] = field(default_factory=dict)
 
+    def budget(self, row_count: int) -> int:
+        """The bytes that the statistics of a part of so many rows may take."""
+        return self.bytes_per_part + self.bytes_per_1000_rows * row_count // 1000
 
-def statistics_options(properties: Mapping[str, str], schema: Schema) -> StatisticsOptions:
-    """Read the properties; InvalidInput where they do not fit the schema."""
+
+def statistics_options(
+    properties: Mapping[str, str], schema: Schema, key: Iterable[Field] = ()
+) -> StatisticsOptions:
+    """Read the properties; InvalidInput where they do not fit the schema. Keys are critical."""
     switch = properties.get("statistics", "on")
     if switch not in ("on", "off"):
         raise InvalidInput(f"property statistics is {switch!r}; it is 'on' or 'off'")
@@ -47,14 +61,48 @@ def statistics_options(properties: Mapping[str, str], schema: Schema) -> Statist
             )
     json: dict[int, tuple[Path, ...]] = {}
     for column, path in _columns(properties, "json_statistics", schema, Json, "JSON"):
-        for key in path:
-            if not is_plain(str(key)):
+        for step in path:
+            if not is_plain(str(step)):
                 raise InvalidInput(
-                    f"property json_statistics names the key {key!r}; keys with quotes, "
+                    f"property json_statistics names the key {step!r}; keys with quotes, "
                     "backslashes or control characters have no statistics"
                 )
         json[column.id] = (*json.get(column.id, ()), path)
-    return StatisticsOptions(switch == "on", frozenset(column.id for column, _ in text), json)
+    named = [column.id for column in (*key, *_critical(properties, schema))]
+    return StatisticsOptions(
+        enabled=switch == "on",
+        bytes_per_part=_count(properties, "statistics_bytes", DEFAULT_BYTES),
+        bytes_per_1000_rows=_count(
+            properties, "statistics_bytes_per_1000_rows", DEFAULT_BYTES_PER_1000_ROWS
+        ),
+        critical=critical_ids(schema, named),
+        text=frozenset(column.id for column, _ in text),
+        json=json,
+    )
+
+
+def _count(properties: Mapping[str, str], name: str, default: int) -> int:
+    text = properties.get(name, str(default))
+    if not (text.isascii() and text.isdigit()):
+        raise InvalidInput(
+            f"property {name} is {text!r}; it is a number of bytes, such as {default}"
+        )
+    return int(text)
+
+
+def _critical(properties: Mapping[str, str], schema: Schema) -> Iterator[Field]:
+    """The named columns, and members of structs by path."""
+    for first, *path in _paths(properties.get("critical_columns", ""), "critical_columns"):
+        found = next((field for field in schema if field.name == first), None)
+        for step in path:
+            members = found.type.fields if found and isinstance(found.type, Struct) else ()
+            found = next((member for member in members if member.name == step), None)
+        if found is None:
+            raise InvalidInput(
+                f"property critical_columns names {'.'.join((first, *path))!r}, "
+                f"which is no column; columns are {', '.join(schema.names)}"
+            )
+        yield found
 
 
 def _columns(

@@ -21,8 +21,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from rowsieve.errors import InvalidInput
+from rowsieve.metrics import WriterMetrics
 from rowsieve.objects import ObjectStore
-from rowsieve.stats.collect import StatisticsCollector
+from rowsieve.stats.collect import MakeCollector, StatisticsCollector
 from rowsieve.stats.options import statistics_options
 from rowsieve.stats.values import lower_bound, upper_bound, without_nan
 from rowsieve.storage.manifest import FileRef, NewPart, PartEntry, PartTable
@@ -45,7 +46,8 @@ class PartWriter:
     before, `write_deletes` keys in the same order that no row has; they may alternate. Rows leave
     memory part by part; tombstones wait for `finish`, which gives each part those up to its last
     key, and the last part the rest, so that ranges stay disjoint. Nothing refers to the files until
-    the returned entries are committed.
+    the returned entries are committed. `collectors` replace what is collected of a column, by name;
+    `metrics` says what statistics cost.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class PartWriter:
         key: Sequence[Field],
         properties: Mapping[str, str],
         base_version: int,
+        collectors: Mapping[str, MakeCollector] | None = None,
     ) -> None:
         self._store = store
         self._schema = schema
@@ -63,7 +66,9 @@ class PartWriter:
         self._key_schema = Schema(schema.id, self._key)
         self._base_version = base_version
         self._target_bytes = target_part_bytes(properties)
-        self._statistics = statistics_options(properties, schema)
+        self._statistics = statistics_options(properties, schema, self._key)
+        self._collectors = collectors
+        self.metrics = WriterMetrics()
         self._nan_columns: frozenset[str] = frozenset()
         self._pending: list[pa.Table] = []
         self._pending_rows = 0
@@ -101,7 +106,9 @@ class PartWriter:
         return PartTable.of(parts, self._schema, self._key)
 
     def _collector(self) -> StatisticsCollector:
-        return StatisticsCollector(self._schema, self._statistics)
+        return StatisticsCollector(
+            self._schema, self._statistics, overrides=self._collectors, metrics=self.metrics
+        )
 
     def _note_nan(self, table: pa.Table) -> None:
         """A file's settings are fixed when it is opened: a NaN that comes later opens another."""

@@ -1,0 +1,178 @@
+"""Fitting a part's statistics into a number of bytes.
+
+What is useless goes first; then text bounds are cut shorter, but not points in time written out;
+then the largest subjects go, one after another. Critical columns and all that holds them stay
+(trap T33), so that with them alone a part may exceed its budget.
+
+Soundness: a bound that is cut only widens, and what is dropped is unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+
+from rowsieve.stats.bounds import lower_bytes, lower_text, upper_bytes, upper_text
+from rowsieve.stats.json_kinds import Kind, last_key, path_of_subject
+from rowsieve.stats.model import ColumnStatistics, Derived, Subject
+from rowsieve.types.logical import Field, List, Map, Struct
+
+SHORTER: Final = (32, 16, 8)
+
+_COUNT_BYTES = 8
+_CRITICAL = re.compile(
+    r"err|ts|receivedat|createdat|last_.*|.*timestamp|.*time|.*_at", re.IGNORECASE | re.DOTALL
+)
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?", re.DOTALL)
+_KIND_GROUPS = (
+    Kind.TRUE | Kind.FALSE,
+    Kind.INT | Kind.FLOAT,
+    Kind.STRING,
+    Kind.LIST,
+    Kind.OBJECT,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    """The statistics that are left, and how many subjects were cut or dropped."""
+
+    statistics: dict[Subject, ColumnStatistics]
+    count: int
+
+
+def is_critical_name(name: str) -> bool:
+    """Whether columns and JSON keys of this name are kept unasked: times and errors."""
+    return _CRITICAL.fullmatch(name) is not None
+
+
+def critical_ids(fields: Iterable[Field], named: Collection[int] = ()) -> frozenset[int]:
+    """Ids of the critical fields, by name or by wish, and of all fields that hold one."""
+    return frozenset(_critical(fields, frozenset(named)))
+
+
+def size_bytes(statistics: ColumnStatistics) -> int:
+    """What the facts of a subject take, uncompressed: 8 bytes a count, bounds as they are."""
+    counts = (
+        statistics.null_count,
+        statistics.nan_count,
+        statistics.value_count,
+        statistics.kinds,
+    )
+    known = sum(count is not None for count in counts)
+    bounds = (statistics.lower, statistics.upper)
+    return _COUNT_BYTES * known + sum(_width(bound) for bound in bounds if bound is not None)
+
+
+def trim(
+    statistics: Mapping[Subject, ColumnStatistics], budget: int, critical: Collection[int]
+) -> Trimmed:
+    """Cut down to `budget` bytes; within it, nothing changes."""
+    if _total(statistics) <= budget:
+        return Trimmed(dict(statistics), 0)
+    kept = dict(statistics)
+    optional = [subject for subject in kept if not _is_critical(subject, critical)]
+    for subject in optional:
+        if _is_useless(subject, statistics):
+            del kept[subject]
+    for limit in SHORTER:
+        if _total(kept) <= budget:
+            break
+        for subject in optional:
+            if subject in kept:
+                kept[subject] = shortened(kept[subject], limit)
+    places = {subject: place for place, subject in enumerate(kept)}
+    left = [subject for subject in optional if subject in kept]
+    left.sort(key=lambda subject: (size_bytes(kept[subject]), places[subject]))
+    total = _total(kept)
+    while left and total > budget:  # the largest; of equal ones the last
+        dropped = left.pop()
+        total -= size_bytes(kept.pop(dropped))
+    changed = sum(kept.get(subject) != before for subject, before in statistics.items())
+    return Trimmed(kept, changed)
+
+
+def shortened(statistics: ColumnStatistics, limit: int) -> ColumnStatistics:
+    """Bounds of text and bytes cut to so many bytes; times written out stay whole."""
+    lower, upper = statistics.lower, statistics.upper
+    short_lower, short_upper = _short(lower, limit, upper=False), _short(upper, limit, upper=True)
+    return replace(
+        statistics,
+        lower=short_lower,
+        upper=short_upper,
+        lower_exact=statistics.lower_exact and short_lower is lower,
+        upper_exact=statistics.upper_exact and short_upper is upper,
+    )
+
+
+def _short(bound: pa.Scalar | None, limit: int, *, upper: bool) -> pa.Scalar | None:
+    if bound is None:
+        return None
+    cut: str | bytes | None
+    if pa.types.is_string(bound.type):
+        text = bound.as_py()
+        if len(text.encode()) <= limit or _ISO.fullmatch(text):
+            return bound
+        cut = upper_text(text, limit) if upper else lower_text(text, limit)
+    elif pa.types.is_binary(bound.type):
+        data = bound.as_py()
+        if len(data) <= limit:
+            return bound
+        cut = upper_bytes(data, limit) if upper else lower_bytes(data, limit)
+    else:
+        return bound
+    return None if cut is None else pa.scalar(cut, bound.type)
+
+
+def _is_useless(subject: Subject, statistics: Mapping[Subject, ColumnStatistics]) -> bool:
+    """Whether it says nothing, or only of one kind where several stand."""
+    facts = statistics[subject]
+    path = path_of_subject(subject) if isinstance(subject, Derived) else None
+    if path is not None and path != subject:
+        kinds = statistics[path].kinds if path in statistics else None
+        if kinds is None or sum(bool(kinds & group) for group in _KIND_GROUPS) != 1:
+            return True
+    if facts.kinds is not None:
+        return bool(facts.kinds & Kind.OTHER)
+    return size_bytes(facts) == 0
+
+
+def _is_critical(subject: Subject, critical: Collection[int]) -> bool:
+    if isinstance(subject, int):
+        return subject in critical
+    key = last_key(subject)
+    return subject.field_id in critical or (key is not None and is_critical_name(key))
+
+
+def _critical(fields: Iterable[Field], named: frozenset[int]) -> Iterator[int]:
+    for field in fields:
+        inside = list(_critical(_members(field), named))
+        yield from inside
+        if inside or field.id in named or is_critical_name(field.name):
+            yield field.id
+
+
+def _members(field: Field) -> tuple[Field, ...]:
+    match field.type:
+        case Struct(fields=fields):
+            return fields
+        case List(element=element):
+            return (element,)
+        case Map(key=key, value=value):
+            return (key, value)
+        case _:
+            return ()
+
+
+def _total(statistics: Mapping[Subject, ColumnStatistics]) -> int:
+    return sum(map(size_bytes, statistics.values()))
+
+
+def _width(bound: pa.Scalar) -> int:
+    if pa.types.is_string(bound.type) or pa.types.is_binary(bound.type):
+        return len(bound.as_buffer())
+    return -(-int(bound.type.bit_width) // 8)
