@@ -182,6 +182,8 @@ def _resolve(streams: Streams) -> tuple[RowSet, ...]:
 
 def _resolve_among(kept: list[tuple[RowSet, RowSet]], streams: Streams) -> tuple[RowSet, ...]:
     """The visible rows of each part among those that are kept."""
+    if sum(not rows.is_empty for both in kept for rows in both) < 2:
+        return tuple(among for _, among in kept)
     opened = streams.open(streams.keys, kept)
     visible = visible_rows(opened, streams.row_counts, streams.order)[1::2]
     return tuple(rows.intersect(among) for rows, (_, among) in zip(visible, kept, strict=True))

@@ -24,7 +24,7 @@ from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import LocalStore, ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader
 from rowsieve.parquet.columns import leaves_by_name
-from rowsieve.parquet.footer import open_parquet, read_leaves
+from rowsieve.parquet.footer import open_parquet, read_leaves, read_metadata
 from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.planner.plan import PlannedPart
 from rowsieve.planner.prune_row_groups import prune_row_groups
@@ -39,6 +39,7 @@ from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.keys import Key, KeyOrder, sort_form
 from rowsieve.types.schema import Schema
 
+_GROUPS_LOOKED_AT = 8  # of a file, to guess how large its row groups are decoded
 MOST = 0.92  # of the rows: from here on a filter beats taking rows by number
 
 
@@ -135,7 +136,7 @@ class OpenFile:
 class PartSource:
     """One part, read through one store; `schema` is the table's."""
 
-    __slots__ = ("_schema", "_store", "metrics", "part")
+    __slots__ = ("_known", "_schema", "_store", "metrics", "part")
 
     def __init__(
         self,
@@ -145,6 +146,7 @@ class PartSource:
         metrics: ScanMetrics | None = None,
     ) -> None:
         self.part = part
+        self._known: dict[tuple[str, frozenset[int] | None], tuple[BoundPredicate, RowSet]] = {}
         self._store = store
         self._schema = schema
         self.metrics = ScanMetrics() if metrics is None else metrics
@@ -218,7 +220,7 @@ class PartSource:
         if ref is None:
             return None
         field = order.fields[0]
-        statistics = RowGroupStatistics(self._metadata(ref), self._schema, {field.id})
+        statistics = RowGroupStatistics(read_metadata(self._store, ref), self._schema, {field.id})
         known = statistics.column(BoundColumn(field.id, field.name, field.type))
         if known is None or known.lower.null_count or known.upper.null_count:
             return None
@@ -230,19 +232,30 @@ class PartSource:
         ref = self.part.deletes if deletes else self.part.data
         if ref is None:
             return 0, 0
-        metadata = self._metadata(ref)
-        groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
-        sizes = ((int(group.num_rows), _decoded_bytes(group, columns)) for group in groups)
-        return max(sizes, key=lambda size: size[1], default=(0, 0))
-
-    def _metadata(self, ref: FileRef) -> pq.FileMetaData:
-        with open_parquet(self._store, ref) as file:
-            return file.metadata
+        metadata = read_metadata(self._store, ref)
+        count = metadata.num_row_groups
+        some = range(0, count, max(1, count // _GROUPS_LOOKED_AT))
+        return max(
+            (_decoded_size(metadata.row_group(i), arrow_schema(columns)) for i in some),
+            key=lambda size: size[1],
+            default=(0, 0),
+        )
 
     def _candidates(
         self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None
     ) -> RowSet:
-        metadata = self._metadata(ref)
+        if only is not None and only.issuperset(column.field_id for column in predicate.columns):
+            only = None  # the predicate has no other columns
+        asked = (ref.path, only)
+        if asked not in self._known or self._known[asked][0] is not predicate:
+            rows = self._find_candidates(ref, predicate, only)
+            self._known[asked] = (predicate, rows)
+        return self._known[asked][1]
+
+    def _find_candidates(
+        self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None
+    ) -> RowSet:
+        metadata = read_metadata(self._store, ref)
         blooms = BloomReader(self._store, ref, metadata)
         verdicts = prune_row_groups(predicate, metadata, self._schema, only=only, blooms=blooms)
         kept: npt.NDArray[np.bool_] = verdicts != Verdict.NONE
@@ -330,16 +343,15 @@ def _joined(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
-def _decoded_bytes(group: Any, columns: Schema) -> int:
-    """Values of a fixed width are known; of others the encoded bytes are the best guess."""
-    width, varying = 0, set()
-    for field in arrow_schema(columns):
-        if _is_fixed(field.type):
-            width += int(field.type.bit_width)
-        else:
-            varying.add(field.name)
-    encoded = sum(chunk.total_uncompressed_size for chunk in _chunks(group, frozenset(varying)))
-    return int(group.num_rows) * (width // 8 + 8 * len(varying)) + 2 * int(encoded)
+def _decoded_size(group: Any, schema: pa.Schema) -> tuple[int, int]:
+    """Rows and bytes. Values of a fixed width are known, others are guessed from what is stored."""
+    fixed = sum(int(field.type.bit_width) for field in schema if _is_fixed(field.type))
+    varying = frozenset(field.name for field in schema if not _is_fixed(field.type))
+    rows, size_bytes = int(group.num_rows), fixed // 8 * int(group.num_rows)
+    if varying:
+        encoded = sum(chunk.total_uncompressed_size for chunk in _chunks(group, varying))
+        size_bytes += 8 * rows * len(varying) + 2 * int(encoded)
+    return rows, size_bytes
 
 
 def _is_fixed(type_: pa.DataType) -> bool:

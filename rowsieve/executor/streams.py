@@ -80,4 +80,6 @@ class Streams:
         else:
             cast = columns if stored else self.keys
             batches = source.rows(columns, wanted, batch_rows, cast=cast)
-        return Stream(self.ahead.of(batches), deletes, footprint.first)
+        if footprint.last and (wanted is None or len(wanted) > footprint.batch_rows):
+            batches = self.ahead.of(batches)  # there is more than one
+        return Stream(batches, deletes, footprint.first)

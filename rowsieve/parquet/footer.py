@@ -79,11 +79,8 @@ def open_parquet(
     With `keep_dictionaries`, text and bytes that are stored by dictionary are read as dictionary
     arrays: casting those to their type afterwards is faster than decoding value by value.
     """
+    metadata = read_metadata(store, ref)
     with reading(ref.path):
-        metadata = _CACHE.get(store.uri, ref)
-        if metadata is None:
-            metadata = _read_tail(store, ref)
-            _CACHE.put(store.uri, ref, metadata)
         source = store.open_input(ref.path)
         return pq.ParquetFile(
             source,
@@ -92,6 +89,16 @@ def open_parquet(
             pre_buffer=not isinstance(source, pa.OSFile),  # a local read is over before a hand-over
             page_checksum_verification=True,
         )
+
+
+def read_metadata(store: ObjectStore, ref: ParquetRef) -> pq.FileMetaData:
+    """The footer of a file: one ranged read of its tail, none if the tail is remembered."""
+    with reading(ref.path):
+        metadata = _CACHE.get(store.uri, ref)
+        if metadata is None:
+            metadata = _read_tail(store, ref)
+            _CACHE.put(store.uri, ref, metadata)
+        return metadata
 
 
 def read_leaves(file: pq.ParquetFile, path: str, index: int, leaves: Sequence[int]) -> pa.Table:

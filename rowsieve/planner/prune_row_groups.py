@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Final, Protocol
 
@@ -81,10 +82,9 @@ def probe_blooms(
 ) -> Verdicts:
     """The verdicts with NONE also where blooms refute; only groups with `SOME` are looked at."""
     verdicts = verdicts.copy()
-    for term in root_conjuncts(predicate.root):
-        point = _point(term)
-        column = statistics.file_column(point.column.field_id) if point else None
-        if point is None or column is None:
+    for point in _points(predicate):
+        column = statistics.file_column(point.column.field_id)
+        if column is None:
             continue
         groups = np.flatnonzero(verdicts == Verdict.SOME)
         known = from_column(point.column, statistics.column(point.column), len(verdicts))
@@ -103,6 +103,12 @@ class _Point:
 
     column: BoundColumn
     values: pa.Array
+
+
+@lru_cache(maxsize=8)  # a read asks for one predicate, once per file
+def _points(predicate: BoundPredicate) -> tuple[_Point, ...]:
+    found = (_point(term) for term in root_conjuncts(predicate.root))
+    return tuple(point for point in found if point is not None)
 
 
 def _point(term: Predicate) -> _Point | None:
