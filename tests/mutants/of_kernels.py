@@ -79,6 +79,25 @@ MUTANTS = (
         "self._offset, self._start = offset, 0",
         "self._offset, self._start = 0, 0",
     ),
+    Mutant(
+        WINDOWS,
+        "a run begins where its batch does",
+        "            self._rows,\n            start,",
+        "            self._rows,\n            0,",
+    ),
+    Mutant(
+        WINDOWS,
+        "a run has the rows before it, too",
+        "return self.batch.slice(self.start, len(self))",
+        "return self.batch.slice(0, self.start + len(self))",
+    ),
+    Mutant(
+        WINDOWS,
+        "a batch ends with every window",
+        "return self.start + len(self) == int(self.batch.num_rows)",
+        "return len(self) <= int(self.batch.num_rows)",
+        ("tests/executor/test_visibility_model.py",),
+    ),
     # merge
     Mutant(MERGE, "old versions come out", "ranking.order[~ranking", "ranking.order[ranking"),
     Mutant(
@@ -107,6 +126,12 @@ MUTANTS = (
         "np.argmin(ranking.repeats)",
     ),
     # visibility
+    Mutant(
+        VISIBILITY,
+        "hidden rows are counted from where the run starts",
+        "[rows + run.start for run, rows in zip(window, found, strict=True)]",
+        "[rows for run, rows in zip(window, found, strict=True)]",
+    ),
     Mutant(VISIBILITY, "hidden rows are shown", "[rows.complement() for rows", "[rows for rows"),
     Mutant(VISIBILITY, "the start offset is dropped", "append(rows + run.offset)", "append(rows)"),
     Mutant(

@@ -9,16 +9,17 @@ import os
 
 import pytest
 
-from tests.mutants import of_kernels, of_rowsets
+from tests.mutants import of_kernels, of_reads, of_rowsets
 from tests.mutants.workshop import REPOSITORY, Mutant, Workshop, source_of
 
 DEEP = os.environ.get("ROWSIEVE_TESTS") == "deep"
-SUITES = {**of_rowsets.SUITES, **of_kernels.SUITES}
-MUTANTS = (*of_rowsets.MUTANTS, *of_kernels.MUTANTS)
+SUITES = {**of_rowsets.SUITES, **of_kernels.SUITES, **of_reads.SUITES}
+MUTANTS = (*of_rowsets.MUTANTS, *of_kernels.MUTANTS, *of_reads.MUTANTS)
 QUICK = (
     "the sides of a difference are swapped",
     "the watermark is the largest last key",
     "hidden rows are shown",
+    "the row groups of a split are forgotten",
 )
 
 
@@ -30,7 +31,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=str)
 def test_what_a_mutant_breaks_still_stands(mutant: Mutant) -> None:
     compile(mutant.applied(source_of(mutant.module)), mutant.module, "exec")
-    assert all((REPOSITORY / test).exists() for test in SUITES[mutant.module])
+    assert all((REPOSITORY / test).exists() for test in mutant.tests or SUITES[mutant.module])
 
 
 def test_a_mutant_that_breaks_nothing_is_refused() -> None:

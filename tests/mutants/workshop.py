@@ -38,12 +38,16 @@ sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *sys.argv[2:]]))
 
 @dataclass(frozen=True)
 class Mutant:
-    """`what` is wrong in `module` once `new` stands in the place of `old`."""
+    """`what` is wrong in `module` once `new` stands in the place of `old`.
+
+    `tests` are those that must notice, if they are not those of the module.
+    """
 
     module: str
     what: str
     old: str
     new: str
+    tests: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.module}: {self.what}"
@@ -82,7 +86,7 @@ class Workshop:
     def survives(self, mutant: Mutant) -> bool:
         """Whether all tests of the module pass though it is broken."""
         with self._broken(mutant):
-            return self.passes(self._suites[mutant.module])
+            return self.passes(mutant.tests or self._suites[mutant.module])
 
     def passes(self, tests: tuple[str, ...]) -> bool:
         """Whether these tests pass as the copy is now."""

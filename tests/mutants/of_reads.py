@@ -1,0 +1,150 @@
+"""What joins keys, row groups, vectors and predicates into the rows of a read, broken."""
+
+from __future__ import annotations
+
+from tests.mutants.workshop import Mutant
+
+LIVE, SOURCES, EXECUTE, PACKAGE, READER = (
+    f"executor/{name}.py" for name in ("live_rows", "sources", "execute", "package", "two_phase")
+)
+_READS = (
+    "tests/traps/test_trap_merge.py",
+    "tests/invariants/test_invariants.py",
+    "tests/executor/test_limit.py",
+    "tests/executor/test_visibility_model.py",
+)
+SUITES = dict.fromkeys((LIVE, SOURCES, EXECUTE, PACKAGE, READER), _READS)
+
+MUTANTS = (
+    # live rows
+    Mutant(
+        LIVE,
+        "deletion vectors are forgotten",
+        "_intersection([rows, self._visible(read), source.shown()])",
+        "_intersection([rows, self._visible(read)])",
+    ),
+    Mutant(
+        LIVE,
+        "what newer parts hide is shown",
+        "_intersection([rows, self._visible(read), source.shown()])",
+        "_intersection([rows, source.shown()])",
+    ),
+    Mutant(LIVE, "nothing hides rows of the second part", "read.part == 0", "read.part <= 1"),
+    Mutant(
+        LIVE,
+        "what is visible among a few keys is taken for all that is",
+        "few = (self._parts, predicate)",
+        "few = self._parts",
+    ),
+    Mutant(
+        LIVE,
+        "versions are pruned by columns outside the key (trap T1)",
+        "source.candidates(predicate, key))",
+        "source.candidates(predicate))",
+    ),
+    Mutant(
+        LIVE,
+        "tombstones go with the rows beside them (trap T2)",
+        "(source.tombstone_candidates(predicate, key), source.candidates(predicate, key))",
+        "(RowSet.empty(source.tombstone_count), source.candidates(predicate, key))",
+    ),
+    Mutant(
+        LIVE,
+        "the row groups of a split are forgotten",
+        "found.append(RowSet.from_ranges([(start, stop)], source.row_count))",
+        "found.append(RowSet.full(source.row_count))",
+    ),
+    Mutant(
+        LIVE,
+        "a batch forgets what earlier windows hid of it",
+        "gone[run.stream].append(rows)",
+        "gone[run.stream] = [rows]",
+    ),
+    Mutant(
+        LIVE,
+        "a batch hides what was hidden in the one before",
+        "                    gone[run.stream] = []",
+        "                    pass",
+    ),
+    Mutant(
+        LIVE,
+        "tombstones are taken for rows, once resolved",
+        "visible = tuple(hidden.visible()[1::2])",
+        "visible = tuple(hidden.visible()[::2])",
+    ),
+    # sources
+    Mutant(
+        SOURCES,
+        "rows are numbered within their row group",
+        "yield group.start + start,",
+        "yield start,",
+    ),
+    Mutant(
+        SOURCES,
+        "all columns prune before visibility is resolved (trap T1)",
+        "self._schema, only=only, blooms=blooms)",
+        "self._schema, only=None, blooms=blooms)",
+    ),
+    Mutant(
+        SOURCES,
+        "row groups of which all rows match are skipped",
+        "= verdicts != Verdict.NONE",
+        "= verdicts == Verdict.SOME",
+    ),
+    Mutant(
+        SOURCES,
+        "the wanted rows of the first row group are those of all",
+        "here = None if wanted is None else wanted.slice(start, stop)",
+        "here = None if wanted is None else wanted.slice(0, stop - start)",
+    ),
+    # reading and packaging
+    Mutant(
+        READER,
+        "wanted and matching rows are mistaken for one another",
+        "both[np.flatnonzero(wanted.to_numpy(zero_copy_only=False))] = matches",
+        "both[: len(matches)] = matches",
+    ),
+    Mutant(
+        READER,
+        "rows that nobody wants are asked",
+        "arrow_schema(self.asked), wanted)\n        matches",
+        "arrow_schema(self.asked), None)\n        matches",
+    ),
+    Mutant(
+        EXECUTE,
+        "the filter is not asked where parts overlap",
+        "if self._plan.ordered or self._packaging.filter or len(parts) < 2:",
+        "if self._plan.ordered or len(parts) < 2:",
+    ),
+    Mutant(
+        EXECUTE,
+        "every split reads all of its group",
+        "return rows == sum(part.data.rows for part in parts if part.data is not None)",
+        "return rows > 0",
+    ),
+    Mutant(
+        EXECUTE,
+        "a limit is no limit for counting",
+        "return total if limit is None else min(total, limit)",
+        "return total",
+    ),
+    Mutant(
+        EXECUTE,
+        "the filter is not asked at all",
+        "predicate = self._packaging.filter if read.residual else None",
+        "predicate = None",
+    ),
+    Mutant(
+        EXECUTE,
+        "parts are put one after another where an order is asked for",
+        "        if not piece.needs_merge:\n            found = ahead",
+        "        if piece.reads:\n            found = ahead",
+    ),
+    Mutant(PACKAGE, "each batch has a limit of its own", "left -= batch.num_rows", "left -= 0"),
+    Mutant(
+        PACKAGE,
+        "a limit takes the batch that reaches it whole",
+        "yield batch.slice(0, left)",
+        "yield batch",
+    ),
+)
