@@ -130,7 +130,11 @@ def _ranks(values: pa.Array) -> tuple[Indices, int]:
     positions = pc.sort_indices(values)
     ordered = values.take(positions)
     grows = np.ones(len(values), dtype=np.int64)
-    grows[1:] = _mask(pc.fill_null(pc.not_equal(ordered[1:], ordered[:-1]), pa.scalar(value=False)))
+    grows[1:] = _mask(
+        pc.fill_null(
+            pc.not_equal(ordered[1:], ordered[:-1]), pa.scalar(value=False, type=pa.bool_())
+        )
+    )
     ranks = np.empty(len(values), dtype=np.int64)
     ranks[positions.to_numpy()] = np.cumsum(grows)
     return ranks, len(values) + 1

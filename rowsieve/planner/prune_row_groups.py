@@ -127,7 +127,8 @@ def _point(term: Predicate) -> _Point | None:
         ):
             if constant.value is None or constant.type != column.type:
                 return None
-            values = pa.array([scalar(constant)])
+            value = scalar(constant)
+            values = pa.array([value], value.type)  # untyped, pyarrow looks for other packages
         case InList(operand=BoundColumn() as column, values=members):
             if len(members) > MAX_VALUES or members.type != column.type:
                 return None

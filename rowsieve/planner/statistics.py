@@ -175,7 +175,9 @@ def _column(
         if index < 0 or not no_nan:
             return extreme, False
         flags = _mask(table.column(index))
-        attained = _mask(pc.fill_null(pc.equal(values, extreme), pa.scalar(value=False)))
+        attained = _mask(
+            pc.fill_null(pc.equal(values, extreme), pa.scalar(value=False, type=pa.bool_()))
+        )
         return extreme, bool((flags & whole & filled & attained).any())
 
     lower, lower_exact = bound("lower", known.lower)
@@ -193,7 +195,7 @@ def _null_counts(parts: PartTable, field: Field) -> Counts:
 
 
 def _mask(values: Any) -> Mask:
-    filled = pc.fill_null(values, pa.scalar(value=False))
+    filled = pc.fill_null(values, pa.scalar(value=False, type=pa.bool_()))
     return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 

@@ -139,7 +139,9 @@ class PartStatistics:
             return unbounded, unbounded
         lower, upper = (self._bound(described.subject, fact, type_) for fact in ("lower", "upper"))
         if lower.null_count < len(lower) or upper.null_count < len(upper):
-            inverted = pc.fill_null(pc.greater(lower, upper), pa.scalar(value=False))
+            inverted = pc.fill_null(
+                pc.greater(lower, upper), pa.scalar(value=False, type=pa.bool_())
+            )
             known = sane & ~np.asarray(inverted.to_numpy(zero_copy_only=False), dtype=bool)
             lower, upper = _where(known, lower), _where(known & nan_free, upper)
             if pa.types.is_floating(type_):
@@ -178,5 +180,5 @@ def _where(known: Mask, values: pa.Array) -> pa.Array:
 
 
 def _is_nan(values: pa.Array) -> Mask:
-    nan = pc.fill_null(pc.is_nan(values), pa.scalar(value=False))
+    nan = pc.fill_null(pc.is_nan(values), pa.scalar(value=False, type=pa.bool_()))
     return np.asarray(nan.to_numpy(zero_copy_only=False), dtype=bool)
