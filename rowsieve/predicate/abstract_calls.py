@@ -68,6 +68,8 @@ def call(
     else:
         present, null = everywhere(part_count), everywhere(part_count)
     lower, upper = found.lower, found.upper
+    if row.nulls is NullRule.ANY:  # bounds are of rows whose arguments are all present
+        lower, upper = without(lower, any_null), without(upper, any_null)
     if isinstance(signature.result, Float):
         nan = nan | np.logical_or.reduce([value.nan for value in arguments])
     elif semantics.integer_overflow is OnFailure.WRAP and row.can_fail(signature):

@@ -24,23 +24,27 @@ from rowsieve.predicate.functions.row import Argument, Function, Signature
 from rowsieve.predicate.ir import Literal, Operand
 from rowsieve.types.logical import LogicalType, type_name
 
-FUNCTIONS: Mapping[str, Function] = MappingProxyType(
-    {
-        row.name: row
-        for room in (
-            numeric,
-            rounding,
-            strings,
-            pieces,
-            conditional,
-            temporal,
-            intervals,
-            nested,
-            json_access,
-        )
-        for row in room.ROWS
-    }
+_ROOMS = (
+    numeric,
+    rounding,
+    strings,
+    pieces,
+    conditional,
+    temporal,
+    intervals,
+    nested,
+    json_access,
 )
+_ROWS: dict[str, Function] = {row.name: row for room in _ROOMS for row in room.ROWS}
+
+BUILT_IN = frozenset(_ROWS)
+FUNCTIONS: Mapping[str, Function] = MappingProxyType(_ROWS)
+
+
+def add_row(row: Function) -> None:
+    """Make a function known in this process; its name must be free."""
+    if _ROWS.setdefault(row.name, row) is not row:
+        raise ValueError(f"the function {row.name!r} exists")
 
 
 def find(name: str) -> Function:
