@@ -75,8 +75,8 @@ def prune_parts(
     """
     reasons = np.zeros(len(parts), dtype=np.int8)
     kept = np.arange(len(parts))
-    if predicate is not None and order is not None and len(parts):
-        key_ids = frozenset(field.id for field in order.fields)
+    key_ids = frozenset(() if order is None else (field.id for field in order.fields))
+    if predicate is not None and len(parts) and _asks_for(predicate, key_ids):
         by_key = interpret(predicate, PartStatistics(parts, schema, key_ids))
         reasons[by_key == Verdict.NONE] = Reason.KEY
         kept = np.flatnonzero(by_key != Verdict.NONE)
@@ -100,6 +100,12 @@ def prune_parts(
         reasons[left.members[~enough]] = Reason.LIMIT
         left, verdicts = left.only(enough), verdicts[enough]
     return Pruning(reasons, left, verdicts != Verdict.NONE, verdicts)
+
+
+def _asks_for(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:
+    """Whether keys alone may refute it: it names a key column, or none at all."""
+    used = {column.field_id for column in predicate.columns}
+    return bool(key_ids) and (not used or not used.isdisjoint(key_ids))
 
 
 def _facts(parts: PartTable, schema: Schema, predicate: BoundPredicate | None) -> PartTable:
