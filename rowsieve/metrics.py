@@ -26,6 +26,10 @@ class ScanMetrics:
     row_groups_read: int = 0
     rows_decoded: int = 0
     rows_returned: int = 0
+    audited: int = 0
+    audit_violations: int = 0
+    rows_audited: int = 0
+    bytes_audited: int = 0
     pruned_by: dict[str, int] = field(default_factory=dict)
     plans_reused: int = 0
     planning_s: float = 0.0

@@ -8,8 +8,14 @@ from collections.abc import Mapping
 
 from rowsieve.errors import InvalidInput
 
-_COUNT = re.compile(r"0*[1-9]\d{0,17}", re.ASCII)
-_COUNTS = ("target_part_bytes", "checkpoint_interval")
+_COUNT = "a count from 1", re.compile(r"0*[1-9]\d{0,17}", re.ASCII)
+_PERCENTAGE = "a percentage from 0 to 100", re.compile(r"\d{1,2}(\.\d{1,9})?|100", re.ASCII)
+_FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
+    "target_part_bytes": _COUNT,
+    "checkpoint_interval": _COUNT,
+    "audit_percent": _PERCENTAGE,
+    "audit_on_violation": ("raise or report", re.compile("raise|report")),
+}
 
 PROPERTIES: Mapping[str, str] = {
     "target_part_bytes": "stored bytes at which a writer starts another part (default 128 MiB)",
@@ -20,11 +26,13 @@ PROPERTIES: Mapping[str, str] = {
     "critical_columns": "columns whose statistics are never trimmed, besides keys and times",
     "text_statistics": "text columns whose values may spell numbers or be compared in one case",
     "json_statistics": "paths in JSON columns, as payload.user.id; a column alone finds its paths",
+    "audit_percent": "share of what pruning skips that scans check, 0 to 100 (default 0)",
+    "audit_on_violation": "what a scan does that finds pruning wrong: raise (default) or report",
 }
 
 
 def check_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties as text; InvalidInput for an unknown name or a count that is none."""
+    """The properties as text; InvalidInput for an unknown name or a value of another form."""
     checked = {}
     for name, value in properties.items():
         if name not in PROPERTIES:
@@ -34,7 +42,8 @@ def check_properties(properties: Mapping[str, str]) -> dict[str, str]:
                 f"unknown table property {name!r}; known are {', '.join(PROPERTIES)}{hint}"
             )
         text = str(value)
-        if name in _COUNTS and not _COUNT.fullmatch(text):
-            raise InvalidInput(f"table property {name!r} must be a count from 1, not {value!r}")
+        form = _FORMS.get(name)
+        if form is not None and not form[1].fullmatch(text):
+            raise InvalidInput(f"table property {name!r} must be {form[0]}, not {value!r}")
         checked[name] = text
     return checked

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -17,7 +18,7 @@ from rowsieve.bridges.sql import to_sql
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
 from rowsieve.config import DEFAULT
 from rowsieve.errors import InvalidInput
-from rowsieve.executor.audit import audit
+from rowsieve.executor.audit import Auditor, OnViolation, audit_settings
 from rowsieve.executor.execute import Execution
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, open_store
@@ -25,6 +26,7 @@ from rowsieve.planner.cache import PLANS
 from rowsieve.planner.explain import explain
 from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import OutputColumn, ScanPlan, check_fits
+from rowsieve.planner.scan import plan_scan
 from rowsieve.planner.statistics import ScanStatistics, plan_statistics
 from rowsieve.storage.snapshot import Snapshot
 
@@ -35,7 +37,9 @@ class Scan:
     """A read of one table version.
 
     `pruning="off"` reads every part, for comparison; `"soft"` does so too, and first checks all
-    that pruning would have skipped, raising `UnsoundPruning` if a row of it matches or fails.
+    that pruning would have skipped. `audit` checks a share of that, in percent. Where a row
+    contradicts what pruning says, `UnsoundPruning` is raised; or it is counted and logged, and the
+    rows are read without pruning (`on_violation="report"`).
     """
 
     def __init__(
@@ -48,6 +52,8 @@ class Scan:
         limit: int | None = None,
         order_by_key: bool = False,
         pruning: Literal["on", "soft", "off"] = "on",
+        audit: float | None = None,
+        on_violation: OnViolation | None = None,
         dialect: str = "postgres",
         plan: ScanPlan | None = None,
         memory_bytes: int = DEFAULT.memory_bytes,
@@ -64,39 +70,34 @@ class Scan:
         self._snapshot = snapshot
         self._memory_bytes = memory_bytes
         output = _output_columns(columns, snapshot, dialect)
-        self._audited: ScanPlan | None = None
         if plan is not None:
-            if where is not None or limit is not None or order_by_key or pruning != "on":
+            if where is not None or limit is not None or order_by_key or pruning != "on" or audit:
                 raise InvalidInput(
                     "a scan with plan= takes columns= alone: its condition, limit and order are "
-                    "those of the plan"
+                    "those of the plan, which is not audited again"
                 )
+            audit = 0  # it may be one split of a plan, which says nothing of what it leaves out
             check_fits(plan, snapshot)
             self._plan = plan if output is None else msgspec.structs.replace(plan, columns=output)
             self._planning_s, self._reused = 0.0, True
         else:
-            predicate, semantics = to_predicate(where, dialect), semantics_of(dialect)
-            now_us = time.time_ns() // 1000
-
-            def planned(*, pruned: bool, limit: int | None) -> tuple[ScanPlan, bool]:
-                return PLANS.plan(
-                    snapshot,
-                    store.uri,
-                    predicate=predicate,
-                    columns=output,
-                    limit=limit,
-                    ordered=order_by_key,
-                    semantics=semantics,
-                    now_us=now_us,
-                    pruning=pruned,
-                )
-
             started = time.perf_counter()
-            self._plan, self._reused = planned(pruned=pruning == "on", limit=limit)
-            if pruning == "soft":  # what a limit leaves out is no claim about rows
-                self._audited, _ = planned(pruned=True, limit=None)
+            self._plan, self._reused = PLANS.plan(
+                snapshot,
+                store.uri,
+                predicate=to_predicate(where, dialect),
+                columns=output,
+                limit=limit,
+                ordered=order_by_key,
+                semantics=semantics_of(dialect),
+                now_us=time.time_ns() // 1000,
+                pruning=pruning == "on",
+            )
             self._planning_s = time.perf_counter() - started
-        self._execution = self._new_execution()
+        self._percent, self._on_violation = audit_settings(
+            pruning, audit, on_violation, snapshot.table.properties
+        )
+        self._execution = self._new_execution(self._plan)
 
     @property
     def version(self) -> int:
@@ -123,8 +124,7 @@ class Scan:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as a stream of batches of up to 65,536 rows."""
-        self._audit()
-        self._execution = self._new_execution()
+        self._execution = self._audited()
         return self._execution.read()
 
     def to_reader(self) -> pa.RecordBatchReader:
@@ -136,8 +136,7 @@ class Scan:
 
     def count(self) -> int:
         """The number of rows; from the manifest alone where it is exact."""
-        self._audit()
-        self._execution = self._new_execution()
+        self._execution = self._audited()
         return self._execution.count()
 
     def statistics(self) -> ScanStatistics:
@@ -152,16 +151,45 @@ class Scan:
         store = self._store if row_groups else None
         return explain(self._plan, self._snapshot, to_sql, store=store)
 
-    def _audit(self) -> None:
-        """Hold what pruning would skip against what is there, for a soft scan."""
-        if self._audited is not None:
-            audit(self._audited, self._new_execution())
+    def _audited(self) -> Execution:
+        """A new execution; without pruning if an audit has just found that to be unsound.
 
-    def _new_execution(self) -> Execution:
-        metrics = planned_metrics(self._plan)
+        What is audited is the plan that is read; but what a limit leaves out is no claim.
+        """
+        plan = self._plan
+        is_whole = plan.pruning and plan.limit is None
+        outcome = Auditor(
+            (lambda: plan) if is_whole else partial(self._replanned, pruning=True),
+            partial(self._replanned, pruning=False),
+            lambda audited: Execution(audited, self._store, memory_bytes=self._memory_bytes),
+            self._percent,
+            self._on_violation,
+        ).run()
+        if outcome.violations:
+            plan = self._replanned(pruning=False, limit=plan.limit)
+        execution = self._new_execution(plan)
+        outcome.count_in(execution.metrics)
+        return execution
+
+    def _replanned(self, *, pruning: bool, limit: int | None = None) -> ScanPlan:
+        """The question asked anew; such plans are not remembered, they can be large."""
+        return plan_scan(
+            self._snapshot,
+            self._store.uri,
+            predicate=self._plan.predicate,
+            columns=self._plan.columns,
+            limit=limit,
+            ordered=self._plan.ordered,
+            semantics=self._plan.semantics,
+            now_us=self._plan.now_us,
+            pruning=pruning,
+        )
+
+    def _new_execution(self, plan: ScanPlan) -> Execution:
+        metrics = planned_metrics(plan)
         metrics.planning_s = self._planning_s
-        metrics.plans_reused = int(self._reused)
-        return Execution(self._plan, self._store, metrics, memory_bytes=self._memory_bytes)
+        metrics.plans_reused = int(self._reused and plan is self._plan)
+        return Execution(plan, self._store, metrics, memory_bytes=self._memory_bytes)
 
 
 def read_split(

@@ -149,6 +149,8 @@ class Table:
         version: int | None = None,
         as_of: datetime | str | None = None,
         pruning: Literal["on", "soft", "off"] = "on",
+        audit: float | None = None,
+        on_violation: Literal["raise", "report"] | None = None,
         dialect: str = "postgres",
         plan: ScanPlan | None = None,
         memory_bytes: int = DEFAULT.memory_bytes,
@@ -157,8 +159,10 @@ class Table:
 
         `where` is SQL text in `dialect`, one of our predicates or a pyarrow expression. `columns`
         is a list of names, or names with SQL expressions. Rows come in no particular order unless
-        `order_by_key`. `pruning="soft"` checks pruning against all rows, "off" does without. With
-        `plan`, an earlier scan's plan is read again, at its version; only `columns` may differ.
+        `order_by_key`. `pruning="soft"` checks pruning against all rows, "off" does without;
+        `audit` checks that percentage of what pruning skips. What does not hold raises
+        UnsoundPruning, or is logged and the rows read without pruning (`on_violation="report"`).
+        With `plan`, an earlier scan's plan is read again at its version; only `columns` may differ.
         `memory_bytes` bounds what a read holds at once; too little for a batch of every part that
         is merged makes it decode row groups several times.
         """
@@ -173,6 +177,8 @@ class Table:
             limit=limit,
             order_by_key=order_by_key,
             pruning=pruning,
+            audit=audit,
+            on_violation=on_violation,
             dialect=dialect,
             plan=plan,
             memory_bytes=memory_bytes,

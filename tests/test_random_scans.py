@@ -95,7 +95,7 @@ def expected(rows: list[Row], shape: TableShape, where: Predicate, semantics: Se
     number=st.integers(0, len(KEYS) - 1),
     where=predicates(),
     dialect=st.sampled_from(sorted(DIALECTS)),
-    pruning=st.sampled_from(("on", "on", "off")),
+    pruning=st.sampled_from(("on", "on", "on", "on", "off", "off", "soft")),
     count=st.sampled_from((False, False, True)),
 )
 def test_a_scan_gives_the_rows_of_the_oracle(

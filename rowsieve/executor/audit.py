@@ -1,109 +1,300 @@
-"""The check on pruning: read everything, and hold what pruning said against what is there.
+"""The check on pruning: a share of what it skips is read after all, and held against its rows.
 
-A plan made with pruning says of every part, and of every row group, that no row of it matches or
-fails, or that all rows match, or neither. `audit` fetches all parts, resolves visibility first
-(invariant 28), asks the predicate of every visible row, and raises `UnsoundPruning` at the first
-claim that does not hold. Bounds of parts, of row groups, and blooms are covered.
+A plan made with pruning says of some parts and row groups that no row of them matches or fails,
+and of some parts that all their rows match. An audit picks claims by a hash of part and row group,
+which is the same in every process (trap T30), reads those rows, resolves their visibility without
+pruning first (invariant 28), and asks the predicate of them. A row that is shown although a newer
+version or a deletion hides it is found too: pruning may have skipped what hides it.
+
+Soundness: only a row that would be lost, or returned wrongly, is a violation; a row that nobody can
+see never is. A limit says nothing of rows, so the plans that are compared have none.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final, Literal
 
+import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import xxhash
 
-from rowsieve.errors import EvaluationError, UnsoundPruning
+from rowsieve.bridges.sql import to_sql
+from rowsieve.errors import InvalidInput, UnsoundPruning, UnsupportedOperation
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.sources import PartSource
-from rowsieve.planner.plan import ScanPlan
+from rowsieve.metrics import ScanMetrics
+from rowsieve.planner.plan import Piece, PlannedPart, Read, ScanPlan, Split
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.bind import BoundPredicate
-from rowsieve.predicate.evaluate import evaluate, matching
+from rowsieve.predicate.evaluate import Outcome as Answer
+from rowsieve.predicate.evaluate import evaluate
+from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.storage import part_writer
+
+OnViolation = Literal["raise", "report"]
+
+_LOG = logging.getLogger("rowsieve")
+_HASHES: Final = 2**64
+_MESSAGE_CHARACTERS: Final = 300  # of a predicate
+_STALE: Final = "is shown, but a newer version or a deletion hides it"
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
-    """What a pruned plan says: parts that it reads, and those of them whose rows all match."""
+class Sample:
+    """The share of a table's parts and row groups that is audited; 100 percent is all of them."""
 
-    read: frozenset[str]
-    certain: frozenset[str]
+    table_uuid: str
+    percent: float
 
-    @classmethod
-    def of(cls, plan: ScanPlan) -> Claims:
-        """The claims of a plan."""
-        reads = [
-            (piece.parts[read.part].part_id, read.residual)
-            for split in plan.splits
-            for piece in split.pieces
-            for read in piece.reads
-        ]
-        return cls(
-            read=frozenset(part_id for part_id, _ in reads),
-            certain=frozenset(part_id for part_id, residual in reads if not residual),
+    def has_part(self, part_id: str) -> bool:
+        """Whether what is said of this part as a whole is checked."""
+        return self._has(part_id)
+
+    def has_row_group(self, part_id: str, row_group: int) -> bool:
+        """Whether what is said of this row group of a part that is read is checked."""
+        return self._has(f"{part_id}/{row_group}")
+
+    def _has(self, name: str) -> bool:
+        digest = xxhash.xxh3_64_intdigest(f"{self.table_uuid}/{name}".encode())
+        return digest < self.percent / 100 * _HASHES
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Rows of one row group that contradict what pruning said; `row` is the first of them."""
+
+    part_id: str
+    row: int
+    rows: int
+    what: str
+    predicate: str
+
+    def __str__(self) -> str:
+        more = f" (and {self.rows - 1} more of its row group)" if self.rows > 1 else ""
+        return (
+            f"pruning is unsound: row {self.row} of part {self.part_id}{more} {self.what}: "
+            f"{self.predicate}; the statistics are not those of the file, or this is a bug: read "
+            "with pruning='off', and report it"
         )
 
 
-def audit(pruned: ScanPlan, unpruned: Execution) -> None:
-    """Read all of `unpruned`, an execution of the same question, against the claims of `pruned`.
+@dataclass(slots=True)
+class Outcome:
+    """What an audit looked at: parts and row groups of which pruning said something, rows, bytes.
 
-    Costs a read of the predicate's columns of every part. A row that pruning leaves in may fail as
-    it likes; whoever reads it will see.
+    `violations` counts rows.
     """
-    predicate = unpruned.predicate
-    if predicate is None:
-        return
-    claims = Claims.of(pruned)
-    for source, visible in unpruned.visible_parts():
-        _judge_part(source, visible, predicate, claims)
+
+    audited: int = 0
+    violations: int = 0
+    rows: int = 0
+    bytes_read: int = 0
+
+    def count_in(self, metrics: ScanMetrics) -> None:
+        """Put the counters where whoever scans finds them."""
+        metrics.audited = self.audited
+        metrics.audit_violations = self.violations
+        metrics.rows_audited = self.rows
+        metrics.bytes_audited = self.bytes_read
 
 
-def _judge_part(
-    source: PartSource, visible: RowSet | None, predicate: BoundPredicate, claims: Claims
-) -> None:
-    part_id = source.part.part_id
-    candidates = source.candidates(predicate) if part_id in claims.read else None
-    for start, batch in source.rows(source.columns_of(predicate), visible):
-        ids = np.arange(start, start + batch.num_rows, dtype=np.int64)
-        if visible is not None:
-            shown = visible.slice(start, start + batch.num_rows).to_mask()
-            ids, batch = ids[shown], batch.filter(pa.array(shown))  # noqa: PLW2901
-        kept = np.zeros(len(ids), dtype=bool) if candidates is None else candidates.contains(ids)
-        if part_id in claims.certain:
-            kept[:] = True
-        _judge_rows(part_id, ids, batch, kept, predicate, certain=part_id in claims.certain)
+class Auditor:
+    """Audits the pruning of one question, planned with it and without when needed; no limits.
+
+    `execute` makes the execution of a plan, as the scan reads it.
+    """
+
+    def __init__(
+        self,
+        pruned: Callable[[], ScanPlan],
+        whole: Callable[[], ScanPlan],
+        execute: Callable[[ScanPlan], Execution],
+        percent: float,
+        on_violation: OnViolation,
+    ) -> None:
+        self._pruned = pruned
+        self._whole = whole
+        self._execute = execute
+        self._percent = percent
+        self._on_violation = on_violation
+
+    def run(self) -> Outcome:
+        """Read the sample. UnsoundPruning at the first violation, unless they are only reported."""
+        outcome = Outcome()
+        if not self._percent or (pruned := self._pruned()).predicate == TRUE:
+            return outcome
+        audit = _Audit(pruned, self._whole(), self._percent)
+        for violation in audit.violations(self._execute, outcome):
+            if self._on_violation == "raise":
+                raise UnsoundPruning(str(violation))
+            _LOG.warning("%s", violation)
+            outcome.violations += violation.rows
+        return outcome
 
 
-def _judge_rows(
-    part_id: str,
-    ids: npt.NDArray[np.int64],
-    batch: pa.RecordBatch,
-    kept: Mask,
-    predicate: BoundPredicate,
-    *,
-    certain: bool,
-) -> None:
+def audit_settings(
+    pruning: str, audit: float | None, on_violation: str | None, properties: Mapping[str, str]
+) -> tuple[float, OnViolation]:
+    """The share to audit and what to do then: by argument or table property.
+
+    A soft scan audits everything; without pruning there is nothing to audit.
+    """
+    if audit is None:
+        audit = float(properties.get("audit_percent", 0))
+    if isinstance(audit, bool) or not isinstance(audit, int | float) or not 0 <= audit <= 100:
+        raise InvalidInput(f"audit is a percentage from 0 to 100, not {audit!r}")
+    percent = {"soft": 100.0, "off": 0.0}.get(pruning, float(audit))
+    if on_violation is None:
+        on_violation = properties.get("audit_on_violation", "raise")
+    match on_violation:
+        case "raise" | "report":
+            return percent, on_violation
+    raise InvalidInput(f"on_violation is 'raise' or 'report', not {on_violation!r}")
+
+
+class _Audit:
+    """A question planned with and without pruning, and the rows that are picked to be judged."""
+
+    def __init__(self, pruned: ScanPlan, whole: ScanPlan, percent: float) -> None:
+        self._sample = Sample(whole.table_uuid, percent)
+        filtered = frozenset(part.part_id for part, read in _reads(pruned) if read.residual)
+        self._read = frozenset(part.part_id for part, _ in _reads(pruned))
+        self._certain = self._read - filtered
+        self._picked = {
+            part.part_id: rows
+            for part, _ in _reads(whole)
+            if part.data is not None
+            and not (rows := self._pick(part.part_id, part.data.rows)).is_empty
+        }
+        self._pruned = _only(pruned, self._picked)
+        self._whole = _only(whole, self._picked)
+
+    def violations(
+        self, execute: Callable[[ScanPlan], Execution], outcome: Outcome
+    ) -> Iterator[Violation]:
+        """What does not hold, part after part; counts in `outcome` what is looked at."""
+        kept, truth = execute(self._pruned), execute(self._whole)
+        assert truth.predicate is not None
+        shown = {part_id: rows for part_id, (_, rows) in _visible(kept).items()}
+        described = _described(self._whole.predicate)
+        for part_id, (source, visible) in _visible(truth).items():
+            picked = self._picked[part_id]
+            claim = _Claim(
+                source,
+                visible.intersect(picked),
+                shown.get(part_id, RowSet.empty(picked.row_count)).intersect(picked),
+                certain=part_id in self._certain,
+            )
+            outcome.audited += 1 if self._is_whole(part_id) else claim.row_groups
+            yield from claim.violations(truth.predicate, described, outcome)
+            outcome.bytes_read = kept.metrics.bytes_read + truth.metrics.bytes_read
+
+    def _is_whole(self, part_id: str) -> bool:
+        """Whether pruning speaks of the part as a whole: it is skipped, or all of it matches."""
+        return part_id in self._certain or part_id not in self._read
+
+    def _pick(self, part_id: str, row_count: int) -> RowSet:
+        """The rows of a part of which what is said is checked."""
+        if self._is_whole(part_id):
+            picked = self._sample.has_part(part_id)
+            return RowSet.full(row_count) if picked else RowSet.empty(row_count)
+        group_rows = part_writer.ROW_GROUP_ROWS
+        groups = range(-(-row_count // group_rows))
+        has = [self._sample.has_row_group(part_id, group) for group in groups]
+        return RowSet.from_row_groups(np.array(has, dtype=np.bool_), group_rows, row_count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """Rows of one part that can be seen, and those that a pruned read shows to the predicate.
+
+    `certain`: the pruned read does not even ask it, as all of them are said to match.
+    """
+
+    source: PartSource
+    visible: RowSet
+    shown: RowSet
+    certain: bool
+
+    @property
+    def wanted(self) -> RowSet:
+        """The rows to judge; those that are read and asked anyway judge themselves."""
+        either = self.visible.union(self.shown)
+        return either if self.certain else either.difference(self.visible.intersect(self.shown))
+
+    @property
+    def row_groups(self) -> int:
+        """How many row groups the rows to judge are in."""
+        starts, stops = self.wanted.ranges()
+        first = starts // part_writer.ROW_GROUP_ROWS
+        last = (stops - 1) // part_writer.ROW_GROUP_ROWS
+        return int((last - first + 1).sum() - (first[1:] == last[:-1]).sum())
+
+    def violations(
+        self, predicate: BoundPredicate, described: str, outcome: Outcome
+    ) -> Iterator[Violation]:
+        """Read the rows and ask the predicate of them."""
+        wanted = self.wanted
+        for start, batch in self.source.rows(self.source.columns_of(predicate), wanted):
+            stop = start + batch.num_rows
+            ids = wanted.slice(start, stop).to_ids() + start
+            outcome.rows += len(ids)
+            answer = evaluate(predicate, batch.take(pa.array(ids - start)))
+            visible, shown = self.visible.contains(ids), self.shown.contains(ids)
+            for what, wrong in self._wrong(visible, shown, answer):
+                if wrong.any():
+                    row, rows = int(ids[np.argmax(wrong)]), int(wrong.sum())
+                    yield Violation(self.source.part.part_id, row, rows, what, described)
+
+    def _wrong(self, visible: Mask, shown: Mask, answer: Answer) -> Iterator[tuple[str, Mask]]:
+        skipped, stale = visible & ~shown, shown & ~visible
+        yield "was skipped, but it matches", skipped & answer.true
+        yield "was skipped, but the filter fails on it", skipped & answer.failed
+        if self.certain:
+            yield "was taken to match, but it does not", visible & shown & ~answer.true
+            yield _STALE, stale
+        else:
+            yield _STALE, stale & (answer.true | answer.failed)
+
+
+def _reads(plan: ScanPlan) -> Iterator[tuple[PlannedPart, Read]]:
+    for split in plan.splits:
+        for piece in split.pieces:
+            for read in piece.reads:
+                yield piece.parts[read.part], read
+
+
+def _only(plan: ScanPlan, part_ids: Collection[str]) -> ScanPlan:
+    """The plan with the reads of these parts; what may hide their rows stays."""
+
+    def cut(piece: Piece) -> Piece:
+        reads = tuple(read for read in piece.reads if piece.parts[read.part].part_id in part_ids)
+        return msgspec.structs.replace(piece, reads=reads)
+
+    pieces = tuple(cut(piece) for split in plan.splits for piece in split.pieces)
+    split = Split(tuple(piece for piece in pieces if piece.reads))
+    return msgspec.structs.replace(plan, splits=(split,))
+
+
+def _visible(execution: Execution) -> dict[str, tuple[PartSource, RowSet]]:
+    """Each part with its live rows; a part may be read in several pieces."""
+    found: dict[str, tuple[PartSource, RowSet]] = {}
+    for source, rows in execution.visible_parts():
+        part_id = source.part.part_id
+        known = found[part_id][1] if part_id in found else RowSet.empty(source.row_count)
+        live = RowSet.full(source.row_count) if rows is None else rows
+        found[part_id] = (source, known.union(live))
+    return found
+
+
+def _described(predicate: Predicate) -> str:
     try:
-        skipped_matches = matching(predicate, batch.filter(pa.array(~kept)))
-    except EvaluationError as error:
-        raise UnsoundPruning(
-            f"pruning skipped rows of part {part_id} on which the filter fails: {error}"
-        ) from error
-    if skipped_matches.any():
-        row = ids[~kept][int(np.argmax(skipped_matches))]
-        raise UnsoundPruning(_message(part_id, int(row), "was skipped, but it matches"))
-    if not certain:
-        return
-    matches = evaluate(predicate, batch).true
-    if not matches.all():
-        row = ids[int(np.argmin(matches))]
-        raise UnsoundPruning(_message(part_id, int(row), "was taken to match, but it does not"))
-
-
-def _message(part_id: str, row: int, what: str) -> str:
-    return (
-        f"pruning is unsound: row {row} of part {part_id} {what}; the statistics are not those of "
-        "the file, or this is a bug: read with pruning='off', and report it"
-    )
+        text = to_sql(predicate)
+    except UnsupportedOperation:
+        text = str(predicate)
+    return text if len(text) <= _MESSAGE_CHARACTERS else f"{text[:_MESSAGE_CHARACTERS]}…"

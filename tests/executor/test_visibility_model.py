@@ -424,7 +424,7 @@ WAYS: tuple[Callable[[Asked], None], ...] = (
     lambda asked: asked.same(asked.rows(pruning="soft")),
     lambda asked: asked.same(asked.rows(pruning="off")),
     lambda asked: asked.in_order(pruning="off"),
-    lambda asked: asked.counted(pruning="soft"),
+    lambda asked: asked.counted(audit=50),
     lambda asked: asked.counted(pruning="off"),
     Asked.limited,
     lambda asked: asked.limited(pruning="off"),
