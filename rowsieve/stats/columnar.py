@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.abstract import AbstractColumn, AbstractValue
+from rowsieve.predicate.arrays import as_mask
 from rowsieve.predicate.ir import BoundColumn, Operand
 from rowsieve.stats.expressions import value_of
 from rowsieve.stats.json_kinds import EVERYTHING
@@ -139,10 +140,7 @@ class PartStatistics:
             return unbounded, unbounded
         lower, upper = (self._bound(described.subject, fact, type_) for fact in ("lower", "upper"))
         if lower.null_count < len(lower) or upper.null_count < len(upper):
-            inverted = pc.fill_null(
-                pc.greater(lower, upper), pa.scalar(value=False, type=pa.bool_())
-            )
-            known = sane & ~np.asarray(inverted.to_numpy(zero_copy_only=False), dtype=bool)
+            known = sane & ~as_mask(pc.greater(lower, upper))
             lower, upper = _where(known, lower), _where(known & nan_free, upper)
             if pa.types.is_floating(type_):
                 lower, upper = (_where(~_is_nan(bound), bound) for bound in (lower, upper))
@@ -152,7 +150,7 @@ class PartStatistics:
         column = self._column(subject, fact, type_)
         if column is None:
             return pa.nulls(self.part_count, type_)
-        joined = column.combine_chunks()
+        joined = column if column.num_chunks == 1 else column.combine_chunks()
         return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
 
     def _column(self, subject: Subject, fact: str, type_: pa.DataType) -> pa.ChunkedArray | None:
@@ -169,7 +167,9 @@ def _field_id(subject: Subject) -> int:
 
 
 def _int64(column: pa.ChunkedArray, *, missing: int) -> npt.NDArray[np.int64]:
-    filled = pc.fill_null(column, pa.scalar(missing, pa.int64()))
+    filled = column
+    if column.null_count:
+        filled = pc.fill_null(column, pa.scalar(missing, pa.int64()))
     return np.asarray(filled.to_numpy(), dtype=np.int64)
 
 
@@ -180,5 +180,4 @@ def _where(known: Mask, values: pa.Array) -> pa.Array:
 
 
 def _is_nan(values: pa.Array) -> Mask:
-    nan = pc.fill_null(pc.is_nan(values), pa.scalar(value=False, type=pa.bool_()))
-    return np.asarray(nan.to_numpy(zero_copy_only=False), dtype=bool)
+    return as_mask(pc.is_nan(values))
