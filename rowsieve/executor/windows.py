@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from rowsieve.errors import CorruptData
 from rowsieve.types.keys import Key, KeyColumns, KeyOrder
 
 Numbered: TypeAlias = tuple[int, pa.RecordBatch]
@@ -112,8 +113,18 @@ class _Cursor:
             if batch.num_rows:
                 self._rows, self._keys = batch, self._order.columns(batch)
                 self._offset, self._start = offset, 0
+                self._check_first(self._keys.key(0))
                 return True
         return False
+
+    def _check_first(self, key: Key) -> None:
+        """Fail if the stream was opened too late: windows before this one would be wrong."""
+        if key < self.first:
+            raise CorruptData(
+                f"merging parts in key order: one holds the key {key}, but the statistics of its "
+                f"file say that none is below {self.first}, so they are not those of the file; "
+                "restore it from a copy, or the table to a version without it"
+            )
 
     @property
     def filled(self) -> bool:

@@ -9,17 +9,18 @@ import uuid
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.errors import EvaluationError, InvalidInput, UnsoundPruning
+from rowsieve.errors import CorruptData, EvaluationError, InvalidInput, UnsoundPruning
 from rowsieve.executor.audit import Sample
 from rowsieve.predicate.functions import registry
 from rowsieve.predicate.functions.row import Direction
 from tests import random_tables
-from tests.executor.planted import footer_says, forge, lie, with_empty_blooms
+from tests.executor.planted import footer_says, forge, lie, stored, with_empty_blooms
 from tests.small_tables import keyed, kv
 
 ROWS = pa.table({"id": list(range(8)), "v": [i * 10 for i in range(8)]})
@@ -172,7 +173,7 @@ def without_a_tombstone(uri: Path) -> tuple[rs.Table, str]:
     keys = [0, first, *range(first + 1, first + 40), last]
     table = rs.create_table(str(uri), kv(*((k, 1) for k in keys)), key=["k"])
     table.delete(keys=pa.table({"k": [first, last]}))
-    return forge(table, footer_says([(first, first + 1)]), "deletes"), f"k = {first}"
+    return forge(table, footer_says([(last, last - 1)]), "deletes"), f"k = {last}"
 
 
 def test_a_row_that_a_lost_tombstone_should_hide_is_found(tmp_path: Path) -> None:
@@ -185,6 +186,21 @@ def test_a_row_that_a_lost_tombstone_should_hide_is_found(tmp_path: Path) -> Non
     scan = table.scan(where, audit=100, on_violation="report")
     assert scan.to_arrow().num_rows == 0
     assert scan.metrics.audit_violations == 1
+
+
+@pytest.mark.parametrize("pruning", ["on", "soft", "off"])
+@pytest.mark.parametrize("order_by_key", [False, True])
+def test_a_first_key_that_lies_gives_no_answer(
+    tmp_path: Path, pruning: Any, order_by_key: bool
+) -> None:
+    """Merges open a part where its footer says that its keys begin, pruning or not."""
+    first = 10_000_001
+    table = rs.create_table(str(tmp_path), kv(*((first + i, 1) for i in range(-20, 60))), key=["k"])
+    table.upsert(kv((first, 2), (first + 40, 2)))
+    later = footer_says([(first, first + 40)])
+    table = forge(table, lambda file: later(file) if stored(first) in file[-4000:] else file)
+    with pytest.raises(CorruptData, match=f"holds the key .{first},., but the statistics"):
+        table.scan(pruning=pruning, order_by_key=order_by_key).to_arrow()
 
 
 def test_a_function_that_lies_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,6 +298,17 @@ def test_a_share_can_live_with_the_table(caplog: pytest.LogCaptureFixture) -> No
     assert table.scan("v = 5", audit=0).count() == 0
     with pytest.raises(UnsoundPruning):
         table.scan("v = 5", on_violation="raise").count()
+
+
+def test_a_plan_that_is_read_again_is_not_audited() -> None:
+    """It may be one split of a plan, which says nothing of the parts that it does not name."""
+    table = build("plan")
+    plan = table.scan("v >= 0").plan()
+    with pytest.raises(InvalidInput, match="is not audited again"):
+        table.scan(plan=plan, audit=100)
+    split = table.scan(plan=plan.only(0))
+    assert split.count() == 8
+    assert split.metrics.audited == 0
 
 
 def test_what_is_not_audited_costs_nothing() -> None:
