@@ -43,7 +43,11 @@ class Manifest(Protocol):
 
 
 class PartStatistics:
-    """`AbstractColumns` over the parts of a manifest, each column decoded when it is asked for."""
+    """`AbstractColumns` over the parts of a manifest, each column decoded when it is asked for.
+
+    `contradictions` counts the parts and subjects whose facts contradicted each other so far; they
+    are not believed.
+    """
 
     def __init__(
         self, manifest: Manifest, schema: Schema, field_ids: Collection[int] | None = None
@@ -54,6 +58,7 @@ class PartStatistics:
         self._field_ids = None if field_ids is None else frozenset(field_ids)
         self._known: dict[Subject, AbstractColumn | None] = {}
         self.part_count = int(manifest.table.num_rows)
+        self.contradictions = 0
 
     def only(self, field_ids: Collection[int]) -> PartStatistics:
         """Know these columns and nothing of any other.
@@ -88,6 +93,7 @@ class PartStatistics:
             nan_count = self._counts(subject, "nan_count")
             sane &= nan_count + np.maximum(null_count, 0) <= cells
             nan_free = (nan_count == 0) & sane
+        self.contradictions += int(np.count_nonzero(~sane & (cells >= 0)))
         lower, upper = self._bounds(described, sane, nan_free)
         return AbstractColumn(
             lower=lower,
@@ -106,7 +112,9 @@ class PartStatistics:
             return None
         kinds = _int64(column, missing=EVERYTHING)
         rows = _int64(self._manifest.table.column("data.rows"), missing=0)
-        return np.where((kinds == 0) & (rows > 0), np.int64(EVERYTHING), kinds)
+        nothing = (kinds == 0) & (rows > 0)
+        self.contradictions += int(np.count_nonzero(nothing))
+        return np.where(nothing, np.int64(EVERYTHING), kinds)
 
     def _described(self, subject: Subject) -> Described | None:
         if self._field_ids is not None and _field_id(subject) not in self._field_ids:
@@ -140,7 +148,9 @@ class PartStatistics:
             return unbounded, unbounded
         lower, upper = (self._bound(described.subject, fact, type_) for fact in ("lower", "upper"))
         if lower.null_count < len(lower) or upper.null_count < len(upper):
-            known = sane & ~as_mask(pc.greater(lower, upper))
+            inverted = as_mask(pc.greater(lower, upper))
+            self.contradictions += int(np.count_nonzero(inverted & sane))
+            known = sane & ~inverted
             lower, upper = _where(known, lower), _where(known & nan_free, upper)
             if pa.types.is_floating(type_):
                 lower, upper = (_where(~_is_nan(bound), bound) for bound in (lower, upper))

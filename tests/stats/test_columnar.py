@@ -123,6 +123,19 @@ def test_facts_that_contradict_each_other_are_not_believed(contradiction: Column
     assert found.empty.tolist() == [False, False]
 
 
+def test_contradictions_are_counted_once() -> None:
+    parts = parts_of(
+        (5, 0, {1: ints(0, 3, 9), 2: floats(0, 0, 2.0, 1.0)}),
+        (5, 0, {1: ints(6, 3, 9), 2: floats(3, 3, 2.0, 1.0)}),
+        (5, 0, {}),
+    )
+    statistics = PartStatistics(parts, SCHEMA)
+    for _ in range(2):
+        for field in SCHEMA.fields[:2]:
+            statistics.column(BoundColumn(field.id, field.name, field.type))
+    assert statistics.contradictions == 3
+
+
 @pytest.mark.parametrize(("lower", "upper"), [(math.nan, 1.0), (1.0, math.nan)])
 def test_a_nan_bound_is_no_bound(lower: float, upper: float) -> None:
     found = known(parts_of((5, 0, {2: floats(0, 0, lower, upper)})), "x")
