@@ -15,6 +15,7 @@ from benchmarks.bars import (
     peers,
     points,
     processes,
+    statistics,
     upsert,
 )
 from benchmarks.bars.sizes import BY_NAME, Sizes
@@ -33,6 +34,8 @@ BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "disjoint": merged.disjoint,
     "points": points.measure,
     "peers": peers.measure,
+    "planning": statistics.planning,
+    "collecting": statistics.collecting,
 }
 
 

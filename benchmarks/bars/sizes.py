@@ -28,6 +28,8 @@ class Sizes:
     chunks: int = 4
     deltas: int = 8
     lookups: int = 50
+    parts: int = 1_000_000
+    collected: int = 4_000_000
     suite: suite.Sizes = suite.FULL
     make_environments: bool = True
 
@@ -46,6 +48,8 @@ TINY = Sizes(
     long_repeats=1,
     deltas=2,
     lookups=3,
+    parts=100,
+    collected=2_000,
     suite=suite.TINY,
     make_environments=False,
 )
