@@ -220,6 +220,8 @@ _MOMENTS = (
     "2024-12-29",
 )
 _WORDS = ("", " ", "a", "a b", "aB", "ab", "abA", "abc", "ac", "b", "B", "ba", "é", "éa", "z", "Σ")
+_SPELT = ("0", "-1", "10", "9", "1.5", "2013-01-05", "2013-01-06", "10:30", "10:31", "t", "f")
+_UUIDS = ("0" * 32, "0" * 31 + "1")
 _RARE = ("\x7f", "\ud7ff", "\ue000", "\U0010ffff", "a\U0010ffff", "\U0010ffffb")
 
 
@@ -242,7 +244,7 @@ def pool(type_: LogicalType) -> list[Any]:
             with decimal.localcontext(prec=60):
                 return [D(point).scaleb(-scale) for point in points]
         case String():
-            return sorted((*_WORDS, *_RARE), key=str.encode)
+            return sorted((*_WORDS, *_SPELT, *_UUIDS, *_RARE), key=str.encode)
         case Binary():
             return [b"", b"\x00", b"a", b"ab", b"\xff"]
         case Date():
@@ -385,10 +387,31 @@ def violations(sample: Sample, semantics: Semantics, seed: int, part_count: int 
     may = interpret_operand(bound, parts)
     wrong = outside(values, failed, may, parts.part_of_row)
     return [
-        f"{semantics.name}: {sample.operand} on {parts.batch.slice(int(row), 1).to_pylist()} gives "
-        f"{values[int(row)]} (failed: {failed[row]}), part {int(parts.part_of_row[row])}"
+        f"{semantics.name}: {sample.operand} on {shown(parts.batch.columns, row)} gives "
+        f"{shown([values], row)} (failed: {failed[row]}), part {parts.part_of_row[row]}"
         for row in np.flatnonzero(wrong)[:3]
     ]
+
+
+def shown(columns: Sequence[pa.Array], row: int) -> str:
+    """Cells as Arrow prints them: Python has no dates beyond the year 9999."""
+    return " ".join(str(column.slice(int(row), 1)).replace("\n", "") for column in columns)
+
+
+def precision(samples: Sequence[Sample], part_count: int = 30) -> list[int]:
+    """In how many parts a lower bound, an upper bound, no NULL and no failure is known."""
+    known = [0, 0, 0, 0]
+    for index, sample in enumerate(samples):
+        parts = draw_parts(sample.columns, random.Random(index), part_count)
+        may = interpret_operand(bind_operand(sample.operand, schema_of(sample.columns)), parts)
+        counts = (
+            part_count - may.lower.null_count,
+            part_count - may.upper.null_count,
+            int((~may.null).sum()),
+            int((~may.fails).sum()),
+        )
+        known = [total + count for total, count in zip(known, counts, strict=True)]
+    return known
 
 
 def outside(values: pa.Array, failed: Any, may: AbstractValue, part: Any) -> Any:

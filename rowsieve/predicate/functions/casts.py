@@ -266,7 +266,7 @@ _RULES: dict[tuple[type, type], CastRule] = {
     (Int, Float): CastRule(_int_to_float, increasing=True, can_fail=False),
     (Int, String): CastRule(_kernel, increasing=False, can_fail=False),
     (Float, Int): CastRule(_float_to_int, increasing=True, can_fail=True),
-    (Float, Decimal): CastRule(_float_to_decimal, increasing=False, can_fail=True),
+    (Float, Decimal): CastRule(_float_to_decimal, increasing=True, can_fail=True),
     (Decimal, Int): CastRule(_decimal_to_int, increasing=True, can_fail=True),
     (Decimal, Float): CastRule(_decimal_to_float, increasing=True, can_fail=False),
     (Decimal, String): CastRule(text_casts.from_decimal, increasing=False, can_fail=False),
