@@ -40,11 +40,13 @@ from rowsieve.changes.operations import (
 from rowsieve.compaction.run import Progress, plan_compaction
 from rowsieve.config import DEFAULT
 from rowsieve.errors import CommitConflict, InvalidInput, StalePlan, UnsupportedOperation
+from rowsieve.metrics import WriterMetrics
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Literal as LiteralNode
 from rowsieve.predicate.ir import Operand
 from rowsieve.scan import Columns, Scan
+from rowsieve.stats.collect import Collecting, MakeCollector
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.log_entry import Commit, LogEntry
@@ -76,6 +78,7 @@ class Table:
         self._read_only = read_only
         self._storage_options = dict(storage_options or {})
         self._lock = threading.Lock()
+        self._collecting = Collecting()
         self.engine_error: Exception | None = None
         """What was last raised while an engine read this table; engines pass on its text only."""
 
@@ -100,6 +103,19 @@ class Table:
     def key(self) -> tuple[str, ...]:
         """The key columns, empty for a table without a key."""
         return self._pinned.table.key
+
+    @property
+    def writer_metrics(self) -> WriterMetrics:
+        """What taking statistics has cost in all that this object wrote."""
+        return self._collecting.metrics
+
+    def collect_with(self, column: str, make: MakeCollector) -> None:
+        """Take a column's statistics by a collector of your own in what this object writes.
+
+        `make` gives one for each part, of the column's `Field`. What it says is held against the
+        column's type; that its bounds hold for all values is its own to answer for.
+        """
+        self._collecting.overrides[self._newest.schema.field(column).name] = make
 
     def detail(self) -> dict[str, Any]:
         """Facts of the pinned version, as plain values; `rows_stored` counts hidden ones too."""
@@ -384,7 +400,9 @@ class Table:
         notes = dict(metadata or {})
         return self._commit_mutation(
             self._change("compact", notes, None),
-            lambda snapshot: plan_compaction(self._store, snapshot, notes, progress),
+            lambda snapshot: plan_compaction(
+                self._store, snapshot, notes, progress, self._collecting
+            ),
         )
 
     def write_spark(self, frame: Any, mode: Literal["upsert", "append", "delete"]) -> Commit:
@@ -400,7 +418,7 @@ class Table:
         self._writable(operation)
         notes = dict(metadata or {})
         check_request(CommitRequest(operation, metadata=notes, token=token))  # before any write
-        return Change(self._store, operation, notes, token)
+        return Change(self._store, operation, notes, token, self._collecting)
 
     def _writable(self, operation: str) -> None:
         if self._read_only:

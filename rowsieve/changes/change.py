@@ -9,6 +9,7 @@ from rowsieve.changes.ingest import Changes
 from rowsieve.objects import ObjectStore
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.stats.collect import Collecting
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.part_writer import write_parts
@@ -32,6 +33,7 @@ class Change:
     operation: str
     metadata: Mapping[str, str] = field(default_factory=dict)
     token: tuple[str, int] | None = None
+    collecting: Collecting | None = None
 
     def request(
         self,
@@ -64,6 +66,7 @@ class Change:
             changes.deletes,
             base_version=snapshot.version,
             properties=snapshot.table.properties,
+            collecting=self.collecting,
         )
         return self.request(
             added,

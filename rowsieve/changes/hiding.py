@@ -51,6 +51,7 @@ def hide_and_append(
                 None,
                 base_version=snapshot.version,
                 properties=snapshot.table.properties,
+                collecting=change.collecting,
             )
         )
     request = change.request(

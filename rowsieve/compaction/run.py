@@ -20,6 +20,7 @@ from rowsieve.compaction.pick import pick_runs
 from rowsieve.executor.execute import Execution
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.scan import plan_scan
+from rowsieve.stats.collect import Collecting
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.part_writer import PartWriter, target_part_bytes
@@ -31,7 +32,11 @@ Progress = Callable[[int, int], None]
 
 
 def plan_compaction(
-    store: ObjectStore, snapshot: Snapshot, metadata: Mapping[str, str], progress: Progress | None
+    store: ObjectStore,
+    snapshot: Snapshot,
+    metadata: Mapping[str, str],
+    progress: Progress | None,
+    collecting: Collecting | None = None,
 ) -> Mutation | None:
     """Rewrite what is worth it into new files; None when nothing is. The caller commits."""
     key = snapshot.table.key
@@ -51,6 +56,7 @@ def plan_compaction(
             () if order is None else order.fields,
             snapshot.table.properties,
             snapshot.version,
+            collecting,
         )
         for batch in _live_rows(store, snapshot, parts):
             writer.write(batch)

@@ -10,7 +10,9 @@ Soundness: every value of every batch lies within the bounds; see `rowsieve.stat
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -43,28 +45,32 @@ class ColumnCollector(Protocol):
 MakeCollector: TypeAlias = Callable[[Field], ColumnCollector]
 
 
-class StatisticsCollector:
-    """Gathers the statistics of the columns of one part, in as many batches as it takes.
+@dataclass(frozen=True, slots=True)
+class Collecting:
+    """How a process takes statistics: collectors that replace ours by column, and what it cost."""
 
-    `overrides` replace what is collected of a column, by its name. `metrics` counts the cost.
-    """
+    overrides: dict[str, MakeCollector] = dataclass_field(default_factory=dict)
+    metrics: WriterMetrics = dataclass_field(default_factory=WriterMetrics)
+
+
+class StatisticsCollector:
+    """Gathers the statistics of the columns of one part, in as many batches as it takes."""
 
     def __init__(
         self,
         fields: Iterable[Field],
         options: StatisticsOptions = NOTHING_MORE,
-        *,
-        overrides: Mapping[str, MakeCollector] | None = None,
-        metrics: WriterMetrics | None = None,
+        collecting: Collecting | None = None,
     ) -> None:
+        overrides = collecting.overrides if collecting else {}
         self._fields = tuple(fields)
         self._options = options
-        self._metrics = metrics or WriterMetrics()
+        self._metrics = collecting.metrics if collecting else WriterMetrics()
         self._rows = 0
         self._columns: list[FieldCollector] = []
         self._extra: list[tuple[Field, ColumnCollector]] = []
         for field in self._fields if options.enabled else ():
-            if overrides and field.name in overrides:
+            if field.name in overrides:
                 self._extra.append((field, overrides[field.name](field)))
                 continue
             self._columns.append(FieldCollector(field))

@@ -21,9 +21,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from rowsieve.errors import InvalidInput
-from rowsieve.metrics import WriterMetrics
 from rowsieve.objects import ObjectStore
-from rowsieve.stats.collect import MakeCollector, StatisticsCollector
+from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.options import statistics_options
 from rowsieve.stats.values import lower_bound, upper_bound, without_nan
 from rowsieve.storage.manifest import FileRef, NewPart, PartEntry, PartTable
@@ -46,8 +45,7 @@ class PartWriter:
     before, `write_deletes` keys in the same order that no row has; they may alternate. Rows leave
     memory part by part; tombstones wait for `finish`, which gives each part those up to its last
     key, and the last part the rest, so that ranges stay disjoint. Nothing refers to the files until
-    the returned entries are committed. `collectors` replace what is collected of a column, by name;
-    `metrics` says what statistics cost.
+    the returned entries are committed.
     """
 
     def __init__(
@@ -57,7 +55,7 @@ class PartWriter:
         key: Sequence[Field],
         properties: Mapping[str, str],
         base_version: int,
-        collectors: Mapping[str, MakeCollector] | None = None,
+        collecting: Collecting | None = None,
     ) -> None:
         self._store = store
         self._schema = schema
@@ -67,8 +65,7 @@ class PartWriter:
         self._base_version = base_version
         self._target_bytes = target_part_bytes(properties)
         self._statistics = statistics_options(properties, schema, self._key)
-        self._collectors = collectors
-        self.metrics = WriterMetrics()
+        self._collecting = collecting
         self._nan_columns: frozenset[str] = frozenset()
         self._pending: list[pa.Table] = []
         self._pending_rows = 0
@@ -106,9 +103,7 @@ class PartWriter:
         return PartTable.of(parts, self._schema, self._key)
 
     def _collector(self) -> StatisticsCollector:
-        return StatisticsCollector(
-            self._schema, self._statistics, overrides=self._collectors, metrics=self.metrics
-        )
+        return StatisticsCollector(self._schema, self._statistics, self._collecting)
 
     def _note_nan(self, table: pa.Table) -> None:
         """A file's settings are fixed when it is opened: a NaN that comes later opens another."""
@@ -221,9 +216,10 @@ def write_parts(
     *,
     base_version: int,
     properties: Mapping[str, str],
+    collecting: Collecting | None = None,
 ) -> PartTable:
     """Write rows and tombstones at hand, both in key order and without a key in common."""
-    writer = PartWriter(store, schema, key, properties, base_version)
+    writer = PartWriter(store, schema, key, properties, base_version, collecting)
     if rows is not None:
         writer.write(rows)
     if deletes is not None:

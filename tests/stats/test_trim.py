@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rowsieve as rs
 from rowsieve.metrics import WriterMetrics
-from rowsieve.stats.collect import StatisticsCollector
+from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.json_kinds import Kind, path_subject
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from rowsieve.stats.options import StatisticsOptions, statistics_options
@@ -157,9 +159,8 @@ def test_a_collector_may_be_replaced_and_what_cannot_be_is_left_out() -> None:
     ]
     good = (2, ColumnStatistics(null_count=0, lower=pa.scalar("a")))
     metrics = WriterMetrics()
-    collector = StatisticsCollector(
-        fields, overrides={"s": lambda _: Fixed(*wrong, good)}, metrics=metrics
-    )
+    collecting = Collecting({"s": lambda _: Fixed(*wrong, good)}, metrics)
+    collector = StatisticsCollector(fields, collecting=collecting)
     collector.add(pa.table({"id": [1, 2], "s": ["x", "y"]}))
     found = collector.finish()
     assert found[2] == good[1]
@@ -169,10 +170,23 @@ def test_a_collector_may_be_replaced_and_what_cannot_be_is_left_out() -> None:
     assert metrics.statistics_s > 0
 
 
+def test_a_table_writes_and_compacts_by_the_collector_it_was_given(tmp_path: Path) -> None:
+    table = rs.create_table(str(tmp_path), pa.table({"id": [1], "n": [5]}), key=["id"])
+    table.collect_with("N", lambda field: Fixed((field.id, ColumnStatistics(null_count=0))))
+    table.upsert(pa.table({"id": [1], "n": [7]}))
+    scan = table.scan(where="n = 100")
+    assert scan.to_arrow().num_rows == 0
+    assert scan.metrics.parts_pruned == 1  # of the two, the one with bounds
+    assert table.writer_metrics.statistics_bytes == 24 + 8
+    table.compact()
+    assert table.writer_metrics.statistics_bytes == 2 * (24 + 8)
+
+
 def test_what_is_cut_is_counted() -> None:
     metrics = WriterMetrics()
     options = StatisticsOptions(bytes_per_part=10)
-    collector = StatisticsCollector((Field(1, "n", Int()),), options, metrics=metrics)
+    collecting = Collecting(metrics=metrics)
+    collector = StatisticsCollector((Field(1, "n", Int()),), options, collecting)
     collector.add(pa.table({"n": [1]}))
     assert collector.finish() == {}
     assert metrics.as_dict() | {"statistics_s": 0} == {
