@@ -134,9 +134,9 @@ def test_a_missing_part_is_never_an_empty_result(root: Path) -> None:
     path = newest_part(root)
     path.unlink()
     table = rowsieve.open_table(str(root))
-    for read in (lambda: table.scan().to_arrow(), lambda: table.scan("k % 7 = 2").count()):
+    for where in (None, "k % 7 = 2"):
         with pytest.raises((SnapshotExpired, CorruptData), match=re.escape(path.name)):
-            read()
+            table.scan(where).to_arrow()
 
 
 def test_a_damaged_part_fails_through_datafusion_too(root: Path) -> None:

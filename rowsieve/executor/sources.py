@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
-from rowsieve.objects import LocalStore, ObjectStore
+from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader
-from rowsieve.parquet.columns import leaves_by_name
-from rowsieve.parquet.footer import open_parquet, read_leaves, read_metadata
+from rowsieve.parquet.footer import read_metadata
+from rowsieve.parquet.reader import ParquetReader
 from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.planner.plan import PlannedPart
 from rowsieve.planner.prune_row_groups import prune_row_groups
@@ -83,9 +82,9 @@ class RowGroup:
         return pa.array(self.wanted.to_mask())
 
     def _arrays(self, columns: Schema) -> Iterator[pa.Array]:
-        """Column by column; from a remote store all in one request."""
+        """Column by column, or all in one request where requests cost."""
         leaves = [self.file.leaves[name] for name in columns.names]
-        together = [leaves] if self.file.is_remote else [[one] for one in leaves]
+        together = [leaves] if self.file.fetches_together else [[one] for one in leaves]
         for some in together if leaves else ():
             numbers = [number for column in some for number in column]
             table = self.file.read(self.number, numbers)
@@ -101,21 +100,17 @@ class RowGroup:
 
 
 class OpenFile:
-    """A Parquet file being read: its columns by name, as numbers of leaves.
+    """A file that several threads read; a reader serves one at a time, so each has its own."""
 
-    A reader serves one thread at a time, so there are as many as there are threads that read.
-    """
-
-    __slots__ = ("_idle", "_ref", "_store", "is_remote", "leaves", "metadata")
+    __slots__ = ("_idle", "_ref", "_store", "fetches_together", "leaves", "metadata")
 
     def __init__(self, store: ObjectStore, ref: FileRef) -> None:
         self._store = store
         self._ref = ref
-        first = open_parquet(store, ref, keep_dictionaries=True)
+        first = ParquetReader(store, ref)
         self._idle = deque([first])
-        self.metadata: pq.FileMetaData = first.metadata
-        self.leaves = leaves_by_name(first.schema_arrow)
-        self.is_remote = not isinstance(store, LocalStore)
+        self.metadata, self.leaves = first.metadata, first.leaves
+        self.fetches_together = first.fetches_together
 
     @property
     def path(self) -> str:
@@ -123,12 +118,12 @@ class OpenFile:
         return self._ref.path
 
     def read(self, row_group: int, leaves: Sequence[int]) -> pa.Table:
-        """Leaf columns of a row group; by any thread."""
+        """Decode leaf columns of a row group."""
         try:
             reader = self._idle.pop()
         except IndexError:
-            reader = open_parquet(self._store, self._ref, keep_dictionaries=True)
-        table = read_leaves(reader, self._ref.path, row_group, leaves)
+            reader = ParquetReader(self._store, self._ref)
+        table = reader.read(row_group, leaves)
         self._idle.append(reader)
         return table
 

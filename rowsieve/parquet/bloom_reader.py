@@ -1,8 +1,6 @@
 """The bloom filters of a file that we wrote: sealed when it is written, checked when read.
 
-One flipped bit in a filter hides rows, and Parquet has no checksum for it. So the writer leaves
-blank room among the footer's key-value pairs and, once the filters are in place, `seal_blooms`
-fills in their digests; the footer itself is covered by the tail's checksum. Soundness: a filter
+One flipped bit in a filter hides rows, and Parquet has no checksum for it. Soundness: a filter
 without a digest is not believed, one that differs from its digest is `CorruptData`.
 """
 
@@ -12,23 +10,21 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import pyarrow.parquet as pq
-import xxhash
 
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom import BloomFilter
 from rowsieve.parquet.columns import FileColumn
-from rowsieve.parquet.footer import ParquetRef, read_footer, reading
+from rowsieve.parquet.footer import ParquetRef, reading
+from rowsieve.parquet.seals import blank, digest, digest_at, fill, sealed
 from rowsieve.parquet.thrift import MalformedThrift
 
 SEAL_KEY: Final = "rowsieve.blooms"
 CACHE_BYTES: Final = 32 * 1024 * 1024
 
-_DIGITS: Final = 16  # of xxh3_64 in hexadecimal
-_BLANK: Final = "-" * _DIGITS
 _GAP_BYTES: Final = 64 * 1024  # read through smaller gaps instead of asking twice
 
 FilterPlace = tuple[int, int]  # row group, leaf
@@ -36,26 +32,12 @@ FilterPlace = tuple[int, int]  # row group, leaf
 
 def blank_seal(filter_count: int) -> dict[str, str]:
     """The key-value pair to add before a file with this many filters is closed."""
-    return {SEAL_KEY: _BLANK * filter_count} if filter_count else {}
+    return blank(SEAL_KEY, filter_count)
 
 
-def seal_blooms(file: memoryview) -> None:
-    """Put the digests of its filters into the blank of a complete file, in place.
-
-    The blank is left as it is, and the filters are not used, if it does not fit them.
-    """
-    metadata = read_footer(file)
-    if SEAL_KEY.encode() not in (metadata.metadata or {}):
-        return
-    digests = "".join(
-        _digest(file[start:stop]) for _, (start, stop) in _filter_ranges(metadata)
-    ).encode()
-    footer = len(file) - int(metadata.serialized_size) - 8
-    blank = _pair(_BLANK.encode() * (len(digests) // _DIGITS))
-    tail = bytes(file[footer:])
-    if tail.count(blank) == 1:
-        start = footer + tail.index(blank) + len(blank) - len(digests)
-        file.cast("B")[start : start + len(digests)] = digests
+def seal_blooms(file: memoryview, metadata: pq.FileMetaData) -> None:
+    """Put the digests of its filters into the blank of a complete file."""
+    fill(file, metadata, SEAL_KEY, [span for _, span in _filter_ranges(metadata)])
 
 
 class BloomReader:
@@ -92,14 +74,12 @@ class BloomReader:
     def _sealed(self) -> dict[FilterPlace, tuple[int, int, str]]:
         """Where each filter is, and its digest."""
         if self._places is None:
-            seal = (self._metadata.metadata or {}).get(SEAL_KEY.encode(), b"").decode()
-            places = list(_filter_ranges(self._metadata)) if seal else []
-            if len(seal) != _DIGITS * len(places) or seal.startswith(_BLANK):
-                places = []
+            places = list(_filter_ranges(self._metadata))
+            seal = sealed(self._metadata, SEAL_KEY, len(places))
             self._places = {
-                place: (start, stop, seal[i * _DIGITS : (i + 1) * _DIGITS])
+                place: (start, stop, digest_at(seal, i))
                 for i, (place, (start, stop)) in enumerate(places)
-                if 0 < start < stop <= self._ref.tail_start
+                if seal is not None and 0 < start < stop <= self._ref.tail_start
             }
         return self._places
 
@@ -118,13 +98,13 @@ class BloomReader:
                 yield group, data[a - start : b - start]
 
     def _parse(self, column: FileColumn, group: int, data: memoryview) -> BloomFilter | None:
-        start, stop, digest = self._sealed()[group, column.index]
+        start, stop, written = self._sealed()[group, column.index]
         where = f"{self._ref.path}, row group {group}, column {column.name!r}"
         advice = "restore the file from a copy, or the table to a version without it"
-        if _digest(data) != digest:
+        if digest(data) != written:
             raise CorruptData(
                 f"the bloom filter of {where} is damaged at bytes {start} to {stop}: checksum "
-                f"{_digest(data)}, but {digest} was written; {advice}"
+                f"{digest(data)}, but {written} was written; {advice}"
             )
         try:
             return BloomFilter.parse(column, bytes(data))
@@ -172,22 +152,3 @@ def _filter_ranges(metadata: pq.FileMetaData) -> Iterator[tuple[FilterPlace, tup
             if chunk.bloom_filter_offset and chunk.bloom_filter_length:
                 start = int(chunk.bloom_filter_offset)
                 yield (group, leaf), (start, start + int(chunk.bloom_filter_length))
-
-
-def _digest(data: Any) -> str:
-    return str(xxhash.xxh3_64_hexdigest(data))
-
-
-def _pair(value: bytes) -> bytes:
-    """A key-value pair as it stands in the footer: two binary fields of a thrift struct."""
-    key = SEAL_KEY.encode()
-    return b"\x18" + _length(key) + key + b"\x18" + _length(value) + value
-
-
-def _length(value: bytes) -> bytes:
-    rest, found = len(value), bytearray()
-    while rest > 127:
-        found.append(rest & 127 | 128)
-        rest >>= 7
-    found.append(rest)
-    return bytes(found)

@@ -2,16 +2,15 @@
 
 A file that we wrote is data pages, then bloom filters, then page index, then footer. The *tail* is
 page index and footer: neither has a checksum of its own in Parquet, so whoever refers to the file
-keeps the tail's, and it is checked when the tail is read. Data pages carry CRCs, checked as they
-are decoded. Damaged bytes are `CorruptData`, a file that is gone is `SnapshotExpired`; neither is
-ever an empty result.
+keeps the tail's, and it is checked when the tail is read. Damaged bytes are `CorruptData`, a file
+that is gone is `SnapshotExpired`; neither is ever an empty result.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
@@ -71,26 +70,6 @@ def read_footer(tail: Any) -> pq.FileMetaData:
     return pq.read_metadata(pa.BufferReader(pa.py_buffer(tail)))
 
 
-def open_parquet(
-    store: ObjectStore, ref: ParquetRef, *, keep_dictionaries: bool = False
-) -> pq.ParquetFile:
-    """Open a file for reading: one ranged read of its tail, none if the tail is remembered.
-
-    With `keep_dictionaries`, text and bytes that are stored by dictionary are read as dictionary
-    arrays: casting those to their type afterwards is faster than decoding value by value.
-    """
-    metadata = read_metadata(store, ref)
-    with reading(ref.path):
-        source = store.open_input(ref.path)
-        return pq.ParquetFile(
-            source,
-            metadata=metadata,
-            read_dictionary=_dictionary_columns(metadata) if keep_dictionaries else None,
-            pre_buffer=not isinstance(source, pa.OSFile),  # a local read is over before a hand-over
-            page_checksum_verification=True,
-        )
-
-
 def read_metadata(store: ObjectStore, ref: ParquetRef) -> pq.FileMetaData:
     """The footer of a file: one ranged read of its tail, none if the tail is remembered."""
     with reading(ref.path):
@@ -99,43 +78,6 @@ def read_metadata(store: ObjectStore, ref: ParquetRef) -> pq.FileMetaData:
             metadata = _read_tail(store, ref)
             _CACHE.put(store.uri, ref, metadata)
         return metadata
-
-
-def read_leaves(file: pq.ParquetFile, path: str, index: int, leaves: Sequence[int]) -> pa.Table:
-    """Decode leaf columns of one row group, checking the CRC of every page.
-
-    `path` is for messages. Fetched together, which is one request where requests cost.
-    """
-    with reading(path, index):
-        table = file.reader.read_row_group(index, column_indices=list(leaves), use_threads=False)
-    _check_lengths(table, file.metadata.row_group(index).num_rows, path, index)
-    return table
-
-
-def _check_lengths(table: pa.Table, row_count: int, path: str, index: int) -> None:
-    """The CRC of a page leaves its header out; a damaged one makes the decoder skip values."""
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if len(column) != row_count:
-            raise CorruptData(
-                f"{path}, row group {index}: column {name!r} decodes to {len(column)} of "
-                f"{row_count} rows, so the header of a page is damaged; restore the file from a "
-                "copy, or the table to a version without it"
-            )
-
-
-def _dictionary_columns(metadata: pq.FileMetaData) -> list[str]:
-    """Columns to read as dictionaries: a hint, since any column may be, at some cost."""
-    if not metadata.num_row_groups:
-        return []
-    group = metadata.row_group(0)
-    chunks = (group.column(i) for i in range(group.num_columns))
-    return [
-        chunk.path_in_schema
-        for chunk in chunks
-        if chunk.physical_type == "BYTE_ARRAY"
-        and chunk.has_dictionary_page
-        and "." not in chunk.path_in_schema
-    ]
 
 
 @contextmanager

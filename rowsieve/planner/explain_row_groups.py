@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader
-from rowsieve.parquet.footer import open_parquet
+from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.planner.explanation import PartRowGroups, RowGroupReason
 from rowsieve.planner.plan import PlannedPart, ScanPlan
@@ -34,8 +34,7 @@ def explain_row_groups(
 ) -> PartRowGroups:
     """The row groups of a part that has rows; reads its footer and the blooms it needs."""
     assert part.data is not None
-    with open_parquet(store, part.data) as file:
-        metadata = file.metadata
+    metadata = read_metadata(store, part.data)
     left = np.ones(metadata.num_row_groups, dtype=np.bool_)
     skipped: list[RowGroupReason] = []
     if plan.pruning and plan.predicate != TRUE:

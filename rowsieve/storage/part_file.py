@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 
 from rowsieve.objects import ObjectStore, put_fresh
 from rowsieve.parquet.bloom_reader import blank_seal, seal_blooms
+from rowsieve.parquet.chunks import blank_chunks, seal_chunks
+from rowsieve.parquet.columns import leaves_by_name
 from rowsieve.parquet.footer import checksum, read_footer, tail_start
 from rowsieve.storage.manifest import FileRef
 from rowsieve.types.encodings import arrow_schema
@@ -151,6 +153,8 @@ class PartFile:
         self._writer = options.open(self._sink, schema)
         self._blooms_per_group = len(options.bloom_values)
         self._filters = 0
+        self._chunks = 0
+        self._leaves = sum(map(len, leaves_by_name(self._schema).values()))
         self._rows = 0
 
     @property
@@ -162,15 +166,19 @@ class PartFile:
         """Write at most `ROW_GROUP_ROWS` rows as one row group."""
         self._writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
         self._filters += self._blooms_per_group
+        self._chunks += self._leaves
         self._rows += rows.num_rows
 
     def put(self, store: ObjectStore, path: str) -> FileRef:
         """Finish the file and put it under `path`, a fresh name; durable when this returns."""
         self._writer.add_key_value_metadata(blank_seal(self._filters))
+        self._writer.add_key_value_metadata(blank_chunks(self._chunks))
         self._writer.close()
         data = memoryview(self._sink.getvalue())
-        seal_blooms(data)
-        start = tail_start(read_footer(data))
+        metadata = read_footer(data)
+        seal_blooms(data, metadata)
+        seal_chunks(data, metadata)
+        start = tail_start(metadata)
         put_fresh(store, path, data)
         return FileRef(
             path=path,

@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 import rowsieve as rs
-from rowsieve.parquet.bloom_reader import _digest, _filter_ranges
+from rowsieve.parquet.bloom_reader import _filter_ranges
 from rowsieve.parquet.footer import checksum, read_footer
+from rowsieve.parquet.seals import digest
 from rowsieve.parquet.thrift import read_struct
 from rowsieve.planner.cache import PLANS
 from rowsieve.storage.manifest import PartTable
@@ -79,7 +80,7 @@ def with_empty_blooms(file: bytes) -> bytes:
         old = file[start:stop]
         _, header = read_struct(old)
         new = old[:header] + bytes(len(old) - header)
-        seal, forged = _digest(old).encode(), _digest(new).encode()
+        seal, forged = digest(old).encode(), digest(new).encode()
         assert seal in file
         file = (file[:start] + new + file[stop:]).replace(seal, forged)
     return file

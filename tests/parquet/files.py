@@ -54,7 +54,7 @@ def written(
     writer.close()
     data = memoryview(sink.getvalue())
     if seal:
-        seal_blooms(data)
+        seal_blooms(data, read_footer(data))
     return data
 
 

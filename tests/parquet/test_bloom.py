@@ -276,7 +276,7 @@ def test_a_seal_that_does_not_fit_is_not_believed() -> None:
     writer.close()
     data = memoryview(sink.getvalue())
     before = bytes(data)
-    seal_blooms(data)
+    seal_blooms(data, read_footer(data))
     assert bytes(data) == before
     metadata, reader, _ = opened(data)
     assert reader.filters(column_of(metadata), [0]) == [None]

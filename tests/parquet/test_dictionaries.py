@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import rowsieve as rs
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
-from rowsieve.parquet.footer import open_parquet, read_leaves
+from rowsieve.parquet.footer import read_metadata
+from rowsieve.parquet.reader import ParquetReader
 from rowsieve.storage.manifest import FileRef
 
 TEXTS = ["a", None, "", "é" * 40, "b"]
@@ -36,11 +38,10 @@ def part_of(table: rs.Table) -> tuple[ObjectStore, FileRef]:
 
 def test_repeating_columns_are_read_as_dictionaries(table: rs.Table) -> None:
     store, ref = part_of(table)
-    file = open_parquet(store, ref, keep_dictionaries=True)
-    found = read_leaves(file, ref.path, 1, [1, 2, 3])
+    found = ParquetReader(store, ref).read(1, [1, 2, 3])
     kept = [pa.types.is_dictionary(column.type) for column in found.columns]
     assert kept == [True, True, False]
-    usual = read_leaves(open_parquet(store, ref), ref.path, 1, [1, 2, 3])
+    usual = pq.ParquetFile(store.open_input(ref.path)).read_row_group(1, ["text", "bytes", "plain"])
     assert found.cast(usual.schema).equals(usual)
 
 
@@ -57,7 +58,7 @@ def test_damage_is_found_in_dictionaries_and_in_what_points_into_them(
     table: rs.Table, tmp_path: Path, page: str
 ) -> None:
     store, ref = part_of(table)
-    group = open_parquet(store, ref).metadata.row_group(0)
+    group = read_metadata(store, ref).row_group(0)
     chunk = next(c for i in range(4) if (c := group.column(i)).path_in_schema == "text")
     end = chunk.dictionary_page_offset + chunk.total_compressed_size
     if page == "dictionary_page_offset":

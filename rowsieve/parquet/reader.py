@@ -1,0 +1,84 @@
+"""Decoding columns of row groups, each checked against damage before or while it is decoded.
+
+Files that we wrote have sealed chunks (`rowsieve.parquet.chunks`); of others the CRCs of pages are
+verified, where they have them. Text and bytes that are stored by dictionary come as dictionary
+arrays: filtering and casting those is faster than decoding value by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rowsieve.errors import CorruptData
+from rowsieve.objects import LocalStore, ObjectStore
+from rowsieve.parquet.chunks import ChunkFile, are_sealed
+from rowsieve.parquet.columns import leaves_by_name
+from rowsieve.parquet.footer import ParquetRef, read_metadata, reading
+
+
+class ParquetReader:
+    """One file being read, by one thread at a time.
+
+    `leaves`: the numbers of each column's leaves, by name. `fetches_together`: whether it pays to
+    ask for columns at once, because a request costs.
+    """
+
+    __slots__ = ("_file", "_path", "_source", "fetches_together", "leaves", "metadata")
+
+    def __init__(self, store: ObjectStore, ref: ParquetRef) -> None:
+        self._path = ref.path
+        self.metadata = read_metadata(store, ref)
+        self.fetches_together = not isinstance(store, LocalStore)
+        with reading(ref.path):
+            source = store.open_input(ref.path)
+            self._source: ChunkFile | None = None
+            if are_sealed(self.metadata):
+                self._source = ChunkFile(source, ref, self.metadata)
+            self._file = pq.ParquetFile(
+                source if self._source is None else self._source,
+                metadata=self.metadata,
+                read_dictionary=_dictionary_columns(self.metadata),
+                pre_buffer=self._source is None and self.fetches_together,
+                page_checksum_verification=self._source is None,
+            )
+        self.leaves = leaves_by_name(self._file.schema_arrow)
+
+    def read(self, row_group: int, leaves: Sequence[int]) -> pa.Table:
+        """Decode leaf columns of one row group; CorruptData if they are not what was written."""
+        with reading(self._path, row_group):
+            if self._source is not None:
+                self._source.expect(row_group, leaves, together=self.fetches_together)
+            table = self._file.reader.read_row_group(
+                row_group, column_indices=list(leaves), use_threads=False
+            )
+        _check_lengths(table, self.metadata.row_group(row_group).num_rows, self._path, row_group)
+        return table
+
+
+def _check_lengths(table: pa.Table, row_count: int, path: str, row_group: int) -> None:
+    """The CRC of a page leaves its header out; a damaged one makes the decoder skip values."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if len(column) != row_count:
+            raise CorruptData(
+                f"{path}, row group {row_group}: column {name!r} decodes to {len(column)} of "
+                f"{row_count} rows, so the header of a page is damaged; restore the file from a "
+                "copy, or the table to a version without it"
+            )
+
+
+def _dictionary_columns(metadata: pq.FileMetaData) -> list[str]:
+    """Columns to read as dictionaries: a hint, since any column may be, at some cost."""
+    if not metadata.num_row_groups:
+        return []
+    group = metadata.row_group(0)
+    chunks = (group.column(i) for i in range(group.num_columns))
+    return [
+        chunk.path_in_schema
+        for chunk in chunks
+        if chunk.physical_type == "BYTE_ARRAY"
+        and chunk.has_dictionary_page
+        and "." not in chunk.path_in_schema
+    ]

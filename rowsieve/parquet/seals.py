@@ -1,0 +1,72 @@
+"""Digests of parts of a Parquet file, kept in its footer: sealed when it is written.
+
+What a digest covers is written before the footer, but where it lies is known only from the finished
+footer. So the writer adds blank key-value pairs before it closes the file, and `fill` puts the
+digests (xxh3_64, 16 hexadecimal digits each) into the blanks. The footer itself is covered by the
+tail's checksum. A blank that does not fit stays blank, and then nothing is sealed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+import pyarrow.parquet as pq
+import xxhash
+
+DIGITS: Final = 16
+_BLANK: Final = "-" * DIGITS
+
+Span: TypeAlias = tuple[int, int]
+"""Bytes [start, stop) of the file."""
+
+
+def digest(data: Any) -> str:
+    """The digest of some bytes."""
+    return str(xxhash.xxh3_64_hexdigest(data))
+
+
+def blank(key: str, count: int) -> dict[str, str]:
+    """The key-value pair to add before a file with this many sealed spans is closed."""
+    return {key: _BLANK * count} if count else {}
+
+
+def fill(file: memoryview, metadata: pq.FileMetaData, key: str, spans: Sequence[Span]) -> None:
+    """Put the digests of `spans` into the blank of a complete file, in place."""
+    if key.encode() not in (metadata.metadata or {}):
+        return
+    digests = "".join(digest(file[start:stop]) for start, stop in spans).encode()
+    footer = len(file) - int(metadata.serialized_size) - 8
+    empty = _pair(key.encode(), _BLANK.encode() * len(spans))
+    tail = bytes(file[footer:])
+    if tail.count(empty) == 1:
+        start = footer + tail.index(empty) + len(empty) - len(digests)
+        file.cast("B")[start : start + len(digests)] = digests
+
+
+def sealed(metadata: pq.FileMetaData, key: str, count: int) -> str | None:
+    """The digests of `count` spans, one after another as they were sealed; None if there are none.
+
+    A number of digests that does not fit says nothing about any.
+    """
+    seal = (metadata.metadata or {}).get(key.encode(), b"").decode()
+    return seal if seal and len(seal) == DIGITS * count and not seal.startswith(_BLANK) else None
+
+
+def digest_at(seal: str, place: int) -> str:
+    """One digest of a seal."""
+    return seal[place * DIGITS : (place + 1) * DIGITS]
+
+
+def _pair(key: bytes, value: bytes) -> bytes:
+    """A key-value pair as it stands in the footer: two binary fields of a thrift struct."""
+    return b"\x18" + _length(key) + key + b"\x18" + _length(value) + value
+
+
+def _length(value: bytes) -> bytes:
+    rest, found = len(value), bytearray()
+    while rest > 127:
+        found.append(rest & 127 | 128)
+        rest >>= 7
+    found.append(rest)
+    return bytes(found)
