@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
+from benchmarks.markdown import duration
 from benchmarks.measure import Series
 from benchmarks.result import Case
 
@@ -39,7 +40,7 @@ def draw(cases: Sequence[Case]) -> str:
 def _panel(case: Case, left: float, top: float) -> list[str]:
     seconds = [series.cpu_s() for series in case.series]
     first, last = _decades(seconds)
-    title = f"{case.name} (CPU, {_time(10.0**first)} to {_time(10.0**last)}, logarithmic)"
+    title = f"{case.name} (CPU, {duration(10.0**first)} to {duration(10.0**last)}, logarithmic)"
     lines = [_text(left, top + TITLE - 8, title, bold=True)]
     room = PANEL - LABELS - VALUES
     start = left + LABELS
@@ -49,7 +50,7 @@ def _panel(case: Case, left: float, top: float) -> list[str]:
         y = top + TITLE + i * (BAR + GAP)
         lines.append(_text(start - 6, y + BAR - 2, series.system, anchor="end"))
         lines.append(_bar(series, start, y, length))
-        lines.append(_text(start + length + 5, y + BAR - 2, _time(value)))
+        lines.append(_text(start + length + 5, y + BAR - 2, duration(value)))
     return lines
 
 
@@ -68,9 +69,3 @@ def _decades(values: Sequence[float]) -> tuple[int, int]:
     logs = [math.log10(max(value, 1e-9)) for value in values]
     first = math.floor(min(logs) - 0.1)
     return first, max(first + 1, math.ceil(max(logs)))
-
-
-def _time(seconds: float) -> str:
-    if seconds >= 1:
-        return f"{seconds:.3g} s"
-    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"

@@ -15,6 +15,8 @@ import pytest
 from rich.console import Console
 
 from benchmarks import data
+from benchmarks.markdown import cpu, table
+from benchmarks.measure import Sample, Series
 from benchmarks.peers import environments
 from benchmarks.peers.environments import NotInstalled, python_of, version_of
 from benchmarks.peers.protocol import Keys
@@ -22,7 +24,7 @@ from benchmarks.peers.registry import KINDS, OURS, SYSTEMS, System
 from benchmarks.peers.rowsieve_table import Rowsieve
 from benchmarks.plot import draw
 from benchmarks.report import print_cases
-from benchmarks.result import WrongAnswer
+from benchmarks.result import Case, WrongAnswer
 from benchmarks.suite import __main__ as suite
 from benchmarks.suite.cases import CASES
 from benchmarks.suite.field import Field
@@ -37,6 +39,9 @@ def no_old_garbage() -> Iterator[None]:
     gc.freeze()
     yield
     gc.unfreeze()
+
+
+TIMES = (("a", 0.0123), ("b", 1234.0))
 
 
 def here(start: Start = InProcess, *only: str) -> Callable[[str, Path], Field]:
@@ -85,6 +90,7 @@ def test_the_suite_is_run_and_saved(tmp_path: Path) -> None:
     saved = msgspec.json.decode((tmp_path / "suite.json").read_bytes())
     assert [case["series"][0]["system"] for case in saved["found"]] == [OURS]
     assert (tmp_path / "suite.svg").read_text().startswith("<svg")
+    assert "| opening after 3 commits |" in (tmp_path / "suite.md").read_text()
 
 
 def test_a_wrong_answer_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,6 +145,13 @@ def test_every_peer_is_pinned() -> None:
         assert version_of(system)
         lines = system.requirements.read_text().splitlines()
         assert all("==" in line and "/" not in line for line in lines)
+
+
+def test_a_table_has_a_dash_where_a_system_is_not_in_a_case() -> None:
+    one, two = (Series(name, samples=[Sample(cpu_s=seconds)]) for name, seconds in TIMES)
+    lines = table([Case("both", [one, two]), Case("alone", [one])], cpu).splitlines()
+    assert lines[0] == "|  | a | b |"
+    assert lines[2:] == ["| both | 12.3 ms | 1234 s |", "| alone | 12.3 ms | - |"]
 
 
 def test_conditions_as_sql() -> None:

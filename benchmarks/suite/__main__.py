@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.markdown import document
 from benchmarks.peers.environments import version_of
 from benchmarks.peers.registry import KINDS, OURS, System
 from benchmarks.plot import draw
@@ -51,7 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     path = save("suite", BY_NAME[options.sizes], machine, cases, options.results)
     drawing = path.with_suffix(".svg")
     drawing.write_text(draw([case for case in cases if case.name.startswith(DRAWN)]))
-    console.print(f"Saved as {path} and {drawing}")
+    path.with_suffix(".md").write_text(document(cases))
+    console.print(f"Saved as {path}, {drawing.name} and {path.stem}.md")
 
 
 def wanted(system: System, names: Sequence[str]) -> bool:
@@ -66,7 +68,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--peers", nargs="+", choices=names, default=[], help="these systems")
     parser.add_argument("--installed", action="store_true", help="make no environments")
     parser.add_argument("--sizes", choices=list(BY_NAME), default="small")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="where JSON and SVG go")
+    parser.add_argument(
+        "--results", type=Path, default=RESULTS, help="where JSON, SVG and Markdown go"
+    )
     parser.add_argument("--work", type=Path, help="where tables are made, for a while")
     return parser.parse_args(arguments)
 
