@@ -57,5 +57,5 @@ def peak(uri: str, order: str, memory: str) -> int:
 @pytest.mark.parametrize("order", ["ordered", "unordered"])
 def test_a_stream_holds_a_few_batches_whatever_the_table(uri: str, order: str) -> None:
     batch = 65_536 * 8 * WIDTH
-    assert peak(uri, order, "-") < 25 * batch  # nine streams; the table is 46 batches
+    assert peak(uri, order, "-") < 18 * batch  # nine streams; all of it is 24 batches
     assert peak(uri, order, str(4 * batch)) < 12 * batch
