@@ -108,7 +108,7 @@ class _PathCollector:
             self._kinds |= Kind.STRING
             self._widen("string", min(cells), max(cells))
         elif type_ is int:
-            self._add_whole(min(cells), max(cells))
+            self._add_whole(cells)
         elif type_ is float:
             self._add_float(min(cells), max(cells))
         elif type_ in (tuple, list):
@@ -116,15 +116,20 @@ class _PathCollector:
         else:
             self._kinds |= Kind.OBJECT
 
-    def _add_whole(self, low: int, high: int) -> None:
-        """Whole numbers; if one of them is beyond 64 bits, all of them as doubles."""
+    def _add_whole(self, cells: list[int]) -> None:
+        """Whole numbers; those beyond 64 bits as doubles."""
+        low, high = min(cells), max(cells)
         if low in _INT64 and high in _INT64:
             self._kinds |= Kind.INT
             self._widen("int", low, high)
-        elif max(-low, high) > _LARGEST:
+            return
+        if short := [cell for cell in cells if cell in _INT64]:
+            self._add_whole(short)
+        if max(-low, high) > _LARGEST:
             self._kinds |= Kind.OTHER
         else:
-            self._add_float(float(low), float(high))
+            long = [float(cell) for cell in cells if cell not in _INT64]
+            self._add_float(min(long), max(long))
 
     def _add_float(self, low: float, high: float) -> None:
         self._kinds |= Kind.FLOAT

@@ -39,7 +39,7 @@ def bounds(found: dict[Subject, ColumnStatistics], kind: str, *path: str | int) 
     )  # type: ignore[return-value]
 
 
-def test_each_kind_is_told_from_the_others() -> None:
+def test_t17_each_kind_is_told_from_the_others() -> None:
     for text, kind in {
         "null": Kind.NULL,
         "true": Kind.TRUE,
@@ -68,6 +68,15 @@ def test_each_kind_is_told_from_the_others() -> None:
     for other in nowhere:
         assert kinds(collect([other]), "k") == Kind.MISSING
         assert kinds(collect([other]), "a", "k") == Kind.MISSING
+
+
+def test_whole_numbers_beyond_64_bits_are_doubles() -> None:
+    found = collect([f'{{"k": {n}}}' for n in (5, 2**63, -(2**70), 2**63 - 1)])
+    assert kinds(found, "k") == Kind.INT | Kind.FLOAT
+    assert bounds(found, "int", "k") == (5, 2**63 - 1)
+    low, high = bounds(found, "float", "k")
+    assert low < -(2**70) < 2**63 < high
+    assert kinds(collect([f'{{"k": {10**309}}}']), "k") == Kind.OTHER
 
 
 def test_bounds_are_of_one_kind_and_doubles_step_outward() -> None:

@@ -161,7 +161,7 @@ def without_field(found: Statistics, field_id: int) -> Statistics:
     }
 
 
-def test_a_union_does_not_know_what_a_part_does_not() -> None:
+def test_t18_a_union_does_not_know_what_a_part_does_not() -> None:
     row: dict[str, Any] = {"id": 1, "s": "3", "x": 2.0, "j": '{"k": 5}', "l": [1], "p": {"n": 1}}
     for field_id in (1, 2, 5, 8, 9):
         found = take([row])[1]
