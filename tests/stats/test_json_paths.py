@@ -131,6 +131,22 @@ def test_what_is_no_json_is_other_and_never_an_error(malformed: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "texts",
+    [
+        ['{"k": 1}{"k": 2}', '{"k": 3}'],
+        ['{"k": 1}\n{"k": 2}', '{"k": 3}'],
+        ['{"z": {"y": 1}', ', "k": 2}', '{"k": 5}{"k": 6}'],
+        ['{"z": ', '{"y": 1}}', '{"k": 5}{"y": 6}'],
+        ['{"k": "}', '{"}', '{"k": "a"}{"z": 1}'],
+        ['{"k": 1}', "", '{"k": 5} {"z": 6}'],
+    ],
+)
+def test_neighbours_do_not_make_json_of_each_other(texts: list[str]) -> None:
+    assert Kind.OTHER in (kinds(collect(texts), "k") or Kind(0))
+    assert kinds(collect(['{"k":\n1}', '{\n"k": 2\n}']), "k") == Kind.INT
+
+
+@pytest.mark.parametrize(
     "text",
     [
         '{"k": 1, "k": "x"}',
