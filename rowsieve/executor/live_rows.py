@@ -19,7 +19,8 @@ import pyarrow as pa
 from rowsieve.executor.memory import rows_at_once
 from rowsieve.executor.merge import merge
 from rowsieve.executor.repeats import Rows
-from rowsieve.executor.sources import PartSource, RowGroup, as_stored, in_pieces
+from rowsieve.executor.row_groups import RowGroup, as_stored, in_pieces
+from rowsieve.executor.sources import PartSource
 from rowsieve.executor.streams import Streams
 from rowsieve.executor.two_phase import RowReader
 from rowsieve.executor.visibility import HiddenRows, VisibilityCache, visible_rows

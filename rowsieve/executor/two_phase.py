@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.executor.sources import RowGroup
+from rowsieve.executor.row_groups import RowGroup
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
