@@ -76,7 +76,6 @@ Semantics.DATAFUSION = Semantics(
 Semantics.SPARK = Semantics("spark", casts_cut_fractions=True, rounds_half_to_even=False)
 Semantics.DUCKDB = Semantics(
     "duckdb",
-    integer_division_by_zero=OnFailure.NULL,
     float_division_by_zero=OnFailure.IEEE,
     rounds_half_to_even=False,
     first_duplicate_wins=True,

@@ -1,0 +1,237 @@
+"""Functions give what the engines give whose dialect they are read in, row by row.
+
+The engines read Arrow tables in memory. Where ours fails on a row, the engine must fail on it too.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowsieve.bridges.sql import parse_expression
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.evaluate import compute
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import schema_of
+
+D = decimal.Decimal
+MOMENTS = [
+    datetime.datetime(2024, 1, 31, 23, 30),
+    datetime.datetime(2024, 2, 29, 0, 0, 0, 250_000),
+    datetime.datetime(2023, 12, 31, 12, 0, 1),
+    datetime.datetime(1969, 12, 30, 1, 2, 3),
+    datetime.datetime(2013, 6, 3),
+    None,
+]
+TABLE = pa.table(
+    {
+        "i": pa.array([1, -7, 0, 12, 2**29, None], pa.int32()),
+        "k": pa.array([5, -25, 1250, 0, 7, None], pa.int64()),
+        "f": pa.array([2.5, -2.5, 0.4, -0.5, 1e15, None], pa.float64()),
+        "d": pa.array([D("2.50"), D("-2.55"), D("0.00"), D("99.99"), D("7.45"), None]),
+        "s": ["abcabc", "  x ", "", "Éa b", "xxaxx", None],
+        "ts": pa.array(MOMENTS, pa.timestamp("us")),
+        "day": pa.array([at and at.date() for at in MOMENTS], pa.date32()),
+        "l": pa.array([[1, 2, 3], [None], [], [9], [4, 5], None], pa.list_(pa.int64())),
+    }
+).cast(
+    pa.schema(
+        [
+            ("i", pa.int32()),
+            ("k", pa.int64()),
+            ("f", pa.float64()),
+            ("d", pa.decimal128(8, 2)),
+            ("s", pa.string()),
+            ("ts", pa.timestamp("us")),
+            ("day", pa.date32()),
+            ("l", pa.list_(pa.int64())),
+        ]
+    )
+)
+COMMON = [
+    "i + 1",
+    "i - 3",
+    "i * 3",
+    "i % 5",
+    "d % 2.5",
+    "d + i",
+    "d * 2",
+    "-i",
+    "abs(i)",
+    "abs(d)",
+    "floor(f)",
+    "ceil(f)",
+    "round(f)",
+    "round(d)",
+    "round(d, 1)",
+    "round(k, -1)",
+    "lower(s)",
+    "upper(s)",
+    "length(s)",
+    "s || '!'",
+    "replace(s, 'x', 'yz')",
+    "replace(s, 'abc', '')",
+    "trim(s)",
+    "ltrim(s)",
+    "rtrim(s)",
+    "trim(BOTH 'xa' FROM s)",
+    "trim(LEADING 'x' FROM s)",
+    "trim(TRAILING 'x' FROM s)",
+    "left(s, 2)",
+    "right(s, 2)",
+    "left(s, 0)",
+    "substr(s, 1, 2)",
+    "substr(s, 2)",
+    "position('a' IN s)",
+    "coalesce(i, 0)",
+    "nullif(i, 12)",
+    "greatest(i, 2)",
+    "least(i, 2)",
+    "date_trunc('month', ts)",
+    "date_trunc('week', ts)",
+    "date_trunc('hour', ts)",
+    "extract(year FROM ts)",
+    "extract(month FROM ts)",
+    "extract(week FROM ts)",
+    "extract(doy FROM day)",
+    "extract(hour FROM ts)",
+    "ts + INTERVAL '1 month'",
+    "ts - INTERVAL '1 month'",
+    "ts + INTERVAL '1 day'",
+    "ts - INTERVAL '36 hours'",
+    "ts + INTERVAL '13 months'",
+    "day + INTERVAL '1 month'",
+    "day - INTERVAL '1 day'",
+    "CAST(ts AS date)",
+    "CAST(d AS bigint)",
+    "CAST(i AS bigint)",
+    "CASE WHEN i > 0 THEN 'p' ELSE s END",
+]
+OWN: dict[str, list[str]] = {
+    "duckdb": [
+        "CAST(i AS varchar)",
+        "CAST(day AS varchar)",
+        "starts_with(s, 'ab')",
+        "ends_with(s, 'x')",
+        "contains(s, 'b')",
+        "strpos(s, 'b')",
+        "left(s, -2)",
+        "right(s, -1)",
+        "len(l)",
+        "l[1]",
+        "l[2]",
+        "array_length(l)",
+        "day + INTERVAL '5 hours'",
+        "concat(s, 'x')",
+        "i % 0",
+    ],
+    "datafusion": [
+        "CAST(i AS varchar)",
+        "CAST(day AS varchar)",
+        "starts_with(s, 'ab')",
+        "ends_with(s, 'x')",
+        "contains(s, 'b')",
+        "strpos(s, 'b')",
+        "left(s, -2)",
+        "right(s, -1)",
+        "reverse(s)",
+        "cardinality(l)",
+        "l[1]",
+        "l[2]",
+        "concat(s, 'x')",
+        "i / 5",
+        "f / 0",
+        "10 / i",
+    ],
+    "spark": [
+        "CAST(i AS string)",
+        "CAST(day AS string)",
+        "startswith(s, 'ab')",
+        "endswith(s, 'x')",
+        "contains(s, 'b')",
+        "instr(s, 'b')",
+        "reverse(s)",
+        "size(l)",
+        "cardinality(l)",
+        "get(l, 0)",
+        "get(l, 1)",
+        "btrim(s)",
+        "day + INTERVAL '5' HOUR",
+        "CAST(f AS double) / 2",
+    ],
+}
+Ask = Callable[[str, pa.Table], list[Any]]
+
+
+def _duckdb() -> Ask:
+    import duckdb
+
+    connection = duckdb.connect()
+
+    def ask(text: str, table: pa.Table) -> list[Any]:
+        connection.register("t", table)
+        found: list[Any] = [row[0] for row in connection.sql(f"SELECT {text} FROM t").fetchall()]
+        return found
+
+    return ask
+
+
+def _datafusion() -> Ask:
+    import datafusion
+
+    def ask(text: str, table: pa.Table) -> list[Any]:
+        context = datafusion.SessionContext()
+        context.register_record_batches("t", [table.to_batches()])
+        batches = context.sql(f"SELECT {text} AS x FROM t").collect()
+        return [cell for batch in batches for cell in batch.column(0).to_pylist()]
+
+    return ask
+
+
+ENGINES = {"duckdb": _duckdb, "datafusion": _datafusion}
+
+
+def ours(text: str, engine: str, table: pa.Table) -> tuple[list[Any], list[bool]]:
+    schema, _ = schema_of(table.schema)
+    semantics = Semantics.named(engine)
+    operand = bind_operand(parse_expression(text, engine), schema, semantics)
+    values, failed = compute(operand, table.combine_chunks().to_batches()[0])
+    return values.to_pylist(), failed.tolist()
+
+
+def alike(found: Any, wanted: Any) -> bool:
+    if isinstance(found, float) or isinstance(wanted, float):
+        if found is None or wanted is None:
+            return found is wanted
+        both_nan = math.isnan(found) and math.isnan(wanted)
+        return both_nan or float(found) == float(wanted)
+    if isinstance(found, datetime.datetime) != isinstance(wanted, datetime.datetime):
+        return False
+    return bool(found == wanted)
+
+
+@pytest.mark.parametrize(
+    ("engine", "text"),
+    [(engine, text) for engine in ENGINES for text in (*COMMON, *OWN[engine])],
+)
+def test_a_function_gives_what_the_engine_gives(engine: str, text: str) -> None:
+    check(text, engine, ENGINES[engine]())
+
+
+def check(text: str, engine: str, ask: Ask) -> None:
+    values, failed = ours(text, engine, TABLE)
+    good = [row for row, bad in enumerate(failed) if not bad]
+    found = ask(text, TABLE.take(good))
+    wanted = [values[row] for row in good]
+    assert len(found) == len(wanted)
+    assert all(map(alike, found, wanted)), (found, wanted)
+    for row, bad in enumerate(failed):
+        if bad:
+            with pytest.raises(Exception):  # noqa: B017, PT011 - each engine has its own
+                ask(text, TABLE.take([row]))
