@@ -30,6 +30,7 @@ from rowsieve.stats.values import Values, lower_bound, upper_bound
 MOST_PATHS: Final = 32
 MOST_KEYS_DEEP: Final = 3
 _SAMPLE: Final = 256
+_LEAST_SHARE: Final = 0.1
 _INT64: Final = range(-(2**63), 2**63)
 _LARGEST: Final = 2**1023
 
@@ -187,15 +188,20 @@ def _elements(path: Path, cells: list[Any]) -> Iterator[tuple[Path, tuple[list[A
 
 
 def _occurring(values: Values) -> list[Path]:
-    """The paths of the first documents, the most frequent ones first."""
+    """The paths of the first documents, the most frequent ones first.
+
+    Keys that only few of them have are data, such as ids, and would give each part other columns.
+    """
     counts: Counter[Path] = Counter()
-    for text in values.slice(0, _SAMPLE).drop_null().to_pylist():
+    sample = values.slice(0, _SAMPLE).drop_null().to_pylist()
+    for text in sample:
         try:
             document = msgspec.json.decode(text)
         except (msgspec.MsgspecError, RecursionError, ValueError):
             continue
         counts.update(_paths_of(document, ()))
-    return [path for path, _ in counts.most_common(MOST_PATHS)]
+    least = len(sample) * _LEAST_SHARE
+    return [path for path, count in counts.most_common(MOST_PATHS) if count >= least]
 
 
 def _paths_of(document: Any, path: Path) -> Iterator[Path]:

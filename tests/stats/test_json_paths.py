@@ -193,6 +193,11 @@ def test_the_empty_path_finds_the_paths_that_occur() -> None:
     assert sum(":" not in str(subject) for subject in wide) == MOST_PATHS
 
 
+def test_keys_of_few_documents_are_not_found() -> None:
+    found = collect([json.dumps({f"id{i}": i, "n": i}) for i in range(50)], paths=((),))
+    assert {subject for subject in found if ":" not in str(subject)} == {path_subject(7, ("n",))}
+
+
 values = st.recursive(
     st.none()
     | st.booleans()
