@@ -12,7 +12,8 @@ Figure = Callable[[Series], str]
 
 def table(cases: Sequence[Case], figure: Figure) -> str:
     """One figure of every series; "-" where a system is not in a case."""
-    systems = list(dict.fromkeys(series.system for case in cases for series in case.series))
+    fullest_first = sorted(cases, key=lambda case: -len(case.series))
+    systems = list(dict.fromkeys(one.system for case in fullest_first for one in case.series))
     lines = [["", *systems], ["---", *["---:"] * len(systems)]]
     for case in cases:
         found = {series.system: figure(series) for series in case.series}
