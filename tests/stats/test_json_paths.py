@@ -141,7 +141,7 @@ def test_what_is_no_json_is_other_and_never_an_error(malformed: str) -> None:
         ['{"k": 1}', "", '{"k": 5} {"z": 6}'],
     ],
 )
-def test_neighbours_do_not_make_json_of_each_other(texts: list[str]) -> None:
+def test_neighbours_do_not_make_json_of_each_other(texts: list[str | None]) -> None:
     assert Kind.OTHER in (kinds(collect(texts), "k") or Kind(0))
     assert kinds(collect(['{"k":\n1}', '{\n"k": 2\n}']), "k") == Kind.INT
 
