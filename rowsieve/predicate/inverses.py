@@ -26,6 +26,7 @@ from rowsieve.predicate.functions.temporal import next_unit, truncate, unit_name
 from rowsieve.predicate.ir import (
     And,
     BooleanOperand,
+    BoundColumn,
     Call,
     Cast,
     Comparison,
@@ -288,8 +289,9 @@ def _solved(
         bits = question.type.bits
         wrapped = (int(number) - low) % (1 << bits) + low
         return compare_with_number(op, operand, source, Fraction(wrapped))
-    if overflow is not OnFailure.ERROR or op is not _EQ:
-        return None
+    of_column = operand.operand if isinstance(operand, Cast) else operand
+    if overflow is not OnFailure.ERROR or op is not _EQ or not isinstance(of_column, BoundColumn):
+        return None  # a term that fails holds the whole call: chains of them would add up
     beyond = [
         compare_with_number(side, operand, source, Fraction(end))
         for side, end, is_inside in (

@@ -123,6 +123,7 @@ UNDONE = [
 ]
 KEPT = [
     "id + 1 > 5",
+    "(id + 1) * 2 = 10",
     "f + 1 = 5",
     "substr(s, 2, 2) = 'ab'",
     "upper(s) = 'AB'",
