@@ -170,7 +170,8 @@ class PartSource:
         if wanted is not None and wanted.is_empty:
             return
         file = OpenFile(self._store, ref)
-        for number in range(-(-ref.rows // ROW_GROUP_ROWS)):
+        first, last = (0, ref.rows) if wanted is None else wanted.span
+        for number in range(first // ROW_GROUP_ROWS, -(-last // ROW_GROUP_ROWS)):
             start = number * ROW_GROUP_ROWS
             stop = min(start + ROW_GROUP_ROWS, ref.rows)
             here = None if wanted is None else wanted.slice(start, stop)

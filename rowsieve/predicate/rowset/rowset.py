@@ -160,6 +160,11 @@ class RowSet:
         """Whether it holds every row."""
         return len(self) == self.row_count
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """The smallest half-open range that holds every row; (0, 0) if there is none."""
+        return (self._rows.first, self._rows.last + 1) if len(self) else (0, 0)
+
     def contains(self, ids: npt.NDArray[np.integer]) -> Mask:
         """(n,) bool: which of `ids`, (n,) integers of this source in any order, it holds."""
         rows = _integers(ids, "ids", 1)
