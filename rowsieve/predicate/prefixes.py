@@ -33,25 +33,23 @@ def common_prefix(lower: pa.Array, upper: pa.Array) -> pa.Array:
 
 def above_prefix(prefix: pa.Array) -> pa.Array:
     """(n,) string: a bound above every text with the prefix; NULL where there is none."""
-    ascii_end = as_ascii_end(prefix)
-    head = pc.utf8_slice_codeunits(prefix, 0, stop=-1)
-    last = pc.utf8_slice_codeunits(prefix, -1)
-    raised = pc.binary_join_element_wise(head, _raised(last, ascii_end), "")
-    result = without(raised, ~ascii_end | null_mask(prefix))
-    others = ~ascii_end & ~null_mask(prefix)
+    nulls = null_mask(prefix)
+    starts, content = _buffers(prefix)
+    ends = starts[1:]
+    last = np.where(ends > starts[:-1], ends - 1, 0)
+    raisable = (ends > starts[:-1]) & ~nulls
+    raisable[raisable] = content[last[raisable]] < 0x7F
+    raised = content.copy()
+    raised[last[raisable]] += 1
+    buffers = [None, pa.py_buffer(starts.astype(np.int32)), pa.py_buffer(raised)]
+    result = without(pa.Array.from_buffers(pa.string(), len(prefix), buffers), ~raisable)
+    others = ~raisable & ~nulls
     if others.any():
         distinct = prefix.filter(pa.array(others)).dictionary_encode()
         above = [after_prefix(text) for text in distinct.dictionary.to_pylist()]
         found = pa.array(above, pa.string()).take(distinct.indices)
         result = pc.replace_with_mask(result, pa.array(others), found)
     return result
-
-
-def as_ascii_end(text: pa.Array) -> npt.NDArray[np.bool_]:
-    """Where the last character can be raised by one within ASCII."""
-    found = pc.fill_null(pc.match_substring_regex(text, r"(?s)[\x00-\x7e]\z"), False)  # noqa: FBT003
-    mask: npt.NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
-    return mask
 
 
 def is_ascii(text: pa.Array) -> npt.NDArray[np.bool_]:
@@ -61,26 +59,17 @@ def is_ascii(text: pa.Array) -> npt.NDArray[np.bool_]:
     return mask
 
 
-def _raised(last: pa.Array, where: npt.NDArray[np.bool_]) -> pa.Array:
-    """The next ASCII character."""
-    codes = _matrix(pc.fill_null(last, ""), 1).reshape(-1)
-    raised = np.where(where, codes + 1, 0).astype(np.uint8)
-    offsets = pa.py_buffer(np.arange(len(last) + 1, dtype=np.int32))
-    return pa.Array.from_buffers(
-        pa.string(), len(last), [None, offsets, pa.py_buffer(raised.tobytes())]
-    )
-
-
 def _common(lower: pa.Array, upper: pa.Array) -> pa.Array:
     low, high = pc.fill_null(lower, ""), pc.fill_null(upper, "")
     lengths = np.minimum(*(pc.binary_length(side).to_numpy() for side in (low, high)))
     width = int(min(lengths.max(initial=0), _LONGEST)) + 1
     a, b = _matrix(low, width), _matrix(high, width)
-    differs = np.concatenate([a != b, np.ones((len(a), 1), np.bool_)], axis=1)
-    shared = np.minimum(np.minimum(differs.argmax(axis=1), lengths), width - 1)
+    differs = a != b
+    differs[:, -1] = True
+    shared = np.minimum(differs.argmax(axis=1), lengths)
     rows = np.arange(len(a))
     for _ in range(3):  # a character has at most three bytes after its first
-        inside = (a[rows, np.minimum(shared, width - 1)] & 0xC0) == 0x80
+        inside = (a[rows, shared] & 0xC0) == 0x80
         shared = np.where(inside & (shared > 0), shared - 1, shared)
     return _cut(low, shared)
 
@@ -88,11 +77,10 @@ def _common(lower: pa.Array, upper: pa.Array) -> pa.Array:
 def _matrix(text: pa.Array, width: int) -> npt.NDArray[np.uint8]:
     """(n, width) bytes of the texts, 0 beyond their ends."""
     offsets, content = _buffers(text)
-    places = offsets[:-1, None] + np.arange(width)
-    inside = places < offsets[1:, None]
-    padded = np.concatenate([content, np.zeros(1, np.uint8)])
-    found: npt.NDArray[np.uint8] = np.where(inside, padded[np.where(inside, places, 0)], 0)
-    return found
+    padded = np.concatenate([content, np.zeros(width, np.uint8)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, width)[offsets[:-1]]
+    inside = np.arange(width) < (offsets[1:] - offsets[:-1])[:, None]
+    return np.where(inside, windows, np.uint8(0))
 
 
 def _cut(text: pa.Array, lengths: npt.NDArray[Any]) -> pa.Array:
