@@ -14,11 +14,21 @@ import pytest
 from rich.console import Console
 
 from benchmarks import data
-from benchmarks.bars import answers, full_scan, merged, opening, processes, race, sizes, upsert
+from benchmarks.bars import (
+    answers,
+    full_scan,
+    merged,
+    opening,
+    peers,
+    processes,
+    race,
+    sizes,
+    upsert,
+)
 from benchmarks.bars.__main__ import BARS, measured
 from benchmarks.bars.__main__ import main as run_bars
 from benchmarks.bars.merged_table import base, changed
-from benchmarks.measure import Series, sampled, take_turns
+from benchmarks.measure import Sample, Series, sampled, take_turns
 from benchmarks.peers import (
     datafusion_window,
     duckdb_qualify,
@@ -143,6 +153,14 @@ def test_a_merged_read_without_its_peer_is_not_measured(
     ratios: dict[str, tuple[float | None, float | None]], met: bool | None
 ) -> None:
     assert merged._met(ratios) is met
+
+
+@pytest.mark.parametrize(("written", "behind"), [(50, False), (5_000, True)])
+def test_a_compaction_that_writes_nothing_is_no_rival(written: int, behind: bool) -> None:
+    one = Series("rowsieve", samples=[Sample(1.0, 1.0, 0, 10_000)])
+    two = Series("deltalake", samples=[Sample(0.1, 0.1, 0, written)])
+    assert bool(peers._behind(Case("compaction after 50%", [one, two]))) is behind
+    assert peers._behind(Case("full scan", [one, two]))
 
 
 def test_systems_take_turns() -> None:
