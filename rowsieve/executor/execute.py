@@ -144,7 +144,9 @@ class Execution:
                 for batch in live.resolve_and_read(self._columns):
                     yield partial(_given, batch)
                 continue
-            for read in (read for piece in same for read in piece.reads):
+            reads = [read for piece in same for read in piece.reads]
+            live.look_up(reads)
+            for read in reads:
                 yield from self._row_groups(live, read, self._columns)
 
     def _reads_all_unresolved(self, pieces: Sequence[Piece]) -> bool:
@@ -160,6 +162,7 @@ class Execution:
     def _in_order(self, piece: Piece, ahead: ReadAhead) -> Iterator[pa.RecordBatch]:
         """The matching rows of a piece in key order."""
         live = self._live(piece, ahead)
+        live.look_up(piece.reads)
         if not piece.needs_merge:
             found = ahead.done(self._row_groups(live, piece.reads[0], self._columns))
             yield from (batch for batch in found if batch is not None)
@@ -178,6 +181,7 @@ class Execution:
 
     def _count(self, live: LiveRows, reads: Sequence[Read], ahead: ReadAhead) -> int:
         total = 0
+        live.look_up(reads)
         for read in reads:
             reader = self._reader(read, self._columns)
             if reader.predicate is None:

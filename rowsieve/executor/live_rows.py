@@ -10,7 +10,7 @@ read of everything resolves it while it reads (`resolve_and_read`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -20,7 +20,7 @@ from rowsieve.executor.memory import rows_at_once
 from rowsieve.executor.merge import merge
 from rowsieve.executor.repeats import Rows
 from rowsieve.executor.row_groups import RowGroup, as_stored, in_pieces
-from rowsieve.executor.sources import PartSource
+from rowsieve.executor.sources import PartSource, ask_together
 from rowsieve.executor.streams import Streams
 from rowsieve.executor.two_phase import RowReader
 from rowsieve.executor.visibility import HiddenRows, VisibilityCache, visible_rows
@@ -52,6 +52,12 @@ class LiveRows:
         self._streams = streams
         self._sources = sources
         self._predicate = predicate
+
+    def look_up(self, reads: Iterable[Read]) -> None:
+        """Hold the predicate against the row groups of all these reads at once."""
+        if self._predicate is not None:
+            parts = {read.part for read in reads if read.residual}
+            ask_together([self._sources[part] for part in sorted(parts)], self._predicate)
 
     def row_groups(self, read: Read) -> Iterator[RowGroup]:
         """The row groups of one read with a live row, in file order."""
@@ -116,13 +122,14 @@ class LiveRows:
     def rows(self, read: Read) -> RowSet | None:
         """The live rows of a read; None for all rows of the part."""
         source = self._sources[read.part]
-        found: list[RowSet | None] = []
+        rows: RowSet | None = None
+        if read.residual and self._predicate is not None:
+            rows = source.candidates(self._predicate)
+            if rows.is_empty:
+                return rows
         if read.row_groups is not None:
             start, stop = (min(g * ROW_GROUP_ROWS, source.row_count) for g in read.row_groups)
-            found.append(RowSet.from_ranges([(start, stop)], source.row_count))
-        if read.residual and self._predicate is not None:
-            found.append(source.candidates(self._predicate))
-        rows = _intersection(found)
+            rows = _intersection([rows, RowSet.from_ranges([(start, stop)], source.row_count)])
         if rows is not None and rows.is_empty:
             return rows
         return _intersection([rows, self._visible(read), source.shown()])
@@ -149,6 +156,8 @@ class LiveRows:
         """Of each part, the tombstones and rows whose row groups may hold a key that matters."""
         assert self._streams is not None
         key = frozenset(field.id for field in self._streams.order.fields)
+        for deletes in (True, False):
+            ask_together(self._sources, predicate, key, deletes=deletes)
         return [
             (source.tombstone_candidates(predicate, key), source.candidates(predicate, key))
             for source in self._sources

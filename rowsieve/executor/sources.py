@@ -6,7 +6,7 @@ for. Row groups of which no row is wanted are not read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ from rowsieve.parquet.bloom_reader import BloomReader
 from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.planner.plan import PlannedPart
-from rowsieve.planner.prune_row_groups import prune_row_groups
+from rowsieve.planner.prune_row_groups import prune_files
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict
 from rowsieve.predicate.ir import BoundColumn
@@ -148,23 +148,26 @@ class PartSource:
     def _candidates(
         self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None
     ) -> RowSet:
-        if only is not None and only.issuperset(column.field_id for column in predicate.columns):
-            only = None  # the predicate has no other columns
-        asked = (ref.path, only)
-        if asked not in self._known or self._known[asked][0] is not predicate:
-            rows = self._find_candidates(ref, predicate, only)
-            self._known[asked] = (predicate, rows)
-        return self._known[asked][1]
+        only = _columns_that_matter(predicate, only)
+        if not self._knows(ref, predicate, only):
+            ask_together([self], predicate, only, deletes=ref is self.part.deletes)
+        return self._known[ref.path, only][1]
 
-    def _find_candidates(
-        self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None
-    ) -> RowSet:
-        metadata = read_metadata(self._store, ref)
-        blooms = BloomReader(self._store, ref, metadata)
-        verdicts = prune_row_groups(predicate, metadata, self._schema, only=only, blooms=blooms)
+    def _knows(self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None) -> bool:
+        known = self._known.get((ref.path, only))
+        return known is not None and known[0] is predicate
+
+    def _learn(
+        self,
+        ref: FileRef,
+        predicate: BoundPredicate,
+        only: frozenset[int] | None,
+        verdicts: npt.NDArray[np.int8],
+    ) -> None:
         kept: npt.NDArray[np.bool_] = verdicts != Verdict.NONE
         self.metrics.note_row_groups(len(kept), int((~kept).sum()))
-        return RowSet.from_row_groups(kept, ROW_GROUP_ROWS, ref.rows)
+        rows = RowSet.from_row_groups(kept, ROW_GROUP_ROWS, ref.rows)
+        self._known[ref.path, only] = (predicate, rows)
 
     def _row_groups(self, ref: FileRef, wanted: RowSet | None) -> Iterator[RowGroup]:
         if wanted is not None and wanted.is_empty:
@@ -179,6 +182,46 @@ class PartSource:
                 yield RowGroup(
                     self.part.part_id, file, number, start, stop - start, here, self.metrics
                 )
+
+
+def ask_together(
+    sources: Iterable[PartSource],
+    predicate: BoundPredicate,
+    only: frozenset[int] | None = None,
+    *,
+    deletes: bool = False,
+) -> None:
+    """Find the candidates of all these parts, rows or tombstones, in one interpretation.
+
+    Afterwards `candidates` and `tombstone_candidates` know them.
+    """
+    only = _columns_that_matter(predicate, only)
+    asked = [
+        (source, ref)
+        for source in sources
+        if (ref := source.part.deletes if deletes else source.part.data) is not None
+        and not source._knows(ref, predicate, only)
+    ]
+    if not asked:
+        return
+    files = []
+    for source, ref in asked:
+        metadata = read_metadata(source._store, ref)
+        files.append((metadata, BloomReader(source._store, ref, metadata)))
+    schema = asked[0][0]._schema
+    verdicts = prune_files(predicate, files, schema, only=only)
+    for (source, ref), of_file in zip(asked, verdicts, strict=True):
+        source._learn(ref, predicate, only, of_file)
+
+
+def _columns_that_matter(
+    predicate: BoundPredicate, only: frozenset[int] | None
+) -> frozenset[int] | None:
+    """`only`, or None if the predicate has no other columns."""
+    names_others = only is not None and any(
+        column.field_id not in only for column in predicate.columns
+    )
+    return only if names_others else None
 
 
 def _pieces(

@@ -55,7 +55,7 @@ class VisibilityCache:
             mine.set_exception(error)
             raise
         mine.set_result(rows)
-        self._account(parts, sum(len(row_set.to_bytes()) for row_set in rows))
+        self._account(parts, sum(row_set.size_bytes for row_set in rows))
         return rows
 
     def remembered(self, parts: Hashable) -> tuple[RowSet, ...] | None:

@@ -13,7 +13,7 @@ Soundness: missing statistics, those that cannot be decoded and counts that exce
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -109,6 +109,43 @@ class RowGroupStatistics:
         if pa.types.is_floating(target):
             may_be_nan = ~(bounded | empty)
         return AbstractColumn(lower, upper, empty, ~(sane & (chunks.nulls == 0)), may_be_nan)
+
+
+class JoinedStatistics:
+    """`AbstractColumns` over the row groups of several files, one file after another."""
+
+    def __init__(self, files: Sequence[RowGroupStatistics]) -> None:
+        self._files = files
+        self.part_count = sum(file.part_count for file in files)
+
+    def column(self, column: BoundColumn) -> AbstractColumn | None:
+        """What every row group says of a column; None if no file says anything."""
+        found = [file.column(column) for file in self._files]
+        if all(one is None for one in found):
+            return None
+        type_ = arrow_type(column.type)
+        known = [
+            _unknown(file.part_count, type_) if one is None else one
+            for one, file in zip(found, self._files, strict=True)
+        ]
+        nan = [_all(one) if one.may_be_nan is None else one.may_be_nan for one in known]
+        return AbstractColumn(
+            pa.concat_arrays([one.lower for one in known]),
+            pa.concat_arrays([one.upper for one in known]),
+            np.concatenate([one.empty for one in known]),
+            np.concatenate([one.may_be_null for one in known]),
+            np.concatenate(nan) if pa.types.is_floating(type_) else None,
+        )
+
+
+def _unknown(count: int, type_: pa.DataType) -> AbstractColumn:
+    nothing = pa.nulls(count, type_)
+    unsure = np.ones(count, dtype=np.bool_)
+    return AbstractColumn(nothing, nothing, ~unsure, unsure, unsure)
+
+
+def _all(column: AbstractColumn) -> Mask:
+    return np.ones(len(column.empty), dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True)

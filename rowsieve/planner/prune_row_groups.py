@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from rowsieve.parquet.bloom import BloomFilter
 from rowsieve.parquet.columns import FileColumn
-from rowsieve.parquet.row_groups import RowGroupStatistics
+from rowsieve.parquet.row_groups import JoinedStatistics, RowGroupStatistics
 from rowsieve.predicate.abstract import AbstractValue, from_column
 from rowsieve.predicate.arrays import Mask, as_mask, compare
 from rowsieve.predicate.bind import BoundPredicate
@@ -74,6 +74,25 @@ def prune_row_groups(
     return verdicts if blooms is None else probe_blooms(predicate, statistics, verdicts, blooms)
 
 
+def prune_files(
+    predicate: BoundPredicate,
+    files: Sequence[tuple[pq.FileMetaData, Blooms]],
+    schema: Schema,
+    *,
+    only: frozenset[int] | None = None,
+) -> list[Verdicts]:
+    """`prune_row_groups` of several files, whose statistics are interpreted together."""
+    statistics = [RowGroupStatistics(metadata, schema, only) for metadata, _ in files]
+    together = interpret(predicate, JoinedStatistics(statistics))
+    ends = np.cumsum([one.part_count for one in statistics])[:-1]
+    return [
+        probe_blooms(predicate, one, verdicts, blooms)
+        for one, verdicts, (_, blooms) in zip(
+            statistics, np.split(together, ends), files, strict=True
+        )
+    ]
+
+
 def probe_blooms(
     predicate: BoundPredicate,
     statistics: RowGroupStatistics,
@@ -81,6 +100,8 @@ def probe_blooms(
     blooms: Blooms,
 ) -> Verdicts:
     """The verdicts with NONE also where blooms refute; only groups with `SOME` are looked at."""
+    if not (verdicts == Verdict.SOME).any():
+        return verdicts
     verdicts = verdicts.copy()
     for point in _points(predicate):
         column = statistics.file_column(point.column.field_id)

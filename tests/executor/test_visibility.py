@@ -127,7 +127,7 @@ def test_an_answer_is_computed_once_and_a_failure_is_forgotten() -> None:
 
 def test_the_cache_forgets_what_was_not_used_lately() -> None:
     one = RowSet.from_ids(np.array([1, 3], dtype=np.int64), 5)
-    cache = VisibilityCache(limit_bytes=len(one.to_bytes()))
+    cache = VisibilityCache(limit_bytes=one.size_bytes)
     cache.get("a", lambda: (one,))
     cache.get("b", lambda: (one,))
     recomputed: list[str] = []

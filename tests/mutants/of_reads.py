@@ -82,8 +82,8 @@ MUTANTS = (
     Mutant(
         SOURCES,
         "all columns prune before visibility is resolved (trap T1)",
-        "self._schema, only=only, blooms=blooms)",
-        "self._schema, only=None, blooms=blooms)",
+        "return only if names_others else None",
+        "return None",
     ),
     Mutant(
         SOURCES,

@@ -165,6 +165,13 @@ class RowSet:
         """The smallest half-open range that holds every row; (0, 0) if there is none."""
         return (self._rows.first, self._rows.last + 1) if len(self) else (0, 0)
 
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory it takes."""
+        if isinstance(self._rows, Ranges):
+            return self._rows.starts.nbytes + self._rows.stops.nbytes
+        return len(self._rows.bitmap.serialize())
+
     def contains(self, ids: npt.NDArray[np.integer]) -> Mask:
         """(n,) bool: which of `ids`, (n,) integers of this source in any order, it holds."""
         rows = _integers(ids, "ids", 1)
