@@ -63,11 +63,15 @@ _UNARY = (
     "length",
     "ceil",
     "floor",
+    "round",
+    "trim",
+    "ltrim",
+    "rtrim",
     "extract_year",
     "extract_doy",
     "negate",
 )
-_BINARY = ("add", "subtract", "multiply", "modulo", "nullif", "starts_with")
+_BINARY = ("add", "subtract", "multiply", "modulo", "nullif", "starts_with", "position")
 _MANY = ("coalesce", "greatest", "least", "concat_strict")
 
 
