@@ -53,6 +53,14 @@ class UnknownColumn(InvalidPredicate):
         self.name = name
 
 
+class UnprunablePredicate(InvalidPredicate):
+    """A predicate that was required to prune and cannot; `conditions` are those that are why."""
+
+    def __init__(self, message: str, *, conditions: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.conditions = conditions
+
+
 class EvaluationError(RowsieveError):
     """An expression failed on a row that survives every other condition."""
 

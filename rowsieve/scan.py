@@ -17,7 +17,7 @@ import pyarrow as pa
 from rowsieve.bridges.sql import to_sql
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
 from rowsieve.config import DEFAULT
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, UnprunablePredicate, UnsupportedOperation
 from rowsieve.executor.audit import Auditor, OnViolation, audit_settings
 from rowsieve.executor.execute import Execution
 from rowsieve.metrics import ScanMetrics
@@ -26,8 +26,10 @@ from rowsieve.planner.cache import PLANS
 from rowsieve.planner.explain import explain
 from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import OutputColumn, ScanPlan, check_fits
+from rowsieve.planner.prunable import Unprunable, unprunable
 from rowsieve.planner.scan import plan_scan
 from rowsieve.planner.statistics import ScanStatistics, plan_statistics
+from rowsieve.predicate.ir import Predicate
 from rowsieve.storage.snapshot import Snapshot
 
 Columns = Sequence[str] | Mapping[str, str]
@@ -149,7 +151,27 @@ class Scan:
         `row_groups`: also which row groups of the parts to read; opens the parts' footers.
         """
         store = self._store if row_groups else None
-        return explain(self._plan, self._snapshot, to_sql, store=store)
+        return explain(self._plan, self._snapshot, _text, store=store)
+
+    def require_pruning(self) -> Explanation:
+        """What `explain` says, or UnprunablePredicate where a condition can skip nothing.
+
+        Every condition of the conjunction must be able to: it refutes a part of the table, or would
+        refute one whose statistics lie clearly away. Reads no file.
+        """
+        plan = self._plan
+        found = unprunable(
+            plan.predicate, self._snapshot, _text, semantics=plan.semantics, now_us=plan.now_us
+        )
+        if not plan.pruning:
+            found = [Unprunable(_text(plan.predicate), "the scan was made with pruning='off'")]
+        if found:
+            raise UnprunablePredicate(
+                f"{self._store.uri} at version {self.version} cannot be pruned by "
+                f"{'; nor by '.join(map(str, found))}",
+                conditions=tuple(each.condition for each in found),
+            )
+        return self.explain()
 
     def _audited(self) -> Execution:
         """A new execution; without pruning if an audit has just found that to be unsound.
@@ -216,6 +238,13 @@ def planned_metrics(plan: ScanPlan) -> ScanMetrics:
     metrics.bytes_considered = metrics.bytes_pruned + sum(piece.size_bytes for piece in pieces)
     metrics.pruned_by = {group.by: group.parts for group in plan.pruned}
     return metrics
+
+
+def _text(predicate: Predicate) -> str:
+    try:
+        return to_sql(predicate)
+    except UnsupportedOperation:  # a part of it is another engine's
+        return str(predicate)
 
 
 def _output_columns(

@@ -42,6 +42,7 @@ from rowsieve.config import DEFAULT
 from rowsieve.errors import CommitConflict, InvalidInput, StalePlan, UnsupportedOperation
 from rowsieve.metrics import WriterMetrics
 from rowsieve.objects import ObjectStore
+from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Literal as LiteralNode
 from rowsieve.predicate.ir import Operand
@@ -199,6 +200,14 @@ class Table:
             plan=plan,
             memory_bytes=memory_bytes,
         )
+
+    def require_pruning(self, where: Any, *, dialect: str = "postgres") -> Explanation:
+        """Refuse a condition that skips nothing, whatever the data; else explain its scan.
+
+        UnprunablePredicate names each condition of the conjunction that can refute no part, why,
+        and what would help. What depends on pruning by a condition asks this beforehand.
+        """
+        return self.scan(where, dialect=dialect).require_pruning()
 
     def snapshot_for_engines(self) -> Snapshot:
         """The pinned snapshot."""
