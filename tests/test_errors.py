@@ -151,8 +151,8 @@ MISTAKES: tuple[Mistake, ...] = (
     ("update with another type", lambda t: t.keyed.update({"pair": "1"}), RowsieveError, ("struct",)),
     ("update that fails on a row", lambda t: t.keyed.update({"price": "1 / (id - 1)"}), EvaluationError, ("'price'", "'id': 1")),
     ("update out of range", lambda t: t.keyed.update({"price": "id * 100000"}), EvaluationError, ("'price'",)),
-    ("delete of nothing said", lambda t: t.keyed.delete(), InvalidInput, ("predicate or keys=", "'TRUE'")),
-    ("delete of both", lambda t: t.keyed.delete("TRUE", keys=data().select(["id"])), InvalidInput, ("predicate or keys=",)),
+    ("delete of nothing said", lambda t: t.keyed.delete(), InvalidInput, ("a predicate, keys= and plan=", "'TRUE'")),
+    ("delete of both", lambda t: t.keyed.delete("TRUE", keys=data().select(["id"])), InvalidInput, ("a predicate, keys= and plan=",)),
     ("overwrite outside where", lambda t: t.keyed.overwrite(data(), where="id = 2"), InvalidData, ("do not match where=", "'id': 1", "nothing was written")),
     ("overwrite that moves a key", lambda t: t.keyed.overwrite(data(), where="name = 'a' AND id = 1 AND price > 1 OR price IS NULL AND id > 0 AND name IS NOT NULL AND id <> 1"), InvalidData, ("do not match",)),
     # Predicates
