@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from rowsieve.config import DEFAULT
 from rowsieve.errors import InvalidInput, UnprunablePredicate, UnsupportedOperation
 from rowsieve.executor.audit import Auditor, OnViolation, audit_settings
 from rowsieve.executor.execute import Execution
-from rowsieve.metrics import ScanMetrics
+from rowsieve.metrics import Reporter, ScanMetrics, ScanReport, send
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.explain import explain
@@ -59,6 +60,7 @@ class Scan:
         dialect: str = "postgres",
         plan: ScanPlan | None = None,
         memory_bytes: int = DEFAULT.memory_bytes,
+        reporter: Reporter | None = None,
     ) -> None:
         if memory_bytes < 1:
             raise InvalidInput(f"memory_bytes must be at least 1, got {memory_bytes}")
@@ -71,6 +73,7 @@ class Scan:
         self._store = store
         self._snapshot = snapshot
         self._memory_bytes = memory_bytes
+        self._reporter = reporter
         output = _output_columns(columns, snapshot, dialect)
         if plan is not None:
             if where is not None or limit is not None or order_by_key or pruning != "on" or audit:
@@ -126,8 +129,9 @@ class Scan:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as a stream of batches of up to 65,536 rows."""
-        self._execution = self._audited()
-        return self._execution.read()
+        with self._reported_if_failing():
+            self._execution = self._audited()
+        return self._reported(self._execution)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream, read as it is consumed."""
@@ -138,8 +142,11 @@ class Scan:
 
     def count(self) -> int:
         """The number of rows; from the manifest alone where it is exact."""
-        self._execution = self._audited()
-        return self._execution.count()
+        with self._reported_if_failing():
+            self._execution = self._audited()
+            count = self._execution.count()
+        self._report()
+        return count
 
     def statistics(self) -> ScanStatistics:
         """What the manifest alone says of the result: rows, bytes, bounds, NULLs; what is exact."""
@@ -193,6 +200,29 @@ class Scan:
         outcome.count_in(execution.metrics)
         return execution
 
+    def _reported(self, execution: Execution) -> Iterator[pa.RecordBatch]:
+        """The rows; once they are at an end, or no more are wanted, that is reported."""
+        error: str | None = None
+        try:
+            yield from execution.read()
+        except BaseException as raised:
+            error = type(raised).__name__
+            raise
+        finally:
+            self._report(execution.metrics, error)
+
+    @contextmanager
+    def _reported_if_failing(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self._report(error=type(error).__name__)
+            raise
+
+    def _report(self, metrics: ScanMetrics | None = None, error: str | None = None) -> None:
+        found = self._execution.metrics if metrics is None else metrics
+        send(self._reporter, ScanReport(self._store.uri, self.version, found, error))
+
     def _replanned(self, *, pruning: bool, limit: int | None = None) -> ScanPlan:
         """The question asked anew; such plans are not remembered, they can be large."""
         return plan_scan(
@@ -236,6 +266,7 @@ def planned_metrics(plan: ScanPlan) -> ScanMetrics:
     metrics.parts_considered = len(kept) + metrics.parts_pruned
     metrics.bytes_pruned = sum(group.size_bytes for group in plan.pruned)
     metrics.bytes_considered = metrics.bytes_pruned + sum(piece.size_bytes for piece in pieces)
+    metrics.statistics_contradicting = plan.statistics_contradicting
     metrics.pruned_by = {group.by: group.parts for group in plan.pruned}
     return metrics
 

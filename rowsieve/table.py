@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -40,7 +41,7 @@ from rowsieve.changes.operations import (
 from rowsieve.compaction.run import Progress, plan_compaction
 from rowsieve.config import DEFAULT
 from rowsieve.errors import CommitConflict, InvalidInput, StalePlan, UnsupportedOperation
-from rowsieve.metrics import WriterMetrics
+from rowsieve.metrics import CommitReport, Reporter, WriterMetrics, send
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import ScanPlan
@@ -80,6 +81,8 @@ class Table:
         self._storage_options = dict(storage_options or {})
         self._lock = threading.Lock()
         self._collecting = Collecting()
+        self._reporter: Reporter | None = None
+        self._told = WriterMetrics()
         self.engine_error: Exception | None = None
         """What was last raised while an engine read this table; engines pass on its text only."""
 
@@ -117,6 +120,14 @@ class Table:
         column's type; that its bounds hold for all values is its own to answer for.
         """
         self._collecting.overrides[self._newest.schema.field(column).name] = make
+
+    def report_to(self, reporter: Reporter | None) -> None:
+        """Tell a reporter of each read of this object's scans and of each of its commits.
+
+        One that is there is replaced; None tells nobody. Scans that were made before are not told.
+        """
+        with self._lock:
+            self._reporter, self._told = reporter, replace(self._collecting.metrics)
 
     def detail(self) -> dict[str, Any]:
         """Facts of the pinned version, as plain values; `rows_stored` counts hidden ones too."""
@@ -199,6 +210,7 @@ class Table:
             dialect=dialect,
             plan=plan,
             memory_bytes=memory_bytes,
+            reporter=self._reporter,
         )
 
     def require_pruning(self, where: Any, *, dialect: str = "postgres") -> Explanation:
@@ -417,7 +429,8 @@ class Table:
     def write_spark(self, frame: Any, mode: Literal["upsert", "append", "delete"]) -> Commit:
         """Write a Spark DataFrame in one commit; its tasks write disjoint key ranges."""
         self._writable("write_spark")
-        return lazy.spark_write(self, frame, mode)
+        commit = lazy.spark_write(self, frame, mode)
+        return self._reported(commit) if commit.parts_added else commit
 
     # Committing
 
@@ -457,6 +470,23 @@ class Table:
 
         commit, snapshot = self._log.commit(request_for(base), base, rebase)
         self._pin(snapshot)
+        return self._reported(commit)
+
+    def _reported(self, commit: Commit) -> Commit:
+        """The commit, of which the reporter was told, and of what was written for it."""
+        if self._reporter is None:
+            return commit
+        with self._lock:
+            now = replace(self._collecting.metrics)
+            written, self._told = now.since(self._told), now
+        counts = (
+            commit.rows_written,
+            commit.rows_deleted,
+            commit.parts_added,
+            commit.parts_removed,
+        )
+        report = CommitReport(self.uri, commit.version, commit.operation, *counts, written)
+        send(self._reporter, report)
         return commit
 
     def _delete_planned(self, change: Change, plan: ScanPlan) -> Commit:
@@ -485,7 +515,7 @@ class Table:
         )
         self._pin(snapshot)
         if commit is not None:
-            return commit
+            return self._reported(commit)
         return Commit(
             version=snapshot.version,
             commit_id=snapshot.commit_id,

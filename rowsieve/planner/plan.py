@@ -129,6 +129,7 @@ class ScanPlan(msgspec.Struct, frozen=True):
     splits: tuple[Split, ...]
     pruned: tuple[Pruned, ...] = ()
     pruning: bool = True
+    statistics_contradicting: int = 0
 
     @property
     def schema(self) -> Schema:

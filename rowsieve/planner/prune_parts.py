@@ -51,13 +51,15 @@ class Pruning:
 
     `groups` hold the parts left (indices into the manifest), groups in key order, the parts of each
     newest first and no older than the oldest that is read. `reads` and `verdicts` go with their
-    members: whether rows of it are returned, and which of them match once visible.
+    members: whether rows of it are returned, and which of them match once visible. `contradicting`
+    counts statistics that were asked for and not believed, as they contradict themselves.
     """
 
     reasons: Verdicts
     groups: Groups
     reads: Mask
     verdicts: Verdicts
+    contradicting: int = 0
 
 
 def prune_parts(
@@ -76,8 +78,11 @@ def prune_parts(
     reasons = np.zeros(len(parts), dtype=np.int8)
     kept = np.arange(len(parts))
     key_ids = frozenset(() if order is None else (field.id for field in order.fields))
+    contradicting = 0
     if predicate is not None and len(parts) and _asks_for(predicate, key_ids):
-        by_key = interpret(predicate, PartStatistics(parts, schema, key_ids))
+        keys = PartStatistics(parts, schema, key_ids)
+        by_key = interpret(predicate, keys)
+        contradicting = keys.contradictions
         reasons[by_key == Verdict.NONE] = Reason.KEY
         kept = np.flatnonzero(by_key != Verdict.NONE)
     facts = _facts(parts, schema, predicate)
@@ -86,7 +91,9 @@ def prune_parts(
     has_rows = facts.data_rows() > 0
     verdicts = np.full(len(kept), Verdict.SOME, dtype=np.int8)
     if predicate is not None and len(kept):
-        verdicts = interpret(predicate, PartStatistics(facts, schema))
+        statistics = PartStatistics(facts, schema)
+        verdicts = interpret(predicate, statistics)
+        contradicting = max(contradicting, statistics.contradictions)
     verdicts[~has_rows] = Verdict.NONE  # only tombstones: no row of it can match
     groups = Groups.singles(len(kept)) if order is None else overlap_groups(facts.table, order)
     left = _needed(parts, kept, groups, verdicts)
@@ -99,7 +106,7 @@ def prune_parts(
         enough = _enough(parts, left, certain, limit)
         reasons[left.members[~enough]] = Reason.LIMIT
         left, verdicts = left.only(enough), verdicts[enough]
-    return Pruning(reasons, left, verdicts != Verdict.NONE, verdicts)
+    return Pruning(reasons, left, verdicts != Verdict.NONE, verdicts, contradicting)
 
 
 def _asks_for(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:

@@ -57,4 +57,5 @@ def plan_scan(
         pruning=pruning,
         splits=cut_splits(pieces, split_bytes, ordered=ordered, in_process=in_process),
         pruned=summary(parts, pruned.reasons),
+        statistics_contradicting=pruned.contradicting,
     )

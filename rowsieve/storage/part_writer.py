@@ -100,6 +100,8 @@ class PartWriter:
         parts = [self._part(of_rows, keys) for of_rows, keys in zip(rows, deletes, strict=True)]
         if not parts:
             return PartTable.empty(self._schema)
+        if self._collecting is not None:
+            self._collecting.metrics.parts_written += len(parts)
         return PartTable.of(parts, self._schema, self._key)
 
     def _collector(self) -> StatisticsCollector:
@@ -143,6 +145,7 @@ class PartWriter:
         part_id = uuid.uuid4().hex
         ref = self._open.file.put(self._store, f"data/{part_id}.{self._base_version}.parquet")
         ends = (self._open.first, self._open.last)
+        self._count(ref)
         self._finished.append(_FinishedRows(part_id, ref, self._open.statistics, ends))
         self._open = None
 
@@ -190,7 +193,16 @@ class PartWriter:
         file = PartFile(self._key_schema, options)
         for start in range(0, keys.num_rows, ROW_GROUP_ROWS):
             file.write(keys.slice(start, ROW_GROUP_ROWS))
-        return file.put(self._store, f"data/{part_id}.{self._base_version}.deletes.parquet")
+        ref = file.put(self._store, f"data/{part_id}.{self._base_version}.deletes.parquet")
+        self._count(ref)
+        return ref
+
+    def _count(self, ref: FileRef) -> None:
+        """Account for a file that was put."""
+        if self._collecting is not None:
+            metrics = self._collecting.metrics
+            metrics.rows_written += ref.rows
+            metrics.bytes_written += ref.size_bytes
 
     def _key_of(self, row: pa.Table) -> Key:
         return self._order.columns(row).key(0) if self._order else ()

@@ -31,6 +31,7 @@ class ScanMetrics:
     rows_audited: int = 0
     bytes_audited: int = 0
     pruned_by: dict[str, int] = field(default_factory=dict)
+    statistics_contradicting: int = 0
     plans_reused: int = 0
     planning_s: float = 0.0
     reading_s: float = 0.0
@@ -70,17 +71,25 @@ class ScanMetrics:
 
 @dataclass(slots=True)
 class WriterMetrics:
-    """What a writer's statistics cost, over all its parts.
+    """What a writer wrote, tombstones among its rows, and what its statistics cost.
 
-    `statistics_trimmed` counts subjects that were cut or dropped to fit the budget,
-    `statistics_mismatched` those that a collector gave in another type, or that contradicted
-    themselves, and that were left out.
+    Parts count although their commit may have failed. `statistics_trimmed` counts subjects that
+    were cut or dropped to fit the budget, `statistics_mismatched` those that a collector gave in
+    another type, or that contradicted themselves, and that were left out.
     """
 
+    parts_written: int = 0
+    rows_written: int = 0
+    bytes_written: int = 0
     statistics_bytes: int = 0
     statistics_s: float = 0.0
     statistics_trimmed: int = 0
     statistics_mismatched: int = 0
+
+    def since(self, earlier: WriterMetrics) -> WriterMetrics:
+        """What was added to an earlier state of the same counters."""
+        names = [counter.name for counter in fields(self)]
+        return WriterMetrics(*(getattr(self, name) - getattr(earlier, name) for name in names))
 
     def as_dict(self) -> dict[str, Any]:
         """The counters as plain values, for JSON."""

@@ -1,0 +1,127 @@
+"""Reports added up as Prometheus counters, and their text exposition (format 0.0.4).
+
+Serve `text()` wherever the process answers scrapes, as `text/plain; version=0.0.4`. Counters only
+grow, and start at 0 with the reporter.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Final
+
+from rowsieve.metrics.counters import WriterMetrics
+from rowsieve.metrics.reports import CommitReport, Report, ScanReport
+
+Sample = tuple[str, tuple[tuple[str, str], ...], float]
+"""Name, labels and value."""
+
+SCAN: Final = {
+    "parts_considered": ("scan_parts_considered_total", "Parts of the versions read."),
+    "parts_read": ("scan_parts_read_total", "Parts whose rows were opened."),
+    "bytes_considered": ("scan_considered_bytes_total", "Stored bytes of the versions read."),
+    "bytes_pruned": ("scan_pruned_bytes_total", "Stored bytes of parts left out."),
+    "bytes_read": ("scan_read_bytes_total", "Stored bytes of columns decoded."),
+    "row_groups_considered": ("scan_row_groups_considered_total", "Row groups asked."),
+    "row_groups_pruned": ("scan_row_groups_pruned_total", "Row groups refuted."),
+    "row_groups_read": ("scan_row_groups_read_total", "Row groups decoded."),
+    "rows_decoded": ("scan_rows_decoded_total", "Rows decoded, keys and tombstones included."),
+    "rows_returned": ("scan_rows_returned_total", "Rows handed out."),
+    "audited": ("scan_audited_total", "Claims of pruning that were audited."),
+    "audit_violations": ("scan_audit_violations_total", "Rows that contradicted pruning."),
+    "rows_audited": ("scan_audited_rows_total", "Rows judged by audits."),
+    "bytes_audited": ("scan_audited_bytes_total", "Stored bytes read by audits."),
+    "statistics_contradicting": (
+        "scan_statistics_contradicting_total",
+        "Statistics of parts that contradicted themselves and were not believed.",
+    ),
+    "plans_reused": ("scan_plans_reused_total", "Scans whose plan was made before."),
+    "planning_s": ("scan_planning_seconds_total", "Time spent making plans."),
+    "reading_s": ("scan_reading_seconds_total", "Time that streams were open."),
+    "cpu_s": ("scan_cpu_seconds_total", "CPU time of the process while streams were open."),
+}
+COMMIT: Final = {
+    "rows_written": ("commit_rows_written_total", "Rows that commits wrote."),
+    "rows_deleted": ("commit_rows_deleted_total", "Rows or keys that commits took away."),
+    "parts_added": ("commit_parts_added_total", "Parts that commits added."),
+    "parts_removed": ("commit_parts_removed_total", "Parts that commits removed."),
+}
+WRITER: Final = {
+    "parts_written": ("writer_parts_total", "Parts written, committed or not."),
+    "rows_written": ("writer_rows_total", "Rows and tombstones written."),
+    "bytes_written": ("writer_bytes_total", "Stored bytes written."),
+    "statistics_bytes": ("writer_statistics_bytes_total", "Bytes of statistics kept."),
+    "statistics_s": ("writer_statistics_seconds_total", "Time spent taking statistics."),
+    "statistics_trimmed": ("writer_statistics_trimmed_total", "Statistics cut or left out."),
+    "statistics_mismatched": (
+        "writer_statistics_mismatched_total",
+        "Statistics left out as they had another type or contradicted themselves.",
+    ),
+}
+_OTHERS: Final = {
+    "scans_total": "Reads of scans.",
+    "scan_errors_total": "Reads that ended by an error.",
+    "scan_parts_pruned_total": "Parts left out, by reason.",
+    "commits_total": "Commits, by operation.",
+}
+_HELP: Final = _OTHERS | dict([*SCAN.values(), *COMMIT.values(), *WRITER.values()])
+
+
+class PrometheusReporter:
+    """Adds up what tables report, by table; safe to share by tables and threads."""
+
+    def __init__(self) -> None:
+        self._counters: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+        self._lock = threading.Lock()
+
+    def report(self, report: Report) -> None:
+        """Add one."""
+        samples = _scan(report) if isinstance(report, ScanReport) else _commit(report)
+        with self._lock:
+            for name, labels, value in samples:
+                self._counters[name, labels] = self._counters.get((name, labels), 0) + value
+
+    def text(self) -> str:
+        """All counters in the text format, sorted by name and labels."""
+        with self._lock:
+            counters = sorted(self._counters.items())
+        lines: list[str] = []
+        last = ""
+        for (name, labels), value in counters:
+            if name != last:
+                lines += [
+                    f"# HELP rowsieve_{name} {_HELP[name]}",
+                    f"# TYPE rowsieve_{name} counter",
+                ]
+                last = name
+            shown = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels)
+            lines.append(f"rowsieve_{name}{{{shown}}} {value}")
+        return "".join(f"{line}\n" for line in lines)
+
+
+def _scan(report: ScanReport) -> Iterator[Sample]:
+    table = ("table", report.table)
+    yield "scans_total", (table,), 1
+    if report.error and report.error != "GeneratorExit":
+        yield "scan_errors_total", (table, ("error", report.error)), 1
+    for reason, parts in report.metrics.pruned_by.items():
+        yield "scan_parts_pruned_total", (table, ("by", reason)), parts
+    for counter, (name, _) in SCAN.items():
+        yield name, (table,), getattr(report.metrics, counter)
+
+
+def _commit(report: CommitReport) -> Iterator[Sample]:
+    table = ("table", report.table)
+    yield "commits_total", (table, ("operation", report.operation)), 1
+    for counter, (name, _) in COMMIT.items():
+        yield name, (table,), getattr(report, counter)
+    yield from _writer(report.writer, table)
+
+
+def _writer(metrics: WriterMetrics, table: tuple[str, str]) -> Iterator[Sample]:
+    for counter, (name, _) in WRITER.items():
+        yield name, (table,), getattr(metrics, counter)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

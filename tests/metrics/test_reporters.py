@@ -1,0 +1,206 @@
+"""Reporters are told of every read and commit, once, and change nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from rowsieve import Table
+from rowsieve.errors import EvaluationError, InvalidInput
+from rowsieve.metrics import (
+    CommitReport,
+    LoggingReporter,
+    PrometheusReporter,
+    ScanMetrics,
+    ScanReport,
+    WriterMetrics,
+    prometheus,
+)
+from rowsieve.metrics.reports import Report
+from rowsieve.storage.manifest import PartTable
+from tests.small_tables import keyed, kv
+
+LINE = re.compile(r'(rowsieve_\w+)\{((?:\w+="(?:[^"\\]|\\.)*",?)*)\} ([0-9.e+-]+)')
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "python.md"
+
+
+class Kept:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.scans: list[ScanReport] = []
+        self.commits: list[CommitReport] = []
+
+    def report(self, report: Report) -> None:
+        (self.scans if isinstance(report, ScanReport) else self.commits).append(report)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def kept() -> Kept:
+    return Kept()
+
+
+@pytest.fixture
+def table(kept: Kept) -> Table:
+    made = keyed({"k": [1, 2], "v": [1, 2]}, {"k": [11, 12], "v": [None, 20]})
+    made.report_to(kept)
+    return made
+
+
+def test_each_read_is_reported_once_at_its_end(table: Table, kept: Kept) -> None:
+    scan = table.scan("k > 10")
+    assert kept.scans == []
+    batches = scan.to_batches()
+    assert kept.scans == []
+    assert sum(batch.num_rows for batch in batches) == 2
+    (report,) = kept.scans
+    assert report == ScanReport(table.uri, table.version, scan.metrics)
+    assert (report.metrics.parts_pruned, report.metrics.rows_returned) == (1, 2)
+    assert scan.count() == 2
+    assert scan.to_reader().read_all().num_rows == 2
+    assert [each.error for each in kept.scans] == [None, None, None]
+
+
+def test_a_read_that_ends_early_says_so(table: Table, kept: Kept) -> None:
+    batches = table.scan().to_batches()
+    next(batches)
+    batches.close()  # type: ignore[attr-defined]
+    with pytest.raises(EvaluationError):
+        table.scan("1 / (v - 1) > 0").to_arrow()
+    assert [each.error for each in kept.scans] == ["GeneratorExit", "EvaluationError"]
+
+
+def test_commits_are_reported_with_what_was_written(table: Table, kept: Kept) -> None:
+    before = table.writer_metrics.bytes_written
+    table.upsert(kv((3, 3), (4, 4)))
+    table.delete(keys=pa.table({"k": [1]}))
+    table.delete("v = 20")
+    table.delete("v = 999")  # nothing to do is no commit
+    table.compact()
+    found = [(c.operation, c.rows_written, c.rows_deleted, c.parts_added) for c in kept.commits]
+    assert found == [
+        ("upsert", 2, 0, 1),
+        ("delete_keys", 0, 1, 1),
+        ("delete", 0, 1, 1),
+        ("compact", 4, 0, 1),
+    ]
+    assert [c.version for c in kept.commits] == [3, 4, 5, 6]
+    assert [c.writer.rows_written for c in kept.commits] == [2, 1, 1, 4]
+    assert [c.writer.parts_written for c in kept.commits] == [1, 1, 1, 1]
+    wrote = sum(c.writer.bytes_written for c in kept.commits)
+    sizes = table.snapshot_for_engines().parts.table.column("data.size_bytes").to_pylist()
+    assert kept.commits[-1].writer.bytes_written == sum(sizes)
+    assert wrote == table.writer_metrics.bytes_written - before > 0
+
+
+def test_a_reporter_that_raises_is_logged_and_changes_nothing(
+    table: Table, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken:
+        def report(self, report: Report) -> None:
+            raise RuntimeError("no")
+
+    table.report_to(Broken())
+    assert table.upsert(kv((5, 5))).rows_written == 1
+    assert table.scan("k = 5").to_arrow().num_rows == 1
+    assert [record.message.split()[0] for record in caplog.records] == ["Broken", "Broken"]
+    table.report_to(None)
+    table.upsert(kv((6, 6)))
+    assert len(caplog.records) == 2
+
+
+def test_the_log_has_a_line_for_each(table: Table, caplog: pytest.LogCaptureFixture) -> None:
+    table.report_to(LoggingReporter())
+    with caplog.at_level(logging.INFO, logger="rowsieve"):
+        table.scan("k > 10").to_arrow()
+        table.upsert(kv((5, 5)))
+    scan, upsert = (record.message for record in caplog.records)
+    assert scan.startswith(f"scan of {table.uri} version 2: parts_considered=2 parts_pruned=1")
+    assert "pruned_by={'key': 1}" in scan
+    assert upsert.startswith(f"upsert of {table.uri} version 3: rows_written=1 parts_added=1")
+    assert "audited" not in scan
+
+
+def samples(text: str) -> dict[tuple[str, str], float]:
+    found = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            match = LINE.fullmatch(line)
+            assert match, line
+            found[match[1], match[2]] = float(match[3])
+    return found
+
+
+def test_prometheus_text_adds_up(table: Table) -> None:
+    reporter = PrometheusReporter()
+    table.report_to(reporter)
+    assert reporter.text() == ""
+    first, second = table.scan("k > 10"), table.scan("v > 15")
+    read = sum(scan.to_arrow().num_rows and scan.metrics.bytes_read for scan in (first, second))
+    table.upsert(kv((5, 5)))
+    with pytest.raises(EvaluationError):
+        table.scan("1 / (v - 1) > 0").to_arrow()
+    found = samples(reporter.text())
+    label = f'table="{table.uri}"'
+    assert found["rowsieve_scans_total", label] == 3
+    assert found["rowsieve_scan_errors_total", label + ',error="EvaluationError"'] == 1
+    assert found["rowsieve_scan_parts_pruned_total", label + ',by="key"'] == 1
+    assert (
+        found["rowsieve_scan_parts_pruned_total", label + ',by="statistics"'] == 3
+    )  # two of the last scan
+    assert found["rowsieve_scan_read_bytes_total", label] >= read > 0
+    assert found["rowsieve_commits_total", label + ',operation="upsert"'] == 1
+    assert 0 < found["rowsieve_writer_bytes_total", label] < table.writer_metrics.bytes_written
+
+
+def test_prometheus_text_is_well_formed() -> None:
+    reporter = PrometheusReporter()
+    reporter.report(ScanReport('s3://b/"x"\\y\n', 1, ScanMetrics(parts_read=2)))
+    reporter.report(CommitReport("memory:///t", 1, "upsert"))
+    text = reporter.text()
+    assert text.endswith("\n")
+    assert '{table="s3://b/\\"x\\"\\\\y\\n"} 2' in text
+    names = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
+    assert names == sorted(set(names))
+    assert names == [line.split()[2] for line in text.splitlines() if line.startswith("# HELP")]
+    assert {name for name, _ in samples(text)} == set(names)
+    assert all(name.endswith("_total") for name in names)
+    described = REFERENCE.read_text()
+    everything = [f"rowsieve_{name}" for name in prometheus._HELP]
+    assert [name for name in everything if f"`{name}`" not in described] == []
+
+
+def test_every_counter_reaches_prometheus() -> None:
+    of_scans = {f.name for f in dataclasses.fields(ScanMetrics) if not f.name.startswith("_")}
+    assert of_scans - set(prometheus.SCAN) == {"parts_pruned", "pruned_by"}
+    assert set(prometheus.WRITER) == {f.name for f in dataclasses.fields(WriterMetrics)}
+
+
+def test_statistics_that_contradict_themselves_are_counted(kept: Kept) -> None:
+    table = keyed({"k": [1], "v": [1]}, {"k": [11], "v": [2]})
+    snapshot = table.snapshot_for_engines()
+    name = f"stats.{snapshot.schema.field('v').id}.lower"
+    columns = snapshot.parts.table
+    lie = pa.array([100, 2], pa.int64())  # above its upper bound
+    parts = columns.set_column(columns.schema.get_field_index(name), name, lie)
+    wrong = dataclasses.replace(snapshot, parts=PartTable(parts), commit_id="another")
+    table._newest = table._pinned = wrong
+    table._read_only = True
+    table.report_to(kept)
+    scan = table.scan("v = 1")
+    assert scan.to_arrow().to_pylist() == [{"k": 1, "v": 1}]
+    assert kept.scans[0].metrics.statistics_contradicting == 1
+    reporter = PrometheusReporter()
+    reporter.report(kept.scans[0])
+    assert "rowsieve_scan_statistics_contradicting_total" in reporter.text()
+
+
+def test_a_scan_that_is_refused_is_no_read(table: Table, kept: Kept) -> None:
+    with pytest.raises(InvalidInput):
+        table.scan("k > 10", limit=-1)
+    assert kept.scans == []
