@@ -60,10 +60,13 @@ class Scan:
         dialect: str = "postgres",
         plan: ScanPlan | None = None,
         memory_bytes: int = DEFAULT.memory_bytes,
+        threads: int | None = None,
         reporter: Reporter | None = None,
     ) -> None:
         if memory_bytes < 1:
             raise InvalidInput(f"memory_bytes must be at least 1, got {memory_bytes}")
+        if threads is not None and threads < 1:
+            raise InvalidInput(f"threads must be at least 1, or None for all cores, got {threads}")
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit must not be negative, got {limit}")
         if pruning not in ("on", "soft", "off"):
@@ -73,6 +76,7 @@ class Scan:
         self._store = store
         self._snapshot = snapshot
         self._memory_bytes = memory_bytes
+        self._threads = threads
         self._reporter = reporter
         output = _output_columns(columns, snapshot, dialect)
         if plan is not None:
@@ -190,7 +194,9 @@ class Scan:
         outcome = Auditor(
             (lambda: plan) if is_whole else partial(self._replanned, pruning=True),
             partial(self._replanned, pruning=False),
-            lambda audited: Execution(audited, self._store, memory_bytes=self._memory_bytes),
+            lambda audited: Execution(
+                audited, self._store, threads=self._threads, memory_bytes=self._memory_bytes
+            ),
             self._percent,
             self._on_violation,
         ).run()
@@ -241,7 +247,9 @@ class Scan:
         metrics = planned_metrics(plan)
         metrics.planning_s = self._planning_s
         metrics.plans_reused = int(self._reused and plan is self._plan)
-        return Execution(plan, self._store, metrics, memory_bytes=self._memory_bytes)
+        return Execution(
+            plan, self._store, metrics, threads=self._threads, memory_bytes=self._memory_bytes
+        )
 
 
 def read_split(

@@ -182,6 +182,7 @@ class Table:
         dialect: str = "postgres",
         plan: ScanPlan | None = None,
         memory_bytes: int = DEFAULT.memory_bytes,
+        threads: int | None = None,
     ) -> Scan:
         """A read of the newest version, or of the one asked for.
 
@@ -192,7 +193,8 @@ class Table:
         UnsoundPruning, or is logged and the rows read without pruning (`on_violation="report"`).
         With `plan`, an earlier scan's plan is read again at its version; only `columns` may differ.
         `memory_bytes` bounds what a read holds at once; too little for a batch of every part that
-        is merged makes it decode row groups several times.
+        is merged makes it decode row groups several times. `threads` decode at a time: as many as
+        there are cores, or the number given; one costs the least CPU.
         """
         _check_plan(plan)
         if plan is not None and (version is not None or as_of is not None):
@@ -210,6 +212,7 @@ class Table:
             dialect=dialect,
             plan=plan,
             memory_bytes=memory_bytes,
+            threads=threads,
             reporter=self._reporter,
         )
 

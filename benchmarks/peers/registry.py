@@ -69,6 +69,7 @@ PLANNERS = (
 )
 STREAMS = (
     System(OURS, "streams:Rowsieve", "rowsieve"),
+    System("rowsieve, all cores", "streams:AllCores", "rowsieve"),
     System("pyarrow decode", "streams:Decode", "pyarrow"),
     System("pyarrow decode, checked", "streams:VerifiedDecode", "pyarrow"),
     System("DuckDB QUALIFY", "duckdb_qualify:Qualify", "duckdb"),

@@ -13,7 +13,9 @@ from benchmarks.peers.part_files import PartFiles, drained, summed
 
 
 class Rowsieve:
-    """The scan, batch after batch; a second one in the same process knows what is visible."""
+    """The scan by one thread, batch after batch; a second one knows what is visible."""
+
+    threads: int | None = 1
 
     def __init__(self, folder: Path) -> None:
         self._uri = str(folder / "table")
@@ -26,7 +28,7 @@ class Rowsieve:
 
     def stream(self, columns: Sequence[str]) -> int:
         """Rows that came."""
-        return drained(self._table.scan(columns=list(columns)).to_batches())
+        return drained(self._table.scan(columns=list(columns), threads=self.threads).to_batches())
 
     def digest(self) -> dict[str, int]:
         """Count and sums."""
@@ -35,6 +37,12 @@ class Rowsieve:
     def look_up(self, key: int) -> int:
         """Rows of one key, all columns."""
         return int(self._table.scan(f"{data.KEY} = {key}").to_arrow().num_rows)
+
+
+class AllCores(Rowsieve):
+    """The scan as it is by default, by as many threads as there are cores."""
+
+    threads = None
 
 
 class Decode(PartFiles):

@@ -116,7 +116,7 @@ class Execution:
     def _ahead(self) -> ReadAhead:
         """Threads for one read. A limit is most often reached soon, so nothing is read ahead."""
         threads = 1 if self._plan.limit is not None else self._threads
-        return ReadAhead(threads, self._memory_bytes // 2)
+        return ReadAhead(threads, self._memory_bytes // 4)
 
     def _timed(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
         wall, cpu = time.perf_counter(), time.process_time()

