@@ -15,6 +15,7 @@ from benchmarks.bars import (
     peers,
     points,
     processes,
+    restart,
     statistics,
     upsert,
 )
@@ -34,6 +35,7 @@ BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "disjoint": merged.disjoint,
     "points": points.measure,
     "peers": peers.measure,
+    "restart": restart.measure,
     "planning": statistics.planning,
     "collecting": statistics.collecting,
 }

@@ -30,6 +30,8 @@ class Sizes:
     lookups: int = 50
     parts: int = 1_000_000
     collected: int = 4_000_000
+    months: tuple[int, ...] = (1, 12, 120)
+    monthly: int = 100_000
     suite: suite.Sizes = suite.FULL
     make_environments: bool = True
 
@@ -50,6 +52,8 @@ TINY = Sizes(
     lookups=3,
     parts=100,
     collected=2_000,
+    months=(1, 3),
+    monthly=200,
     suite=suite.TINY,
     make_environments=False,
 )
