@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.bars import (
     answers,
+    expressions,
     full_scan,
     merged,
     opening,
@@ -36,6 +37,7 @@ BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "points": points.measure,
     "peers": peers.measure,
     "restart": restart.measure,
+    "expressions": expressions.measure,
     "planning": statistics.planning,
     "collecting": statistics.collecting,
 }

@@ -29,6 +29,7 @@ class Sizes:
     deltas: int = 8
     lookups: int = 50
     parts: int = 1_000_000
+    expression_rows: int = 1_000_000
     collected: int = 4_000_000
     months: tuple[int, ...] = (1, 12, 120)
     monthly: int = 100_000
@@ -51,6 +52,7 @@ TINY = Sizes(
     deltas=2,
     lookups=3,
     parts=100,
+    expression_rows=20_000,
     collected=2_000,
     months=(1, 3),
     monthly=200,
