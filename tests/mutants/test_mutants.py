@@ -9,12 +9,18 @@ import os
 
 import pytest
 
-from tests.mutants import of_audits, of_kernels, of_reads, of_rowsets
+from tests.mutants import of_audits, of_kernels, of_reads, of_rowsets, of_traps
 from tests.mutants.workshop import REPOSITORY, Mutant, Workshop, source_of
 
 DEEP = os.environ.get("ROWSIEVE_TESTS") == "deep"
 SUITES = {**of_rowsets.SUITES, **of_audits.SUITES, **of_kernels.SUITES, **of_reads.SUITES}
-MUTANTS = (*of_rowsets.MUTANTS, *of_audits.MUTANTS, *of_kernels.MUTANTS, *of_reads.MUTANTS)
+MUTANTS = (
+    *of_rowsets.MUTANTS,
+    *of_audits.MUTANTS,
+    *of_kernels.MUTANTS,
+    *of_reads.MUTANTS,
+    *of_traps.MUTANTS,
+)
 QUICK = (
     "that all rows match is not checked (invariant 28)",
     "the sides of a difference are swapped",

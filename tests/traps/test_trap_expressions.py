@@ -57,6 +57,10 @@ def test_t9_a_possible_error_keeps_the_part() -> None:
         with pytest.raises(EvaluationError):
             table.scan("10 / v > 1000", pruning=pruning).to_arrow()
     assert keys(table, "10 / v > 1000 AND v > 50", parts_read=0) == []
+    table = of(pa.int64(), [1, 2**63 - 1], [5, 6])
+    with pytest.raises(EvaluationError):
+        table.scan("v + 1 < 0").to_arrow()  # TRUE nowhere, but not without an error
+    assert keys(table, "v + 1 < 0 AND v < 7", parts_read=0) == []
 
 
 def test_t10_monotone_is_not_defined_everywhere() -> None:

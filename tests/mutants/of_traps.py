@@ -1,0 +1,158 @@
+"""The rules that the traps are named after, broken one at a time."""
+
+from __future__ import annotations
+
+from tests.mutants.workshop import Mutant
+
+EXPRESSIONS = ("tests/traps/test_trap_expressions.py",)
+STATISTICS = ("tests/traps/test_trap_statistics.py",)
+PLANS = ("tests/traps/test_trap_plans.py",)
+INTERPRET, COLUMNAR = "predicate/interpret.py", "stats/columnar.py"
+
+MUTANTS = (
+    Mutant(
+        INTERPRET,
+        "what is not FALSE is not TRUE of NOT (trap T8)",
+        "                truth = self.predicate(term)\n                return Truth(truth.false,",
+        "                truth = self.predicate(term)\n"
+        "                return Truth(truth.false & ~truth.null,",
+        EXPRESSIONS,
+    ),
+    Mutant(
+        INTERPRET,
+        "errors do not keep a part (trap T9)",
+        "refuted |= ~(truth.true | truth.fails)\n        certain",
+        "refuted |= ~truth.true\n        certain",
+        EXPRESSIONS,
+    ),
+    Mutant(
+        "predicate/functions/numeric.py",
+        "a quotient falls with its divisor everywhere (trap T10)",
+        "        bounds=quotient_range(_divide),\n        direction=_directions(_EITHER, _NONE),",
+        "        direction=_directions(_EITHER, _EITHER),",
+        EXPRESSIONS,
+    ),
+    Mutant(
+        "predicate/functions/intervals.py",
+        "a month later keeps the order of times (trap T11)",
+        "(last, value.upper, _DAY_US - 1)",
+        "(last, value.upper, 0)",
+        EXPRESSIONS,
+    ),
+    Mutant(
+        "predicate/coerce.py",
+        "every zone is UTC (trap T12)",
+        'if mixed and semantics.time_zone.upper() not in ("UTC", "Z", "ETC/UTC"):',
+        "if mixed and False:",
+        EXPRESSIONS,
+    ),
+    Mutant(
+        "planner/cache.py",
+        "a plan serves other options (trap T12)",
+        "frozenset(options.items()),",
+        "len(options),",
+        EXPRESSIONS,
+    ),
+    Mutant(
+        "predicate/inverses.py",
+        "a decimal is the float that it is cast to (trap T14)",
+        "case (Int(), Int() | Decimal()) | (Decimal(), Decimal()):\n"
+        "            if _keeps_numbers(source, node.type):",
+        "case (Int(), Int() | Decimal()) | (Decimal(), _):\n            if True:",
+        EXPRESSIONS,
+    ),
+    Mutant(
+        "stats/bounds.py",
+        "the upper bound of long text is its start (trap T15)",
+        "        bound = prefix[:i] + raised\n",
+        "        bound = prefix\n",
+        EXPRESSIONS,
+    ),
+    Mutant(
+        "predicate/functions/temporal.py",
+        "before 1970 time is cut towards it (trap T16)",
+        "    starts = _unit_starts(unit, micros)\n",
+        "    starts = _unit_starts(unit, micros)\n"
+        "    starts = np.where(micros < 0, starts + 86_400_000_000, starts)\n",
+        EXPRESSIONS,
+    ),
+    Mutant(
+        "stats/json_paths.py",
+        "a JSON null is nothing (trap T17)",
+        "            self._kinds |= Kind.NULL\n",
+        "            self._kinds |= Kind.MISSING\n",
+        STATISTICS,
+    ),
+    Mutant(
+        COLUMNAR,
+        "a path without statistics is missing from the documents (trap T18)",
+        "kinds = _int64(column, missing=EVERYTHING)",
+        "kinds = _int64(column, missing=1)",
+        STATISTICS,
+    ),
+    Mutant(
+        COLUMNAR,
+        "bounds of another type are taken for those of this one (trap T19)",
+        "if index < 0 or table.schema.field(index).type != type_:\n            return None",
+        "if index < 0:\n            return None\n"
+        "        if table.schema.field(index).type != type_:\n"
+        "            return pc.cast(table.column(index), type_)",
+        STATISTICS,
+    ),
+    Mutant(
+        "executor/audit.py",
+        "each process audits other parts (trap T30)",
+        'xxhash.xxh3_64_intdigest(f"{self.table_uuid}/{name}".encode())',
+        'hash(f"{self.table_uuid}/{name}") % _HASHES',
+        STATISTICS,
+    ),
+    Mutant(
+        "scan.py",
+        "after a violation the scan is pruned all the same (trap T31)",
+        "plan = self._replanned(pruning=False, limit=plan.limit)",
+        "plan = self._replanned(pruning=True, limit=plan.limit)",
+        STATISTICS,
+    ),
+    Mutant(
+        COLUMNAR,
+        "counts that cannot be are believed (trap T32)",
+        "sane = null_count <= cells  # an unknown count is -1",
+        "sane, null_count = null_count >= -1, np.minimum(np.maximum(null_count, 0), cells)",
+        STATISTICS,
+    ),
+    Mutant(
+        "stats/trim.py",
+        "what holds a critical column is trimmed (trap T33)",
+        "if inside or field.id in named or is_critical_name(field.name):",
+        "if field.id in named or is_critical_name(field.name):",
+        STATISTICS,
+    ),
+    Mutant(
+        "changes/operations.py",
+        "a plan of older files says which rows go (trap T23)",
+        "if plan.version != snapshot.version and plan.table_uuid == snapshot.table.uuid:",
+        "if False:",
+        PLANS,
+    ),
+    Mutant(
+        "predicate/rowset/rowset.py",
+        "row sets of other lengths meet (trap T34)",
+        "        if self.row_count != other.row_count:\n            raise",
+        "        if False:\n            raise",
+        PLANS,
+    ),
+    Mutant(
+        INTERPRET,
+        "a part that may hold matches holds nothing else (trap T35)",
+        "verdicts = np.where(certain, Verdict.ALL, Verdict.SOME).astype(np.int8)",
+        "verdicts = np.where(certain | True, Verdict.ALL, Verdict.SOME).astype(np.int8)",
+        PLANS,
+    ),
+    Mutant(
+        INTERPRET,
+        "what another engine evaluates is FALSE (trap T36)",
+        "            case Opaque():\n                return Truth(all_, all_, all_, all_)",
+        "            case Opaque():\n                return Truth(none, all_, none, none)",
+        PLANS,
+    ),
+)
