@@ -106,7 +106,8 @@ class Scan:
         self._percent, self._on_violation = audit_settings(
             pruning, audit, on_violation, snapshot.table.properties
         )
-        self._execution = self._new_execution(self._plan)
+        self._unread: Execution | None = None
+        self._execution = self._unread = self._new_execution(self._plan)
 
     @property
     def version(self) -> int:
@@ -244,6 +245,9 @@ class Scan:
         )
 
     def _new_execution(self, plan: ScanPlan) -> Execution:
+        if plan is self._plan and self._unread is not None:
+            unread, self._unread = self._unread, None
+            return unread
         metrics = planned_metrics(plan)
         metrics.planning_s = self._planning_s
         metrics.plans_reused = int(self._reused and plan is self._plan)

@@ -79,6 +79,7 @@ def prune_parts(
     kept = np.arange(len(parts))
     key_ids = frozenset(() if order is None else (field.id for field in order.fields))
     contradicting = 0
+    by_key: Verdicts | None = None
     if predicate is not None and len(parts) and _asks_for(predicate, key_ids):
         keys = PartStatistics(parts, schema, key_ids)
         by_key = interpret(predicate, keys)
@@ -92,7 +93,10 @@ def prune_parts(
     verdicts = np.full(len(kept), Verdict.SOME, dtype=np.int8)
     if predicate is not None and len(kept):
         statistics = PartStatistics(facts, schema)
-        verdicts = interpret(predicate, statistics)
+        if by_key is not None and _asks_only_for(predicate, key_ids):
+            verdicts = by_key[kept]
+        else:
+            verdicts = interpret(predicate, statistics)
         contradicting = max(contradicting, statistics.contradictions)
     verdicts[~has_rows] = Verdict.NONE  # only tombstones: no row of it can match
     groups = Groups.singles(len(kept)) if order is None else overlap_groups(facts.table, order)
@@ -113,6 +117,11 @@ def _asks_for(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:
     """Whether keys alone may refute it: it names a key column, or none at all."""
     used = {column.field_id for column in predicate.columns}
     return bool(key_ids) and (not used or not used.isdisjoint(key_ids))
+
+
+def _asks_only_for(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:
+    """Whether it names key columns alone, so that nothing else is there to be known."""
+    return all(column.field_id in key_ids for column in predicate.columns)
 
 
 def _facts(parts: PartTable, schema: Schema, predicate: BoundPredicate | None) -> PartTable:
