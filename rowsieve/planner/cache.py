@@ -18,6 +18,7 @@ import msgspec
 from rowsieve.planner.plan import OutputColumn, ScanPlan, table_columns
 from rowsieve.planner.scan import plan_scan
 from rowsieve.predicate.ir import TRUE, InList, Now, Predicate, walk
+from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.snapshot import Snapshot
 
@@ -60,6 +61,7 @@ class PlanCache:
 
         `snapshot` is a version as it was committed, never one made from it.
         """
+        check_limits(predicate)  # a tree that is too deep has no hash either
         nodes = list(walk(predicate))
         key = (
             table_uri,

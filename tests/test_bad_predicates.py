@@ -1,0 +1,153 @@
+"""Conditions and data that are wrong or enormous, through a table: a clear error, or an answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rowsieve import Table
+from rowsieve.errors import EvaluationError, InvalidPredicate
+from rowsieve.predicate.ir import Column, InList, IsNull, Not, Predicate, ValueSet
+from tests.executor.planted import lie
+from tests.small_tables import appended, keyed, pairs
+
+SCHEMA = pa.schema(
+    [
+        pa.field("k", pa.int64(), nullable=False),
+        ("v", pa.int64()),
+        ("text", pa.string()),
+        ("day", pa.date32()),
+        ("flag", pa.bool_()),
+        ("tags", pa.list_(pa.string())),
+    ]
+)
+
+
+@pytest.fixture
+def table() -> Table:
+    return keyed({"k": [1, 2], "v": [1, 2]}, {"k": [30_000_001], "v": [5]})
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "text > 5",
+        "k LIKE 'a%'",
+        "k",
+        "NOT text",
+        "flag > 1",
+        "day = 5",
+        "day + day > day",
+        "tags = 'a'",
+        "k = 'five'",
+        "k IN (1, 'x')",
+        "day BETWEEN 1 AND 2",
+        "date_trunc('day', k) IS NULL",
+        "date_trunc('fortnight', day) IS NULL",
+        "CAST(tags AS int) = 1",
+        "CASE WHEN k THEN 1 ELSE 2 END = 1",
+        "coalesce(k, text) = 'a'",
+        "lower(k) = 'a'",
+        "lower(text, text) = 'a'",
+        "frobnicate(k) = 1",
+        "k = frobnicate()",
+    ],
+)
+def test_what_is_ill_typed_or_unknown_is_refused_before_anything_is_read(where: str) -> None:
+    table = keyed(schema=SCHEMA)
+    calls = (
+        table.scan,
+        table.require_pruning,
+        table.delete,
+        lambda text: table.update({"v": 1}, where=text),
+        lambda text: table.scan(columns={"x": f"CASE WHEN {text} THEN 1 END"}).to_arrow(),
+    )
+    for call in calls:
+        with pytest.raises(InvalidPredicate):
+            call(where)
+    assert table.version == 0
+
+
+def nested(depth: int) -> Predicate:
+    found: Predicate = IsNull(Column("k"))
+    for _ in range(depth):
+        found = Not(found)
+    return found
+
+
+def test_ten_thousand_levels_are_refused(table: Table) -> None:
+    deep = ["(" * 10_000 + "k = 1" + ")" * 10_000, "NOT " * 10_000 + "flag", nested(10_000)]
+    for where in deep:
+        for call in (table.scan, table.delete, table.require_pruning):
+            with pytest.raises(InvalidPredicate, match="nest"):
+                call(where)
+    assert table.version == 2
+
+
+def test_thousands_of_conditions_beside_each_other_are_fine(table: Table) -> None:
+    assert pairs(table, " OR ".join(f"k = {i}" for i in range(2, 6_002))) == [(2, 2)]
+    assert pairs(table, " AND ".join(f"k <> {i}" for i in range(2, 6_002))) == [
+        (1, 1),
+        (30_000_001, 5),
+    ]
+
+
+def test_ten_million_values_prune_and_one_more_is_refused(table: Table) -> None:
+    even = np.arange(0, 20_000_002, 2)
+    scan = table.scan(InList(Column("k"), ValueSet(pa.array(even[:-1]))))
+    assert scan.to_arrow().to_pylist() == [{"k": 2, "v": 2}]
+    assert scan.metrics.parts_pruned == 1
+    with pytest.raises(InvalidPredicate, match="10,000,001 values"):
+        table.scan(InList(Column("k"), ValueSet(pa.array(even))))
+
+
+MALFORMED = ["{", '{"a": }', "", "nul", '{"a": 1}}', '{"a": 01}', "[" * 5_000, '{"a": 1e99999}']
+
+
+@pytest.mark.parametrize("text", MALFORMED, ids=range(len(MALFORMED)))
+def test_malformed_json_is_written_and_keeps_its_part(text: str) -> None:
+    schema = pa.schema([("k", pa.int64()), ("doc", pa.json_())])
+
+    def rows(k: int, *texts: str) -> dict[str, Any]:
+        documents = pa.ExtensionArray.from_storage(pa.json_(), pa.array(texts, pa.string()))
+        return {"k": [*range(k, k + len(texts))], "doc": documents}
+
+    table = appended(
+        rows(1, '{"a": 5}', text),
+        rows(11, '{"a": 50}', '{"a": 60}'),
+        schema=schema,
+        properties={"json_statistics": "doc.a"},
+    )
+    assert table.writer_metrics.statistics_mismatched == 0
+    where = "CAST(doc->>'a' AS int) = 7"
+    assert table.scan(where).explain().parts_read == 1  # the one that may hold anything
+    answers = [answer(table, where, pruning) for pruning in ("on", "soft", "off")]
+    assert answers[0] == answers[1] == answers[2]
+    assert table.scan("CAST(doc->>'a' AS int) = 60 AND k > 10").count() == 1
+
+
+def answer(table: Table, where: str, pruning: Any) -> list[Any] | str:
+    try:
+        return table.scan(where, pruning=pruning).to_arrow()["k"].to_pylist()  # type: ignore[no-any-return]
+    except EvaluationError:
+        return "an error"
+
+
+@pytest.mark.parametrize(
+    ("fact", "value"),
+    [("lower", 100), ("upper", -100), ("null_count", 3)],
+    ids=["lower above upper", "upper below lower", "more NULLs than rows"],
+)
+def test_statistics_that_contradict_themselves_are_ignored_and_counted(
+    fact: str, value: int
+) -> None:
+    table = appended({"k": [1, 2], "v": [1, 5]}, {"k": [3, 4], "v": [50, None]})
+    field_id = table.snapshot_for_engines().schema.field("v").id
+    lie(table, f"stats.{field_id}.{fact}", [value, None])
+    scan = table.scan("v = 5")
+    assert scan.to_arrow()["k"].to_pylist() == [2]
+    assert scan.metrics.statistics_contradicting == 1
+    assert table.scan("k = 2").metrics.statistics_contradicting == 0
