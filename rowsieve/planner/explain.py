@@ -218,15 +218,11 @@ def _bounds(parts: PartTable, field_id: int) -> list[str]:
     """What the manifest says of a column, in words, for each part."""
 
     def facts(fact: str) -> list[Any]:
-        index = parts.table.schema.get_field_index(statistics_name(field_id, fact))
-        if index < 0:
-            return ["?"] * len(parts)
-        column = parts.table.column(index)
-        try:
-            values = column.to_pylist()
-        except (ValueError, OverflowError):  # a time that Python has no date for
-            values = [plain_value(scalar) if scalar.is_valid else None for scalar in column]
-        return ["?" if value is None else value for value in values]
+        found = _values(parts, statistics_name(field_id, fact))
+        if parts.key_ids[:1] == (field_id,) and "?" in found:
+            keys = _values(parts, f"key.{field_id}.{fact}")
+            found = [b if a == "?" else a for a, b in zip(found, keys, strict=True)]
+        return found
 
     return [
         f"[{lower}, {upper}], {nulls} NULL"
@@ -234,3 +230,16 @@ def _bounds(parts: PartTable, field_id: int) -> list[str]:
             facts("lower"), facts("upper"), facts("null_count"), strict=True
         )
     ]
+
+
+def _values(parts: PartTable, name: str) -> list[Any]:
+    """The values of a column of the manifest, "?" where it says nothing."""
+    index = parts.table.schema.get_field_index(name)
+    if index < 0:
+        return ["?"] * len(parts)
+    column = parts.table.column(index)
+    try:
+        values = column.to_pylist()
+    except (ValueError, OverflowError):  # a time that Python has no date for
+        values = [plain_value(scalar) if scalar.is_valid else None for scalar in column]
+    return ["?" if value is None else value for value in values]

@@ -98,6 +98,7 @@ class _Question:
         self._schema = snapshot.schema
         self._table = snapshot.parts.table
         key = [snapshot.schema.field(name) for name in snapshot.table.key]
+        self._first_key = key[0].id if key else None
         self._options = statistics_options(snapshot.table.properties, snapshot.schema, key)
         self._statistics = _Asked(snapshot)
         self._verdicts = interpret(bound, self._statistics)
@@ -171,6 +172,9 @@ class _Question:
     def _facts(self, each: Described) -> frozenset[str]:
         """The facts that some part has; without parts, those that writers will take."""
         names = [fact for fact, _ in each.facts if not fact.endswith("_exact")]
+        if each.subject == self._first_key:  # its bounds are those of the keys
+            names = ["lower", "upper", *(name for name in names if self._has(each.subject, name))]
+            return frozenset(names)
         if not self._table.num_rows:
             return frozenset(names if _is_collected(each.subject, self._options) else ())
         known = self._statistics.subject(each.subject)

@@ -2,7 +2,8 @@
 
 Soundness: a missing column and a NULL say "unknown", and so do facts that contradict each other:
 bounds the wrong way round, a NaN bound, more NULLs than rows. A column that may hold NaN has no
-upper bound (trap T13). Key columns speak for tombstones too (trap T4).
+upper bound (trap T13). Key columns speak for tombstones too (trap T4). The first and last key of a
+part bound its first key column, whether there are statistics of it or not.
 """
 
 from __future__ import annotations
@@ -157,11 +158,15 @@ class PartStatistics:
         return lower, upper
 
     def _bound(self, subject: Subject, fact: str, type_: pa.DataType) -> pa.Array:
+        """One bound of every part; of the first key column it is also that of the part's keys."""
         column = self._column(subject, fact, type_)
-        if column is None:
-            return pa.nulls(self.part_count, type_)
-        joined = column if column.num_chunks == 1 else column.combine_chunks()
-        return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
+        bound = pa.nulls(self.part_count, type_) if column is None else _joined(column)
+        if bound.null_count and self._manifest.key_ids[:1] == (subject,):
+            name = f"key.{subject}.{fact}"
+            index = self._manifest.table.schema.get_field_index(name)
+            if index >= 0 and self._manifest.table.schema.field(index).type == type_:
+                bound = pc.coalesce(bound, _joined(self._manifest.table.column(index)))
+        return bound
 
     def _column(self, subject: Subject, fact: str, type_: pa.DataType) -> pa.ChunkedArray | None:
         """One fact of all parts; None if the manifest lacks it or has it in another type."""
@@ -170,6 +175,11 @@ class PartStatistics:
         if index < 0 or table.schema.field(index).type != type_:
             return None
         return table.column(index)
+
+
+def _joined(column: pa.ChunkedArray) -> pa.Array:
+    joined = column if column.num_chunks == 1 else column.combine_chunks()
+    return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
 
 
 def _field_id(subject: Subject) -> int:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rowsieve
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.ir import BoundColumn
 from rowsieve.stats.collect import StatisticsCollector
@@ -22,6 +23,7 @@ from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import Field, Float, Int, Json, String, Timestamp
 from rowsieve.types.schema import Schema
 from tests.profiles import examples
+from tests.small_tables import apply, fresh_uri, keyed, kv, pairs
 
 SCHEMA = Schema(
     0,
@@ -230,3 +232,48 @@ def test_what_is_assumed_holds_for_the_rows_it_was_collected_from(
             assert upper is None or all(v <= upper for v in present)
             if is_nan.any():
                 assert upper is None
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("type_", "keys", "where"),
+    [
+        (pa.int64(), [[-5, 5], [7, 9], [20, 21]], ["k = 7", "k < -5", "k >= 20", "k <> 5"]),
+        (pa.string(), [["a", "b"], ["x" * 150, "x" * 151], ["\U0010ffff" * 60]], ["k > 'x'"]),
+        (pa.string(), [["a", "b"], ["m"], ["x" * 150]], ["k = 'm'", f"k = '{'x' * 150}'"]),
+        (pa.float64(), [[-0.0, 1.0], [2.0, NAN], [3.0, 4.0]], ["k = 0", "k > 2", "k = 'NaN'"]),
+    ],
+    ids=["int64", "long text", "text", "float64"],
+)
+def test_first_and_last_keys_bound_what_has_no_statistics(
+    type_: pa.DataType, keys: list[list[object]], where: list[str]
+) -> None:
+    schema = pa.schema([pa.field("k", type_, nullable=False), pa.field("v", pa.int64())])
+    table = keyed(schema=schema, properties={"statistics": "off"})
+    for part in keys:
+        table.upsert(pa.table({"k": part, "v": [1] * len(part)}, schema=schema))
+    for text in where:
+        found = table.scan(text).to_arrow()["k"].to_pylist()
+        assert repr(found) == repr(table.scan(text, pruning="soft").to_arrow()["k"].to_pylist())
+    explained = table.scan(where[0]).explain()
+    assert explained.parts_read < 3
+    assert "[?, ?]" not in str(explained)
+
+
+def test_t4_first_and_last_keys_speak_for_tombstones() -> None:
+    table = keyed({"k": [1, 50, 100], "v": [1, 1, 1]}, properties={"statistics": "off"})
+    apply(table, ("u", 60, 1), ("d", 1, None), ("d", 100, None))
+    table.upsert(kv((200, 1)))
+    assert pairs(table, "k = 1 OR k = 100") == []
+    assert table.scan("k < 50").explain().parts_read == 2
+    assert table.scan("v = 5").explain().parts_read == 3
+
+
+def test_later_key_columns_are_not_in_order() -> None:
+    rows = pa.table({"a": [1, 2, 3], "b": [9, 5, 9]})
+    properties = {"statistics": "off"}
+    table = rowsieve.create_table(fresh_uri(), rows, key=["a", "b"], properties=properties)
+    assert table.scan("b = 5").to_arrow()["a"].to_pylist() == [2]
+    assert table.scan("a = 4").explain().parts_read == 0
