@@ -19,7 +19,7 @@ import pyarrow as pa
 from rowsieve.executor.memory import rows_at_once
 from rowsieve.executor.merge import merge
 from rowsieve.executor.repeats import Rows
-from rowsieve.executor.row_groups import RowGroup, as_stored, in_pieces
+from rowsieve.executor.row_groups import RowGroup, as_stored, in_pieces, selection
 from rowsieve.executor.sources import PartSource, ask_together
 from rowsieve.executor.streams import Streams
 from rowsieve.executor.two_phase import RowReader
@@ -205,7 +205,11 @@ def _without(rows: pa.RecordBatch, gone: Rows) -> pa.RecordBatch:
         return rows
     kept = np.ones(rows.num_rows, dtype=bool)
     kept[gone] = False
-    return rows.filter(pa.array(kept))
+    places = np.flatnonzero(kept)
+    if not rows.num_columns:
+        return rows.slice(0, len(places))
+    keep = selection(places, rows.num_rows)
+    return pa.RecordBatch.from_arrays([keep(column) for column in rows.columns], rows.schema.names)
 
 
 def _intersection(sets: Sequence[RowSet | None]) -> RowSet | None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.metrics import ScanMetrics
@@ -19,6 +21,8 @@ from rowsieve.parquet.reader import ParquetReader
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import FileRef
 from rowsieve.types.schema import Schema
+
+Rows: TypeAlias = npt.NDArray[np.int64]
 
 MOST = 0.92  # of the rows: from here on a filter beats taking rows by number
 
@@ -41,27 +45,21 @@ class RowGroup:
         return _as_batch(arrays, columns.names, self.row_count)
 
     def read_only(
-        self, columns: Schema, target: pa.Schema, mask: pa.Array | None
+        self, columns: Schema, target: pa.Schema, rows: Rows | RowSet | None
     ) -> pa.RecordBatch:
-        """The rows where `mask` is true, None for all, in the types of `target`.
+        """These rows, ascending numbers or a set, None for all, in the types of `target`.
 
         Each column is filtered as soon as it is decoded, while it is in the processor's cache, and
         text before it leaves its dictionary, because indices are cheaper to move.
         """
-        keep = _selection(mask)
+        keep = selection(rows, self.row_count)
         arrays = [
             _cast(keep(array), type_)
             for array, type_ in zip(self._arrays(columns), target.types, strict=True)
         ]
         if not arrays:
-            return _as_batch([], (), self.row_count if mask is None else mask.true_count)
+            return _as_batch([], (), self.row_count if rows is None else len(rows))
         return pa.RecordBatch.from_arrays(arrays, schema=target)
-
-    def mask(self) -> pa.Array | None:
-        """(row_count,) which rows are wanted; None for all of them."""
-        if self.wanted is None or self.wanted.is_full:
-            return None
-        return pa.array(self.wanted.to_mask())
 
     def _arrays(self, columns: Schema) -> Iterator[pa.Array]:
         """Column by column, or all in one request where requests cost."""
@@ -152,14 +150,22 @@ def _as_batch(arrays: Sequence[pa.Array], names: Sequence[str], row_count: int) 
     return pa.RecordBatch.from_arrays(arrays, names=list(names))
 
 
-def _selection(mask: pa.Array | None) -> Callable[[pa.Array], pa.Array]:
-    """What takes the rows of a mask out of an array: in runs where most rows are."""
-    if mask is None:
+def selection(rows: Rows | RowSet | None, row_count: int) -> Callable[[pa.Array], pa.Array]:
+    """What takes rows out of an array of `row_count`: in runs where most rows are wanted."""
+    if rows is None or len(rows) == row_count:
         return lambda array: array
-    if mask.true_count > MOST * len(mask):
-        return lambda array: array.filter(mask)
-    rows = pa.array(np.flatnonzero(mask.to_numpy(zero_copy_only=False)).astype(np.uint32))
-    return lambda array: array.take(rows)
+    if len(rows) <= MOST * row_count:
+        numbers = rows.to_ids() if isinstance(rows, RowSet) else rows
+        indices = pa.array(numbers.astype(np.uint32))
+        return lambda array: array.take(indices)
+    if isinstance(rows, RowSet):
+        mask = rows.to_mask()
+    else:
+        mask = np.zeros(row_count, dtype=bool)
+        mask[rows] = True
+    bits = pa.py_buffer(np.packbits(mask, bitorder="little"))
+    wanted = pa.Array.from_buffers(pa.bool_(), row_count, [None, bits], 0)
+    return lambda array: array.filter(wanted)
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:

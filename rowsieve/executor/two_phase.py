@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.executor.row_groups import RowGroup
+from rowsieve.executor.row_groups import RowGroup, Rows
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
+from rowsieve.predicate.rowset import RowSet
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.schema import Schema
 
@@ -36,37 +37,33 @@ class RowReader:
 
     def read(self, group: RowGroup) -> pa.RecordBatch | None:
         """The rows, None if there are none. EvaluationError where the predicate fails on one."""
-        wanted = group.mask()
         if self.predicate is None:
-            return group.read_only(self.columns, self.target, wanted)
-        rows = group.read_only(self.asked, arrow_schema(self.asked), wanted)
+            return group.read_only(self.columns, self.target, group.wanted)
+        rows = group.read_only(self.asked, arrow_schema(self.asked), group.wanted)
         matches = matching(self.predicate, rows)
         if not matches.any():
             return None
         kept = rows if matches.all() else rows.filter(pa.array(matches))
         names = self.columns.names
         if rest := tuple(name for name in names if name not in self.asked.names):
-            both = _both(group.row_count, wanted, matches)
             others = self.columns.select(rest)
+            both = _matching_rows(group, matches)
             kept = _beside(kept, group.read_only(others, arrow_schema(others), both))
         return kept.select(list(names))
 
     def count(self, group: RowGroup) -> int:
         """How many rows there are."""
-        wanted = group.mask()
         if self.predicate is None:
-            return group.row_count if wanted is None else int(wanted.true_count)
-        rows = group.read_only(self.asked, arrow_schema(self.asked), wanted)
+            return group.row_count if group.wanted is None else len(group.wanted)
+        rows = group.read_only(self.asked, arrow_schema(self.asked), group.wanted)
         return int(matching(self.predicate, rows).sum())
 
 
-def _both(row_count: int, wanted: pa.Array | None, matches: Mask) -> pa.Array | None:
+def _matching_rows(group: RowGroup, matches: Mask) -> Rows | RowSet | None:
     """Which rows of the group are wanted and match; `matches` speaks of the wanted ones."""
-    if wanted is None:
-        return None if matches.all() else pa.array(matches)
-    both = np.zeros(row_count, dtype=bool)
-    both[np.flatnonzero(wanted.to_numpy(zero_copy_only=False))] = matches
-    return pa.array(both)
+    if matches.all():
+        return group.wanted
+    return np.flatnonzero(matches) if group.wanted is None else group.wanted.to_ids()[matches]
 
 
 def _beside(left: pa.RecordBatch, right: pa.RecordBatch) -> pa.RecordBatch:

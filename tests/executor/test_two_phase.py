@@ -61,3 +61,14 @@ def test_a_limit_stops_reading(table: rs.Table) -> None:
         scan = table.scan(limit=10, order_by_key=order_by_key)
         assert scan.to_arrow().num_rows == 10
         assert scan.metrics.row_groups_read == 1
+
+
+def test_rows_without_columns_are_still_counted() -> None:
+    rows = pa.table({"k": range(10), "v": range(10)})
+    made = rs.create_table("memory:///two-phase/none", rows, key=["k"])
+    made.upsert(pa.table({"k": [3, 20], "v": [0, 0]}))
+    made.delete(keys=pa.table({"k": [5]}))
+    for where in (None, "v < 4"):
+        assert sum(b.num_rows for b in made.scan(where, columns=[]).to_batches()) == (
+            10 if where is None else 5
+        )

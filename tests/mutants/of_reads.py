@@ -101,14 +101,14 @@ MUTANTS = (
     Mutant(
         READER,
         "wanted and matching rows are mistaken for one another",
-        "both[np.flatnonzero(wanted.to_numpy(zero_copy_only=False))] = matches",
-        "both[: len(matches)] = matches",
+        "group.wanted.to_ids()[matches]",
+        "np.flatnonzero(matches)",
     ),
     Mutant(
         READER,
         "rows that nobody wants are asked",
-        "arrow_schema(self.asked), wanted)\n        matches",
-        "arrow_schema(self.asked), None)\n        matches",
+        "rows = group.read_only(self.asked, arrow_schema(self.asked), group.wanted)\n        matches",
+        "rows = group.read_only(self.asked, arrow_schema(self.asked), None)\n        matches",
     ),
     Mutant(
         EXECUTE,
