@@ -94,11 +94,11 @@ class Scan:
             self._plan, self._reused = PLANS.plan(
                 snapshot,
                 store.uri,
-                predicate=to_predicate(where, dialect),
+                predicate=to_predicate(where, dialect, snapshot.schema),
                 columns=output,
                 limit=limit,
                 ordered=order_by_key,
-                semantics=semantics_of(dialect),
+                semantics=semantics_of(dialect, where),
                 now_us=time.time_ns() // 1000,
                 pruning=pruning == "on",
             )

@@ -56,6 +56,7 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.times import from_microseconds, to_microseconds
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.keys import KeyOrder
+from rowsieve.types.schema import Schema
 
 Token = tuple[str, int]
 """(application id, sequence): a write is not done again once its sequence was committed."""
@@ -334,7 +335,7 @@ class Table:
             return self._delete_planned(self._change("delete", metadata, token), plan)
         if keys is None:
             change = self._change("delete", metadata, token)
-            question = _question(where, dialect)
+            question = _question(where, dialect, self._newest.schema)
             return self._commit_mutation(
                 change, lambda snapshot: delete_where(change, snapshot, question)
             )
@@ -365,7 +366,7 @@ class Table:
             for name, value in assignments.items()
         }
         change = self._change("update", metadata, token)
-        question = _question(where, dialect)
+        question = _question(where, dialect, self._newest.schema)
         return self._commit_mutation(
             change, lambda snapshot: update_where(change, snapshot, question, operands)
         )
@@ -392,7 +393,7 @@ class Table:
         else:
             rows = prepare_appended(table, schema)
         if where is not None:
-            question = _question(where, dialect)
+            question = _question(where, dialect, self._newest.schema)
             return self._commit_mutation(
                 change, lambda snapshot: overwrite_where(change, snapshot, question, rows)
             )
@@ -570,8 +571,9 @@ def resolve_snapshot(log: CommitLog, version: int | None, as_of: datetime | str 
     return log.latest()
 
 
-def _question(where: Any, dialect: str) -> Question:
-    return Question(to_predicate(where, dialect), semantics_of(dialect), time.time_ns() // 1000)
+def _question(where: Any, dialect: str, schema: Schema) -> Question:
+    predicate = to_predicate(where, dialect, schema)
+    return Question(predicate, semantics_of(dialect, where), time.time_ns() // 1000)
 
 
 def _check_plan(plan: object) -> None:

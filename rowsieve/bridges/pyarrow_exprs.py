@@ -106,7 +106,7 @@ def _decode(batch: pa.RecordBatch, *, in_matches_null: bool) -> Predicate | Oper
                 for _ in range(int(value) - 1):
                     node = FieldAccess(node, next(pending)[1])
             case "literal":
-                node = _literal(batch.column(int(value)))
+                node = literal_of(batch.column(int(value)))
             case _:
                 raise UnsupportedOperation(f"a pyarrow expression holds an unknown node {kind!r}")
         if not open_:
@@ -125,7 +125,7 @@ def _call(frame: _Frame, *, in_matches_null: bool) -> Predicate | Operand:
         _refuse_options(name, options)
         return IsNull(_as_operand(arguments[0]))
     if name == "starts_with" and not _truth(options.pop("ignore_case", None)):
-        prefix = _literal(pa.array([options.pop("pattern").as_py()], pa.string()))
+        prefix = literal_of(pa.array([options.pop("pattern").as_py()], pa.string()))
         _refuse_options(name, options)
         return Call("starts_with", (_as_operand(arguments[0]), prefix))
     if name in _ARITHMETIC or name in _CALLS:
@@ -147,7 +147,7 @@ def _is_in(operand: Operand, options: dict[str, pa.Scalar], *, in_matches_null: 
     members = options.pop("value_set").values
     behaviour = int(options.pop("null_matching_behavior").as_py())
     _refuse_options("is_in", options)
-    array, type_ = _stored(members)
+    array, type_ = stored(members)
     if behaviour == _INCONCLUSIVE or not in_matches_null:
         return InList(operand, ValueSet(array, type_))
     found = InList(operand, ValueSet(array.drop_null(), type_))
@@ -202,8 +202,9 @@ def _as_operand(node: Predicate | Operand) -> Operand:
     return Condition(node) if isinstance(node, Predicate) else node
 
 
-def _literal(column: pa.Array) -> Literal:
-    array, type_ = _stored(column)
+def literal_of(column: pa.Array) -> Literal:
+    """The first value of the array as a literal of its logical type."""
+    array, type_ = stored(column)
     if type_ is None:
         return Literal(None)
     if isinstance(type_, Date):
@@ -213,7 +214,7 @@ def _literal(column: pa.Array) -> Literal:
     return Literal(array[0].as_py(), type_)
 
 
-def _stored(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
+def stored(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
     """The values in the storage type of their logical type; values that do not fit are refused."""
     if pa.types.is_null(array.type):
         return array, None

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rowsieve.bridges.datafusion_exprs import from_datafusion, is_datafusion_expression
 from rowsieve.bridges.pyarrow_exprs import from_pyarrow, is_pyarrow_expression
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.errors import InvalidInput
 from rowsieve.predicate.ir import TRUE, Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.schema import Schema
 
 _SEMANTICS: Mapping[str, Semantics] = {
     "postgres": Semantics.SQL,
@@ -19,8 +21,11 @@ _SEMANTICS: Mapping[str, Semantics] = {
 }
 
 
-def to_predicate(where: Any, dialect: str = "postgres") -> Predicate:
-    """SQL text, one of our predicates or a pyarrow expression; None is TRUE."""
+def to_predicate(where: Any, dialect: str = "postgres", schema: Schema | None = None) -> Predicate:
+    """SQL text, a predicate of ours, a pyarrow or a DataFusion expression; None is TRUE.
+
+    A DataFusion expression is read for the columns of a schema, and whole or not at all.
+    """
     if where is None:
         return TRUE
     if isinstance(where, str):
@@ -29,9 +34,11 @@ def to_predicate(where: Any, dialect: str = "postgres") -> Predicate:
         return where
     if is_pyarrow_expression(where):
         return from_pyarrow(where, in_matches_null=True)
+    if schema is not None and is_datafusion_expression(where):
+        return from_datafusion(where, schema).exact()
     raise InvalidInput(
-        f"where= takes SQL text, a rowsieve predicate or a pyarrow expression, "
-        f"not {type(where).__name__}"
+        f"where= takes SQL text, a rowsieve predicate, a pyarrow expression or a DataFusion "
+        f"expression, not {type(where).__name__}"
     )
 
 
@@ -46,8 +53,10 @@ def to_operand(expression: Any, dialect: str = "postgres") -> Operand:
     )
 
 
-def semantics_of(dialect: str) -> Semantics:
-    """The rules that go with a dialect of SQL text."""
+def semantics_of(dialect: str, where: Any = None) -> Semantics:
+    """The rules that go with a dialect of SQL text, or with another engine's expression."""
+    if is_datafusion_expression(where):
+        return Semantics.DATAFUSION
     try:
         return _SEMANTICS[dialect]
     except KeyError:

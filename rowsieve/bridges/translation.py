@@ -1,0 +1,65 @@
+"""What a translation between filter languages gives, and how well it says what was meant.
+
+Soundness: `expression` is TRUE on every row on which the original is, and `residual` is what has to
+be checked besides. A part leaves the expression only as a whole condition of the AND at the top;
+nothing is ever dropped under NOT, OR or CASE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+from rowsieve.errors import UnsupportedOperation
+
+E = TypeVar("E")
+R = TypeVar("R")
+
+
+class Exactness(Enum):
+    """How the rows of a translated condition relate to those of the original."""
+
+    EXACT = "exact"  # the same rows
+    SUPERSET = "superset"  # those rows and perhaps others, which the residual leaves out
+    UNSUPPORTED = "unsupported"  # nothing could be said: the residual is all of it
+
+
+@dataclass(frozen=True, slots=True)
+class Translation(Generic[E, R]):
+    """A condition in another language: `expression AND residual` means the original.
+
+    `expression` is None where nothing could be said. `residual`, in the language of the original,
+    is None where the expression is exact. `notes` name each part left out, its place and why.
+    """
+
+    expression: E | None
+    exactness: Exactness
+    residual: R | None = None
+    notes: tuple[str, ...] = ()
+
+    def exact(self) -> E:
+        """The expression; `UnsupportedOperation` unless it is exact."""
+        if self.expression is None or self.exactness is not Exactness.EXACT:
+            raise UnsupportedOperation(
+                "this condition cannot be translated whole: " + "; ".join(self.notes)
+            )
+        return self.expression
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One construct of another language: its counterpart here, and how well each way says it."""
+
+    foreign: str
+    ours: str
+    reads: Exactness
+    writes: Exactness
+    note: str = ""
+
+
+def place(index: int, count: int, shown: Any, reason: object) -> str:
+    """A note on one condition of the AND at the top, with its place counted from 1."""
+    text = str(shown)
+    short = text if len(text) <= 80 else text[:79] + "…"
+    return f"condition {index + 1} of {count} ({short}): {reason}"

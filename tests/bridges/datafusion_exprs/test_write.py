@@ -1,0 +1,177 @@
+"""What is written keeps, in DataFusion, the rows that our evaluator keeps."""
+
+from __future__ import annotations
+
+import math
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, reject
+
+from rowsieve.bridges.datafusion_exprs import from_datafusion, to_datafusion
+from rowsieve.bridges.translation import Exactness
+from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.ir import (
+    And,
+    Call,
+    Column,
+    Comparison,
+    ComparisonOp,
+    InList,
+    Like,
+    Literal,
+    Not,
+    Opaque,
+    Or,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import schema_of
+from rowsieve.types.logical import Float, Int, String
+from tests.bridges.datafusion_exprs.engine import ours, theirs
+from tests.profiles import examples
+from tests.strategies import IEEE, SCHEMA, arrow_array, batches, predicates
+
+ELSEWHERE = Opaque("rlike(s, 'a')", "spark", ("s",))
+
+
+def equals(name: str, value: int) -> Comparison:
+    return Comparison(ComparisonOp.EQ, Column(name), Literal(value))
+
+
+@pytest.mark.parametrize("name", ["datafusion", "sql", "duckdb"])
+@examples(60)
+@given(predicate=predicates(1), batch=batches(min_rows=1))
+def test_random_predicates_keep_the_same_rows(
+    name: str, predicate: Predicate, batch: pa.RecordBatch
+) -> None:
+    semantics = Semantics.named(name)
+    try:
+        bind(predicate, SCHEMA, semantics)
+    except InvalidPredicate:
+        reject()
+    written = to_datafusion(predicate, SCHEMA, semantics)
+    if written.expression is None:
+        assert written.exactness is Exactness.UNSUPPORTED
+        return
+    mine, found = ours(predicate, SCHEMA, batch, semantics), theirs(written.expression, batch)
+    if mine is None or found is None:
+        return
+    if written.exactness is Exactness.EXACT:
+        assert found == mine
+        return
+    assert written.residual is not None
+    kept = ours(written.residual, SCHEMA, batch, semantics)
+    assert set(mine) <= set(found)
+    assert kept is None or sorted(set(found) & set(kept)) == mine
+
+
+@examples(60)
+@given(batch=batches(min_rows=1), predicate=predicates(1))
+def test_reading_what_was_written_keeps_the_rows(
+    batch: pa.RecordBatch, predicate: Predicate
+) -> None:
+    try:
+        written = to_datafusion(predicate, SCHEMA)
+    except InvalidPredicate:
+        reject()
+    if written.exactness is not Exactness.EXACT:
+        return
+    read = from_datafusion(written.exact(), SCHEMA)
+    if read.exactness is not Exactness.EXACT:
+        return
+    mine = ours(predicate, SCHEMA, batch, Semantics.DATAFUSION)
+    again = ours(read.exact(), SCHEMA, batch, Semantics.DATAFUSION)
+    assert mine is None or again is None or mine == again
+
+
+@pytest.mark.parametrize(
+    ("pattern", "escape"),
+    [("a%", None), ("a_b", None), ("100!%", "!"), ("a.c", None), ("-#&~ \n\t", None), ("", None)],
+)
+@pytest.mark.parametrize("ignore_case", [False, True])
+def test_patterns_match_alike(pattern: str, escape: str | None, *, ignore_case: bool) -> None:
+    texts = ["", "a", "A", "aXb", "a\nb", "100%", "100x", "a.c", "abc", "-#&~ \n\t", "ab\n", None]
+    rows = pa.record_batch({"s": pa.array(texts, pa.string())})
+    like = Like(Column("s"), pattern, escape, ignore_case)
+    found = theirs(to_datafusion(like, SCHEMA).exact(), rows)
+    assert found == ours(like, SCHEMA, rows, Semantics.DATAFUSION)
+
+
+def test_a_nan_of_the_other_sign_out_of_arithmetic_is_guarded() -> None:
+    rows = pa.record_batch({"f64": arrow_array([math.inf, 1.0, math.nan, None], Float(64))})
+    difference = Call("subtract", (Column("f64"), Column("f64")))
+    predicate = Comparison(ComparisonOp.GT, difference, Literal(5.0, Float(64)))
+    assert theirs(to_datafusion(predicate, SCHEMA).exact(), rows) == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("semantics", "rows"), [(Semantics.SQL, [0, 1]), (Semantics.DATAFUSION, [1])]
+)
+def test_long_lists_find_the_zeros_that_the_semantics_find(
+    semantics: Semantics, rows: list[int]
+) -> None:
+    batch = pa.record_batch({"f64": pa.array([-0.0, 0.0, 9.0, None])})
+    values = ValueSet(pa.array([0.0, 1.0, 2.0, 3.0]), Float(64))
+    written = to_datafusion(InList(Column("f64"), values), SCHEMA, semantics)
+    assert theirs(written.exact(), batch) == rows
+
+
+@pytest.mark.parametrize("op", [ComparisonOp.EQ, ComparisonOp.NE])
+def test_equals_that_the_engine_makes_a_list_of_find_both_zeros(op: ComparisonOp) -> None:
+    batch = pa.record_batch({"f64": pa.array([-0.0, 0.0, 9.0, math.nan, None])})
+    terms = tuple(Comparison(op, Column("f64"), Literal(float(n), Float(64))) for n in range(5))
+    predicate = Or(terms) if op is ComparisonOp.EQ else And(terms)
+    found = theirs(to_datafusion(predicate, SCHEMA).exact(), batch)
+    assert found == ours(predicate, SCHEMA, batch, Semantics.DATAFUSION)
+
+
+def test_not_in_a_list_with_null_is_never_true() -> None:
+    batch = pa.record_batch({"i64": pa.array([1, 2, None])})
+    values = ValueSet(pa.array([1, None]), Int(64))
+    written = to_datafusion(Not(InList(Column("i64"), values)), SCHEMA)
+    assert theirs(written.exact(), batch) == []
+
+
+def test_operations_on_which_the_engines_differ_stay_behind() -> None:
+    total = Comparison(ComparisonOp.GT, Call("add", (Column("i64"), Column("i64"))), Literal(0))
+    assert to_datafusion(total, SCHEMA, Semantics.DATAFUSION).exactness is Exactness.EXACT
+    written = to_datafusion(And((equals("i64", 1), total)), SCHEMA, Semantics.SQL)
+    assert written.exactness is Exactness.SUPERSET
+    assert written.residual == total
+    assert "wrap around" in written.notes[0]
+    above = Comparison(ComparisonOp.GT, Column("f64"), Literal(0.0, Float(64)))
+    assert to_datafusion(above, SCHEMA, IEEE).expression is None
+
+
+def test_nothing_is_dropped_under_or_and_not() -> None:
+    for predicate in (Or((equals("i64", 1), ELSEWHERE)), Not(And((equals("i64", 1), ELSEWHERE)))):
+        written = to_datafusion(predicate, SCHEMA)
+        assert written.expression is None
+        assert written.residual == predicate
+        with pytest.raises(UnsupportedOperation, match=r"condition 1 of 1 .*another engine"):
+            to_datafusion(predicate, SCHEMA, strict=True)
+
+
+def test_wide_disjunctions_and_long_lists_pass() -> None:
+    batch = pa.record_batch({"i64": pa.array([-1, 3, 9_999, None])})
+    wide = Or(tuple(equals("i64", value) for value in range(6_000)))
+    written = to_datafusion(wide, SCHEMA).exact()
+    assert theirs(written, batch) == [1]
+    read = from_datafusion(written, SCHEMA).exact()
+    assert isinstance(read, Or)
+    assert len(read.terms) == 6_000
+    values = ValueSet(pa.array(range(10_000)), Int(64))
+    listed = to_datafusion(InList(Column("i64"), values), SCHEMA).exact()
+    assert from_datafusion(listed, SCHEMA).exact() == InList(Column("i64"), values)
+
+
+def test_names_are_taken_as_they_are_written() -> None:
+
+    batch = pa.record_batch({'A "b".c': pa.array(["x", "y"])})
+    predicate = Comparison(ComparisonOp.EQ, Column('A "b".c'), Literal("y", String()))
+    written = to_datafusion(predicate, schema_of(batch.schema)[0]).exact()
+    assert theirs(written, batch) == [1]
+    assert from_datafusion(written, schema_of(batch.schema)[0]).exact() == predicate

@@ -1,0 +1,29 @@
+"""The support matrix in the documents is the one that the tables give."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from rowsieve.bridges.datafusion_exprs import table as datafusion
+from rowsieve.bridges.matrix import matrix
+from rowsieve.bridges.translation import Row
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "bridges.md"
+TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
+    "datafusion": {
+        "variant": datafusion.VARIANTS,
+        "operator": datafusion.OPERATORS,
+        "function": datafusion.FUNCTIONS,
+    },
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_page_shows_the_tables_as_they_are(name: str) -> None:
+    found = re.search(rf"<!-- matrix: {name} -->\n(.*?)\n<!-- end -->", PAGE.read_text(), re.DOTALL)
+    assert found is not None
+    assert found[1] == matrix(TABLES[name])
