@@ -107,8 +107,8 @@ MUTANTS = (
     Mutant(
         READER,
         "rows that nobody wants are asked",
-        "rows = group.read_only(self.asked, arrow_schema(self.asked), group.wanted)\n        matches",
-        "rows = group.read_only(self.asked, arrow_schema(self.asked), None)\n        matches",
+        "group.wanted)\n        matches",
+        "None)\n        matches",
     ),
     Mutant(
         EXECUTE,
