@@ -7,6 +7,7 @@ from typing import Any
 
 from rowsieve.bridges.datafusion_exprs import from_datafusion, is_datafusion_expression
 from rowsieve.bridges.pyarrow_exprs import from_pyarrow, is_pyarrow_expression
+from rowsieve.bridges.spark_filters import from_spark_filters, is_spark_filters
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.errors import InvalidInput
 from rowsieve.predicate.ir import TRUE, Operand, Predicate
@@ -22,9 +23,9 @@ _SEMANTICS: Mapping[str, Semantics] = {
 
 
 def to_predicate(where: Any, dialect: str = "postgres", schema: Schema | None = None) -> Predicate:
-    """SQL text, a predicate of ours, a pyarrow or a DataFusion expression; None is TRUE.
+    """SQL text, a predicate, an expression of pyarrow or DataFusion, Spark's filters; None is TRUE.
 
-    A DataFusion expression is read for the columns of a schema, and whole or not at all.
+    The last two are read for the columns of a schema, and whole or not at all.
     """
     if where is None:
         return TRUE
@@ -36,9 +37,11 @@ def to_predicate(where: Any, dialect: str = "postgres", schema: Schema | None = 
         return from_pyarrow(where, in_matches_null=True)
     if schema is not None and is_datafusion_expression(where):
         return from_datafusion(where, schema).exact()
+    if schema is not None and is_spark_filters(where):
+        return from_spark_filters(where, schema).exact()
     raise InvalidInput(
-        f"where= takes SQL text, a rowsieve predicate, a pyarrow expression or a DataFusion "
-        f"expression, not {type(where).__name__}"
+        f"where= takes SQL text, a rowsieve predicate, a pyarrow expression, a DataFusion "
+        f"expression or a list of Spark's filters, not {type(where).__name__}"
     )
 
 
@@ -57,6 +60,8 @@ def semantics_of(dialect: str, where: Any = None) -> Semantics:
     """The rules that go with a dialect of SQL text, or with another engine's expression."""
     if is_datafusion_expression(where):
         return Semantics.DATAFUSION
+    if is_spark_filters(where):
+        return Semantics.SPARK
     try:
         return _SEMANTICS[dialect]
     except KeyError:

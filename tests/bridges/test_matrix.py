@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rowsieve.bridges import spark_filters
 from rowsieve.bridges.datafusion_exprs import table as datafusion
 from rowsieve.bridges.matrix import matrix
 from rowsieve.bridges.translation import Row
@@ -19,6 +20,7 @@ TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
         "operator": datafusion.OPERATORS,
         "function": datafusion.FUNCTIONS,
     },
+    "spark_filters": {"filter": spark_filters.FILTERS},
 }
 
 

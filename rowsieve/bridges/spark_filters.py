@@ -1,0 +1,357 @@
+"""The filters that Spark hands to a Python data source, as predicates and back.
+
+A list of filters is the AND of them, meant under `Semantics.SPARK`; their values are Python's, so a
+column's type decides what a value is. Soundness: a filter whose value is of another kind than its
+column is left out whole and named, in either direction. PySpark is imported at its first use.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.bridges.translation import Exactness, Row, Translation, place
+from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.ir import (
+    FALSE,
+    BooleanOperand,
+    BoundColumn,
+    Call,
+    Column,
+    Comparison,
+    ComparisonOp,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Operand,
+    PhysicalValue,
+    Predicate,
+    ValueSet,
+    conjoin,
+    root_conjuncts,
+)
+from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.operand_types import type_of
+from rowsieve.predicate.semantics import NanOrder, Semantics
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    type_name,
+)
+from rowsieve.types.schema import Schema
+
+_EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
+_VALUE = "a value of the column's own kind"
+
+FILTERS: tuple[Row, ...] = (
+    Row("EqualTo", "=", _EXACT, _EXACT, _VALUE),
+    Row("EqualNullSafe", "IS NOT DISTINCT FROM", _EXACT, _EXACT, _VALUE),
+    Row("GreaterThan", ">", _EXACT, _EXACT, _VALUE),
+    Row("GreaterThanOrEqual", ">=", _EXACT, _EXACT, _VALUE),
+    Row("LessThan", "<", _EXACT, _EXACT, _VALUE),
+    Row("LessThanOrEqual", "<=", _EXACT, _EXACT, _VALUE),
+    Row("In", "InList", _EXACT, _EXACT, f"{_VALUE}; no empty list is written, it is FALSE there"),
+    Row("IsNull", "IsNull", _EXACT, _EXACT),
+    Row("IsNotNull", "Not(IsNull)", _EXACT, _EXACT),
+    Row("Not", "Not", _EXACT, _EXACT, "of one filter"),
+    Row("StringStartsWith", "starts_with", _EXACT, _EXACT, "and LIKE 'text%'"),
+    Row("StringEndsWith", "ends_with", _EXACT, _EXACT),
+    Row("StringContains", "contains", _EXACT, _EXACT),
+)
+_COMPARISONS: Mapping[str, ComparisonOp] = {
+    row.foreign: ComparisonOp(row.ours) for row in FILTERS[:6]
+}
+_CLASSES = {op: name for name, op in _COMPARISONS.items()}
+_NEGATED = {ComparisonOp.NE: "EqualTo", ComparisonOp.DISTINCT: "EqualNullSafe"}
+_TEXT = {row.foreign: row.ours for row in FILTERS if row.foreign.startswith("String")}
+_TEXT_CLASSES = {ours: name for name, ours in _TEXT.items()}
+_EPOCH = datetime.datetime(1970, 1, 1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_DAY = datetime.date(1970, 1, 1).toordinal()
+_LAST_DAY = datetime.date.max.toordinal()
+
+
+def is_spark_filters(value: object) -> bool:
+    """Whether this is a list or tuple of Spark's filters; PySpark is not imported for it."""
+    module = sys.modules.get("pyspark.sql.datasource")
+    known: Any = getattr(module, "Filter", None)
+    if known is None or not isinstance(value, list | tuple):
+        return False
+    return bool(value) and all(isinstance(item, known) for item in value)
+
+
+def from_spark_filters(
+    filters: Sequence[Any], schema: Schema, *, strict: bool = False
+) -> Translation[Predicate, list[Any]]:
+    """Read filters over columns of the schema; the residual is the filters left out."""
+    kept: list[Predicate] = []
+    left: list[Any] = []
+    notes: list[str] = []
+    for index, item in enumerate(filters):
+        try:
+            predicate = _read(item, schema)
+            bind(predicate, schema, Semantics.SPARK, simplified=False)
+            kept.append(predicate)
+        except UnknownColumn:
+            raise
+        except (UnsupportedOperation, InvalidPredicate) as error:
+            notes.append(place(index, len(filters), item, error))
+            left.append(item)
+    whole: Predicate | None = conjoin(kept) if kept or not left else None
+    made = Translation(whole, _exactness(whole, left), left or None, tuple(notes))
+    if strict:
+        made.exact()
+    return made
+
+
+def to_spark_filters(
+    predicate: Predicate,
+    schema: Schema,
+    semantics: Semantics = Semantics.SPARK,
+    *,
+    strict: bool = False,
+) -> Translation[list[Any], Predicate]:
+    """Write a predicate, meant under the semantics given, as filters over the schema."""
+    bind(predicate, schema, semantics, simplified=False)
+    conditions = root_conjuncts(predicate)
+    kept: list[Any] = []
+    left: list[Predicate] = []
+    notes: list[str] = []
+    for index, condition in enumerate(conditions):
+        bound = bind(condition, schema, semantics, simplified=False)
+        try:
+            kept.append(_write(bound.root, semantics))
+        except UnsupportedOperation as error:
+            notes.append(place(index, len(conditions), condition, error))
+            left.append(condition)
+    whole = kept if kept or not left else None
+    residual: Predicate | None = conjoin(left) if left else None
+    made = Translation(whole, _exactness(whole, left), residual, tuple(notes))
+    if strict:
+        made.exact()
+    return made
+
+
+def _exactness(expression: object, left: Sequence[object]) -> Exactness:
+    if not left:
+        return Exactness.EXACT
+    return Exactness.UNSUPPORTED if expression is None else Exactness.SUPERSET
+
+
+# Reading
+
+
+def _read(item: Any, schema: Schema) -> Predicate:
+    kind = type(item).__name__
+    if kind == "Not":
+        depth = 0
+        while type(item).__name__ == "Not":  # a chain of them may be long
+            item, depth = item.child, depth + 1
+        inner = _read(item, schema)
+        return Not(inner) if depth % 2 else inner
+    if kind not in {row.foreign for row in FILTERS}:
+        raise UnsupportedOperation(f"the filter {kind} is not known here")
+    operand, type_ = _attribute(item.attribute, schema)
+    if kind == "IsNull":
+        return IsNull(operand)
+    if kind == "IsNotNull":
+        return Not(IsNull(operand))
+    if kind in _COMPARISONS:
+        literal = Literal(_physical(item.value, type_), type_)
+        return Comparison(_COMPARISONS[kind], operand, literal)
+    if kind == "In":
+        return _read_in(operand, type_, item.value)
+    if not isinstance(type_, String) or not isinstance(item.value, str):
+        raise UnsupportedOperation(f"{kind} is of text, not of {type_name(type_)}")
+    return BooleanOperand(Call(_TEXT[kind], (operand, Literal(item.value, String()))))
+
+
+def _read_in(operand: Operand, type_: LogicalType, values: Sequence[Any]) -> Predicate:
+    if not values:
+        return FALSE  # in Spark even for NULL
+    members = [scalar(Literal(_physical(value, type_), type_)) for value in values]
+    return InList(operand, ValueSet(pa.array(members, arrow_type(type_)), type_))
+
+
+def _attribute(path: Sequence[str], schema: Schema) -> tuple[Operand, LogicalType]:
+    operand: Operand = Column(path[0])
+    type_ = schema.field(path[0]).type
+    for name in path[1:]:
+        members = type_.fields if isinstance(type_, Struct) else ()
+        found = [field for field in members if field.name == name]
+        if not found:
+            raise UnsupportedOperation(f"no member {name!r} in a {type_name(type_)}")
+        operand, type_ = FieldAccess(operand, name), found[0].type
+    return operand, type_
+
+
+def _physical(value: Any, type_: LogicalType) -> PhysicalValue:
+    """The value as the column holds it; another kind of value is refused."""
+    if value is None:
+        return None
+    accepted: dict[type[LogicalType], tuple[type, ...]] = {
+        Bool: (bool,),
+        Int: (int,),
+        Float: (float,),
+        Decimal: (decimal.Decimal,),
+        String: (str,),
+        Binary: (bytes, bytearray),
+        Date: (datetime.date,),
+        Time: (datetime.time,),
+        Timestamp: (datetime.datetime,),
+    }
+    if type(value) in accepted.get(type(type_), ()):
+        if isinstance(value, datetime.datetime) and isinstance(type_, Timestamp):
+            return _microseconds(value, type_)
+        if isinstance(value, datetime.date):
+            return value.toordinal() - _DAY
+        if isinstance(value, datetime.time) and value.tzinfo is None:
+            since = datetime.datetime.combine(_EPOCH, value) - _EPOCH
+            return since // _MICROSECOND
+        if not isinstance(value, datetime.time):
+            plain: PhysicalValue = bytes(value) if isinstance(value, bytearray) else value
+            return plain
+    raise UnsupportedOperation(
+        f"{type(value).__name__} {value!r} beside a column of type {type_name(type_)}"
+    )
+
+
+def _microseconds(value: datetime.datetime, type_: Timestamp) -> int:
+    if (value.tzinfo is not None) != type_.utc:
+        raise UnsupportedOperation(
+            f"{value.isoformat()} beside a {type_name(type_)}: one of them has a time zone"
+        )
+    zone = datetime.UTC if type_.utc else None
+    return (value - _EPOCH.replace(tzinfo=zone)) // _MICROSECOND
+
+
+# Writing
+
+
+def _write(node: Predicate, semantics: Semantics) -> Any:
+    match node:
+        case Comparison(op=op, left=left, right=Literal(value=value, type=type_)):
+            path = _path(left)
+            assert type_ is not None
+            _check_nan(type_, semantics)
+            if type_of(left) != type_:
+                raise UnsupportedOperation("a filter compares values of one type")
+            name = _NEGATED.get(op) or _CLASSES[op]
+            made = _made(name, path, _python(value, type_))
+            return _made("Not", made) if op in _NEGATED else made
+        case Not(term=IsNull(operand=operand)):
+            return _made("IsNotNull", _path(operand))
+        case Not(term=term):
+            return _made("Not", _write(term, semantics))
+        case IsNull(operand=operand):
+            return _made("IsNull", _path(operand))
+        case InList(operand=operand, values=values):
+            return _write_in(_path(operand), values, type_of(operand), semantics)
+        case BooleanOperand(operand=Call(function=function, arguments=(text, Literal(value=part)))):
+            if function in _TEXT_CLASSES and isinstance(part, str):
+                return _made(_TEXT_CLASSES[function], _path(text), part)
+        case BooleanOperand(operand=BoundColumn() | FieldAccess() as operand):
+            return _made("EqualTo", _path(operand), _python(value=True, type_=Bool()))
+        case Like(operand=operand):
+            return _write_like(node, _path(operand))
+    raise UnsupportedOperation("Spark has no filter of this form")
+
+
+def _write_in(
+    path: tuple[str, ...], values: ValueSet, type_: LogicalType, semantics: Semantics
+) -> Any:
+    members = values.array
+    _check_nan(type_, semantics)
+    if not len(members) or values.type != type_:
+        raise UnsupportedOperation("an IN list is of values of the column's type, and not empty")
+    bitwise = isinstance(type_, Float) and semantics.compares_bits(len(members))
+    if bitwise and pc.any(pc.equal(members, 0.0)).as_py():
+        raise UnsupportedOperation("Spark's IN finds zeros of both signs")
+    physical = _physical_list(members, type_)
+    return _made("In", path, tuple(_python(value, type_) for value in physical))
+
+
+def _physical_list(members: pa.Array, type_: LogicalType) -> list[Any]:
+    if isinstance(type_, Date):
+        members = members.view(pa.int32())
+    elif isinstance(type_, Time | Timestamp):
+        members = members.view(pa.int64())
+    values: list[Any] = members.to_pylist()
+    return values
+
+
+def _write_like(node: Like, path: tuple[str, ...]) -> Any:
+    body, name = node.pattern, "StringStartsWith"
+    if body.startswith("%") and body.endswith("%") and len(body) > 1:
+        body, name = body[1:-1], "StringContains"
+    elif body.startswith("%"):
+        body, name = body[1:], "StringEndsWith"
+    elif body.endswith("%"):
+        body = body[:-1]
+    else:
+        raise UnsupportedOperation("Spark has a filter of LIKE with % at an end only")
+    plain = not any(mark in body for mark in ("%", "_", node.escape or "\\"))
+    if node.ignore_case or not plain:
+        raise UnsupportedOperation("Spark has no filter of this pattern")
+    return _made(name, path, body)
+
+
+def _path(operand: Operand) -> tuple[str, ...]:
+    names: list[str] = []
+    while isinstance(operand, FieldAccess):
+        names.append(operand.name)
+        operand = operand.operand
+    if not isinstance(operand, BoundColumn):
+        raise UnsupportedOperation("a filter is about a column itself")
+    return (operand.name, *reversed(names))
+
+
+def _check_nan(type_: LogicalType, semantics: Semantics) -> None:
+    if isinstance(type_, Float) and semantics.nan is not NanOrder.GREATEST:
+        raise UnsupportedOperation("NaN compares in another way in Spark")
+
+
+def _python(value: PhysicalValue, type_: LogicalType) -> Any:
+    if value is None:
+        return None
+    match type_:
+        case Bool() | Int() | Float() | Decimal() | String() | Binary():
+            return value
+        case Date() if isinstance(value, int) and 0 < value + _DAY <= _LAST_DAY:
+            return datetime.date.fromordinal(value + _DAY)
+        case Time() if isinstance(value, int):
+            return (_EPOCH + value * _MICROSECOND).time()
+        case Timestamp(utc=utc) if isinstance(value, int):
+            zone = datetime.UTC if utc else None
+            try:
+                return _EPOCH.replace(tzinfo=zone) + value * _MICROSECOND
+            except OverflowError as error:
+                raise UnsupportedOperation("a time that Python cannot hold") from error
+    raise UnsupportedOperation(f"a value of type {type_name(type_)} has no form in a filter")
+
+
+def _made(name: str, *arguments: Any) -> Any:
+    import pyspark.sql.datasource  # noqa: PLC0415 - an extra, at its first use
+
+    make: Callable[..., Any] = getattr(pyspark.sql.datasource, name)
+    return make(*arguments)
