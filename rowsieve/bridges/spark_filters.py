@@ -117,8 +117,10 @@ def from_spark_filters(
         except (UnsupportedOperation, InvalidPredicate) as error:
             notes.append(place(index, len(filters), item, error))
             left.append(item)
-    whole: Predicate | None = conjoin(kept) if kept or not left else None
-    made = Translation(whole, _exactness(whole, left), left or None, tuple(notes))
+    whole = conjoin(kept) if kept or not left else None
+    made: Translation[Predicate, list[Any]] = Translation(
+        whole, _exactness(whole, left), left or None, tuple(notes)
+    )
     if strict:
         made.exact()
     return made
@@ -145,8 +147,10 @@ def to_spark_filters(
             notes.append(place(index, len(conditions), condition, error))
             left.append(condition)
     whole = kept if kept or not left else None
-    residual: Predicate | None = conjoin(left) if left else None
-    made = Translation(whole, _exactness(whole, left), residual, tuple(notes))
+    residual = conjoin(left) if left else None
+    made: Translation[list[Any], Predicate] = Translation(
+        whole, _exactness(whole, left), residual, tuple(notes)
+    )
     if strict:
         made.exact()
     return made
