@@ -40,7 +40,6 @@ from rowsieve.predicate.ir import (
     conjoin,
     root_conjuncts,
 )
-from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.encodings import arrow_type
@@ -85,6 +84,17 @@ _CLASSES = {op: name for name, op in _COMPARISONS.items()}
 _NEGATED = {ComparisonOp.NE: "EqualTo", ComparisonOp.DISTINCT: "EqualNullSafe"}
 _TEXT = {row.foreign: row.ours for row in FILTERS if row.foreign.startswith("String")}
 _TEXT_CLASSES = {ours: name for name, ours in _TEXT.items()}
+_ACCEPTED: Mapping[type[LogicalType], tuple[type, ...]] = {
+    Bool: (bool,),
+    Int: (int,),
+    Float: (float,),
+    Decimal: (decimal.Decimal,),
+    String: (str,),
+    Binary: (bytes, bytearray),
+    Date: (datetime.date,),
+    Time: (datetime.time,),
+    Timestamp: (datetime.datetime,),
+}
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _DAY = datetime.date(1970, 1, 1).toordinal()
@@ -193,8 +203,13 @@ def _read(item: Any, schema: Schema) -> Predicate:
 def _read_in(operand: Operand, type_: LogicalType, values: Sequence[Any]) -> Predicate:
     if not values:
         return FALSE  # in Spark even for NULL
-    members = [scalar(Literal(_physical(value, type_), type_)) for value in values]
-    return InList(operand, ValueSet(pa.array(members, arrow_type(type_)), type_))
+    storage = arrow_type(type_)
+    held = {Date: pa.int32(), Time: pa.int64(), Timestamp: pa.int64()}.get(type(type_), storage)
+    try:
+        members = pa.array([_physical(value, type_) for value in values], held).view(storage)
+    except (pa.ArrowException, OverflowError) as error:
+        raise UnsupportedOperation(f"a value of IN is no {type_name(type_)}: {error}") from error
+    return InList(operand, ValueSet(members, type_))
 
 
 def _attribute(path: Sequence[str], schema: Schema) -> tuple[Operand, LogicalType]:
@@ -213,18 +228,7 @@ def _physical(value: Any, type_: LogicalType) -> PhysicalValue:
     """The value as the column holds it; another kind of value is refused."""
     if value is None:
         return None
-    accepted: dict[type[LogicalType], tuple[type, ...]] = {
-        Bool: (bool,),
-        Int: (int,),
-        Float: (float,),
-        Decimal: (decimal.Decimal,),
-        String: (str,),
-        Binary: (bytes, bytearray),
-        Date: (datetime.date,),
-        Time: (datetime.time,),
-        Timestamp: (datetime.datetime,),
-    }
-    if type(value) in accepted.get(type(type_), ()):
+    if type(value) in _ACCEPTED.get(type(type_), ()):
         if isinstance(value, datetime.datetime) and isinstance(type_, Timestamp):
             return _microseconds(value, type_)
         if isinstance(value, datetime.date):

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from rowsieve.bridges.datafusion_exprs import table
 from rowsieve.bridges.datafusion_exprs.write import check_call
-from rowsieve.bridges.pyarrow_exprs import literal_of
+from rowsieve.bridges.pyarrow_exprs import literal_of, stored
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.bind import bind_operand
@@ -257,7 +257,11 @@ class Reader:
             bounds.append(Comparison(op, *self._met(value, self.operand(side))))
         return And(tuple(bounds))
 
-    def _in_list(self, operand: Operand, members: Iterable[Expr]) -> Predicate:
+    def _in_list(self, operand: Operand, members: Sequence[Expr]) -> Predicate:
+        if (values := _plain_members(members)) is not None:
+            if values.type is not None and (own := self._type(operand)) is not None:
+                self._same_family("IN", [own, values.type])
+            return InList(operand, values)
         literals = []
         for member in members:
             value = self.operand(member)
@@ -442,6 +446,19 @@ def _float_zeros(node: Comparison) -> Iterable[float]:
         if is_float and isinstance(inner, Literal) and inner.value == 0:
             assert isinstance(inner.value, int | float)
             yield float(inner.value)
+
+
+def _plain_members(members: Sequence[Expr]) -> ValueSet | None:
+    """Members that are constants of one Arrow type, all at once: lists may be long."""
+    values = []
+    for member in members:
+        if member.variant_name() != "Literal":
+            return None
+        values.append(member.python_value())
+    if not values or any(value.type != values[0].type for value in values):
+        return None
+    array, type_ = stored(pa.array(values, values[0].type))
+    return None if type_ is None else ValueSet(array, type_)
 
 
 def _member_type(literals: Sequence[Literal]) -> LogicalType | None:
