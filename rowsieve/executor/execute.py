@@ -131,7 +131,7 @@ class Execution:
         if self._plan.ordered:
             found = (batch for piece in pieces for batch in self._in_order(piece, ahead))
         else:
-            found = ahead.done(self._tasks(pieces, ahead))
+            found = ahead.done(self._tasks(pieces, ahead), _size_bytes)
         rows = (batch for batch in found if batch is not None and batch.num_rows)
         yield from map(self._packaging.project, take_first(rows, self._plan.limit))
 
@@ -164,7 +164,8 @@ class Execution:
         live = self._live(piece, ahead)
         live.look_up(piece.reads)
         if not piece.needs_merge:
-            found = ahead.done(self._row_groups(live, piece.reads[0], self._columns))
+            tasks = self._row_groups(live, piece.reads[0], self._columns)
+            found = ahead.done(tasks, _size_bytes)
             yield from (batch for batch in found if batch is not None)
             return
         assert self._order is not None
@@ -214,6 +215,10 @@ class Execution:
 def _given(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A task that is done already."""
     return batch
+
+
+def _size_bytes(batch: pa.RecordBatch | None) -> int:
+    return 0 if batch is None else int(batch.nbytes)
 
 
 def _pieces(splits: Sequence[Split]) -> Iterator[Piece]:

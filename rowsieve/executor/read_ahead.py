@@ -1,8 +1,8 @@
 """Decoding ahead of what is used: the next batch of a source, the next row groups of a read.
 
 Each source may always hold the batch that is in use: that is reserved for it, so that sources never
-wait for one another (invariant 21). A further batch is fetched early only while the bytes set aside
-for that last; otherwise it is fetched when asked for.
+wait for one another (invariant 21). A further batch is fetched early, and a further row group begun
+early, only while the bytes set aside for that last; otherwise when it is asked for.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ReadAhead:
     def __init__(self, threads: int, reserve_bytes: int) -> None:
         self._depth = 2 * threads
         self._pool = ThreadPoolExecutor(threads, "rowsieve-read") if threads > 1 else None
-        self._left_bytes = reserve_bytes
+        self._reserve_bytes = self._left_bytes = reserve_bytes
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -49,17 +49,27 @@ class ReadAhead:
         """The same batches in the same order; errors come where they would have come."""
         return batches if self._pool is None else self._fetched(self._pool, batches)
 
-    def done(self, tasks: Iterator[Callable[[], T]]) -> Iterator[T]:
-        """The results of all tasks in their order, a few of them worked on at a time."""
+    def done(
+        self, tasks: Iterator[Callable[[], T]], size_bytes: Callable[[T], int] = lambda _: 0
+    ) -> Iterator[T]:
+        """The results of all tasks in their order, a few of them worked on at a time.
+
+        `size_bytes` of a result limits how many: the next ones will be about as large.
+        """
         first = list(islice(tasks, 2))
         if self._pool is None or len(first) < 2:
             yield from (task() for task in chain(first, tasks))
             return
+        most = 2  # until the size of a result is known
+        largest = 1
         begun: deque[Future[T]] = deque()
         for task in chain(first, tasks):
             begun.append(self._pool.submit(task))
-            if len(begun) == self._depth:
-                yield begun.popleft().result()
+            while len(begun) >= most:
+                result = begun.popleft().result()
+                largest = max(largest, size_bytes(result))
+                most = min(self._depth, max(1, self._reserve_bytes // largest))
+                yield result
         while begun:
             yield begun.popleft().result()
 

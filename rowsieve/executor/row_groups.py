@@ -9,20 +9,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from rowsieve.executor.repeats import Rows
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.reader import ParquetReader
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import FileRef
 from rowsieve.types.schema import Schema
-
-Rows: TypeAlias = npt.NDArray[np.int64]
 
 MOST = 0.92  # of the rows: from here on a filter beats taking rows by number
 

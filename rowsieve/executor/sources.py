@@ -22,7 +22,7 @@ from rowsieve.parquet.bloom_reader import BloomReader
 from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.planner.plan import PlannedPart
-from rowsieve.planner.prune_row_groups import prune_files
+from rowsieve.planner.prune_row_groups import prune_row_groups
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict
 from rowsieve.predicate.ir import BoundColumn
@@ -209,7 +209,7 @@ def ask_together(
         metadata = read_metadata(source._store, ref)
         files.append((metadata, BloomReader(source._store, ref, metadata)))
     schema = asked[0][0]._schema
-    verdicts = prune_files(predicate, files, schema, only=only)
+    verdicts = prune_row_groups(predicate, files, schema, only=only)
     for (source, ref), of_file in zip(asked, verdicts, strict=True):
         source._learn(ref, predicate, only, of_file)
 

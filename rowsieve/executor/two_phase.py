@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.executor.row_groups import RowGroup, Rows
+from rowsieve.executor.repeats import Rows
+from rowsieve.executor.row_groups import RowGroup
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching

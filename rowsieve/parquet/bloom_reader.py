@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Final
 
 import pyarrow.parquet as pq
@@ -20,12 +19,11 @@ from rowsieve.parquet.bloom import BloomFilter
 from rowsieve.parquet.columns import FileColumn
 from rowsieve.parquet.footer import ParquetRef, reading
 from rowsieve.parquet.seals import blank, digest, digest_at, fill, sealed
+from rowsieve.parquet.spans import requests
 from rowsieve.parquet.thrift import MalformedThrift
 
 SEAL_KEY: Final = "rowsieve.blooms"
 CACHE_BYTES: Final = 32 * 1024 * 1024
-
-_GAP_BYTES: Final = 64 * 1024  # read through smaller gaps instead of asking twice
 
 FilterPlace = tuple[int, int]  # row group, leaf
 
@@ -84,18 +82,13 @@ class BloomReader:
         return self._places
 
     def _read(self, column: FileColumn, groups: list[int]) -> Iterator[tuple[int, memoryview]]:
-        places = [(*self._sealed()[group, column.index][:2], group) for group in groups]
-        places.sort()
-        cuts = [i for i, (a, b) in enumerate(pairwise(places), 1) if b[0] > a[1] + _GAP_BYTES]
-        for first, last in pairwise([0, *cuts, len(places)]):
-            run = places[first:last]
-            if not run:
-                continue
-            start, stop = run[0][0], max(place[1] for place in run)
+        places = {group: self._sealed()[group, column.index][:2] for group in groups}
+        for start, stop in requests(places.values()):
             with reading(self._ref.path):
                 data = memoryview(self._store.get_range(self._ref.path, start, stop))
-            for a, b, group in run:
-                yield group, data[a - start : b - start]
+            for group, (first, last) in places.items():
+                if start <= first < stop:
+                    yield group, data[first - start : last - start]
 
     def _parse(self, column: FileColumn, group: int, data: memoryview) -> BloomFilter | None:
         start, stop, written = self._sealed()[group, column.index]

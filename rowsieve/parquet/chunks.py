@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
@@ -18,10 +17,10 @@ import pyarrow.parquet as pq
 
 from rowsieve.errors import CorruptData
 from rowsieve.parquet.footer import ParquetRef
-from rowsieve.parquet.seals import Span, blank, digest, digest_at, fill, sealed
+from rowsieve.parquet.seals import blank, digest, digest_at, fill, sealed
+from rowsieve.parquet.spans import Span, requests
 
 SEAL_KEY: Final = "rowsieve.chunks"
-_GAP_BYTES: Final = 64 * 1024  # read through smaller gaps instead of asking twice
 
 
 def blank_chunks(chunk_count: int) -> dict[str, str]:
@@ -96,10 +95,7 @@ class ChunkFile(io.RawIOBase):
         return True
 
     def _fetch(self) -> Iterator[tuple[int, memoryview]]:
-        spans = sorted((start, stop) for start, (stop, _, _) in self._expected.items())
-        cuts = [i for i, (a, b) in enumerate(pairwise(spans), 1) if b[0] > a[1] + _GAP_BYTES]
-        for first, last in pairwise([0, *cuts, len(spans)]):
-            start, stop = spans[first][0], spans[last - 1][1]
+        for start, stop in requests((start, one[0]) for start, one in self._expected.items()):
             yield start, memoryview(self._source.read_at(stop - start, start))
 
     def _bytes(self, start: int, size: int) -> memoryview | bytes:

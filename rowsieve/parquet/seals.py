@@ -9,16 +9,15 @@ tail's checksum. A blank that does not fit stays blank, and then nothing is seal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import pyarrow.parquet as pq
 import xxhash
 
+from rowsieve.parquet.spans import Span
+
 DIGITS: Final = 16
 _BLANK: Final = "-" * DIGITS
-
-Span: TypeAlias = tuple[int, int]
-"""Bytes [start, stop) of the file."""
 
 
 def digest(data: Any) -> str:

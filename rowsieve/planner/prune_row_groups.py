@@ -58,35 +58,21 @@ class Blooms(Protocol):
 
 def prune_row_groups(
     predicate: BoundPredicate,
-    metadata: pq.FileMetaData,
-    schema: Schema,
-    *,
-    only: frozenset[int] | None = None,
-    blooms: Blooms | None = None,
-) -> Verdicts:
-    """(g,) `Verdict` values, one per row group.
-
-    `only` are the field ids that may prune: the key's, as long as newer versions of a row may
-    stand elsewhere (trap T1).
-    """
-    statistics = RowGroupStatistics(metadata, schema, only)
-    verdicts = interpret(predicate, statistics)
-    return verdicts if blooms is None else probe_blooms(predicate, statistics, verdicts, blooms)
-
-
-def prune_files(
-    predicate: BoundPredicate,
-    files: Sequence[tuple[pq.FileMetaData, Blooms]],
+    files: Sequence[tuple[pq.FileMetaData, Blooms | None]],
     schema: Schema,
     *,
     only: frozenset[int] | None = None,
 ) -> list[Verdicts]:
-    """`prune_row_groups` of several files, whose statistics are interpreted together."""
+    """Per file (g,) `Verdict` values, one per row group; all files are interpreted together.
+
+    `only` are the field ids that may prune: the key's, as long as newer versions of a row may
+    stand elsewhere (trap T1).
+    """
     statistics = [RowGroupStatistics(metadata, schema, only) for metadata, _ in files]
     together = interpret(predicate, JoinedStatistics(statistics))
     ends = np.cumsum([one.part_count for one in statistics])[:-1]
     return [
-        probe_blooms(predicate, one, verdicts, blooms)
+        verdicts if blooms is None else probe_blooms(predicate, one, verdicts, blooms)
         for one, verdicts, (_, blooms) in zip(
             statistics, np.split(together, ends), files, strict=True
         )

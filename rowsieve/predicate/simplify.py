@@ -52,11 +52,6 @@ def simplify(predicate: Predicate, semantics: Semantics) -> Predicate:
     return terms[0] if len(terms) == 1 else And(tuple(terms))
 
 
-def simplify_operand(operand: Operand, semantics: Semantics) -> Operand:
-    """The same value or failure on every row."""
-    return _operand(operand, semantics)[0]
-
-
 def _predicate(node: Predicate, semantics: Semantics) -> Predicate:
     match node:
         case Not(term=term):

@@ -27,7 +27,7 @@ def test_results_come_in_the_order_of_the_tasks(threads: int) -> None:
         time.sleep(0.01 if i % 3 == 0 else 0)
         return i
 
-    with ReadAhead(threads, 0) as ahead:
+    with ReadAhead(threads, 10) as ahead:
         assert list(ahead.done(partial(slow_first, i) for i in range(20))) == list(range(20))
 
 
@@ -47,12 +47,31 @@ def test_an_error_comes_after_the_results_before_it(threads: int) -> None:
 
 def test_no_more_is_begun_than_threads_can_do_soon() -> None:
     begun: list[int] = []
-    with ReadAhead(2, 0) as ahead:
+    with ReadAhead(2, 10) as ahead:
         results = ahead.done(partial(begun.append, i) for i in range(1_000))
         next(results)
         assert len(begun) <= 5
         results.close()  # type: ignore[attr-defined]
     assert len(begun) <= 5
+
+
+@pytest.mark.parametrize(("reserve_bytes", "most"), [(0, 1), (250, 2), (500, 5), (10**9, 8)])
+def test_no_more_is_begun_than_the_reserve_holds(reserve_bytes: int, most: int) -> None:
+    begun = 0
+    done = 0
+
+    def tasks() -> Iterator[partial[int]]:
+        nonlocal begun
+        for i in range(40):
+            begun += 1
+            yield partial(int, i)
+
+    with ReadAhead(4, reserve_bytes) as ahead:
+        for i, result in enumerate(ahead.done(tasks(), lambda _: 100)):
+            assert result == i
+            done += 1
+            assert begun - done <= max(most - 1, 1)
+        assert done == 40
 
 
 @pytest.mark.parametrize("reserve_bytes", [0, 1_000, 10**9])

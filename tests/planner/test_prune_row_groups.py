@@ -79,7 +79,7 @@ def test_no_verdict_contradicts_the_rows(
     metadata, blooms, _ = opened(written(SCHEMA, groups, BLOOMED))
     for predicate in (*terms, *looked_up):
         bound = bind(normalize(predicate), SCHEMA, semantics)
-        verdicts = prune_row_groups(bound, metadata, SCHEMA, only=only, blooms=blooms)
+        verdicts = prune_row_groups(bound, [(metadata, blooms)], SCHEMA, only=only)[0]
         assert verdicts.shape == (len(groups),)
         for verdict, group in zip(verdicts, groups, strict=True):
             outcome = evaluate(bound, group)
@@ -136,7 +136,8 @@ def verdicts(file: tuple[Any, Asked], text: str, *, blooms: bool = True, **optio
     """One letter per row group: None, Some, All."""
     metadata, asked = file
     bound = bind(normalize(parse_predicate(text)), KEYED)
-    found = prune_row_groups(bound, metadata, KEYED, blooms=asked if blooms else None, **options)
+    files = [(metadata, asked if blooms else None)]
+    found = prune_row_groups(bound, files, KEYED, **options)[0]
     return "".join("NSA"[verdict] for verdict in found)
 
 
@@ -223,4 +224,4 @@ def test_filters_are_not_read_for_more_values_than_can_be_refuted(
 def test_no_groups_no_verdicts() -> None:
     metadata = read_footer(written(KEYED, []))
     bound = bind(parse_predicate("id = 1"), KEYED)
-    assert np.array_equal(prune_row_groups(bound, metadata, KEYED), np.zeros(0))
+    assert np.array_equal(prune_row_groups(bound, [(metadata, None)], KEYED)[0], np.zeros(0))

@@ -1,0 +1,22 @@
+"""Spans of bytes that are asked for together: one request through a small gap instead of two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+Span: TypeAlias = tuple[int, int]
+"""Bytes [start, stop) of a file."""
+
+GAP_BYTES: Final = 64 * 1024
+
+
+def requests(spans: Iterable[Span]) -> list[Span]:
+    """As few spans as cover these without reading through more than `GAP_BYTES` for nothing."""
+    found: list[Span] = []
+    for start, stop in sorted(spans):
+        if found and start <= found[-1][1] + GAP_BYTES:
+            found[-1] = found[-1][0], max(found[-1][1], stop)
+        else:
+            found.append((start, stop))
+    return found
