@@ -18,8 +18,8 @@ from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom import BloomFilter
 from rowsieve.parquet.columns import FileColumn
 from rowsieve.parquet.footer import ParquetRef, reading
-from rowsieve.parquet.seals import blank, digest, digest_at, fill, sealed
-from rowsieve.parquet.spans import requests
+from rowsieve.parquet.seals import blank, digest, digests, entry_at, fill, sealed
+from rowsieve.parquet.spans import GAP_BYTES, requests
 from rowsieve.parquet.thrift import MalformedThrift
 
 SEAL_KEY: Final = "rowsieve.blooms"
@@ -35,7 +35,8 @@ def blank_seal(filter_count: int) -> dict[str, str]:
 
 def seal_blooms(file: memoryview, metadata: pq.FileMetaData) -> None:
     """Put the digests of its filters into the blank of a complete file."""
-    fill(file, metadata, SEAL_KEY, [span for _, span in _filter_ranges(metadata)])
+    spans = [span for _, span in _filter_ranges(metadata)]
+    fill(file, metadata, SEAL_KEY, digests(file, spans))
 
 
 class BloomReader:
@@ -75,7 +76,7 @@ class BloomReader:
             places = list(_filter_ranges(self._metadata))
             seal = sealed(self._metadata, SEAL_KEY, len(places))
             self._places = {
-                place: (start, stop, digest_at(seal, i))
+                place: (start, stop, entry_at(seal, i))
                 for i, (place, (start, stop)) in enumerate(places)
                 if seal is not None and 0 < start < stop <= self._ref.tail_start
             }
@@ -83,7 +84,7 @@ class BloomReader:
 
     def _read(self, column: FileColumn, groups: list[int]) -> Iterator[tuple[int, memoryview]]:
         places = {group: self._sealed()[group, column.index][:2] for group in groups}
-        for start, stop in requests(places.values()):
+        for start, stop in requests(places.values(), GAP_BYTES):
             with reading(self._ref.path):
                 data = memoryview(self._store.get_range(self._ref.path, start, stop))
             for group, (first, last) in places.items():

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from rowsieve.errors import CorruptData
 from rowsieve.parquet.footer import ParquetRef
-from rowsieve.parquet.seals import blank, digest, digest_at, fill, sealed
+from rowsieve.parquet.seals import blank, digest, digests, entry_at, fill, sealed
 from rowsieve.parquet.spans import Span, requests
 
 SEAL_KEY: Final = "rowsieve.chunks"
@@ -30,7 +30,7 @@ def blank_chunks(chunk_count: int) -> dict[str, str]:
 
 def seal_chunks(file: memoryview, metadata: pq.FileMetaData) -> None:
     """Put the digests of its column chunks into the blank of a complete file."""
-    fill(file, metadata, SEAL_KEY, _spans(metadata))
+    fill(file, metadata, SEAL_KEY, digests(file, _spans(metadata)))
 
 
 def are_sealed(metadata: pq.FileMetaData) -> bool:
@@ -57,8 +57,8 @@ class ChunkFile(io.RawIOBase):
         first = row_group * self._metadata.num_columns
         self._expected = {}
         for leaf in leaves:
-            start, stop = _span(group.column(leaf))
-            self._expected[start] = (stop, digest_at(self._seal, first + leaf), leaf)
+            start, stop = chunk_span(group.column(leaf))
+            self._expected[start] = (stop, entry_at(self._seal, first + leaf), leaf)
         self._fetched = list(self._fetch()) if together else []
 
     def read(self, size: int = -1) -> memoryview | bytes:
@@ -109,14 +109,17 @@ class ChunkFile(io.RawIOBase):
 def _spans(metadata: pq.FileMetaData) -> list[Span]:
     """Where the chunks are, row group by row group, leaf by leaf."""
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
-    return [_span(group.column(leaf)) for group in groups for leaf in range(metadata.num_columns)]
+    return [
+        chunk_span(group.column(leaf)) for group in groups for leaf in range(metadata.num_columns)
+    ]
 
 
 def _chunk_count(metadata: pq.FileMetaData) -> int:
     return int(metadata.num_row_groups * metadata.num_columns)
 
 
-def _span(chunk: pq.ColumnChunkMetaData) -> Span:
+def chunk_span(chunk: pq.ColumnChunkMetaData) -> Span:
+    """Where a chunk is, from its dictionary or first page on."""
     start = int(chunk.data_page_offset)
     if chunk.dictionary_page_offset:
         start = min(start, int(chunk.dictionary_page_offset))

@@ -72,6 +72,21 @@ def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:
     return bool(pa.types.is_float64(wide) and pa.types.is_float32(narrow))
 
 
+def dictionary_columns(metadata: pq.FileMetaData) -> list[str]:
+    """The columns to read as dictionaries: a hint, since any column may be, at some cost."""
+    if not metadata.num_row_groups:
+        return []
+    group = metadata.row_group(0)
+    chunks = (group.column(i) for i in range(group.num_columns))
+    return [
+        chunk.path_in_schema
+        for chunk in chunks
+        if chunk.physical_type == "BYTE_ARRAY"
+        and chunk.has_dictionary_page
+        and "." not in chunk.path_in_schema
+    ]
+
+
 def _leaf_count(type_: pa.DataType) -> int:
     if not type_.num_fields:
         return 1

@@ -12,6 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -22,6 +23,8 @@ from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.objects import ObjectNotFound, ObjectStore
 
 CACHE_BYTES: Final = 32 * 1024 * 1024
+
+_AFTER_FOOTER: Final = 8  # its length and the magic number
 
 
 class ParquetRef(Protocol):
@@ -70,14 +73,33 @@ def read_footer(tail: Any) -> pq.FileMetaData:
     return pq.read_metadata(pa.BufferReader(pa.py_buffer(tail)))
 
 
-def read_metadata(store: ObjectStore, ref: ParquetRef) -> pq.FileMetaData:
-    """The footer of a file: one ranged read of its tail, none if the tail is remembered."""
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The end of a file: its bytes from the page index on, and the footer parsed."""
+
+    data: memoryview
+    metadata: pq.FileMetaData
+
+    @property
+    def footer(self) -> memoryview:
+        """The footer as it stands in the file."""
+        end = len(self.data) - _AFTER_FOOTER
+        return self.data[end - int(self.metadata.serialized_size) : end]
+
+
+def read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:
+    """The tail of a file: one ranged read, none if it is remembered."""
     with reading(ref.path):
-        metadata = _CACHE.get(store.uri, ref)
-        if metadata is None:
-            metadata = _read_tail(store, ref)
-            _CACHE.put(store.uri, ref, metadata)
-        return metadata
+        tail = _CACHE.get(store.uri, ref)
+        if tail is None:
+            tail = _read_tail(store, ref)
+            _CACHE.put(store.uri, ref, tail)
+        return tail
+
+
+def read_metadata(store: ObjectStore, ref: ParquetRef) -> pq.FileMetaData:
+    """The footer of a file, from its tail."""
+    return read_tail(store, ref).metadata
 
 
 @contextmanager
@@ -98,42 +120,39 @@ def reading(path: str, row_group: int | None = None) -> Iterator[None]:
         ) from error
 
 
-class _MetadataCache:
-    """Parsed footers by store, path and checksum; the least recently used go first."""
+class _TailCache:
+    """Tails by store, path and checksum; the least recently used go first."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._size_bytes = 0
-        self._entries: OrderedDict[tuple[str, str, str], tuple[pq.FileMetaData, int]] = (
-            OrderedDict()
-        )
+        self._entries: OrderedDict[tuple[str, str, str], Tail] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, uri: str, ref: ParquetRef) -> pq.FileMetaData | None:
+    def get(self, uri: str, ref: ParquetRef) -> Tail | None:
         key = (uri, ref.path, ref.tail_checksum)
         with self._lock:
             if key not in self._entries:
                 return None
             self._entries.move_to_end(key)
-            return self._entries[key][0]
+            return self._entries[key]
 
-    def put(self, uri: str, ref: ParquetRef, metadata: pq.FileMetaData) -> None:
+    def put(self, uri: str, ref: ParquetRef, tail: Tail) -> None:
         key = (uri, ref.path, ref.tail_checksum)
-        size = ref.size_bytes - ref.tail_start
         with self._lock:
             if key in self._entries:
                 return
-            self._entries[key] = (metadata, size)
-            self._size_bytes += size
+            self._entries[key] = tail
+            self._size_bytes += len(tail.data)
             while self._size_bytes > self._limit_bytes:
-                _, (_, freed) = self._entries.popitem(last=False)
-                self._size_bytes -= freed
+                _, freed = self._entries.popitem(last=False)
+                self._size_bytes -= len(freed.data)
 
 
-_CACHE = _MetadataCache(CACHE_BYTES)
+_CACHE = _TailCache(CACHE_BYTES)
 
 
-def _read_tail(store: ObjectStore, ref: ParquetRef) -> pq.FileMetaData:
+def _read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:
     tail = store.get_range(ref.path, ref.tail_start, ref.size_bytes)
     found = checksum(tail)
     if found != ref.tail_checksum:
@@ -142,4 +161,4 @@ def _read_tail(store: ObjectStore, ref: ParquetRef) -> pq.FileMetaData:
             f"footer): checksum {found}, but {ref.tail_checksum} was written; restore the file "
             "from a copy, or the table to a version without it"
         )
-    return read_footer(tail)
+    return Tail(memoryview(tail), read_footer(tail))

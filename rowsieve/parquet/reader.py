@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from rowsieve.errors import CorruptData
 from rowsieve.objects import LocalStore, ObjectStore
 from rowsieve.parquet.chunks import ChunkFile, are_sealed
-from rowsieve.parquet.columns import leaves_by_name
+from rowsieve.parquet.columns import dictionary_columns, leaves_by_name
 from rowsieve.parquet.footer import ParquetRef, read_metadata, reading
 
 
@@ -40,7 +40,7 @@ class ParquetReader:
             self._file = pq.ParquetFile(
                 source if self._source is None else self._source,
                 metadata=self.metadata,
-                read_dictionary=_dictionary_columns(self.metadata),
+                read_dictionary=dictionary_columns(self.metadata),
                 pre_buffer=self._source is None and self.fetches_together,
                 page_checksum_verification=self._source is None,
             )
@@ -67,18 +67,3 @@ def _check_lengths(table: pa.Table, row_count: int, path: str, row_group: int) -
                 f"{row_count} rows, so the header of a page is damaged; restore the file from a "
                 "copy, or the table to a version without it"
             )
-
-
-def _dictionary_columns(metadata: pq.FileMetaData) -> list[str]:
-    """Columns to read as dictionaries: a hint, since any column may be, at some cost."""
-    if not metadata.num_row_groups:
-        return []
-    group = metadata.row_group(0)
-    chunks = (group.column(i) for i in range(group.num_columns))
-    return [
-        chunk.path_in_schema
-        for chunk in chunks
-        if chunk.physical_type == "BYTE_ARRAY"
-        and chunk.has_dictionary_page
-        and "." not in chunk.path_in_schema
-    ]

@@ -11,11 +11,11 @@ Span: TypeAlias = tuple[int, int]
 GAP_BYTES: Final = 64 * 1024
 
 
-def requests(spans: Iterable[Span]) -> list[Span]:
-    """As few spans as cover these without reading through more than `GAP_BYTES` for nothing."""
+def requests(spans: Iterable[Span], gap_bytes: int = GAP_BYTES) -> list[Span]:
+    """As few spans as cover these without reading through more than `gap_bytes` for nothing."""
     found: list[Span] = []
     for start, stop in sorted(spans):
-        if found and start <= found[-1][1] + GAP_BYTES:
+        if found and start <= found[-1][1] + gap_bytes:
             found[-1] = found[-1][0], max(found[-1][1], stop)
         else:
             found.append((start, stop))

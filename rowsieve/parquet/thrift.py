@@ -1,14 +1,29 @@
 """Thrift's compact protocol, as far as Parquet's small headers need it: structs by field number.
 
 `read_struct` gives plain Python values: bools, ints, bytes, lists, and structs as dicts. Malformed
-bytes raise `MalformedThrift`, never an IndexError, and recursion is capped.
+bytes raise `MalformedThrift`, never an IndexError, and recursion is capped. `write_struct` is told
+how wide an integer is by `I32` and `I64`, because readers skip fields of another width.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 ThriftStruct: TypeAlias = dict[int, Any]
+
+
+class I32(int):
+    """An integer that is written as 32 bits."""
+
+
+class I64(int):
+    """An integer that is written as 64 bits."""
+
+
+class Written(bytes):
+    """A struct that is written already."""
+
 
 _MAX_DEPTH: Final = 16
 _TRUE, _FALSE = 1, 2  # the kinds of a bool in a struct, which has no byte of its own
@@ -24,6 +39,64 @@ def read_struct(data: bytes | memoryview, position: int = 0) -> tuple[ThriftStru
         return _struct(memoryview(data), position, 0)
     except IndexError as error:
         raise MalformedThrift("the bytes end within a struct") from error
+
+
+def read_list_head(data: bytes | memoryview, position: int) -> tuple[int, int]:
+    """How many values a list has, and where the first begins."""
+    try:
+        count, position = data[position] >> 4, position + 1
+        return _unsigned(memoryview(data), position) if count == 15 else (count, position)
+    except IndexError as error:
+        raise MalformedThrift("the bytes end within a list") from error
+
+
+def write_struct(fields: Mapping[int, Any]) -> Written:
+    """A struct of numbers, bytes, lists of one kind, and structs, by ascending field number."""
+    out = bytearray()
+    before = 0
+    for number, value in fields.items():
+        kind, data = _written(value)
+        out.append((number - before) << 4 | kind)
+        out += data
+        before = number
+    out.append(0)
+    return Written(bytes(out))
+
+
+def _written(value: Any) -> tuple[int, bytes]:
+    """The kind of a value and its bytes."""
+    match value:
+        case I32():
+            return 5, _varint(value << 1 ^ value >> 31)
+        case I64():
+            return 6, _varint(value << 1 ^ value >> 63)
+        case Written():
+            return 12, value
+        case bytes():
+            return 8, _varint(len(value)) + value
+        case Mapping():
+            return 12, write_struct(value)
+        case Sequence():
+            return 9, _written_list(value)
+    raise TypeError(f"{type(value).__name__} is not written to thrift")
+
+
+def _written_list(values: Sequence[Any]) -> bytes:
+    written = [_written(value) for value in values]
+    kind = written[0][0] if written else 12
+    head = bytes([len(values) << 4 | kind])
+    if len(values) > 14:
+        head = bytes([0xF0 | kind]) + _varint(len(values))
+    return head + b"".join(data for _, data in written)
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
 
 
 def _struct(data: memoryview, position: int, depth: int) -> tuple[ThriftStruct, int]:

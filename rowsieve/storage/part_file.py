@@ -21,6 +21,7 @@ from rowsieve.parquet.bloom_reader import blank_seal, seal_blooms
 from rowsieve.parquet.chunks import blank_chunks, seal_chunks
 from rowsieve.parquet.columns import leaves_by_name
 from rowsieve.parquet.footer import checksum, read_footer, tail_start
+from rowsieve.parquet.pages import blank_pages, seal_pages
 from rowsieve.storage.manifest import FileRef
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import (
@@ -37,6 +38,8 @@ from rowsieve.types.schema import Schema
 
 ROW_GROUP_ROWS: Final = 65_536
 PAGE_ROWS: Final = 8_192  # divides a row group, so that the pages of its columns line up
+
+_PAGE_BYTES: Final = 64 * 1024 * 1024  # a page ends earlier; then the file's pages are not sealed
 
 _COMPRESSION: Final = "zstd"
 _COMPRESSION_LEVEL: Final = (
@@ -132,6 +135,7 @@ class FileOptions:
             write_page_index=True,
             write_page_checksum=True,
             max_rows_per_page=PAGE_ROWS,
+            data_page_size=_PAGE_BYTES,
             bloom_filter_options={
                 name: {"ndv": values, "fpp": _FALSE_POSITIVES}
                 for name, values in self.bloom_values.items()
@@ -152,10 +156,8 @@ class PartFile:
         self._sink = pa.BufferOutputStream()
         self._writer = options.open(self._sink, schema)
         self._blooms_per_group = len(options.bloom_values)
-        self._filters = 0
-        self._chunks = 0
         self._leaves = sum(map(len, leaves_by_name(self._schema).values()))
-        self._rows = 0
+        self._groups: list[int] = []  # rows of each
 
     @property
     def size_bytes(self) -> int:
@@ -165,24 +167,24 @@ class PartFile:
     def write(self, rows: pa.Table) -> None:
         """Write at most `ROW_GROUP_ROWS` rows as one row group."""
         self._writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
-        self._filters += self._blooms_per_group
-        self._chunks += self._leaves
-        self._rows += rows.num_rows
+        self._groups.append(rows.num_rows)
 
     def put(self, store: ObjectStore, path: str) -> FileRef:
         """Finish the file and put it under `path`, a fresh name; durable when this returns."""
-        self._writer.add_key_value_metadata(blank_seal(self._filters))
-        self._writer.add_key_value_metadata(blank_chunks(self._chunks))
+        self._writer.add_key_value_metadata(blank_seal(len(self._groups) * self._blooms_per_group))
+        self._writer.add_key_value_metadata(blank_chunks(len(self._groups) * self._leaves))
+        self._writer.add_key_value_metadata(blank_pages(self._groups, self._leaves, PAGE_ROWS))
         self._writer.close()
-        data = memoryview(self._sink.getvalue())
+        data = memoryview(self._sink.getvalue()).cast("B")
         metadata = read_footer(data)
         seal_blooms(data, metadata)
         seal_chunks(data, metadata)
         start = tail_start(metadata)
+        seal_pages(data, metadata, start)
         put_fresh(store, path, data)
         return FileRef(
             path=path,
-            rows=self._rows,
+            rows=sum(self._groups),
             size_bytes=len(data),
             checksum=checksum(data),
             tail_start=start,

@@ -234,9 +234,9 @@ def test_filters_are_read_once_and_neighbours_together() -> None:
 
 
 def test_distant_filters_are_read_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rowsieve.parquet import spans
+    from rowsieve.parquet import bloom_reader
 
-    monkeypatch.setattr(spans, "GAP_BYTES", 0)
+    monkeypatch.setattr(bloom_reader, "GAP_BYTES", 0)
     metadata, reader, store = opened(int_file(4))
     filters = reader.filters(column_of(metadata), [3, 0, 1])
     assert len(store.reads) == 2

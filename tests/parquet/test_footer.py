@@ -67,7 +67,7 @@ class CountingStore:
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(footer, "_CACHE", footer._MetadataCache(footer.CACHE_BYTES))
+    monkeypatch.setattr(footer, "_CACHE", footer._TailCache(footer.CACHE_BYTES))
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def test_a_footer_that_is_no_footer_is_corrupt(store: ObjectStore) -> None:
 def test_remembered_footers_are_bounded_and_the_oldest_goes(store: ObjectStore) -> None:
     refs = [write(store, 10) for _ in range(4)]
     sizes = [ref.size_bytes - ref.tail_start for ref in refs]
-    cache = footer._MetadataCache(sum(sizes[:2]) + 5)
+    cache = footer._TailCache(sum(sizes[:2]) + 5)
     metadata = read_footer(store.get(refs[0].path))
     cache.put("memory:///t", refs[0], metadata)
     cache.put("memory:///t", refs[1], metadata)

@@ -1,0 +1,151 @@
+"""A Parquet file in memory of a few pages of one row group, which any decoder reads at its speed.
+
+Dictionary and pages are copied as they are; only the footer is written anew, about these columns
+and rows. The schema is that of the file, cut down to whole top-level columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import pyarrow.parquet as pq
+
+from rowsieve.parquet.footer import Tail
+from rowsieve.parquet.thrift import (
+    I32,
+    I64,
+    MalformedThrift,
+    ThriftStruct,
+    Written,
+    read_list_head,
+    read_struct,
+    write_struct,
+)
+
+_MAGIC: Final = b"PAR1"
+_NAME: Final = 4  # of a schema element
+_CHILDREN: Final = 5
+_VERSION_FIELD: Final = 0x15  # field 1, 32 bits
+_LIST_FIELD: Final = 0x19  # the field after it, a list
+_ENCODINGS: Final = (I32(0), I32(3), I32(5), I32(8))  # plain, run lengths, deltas, dictionary
+_PHYSICAL: Final = {
+    name: I32(number)
+    for number, name in enumerate(
+        (
+            "BOOLEAN",
+            "INT32",
+            "INT64",
+            "INT96",
+            "FLOAT",
+            "DOUBLE",
+            "BYTE_ARRAY",
+            "FIXED_LEN_BYTE_ARRAY",
+        )
+    )
+}
+_CODECS: Final = {
+    name: I32(number)
+    for number, name in enumerate(
+        ("UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW")
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPages:
+    """What is kept of one leaf column: its dictionary, b"" for none, and pages in file order."""
+
+    chunk: Any
+    repeats: bool
+    dictionary: memoryview | bytes
+    pages: Sequence[memoryview | bytes]
+
+
+def mini_file(schema: Sequence[Written], columns: Sequence[ColumnPages], row_count: int) -> bytes:
+    """The file of these leaf columns, in the order of the top-level columns in `schema`."""
+    pieces: list[memoryview | bytes] = [_MAGIC]
+    position = len(_MAGIC)
+    chunks = []
+    for column in columns:
+        start, first_page = position, position + len(column.dictionary)
+        pieces += [column.dictionary, *column.pages]
+        position = first_page + sum(len(page) for page in column.pages)
+        about = {
+            1: _PHYSICAL[column.chunk.physical_type],
+            2: _ENCODINGS,
+            3: [part.encode() for part in column.chunk.path_in_schema.split(".")],
+            4: _CODECS[column.chunk.compression],
+            5: I64(_value_count(column, row_count)),
+            6: I64(position - start),
+            7: I64(position - start),
+            9: I64(first_page),
+        }
+        if len(column.dictionary):
+            about[11] = I64(start)
+        chunks.append({2: I64(0), 3: about})
+    group = {1: chunks, 2: I64(position), 3: I64(row_count)}
+    footer = write_struct({1: I32(2), 2: schema, 3: I64(row_count), 4: [group]})
+    return b"".join([*pieces, footer, len(footer).to_bytes(4, "little"), _MAGIC])
+
+
+class FileSchema:
+    """The schema of a file as its footer has it, by top-level column."""
+
+    __slots__ = ("_columns", "_name")
+
+    def __init__(self, footer: bytes | memoryview) -> None:
+        elements = _schema_elements(footer)
+        self._name: bytes = elements[0][0][_NAME]
+        self._columns: dict[str, list[Written]] = {}
+        position = 1
+        while position < len(elements):
+            stop = _end_of_subtree(elements, position)
+            name = elements[position][0][_NAME].decode()
+            self._columns[name] = [raw for _, raw in elements[position:stop]]
+            position = stop
+
+    @classmethod
+    def of(cls, tail: Tail) -> FileSchema:
+        """The schema in a file's footer, remembered as long as its metadata is."""
+        if (known := _SCHEMAS.get(tail.metadata)) is None:
+            known = _SCHEMAS[tail.metadata] = cls(tail.footer)
+        return known
+
+    def only(self, names: Sequence[str]) -> list[Written]:
+        """The elements of a schema that has only these top-level columns."""
+        root = write_struct({_NAME: self._name, _CHILDREN: I32(len(names))})
+        return [root, *(raw for name in names for raw in self._columns[name])]
+
+
+_SCHEMAS: WeakKeyDictionary[pq.FileMetaData, FileSchema] = WeakKeyDictionary()
+
+
+def _schema_elements(footer: bytes | memoryview) -> list[tuple[ThriftStruct, Written]]:
+    """Each element parsed and as it stands; a footer begins with its version and the schema."""
+    if footer[0] != _VERSION_FIELD or footer[2] != _LIST_FIELD:
+        raise MalformedThrift("a footer does not begin with a version and a schema")
+    count, position = read_list_head(footer, 3)
+    found = []
+    for _ in range(count):
+        fields, stop = read_struct(footer, position)
+        found.append((fields, Written(footer[position:stop])))
+        position = stop
+    return found
+
+
+def _end_of_subtree(elements: Sequence[tuple[ThriftStruct, Written]], position: int) -> int:
+    open_elements = 1
+    while open_elements:
+        open_elements += elements[position][0].get(_CHILDREN, 0) - 1
+        position += 1
+    return position
+
+
+def _value_count(column: ColumnPages, row_count: int) -> int:
+    """Values and NULLs: one a row, unless the column repeats."""
+    if not column.repeats:
+        return row_count
+    return sum(int(read_struct(page)[0][5][1]) for page in column.pages)

@@ -1,0 +1,173 @@
+"""The pages of a file that we wrote: where each one is, and its digest, so that few can be read.
+
+All columns of a row group are cut at the same rows. Parquet's own offset index says where the pages
+are but does not cover what they hold, so the footer has a directory besides: per column chunk where
+its column index is, then its dictionary and each page by offset and digest (12 bytes, in base64).
+Soundness: a directory that does not fit the file's row groups is none, and then whole chunks are
+read; what is read by it is compared with its digest first.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+import xxhash
+
+from rowsieve.parquet.chunks import chunk_span
+from rowsieve.parquet.seals import blank, fill, sealed
+from rowsieve.parquet.spans import Span
+from rowsieve.parquet.thrift import ThriftStruct, read_struct
+
+PAGES_KEY: Final = "rowsieve.pages"
+ROWS_KEY: Final = "rowsieve.page_rows"
+
+_ENTRY: Final = np.dtype([("offset", "<u4"), ("digest", "<u8")])
+_CHARACTERS: Final = 16  # of an entry
+_BEFORE_PAGES: Final = 2  # entries of a chunk: its column index and its dictionary
+_NOWHERE: Final = 2**32 - 1  # the offset of a column index that there is not
+
+
+def blank_pages(row_counts: Sequence[int], leaves: int, page_rows: int) -> dict[str, str]:
+    """The key-value pairs to add before a file with these row groups is closed."""
+    entries = sum(_entries(rows, page_rows) for rows in row_counts) * leaves
+    return {ROWS_KEY: str(page_rows), **blank(PAGES_KEY, entries)}
+
+
+def seal_pages(file: memoryview, metadata: pq.FileMetaData, tail_start: int) -> None:
+    """Put the directory into the blank of a complete file, if its pages are as they should be."""
+    page_rows = _page_rows(metadata)
+    if not page_rows:
+        return
+    length = int(metadata.serialized_size)
+    footer, _ = read_struct(file[len(file) - 8 - length : len(file) - 8])
+    entries: list[npt.NDArray[np.void]] = []
+    for number, group in enumerate(footer.get(4, ())):
+        for leaf, chunk in enumerate(group[1]):
+            span = chunk_span(metadata.row_group(number).column(leaf))
+            found = _directory_of(file, chunk, span, tail_start)
+            if found is None or len(found) != _entries(group[3], page_rows):
+                return
+            entries.append(found)
+    text = base64.b64encode(np.concatenate(entries).tobytes()).decode() if entries else ""
+    fill(file, metadata, PAGES_KEY, [text[i : i + 16] for i in range(0, len(text), _CHARACTERS)])
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPages:
+    """The pages of one column chunk.
+
+    `starts`: (pages + 2,) where its dictionary, which may be empty, its pages and its end are in
+    the file; `digests`: (pages + 1,) of dictionary and pages; `index_start`: where its column
+    index is behind the file's tail start, None if it has none.
+    """
+
+    starts: npt.NDArray[np.int64]
+    digests: npt.NDArray[np.uint64]
+    index_start: int | None
+
+    def span(self, number: int) -> Span:
+        """Where page `number` is; -1: the dictionary."""
+        return int(self.starts[number + 1]), int(self.starts[number + 2])
+
+    def is_whole(self, number: int, data: memoryview | bytes) -> bool:
+        """Whether these are the bytes of page `number` as they were written; -1: the dictionary."""
+        return xxhash.xxh3_64_intdigest(data) == int(self.digests[number + 1])
+
+
+class PageDirectory:
+    """Where the pages of a file are; `page_rows` rows each, the last of a row group may be less."""
+
+    __slots__ = ("_bases", "_entries", "_leaves", "_metadata", "page_rows")
+
+    def __init__(self, metadata: pq.FileMetaData, page_rows: int, entries: str) -> None:
+        groups = range(int(metadata.num_row_groups))
+        counts = [_entries(metadata.row_group(i).num_rows, page_rows) for i in groups]
+        self._metadata = metadata
+        self._entries = entries
+        self._leaves = int(metadata.num_columns)
+        self._bases: list[int] = [0, *np.cumsum(np.multiply(counts, self._leaves)).tolist()]
+        self.page_rows = page_rows
+
+    @classmethod
+    def of(cls, metadata: pq.FileMetaData) -> PageDirectory | None:
+        """The directory of a file; None if it has none, and its chunks must be read whole."""
+        if metadata not in _DIRECTORIES:
+            _DIRECTORIES[metadata] = cls._of(metadata)
+        return _DIRECTORIES[metadata]
+
+    @classmethod
+    def _of(cls, metadata: pq.FileMetaData) -> PageDirectory | None:
+        page_rows = _page_rows(metadata)
+        if not page_rows:
+            return None
+        groups = range(int(metadata.num_row_groups))
+        count = sum(_entries(metadata.row_group(i).num_rows, page_rows) for i in groups)
+        seal = sealed(metadata, PAGES_KEY, count * int(metadata.num_columns))
+        return None if seal is None else cls(metadata, page_rows, seal)
+
+    def page_count(self, row_group: int) -> int:
+        """How many pages each column of a row group has."""
+        entries = self._bases[row_group + 1] - self._bases[row_group]
+        return entries // self._leaves - _BEFORE_PAGES
+
+    def chunk(self, row_group: int, leaf: int) -> ChunkPages:
+        """The pages of one leaf column of a row group."""
+        count = self.page_count(row_group) + _BEFORE_PAGES
+        first = (self._bases[row_group] + leaf * count) * _CHARACTERS
+        data = base64.b64decode(self._entries[first : first + count * _CHARACTERS])
+        entries = np.frombuffer(data, _ENTRY)
+        start, stop = chunk_span(self._metadata.row_group(row_group).column(leaf))
+        index_start = int(entries["offset"][0])
+        starts = np.empty(count, dtype=np.int64)
+        starts[:-1] = entries["offset"][1:]
+        starts[:-1] += start
+        starts[-1] = stop
+        return ChunkPages(
+            starts, entries["digest"][1:], None if index_start == _NOWHERE else index_start
+        )
+
+
+_DIRECTORIES: WeakKeyDictionary[pq.FileMetaData, PageDirectory | None] = WeakKeyDictionary()
+
+
+def _entries(rows: int, page_rows: int) -> int:
+    return _BEFORE_PAGES - (-rows // page_rows)
+
+
+def _page_rows(metadata: pq.FileMetaData) -> int:
+    text = (metadata.metadata or {}).get(ROWS_KEY.encode(), b"").decode()
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def _directory_of(
+    file: memoryview, chunk: ThriftStruct, span: tuple[int, int], tail_start: int
+) -> npt.NDArray[np.void] | None:
+    """The entries of one column chunk; None if its pages are not one after another."""
+    start, stop = span
+    if 4 not in chunk or stop - start >= _NOWHERE:
+        return None
+    locations = read_struct(file, chunk[4])[0][1]
+    starts = [int(one[1]) for one in locations]
+    ends = [*starts[1:], stop]
+    if [int(one[1]) + int(one[2]) for one in locations] != ends:
+        return None
+    entries = np.zeros(_BEFORE_PAGES + len(starts), _ENTRY)
+    index_start = chunk[6] - tail_start if 6 in chunk else _NOWHERE
+    if not 0 <= index_start <= _NOWHERE:
+        return None
+    entries["offset"] = [index_start, 0, *(one - start for one in starts)]
+    entries["digest"][1:] = list(_digests(file, [start, *starts, stop]))
+    return entries
+
+
+def _digests(file: memoryview, starts: Sequence[int]) -> Iterator[int]:
+    for start, stop in pairwise(starts):
+        yield xxhash.xxh3_64_intdigest(file[start:stop])
