@@ -1,4 +1,4 @@
-"""One row group of a part, decoded column by column.
+"""One row group of a part, decoded column by column, or only the pages that hold wanted rows.
 
 What is decoded is text in dictionaries where it is stored so, because those are cheaper to filter;
 `as_stored` gives the table's storage types.
@@ -9,18 +9,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from rowsieve.executor.repeats import Rows
 from rowsieve.metrics import ScanMetrics
-from rowsieve.objects import ObjectStore
+from rowsieve.objects import LocalStore, ObjectStore
+from rowsieve.parquet.columns import leaves_of
+from rowsieve.parquet.footer import read_metadata
+from rowsieve.parquet.page_reader import PageReader, Pages
+from rowsieve.parquet.pages import PageDirectory
 from rowsieve.parquet.reader import ParquetReader
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import FileRef
 from rowsieve.types.schema import Schema
 
+FEW = 0.5  # of the pages: from here on decoding all of them is cheaper
 MOST = 0.92  # of the rows: from here on a filter beats taking rows by number
 
 
@@ -36,10 +42,17 @@ class RowGroup:
     wanted: RowSet | None
     metrics: ScanMetrics
 
-    def read(self, columns: Schema) -> pa.RecordBatch:
-        """All rows of these columns, as they decode."""
-        arrays = list(self._arrays(columns))
-        return _as_batch(arrays, columns.names, self.row_count)
+    def runs(self, columns: Schema) -> Iterator[tuple[int, Callable[[], pa.RecordBatch]]]:
+        """Where rows one after another begin, and how to decode them.
+
+        They are the pages with a wanted row, or all rows where most pages have one.
+        """
+        pages = self._pages(self.wanted)
+        if pages is None:
+            yield 0, partial(self._read, columns, None)
+            return
+        for run in np.split(pages, np.flatnonzero(np.diff(pages) > 1) + 1):
+            yield int(run[0]) * self.file.page_rows, partial(self._read, columns, run)
 
     def read_only(
         self, columns: Schema, target: pa.Schema, rows: Rows | RowSet | None
@@ -49,58 +62,107 @@ class RowGroup:
         Each column is filtered as soon as it is decoded, while it is in the processor's cache, and
         text before it leaves its dictionary, because indices are cheaper to move.
         """
-        keep = selection(rows, self.row_count)
+        if not columns:
+            return _as_batch([], (), self.row_count if rows is None else len(rows))
+        pages = self._pages(rows)
+        decoded = self.row_count
+        if pages is not None:
+            rows, decoded = self._within(rows, pages)
+        keep = selection(rows, decoded)
         arrays = [
             _cast(keep(array), type_)
-            for array, type_ in zip(self._arrays(columns), target.types, strict=True)
+            for array, type_ in zip(self._arrays(columns, pages), target.types, strict=True)
         ]
-        if not arrays:
-            return _as_batch([], (), self.row_count if rows is None else len(rows))
         return pa.RecordBatch.from_arrays(arrays, schema=target)
 
-    def _arrays(self, columns: Schema) -> Iterator[pa.Array]:
+    def _read(self, columns: Schema, pages: Pages | None) -> pa.RecordBatch:
+        """These pages of these columns, None for all, as they decode."""
+        row_count = self.row_count if pages is None else self._rows_of(pages)
+        return _as_batch(list(self._arrays(columns, pages)), columns.names, row_count)
+
+    def _pages(self, rows: Rows | RowSet | None) -> Pages | None:
+        """The pages that hold these rows; None where it is better to decode all."""
+        page_rows = self.file.page_rows
+        if rows is None or not page_rows or self.row_count <= page_rows:
+            return None
+        if isinstance(rows, RowSet):
+            starts, stops = rows.ranges()
+            first, last = starts // page_rows, (stops - 1) // page_rows
+            held = np.zeros(-(-self.row_count // page_rows) + 1, dtype=np.int64)
+            np.add.at(held, first, 1)
+            np.add.at(held, last + 1, -1)
+            pages = np.flatnonzero(np.cumsum(held[:-1]))
+        else:
+            pages = np.unique(rows // page_rows)
+        few = len(pages) * page_rows <= FEW * self.row_count
+        return pages if few else None
+
+    def _rows_of(self, pages: Pages) -> int:
+        page_rows = self.file.page_rows
+        return int((np.minimum((pages + 1) * page_rows, self.row_count) - pages * page_rows).sum())
+
+    def _within(self, rows: Rows | RowSet | None, pages: Pages) -> tuple[Rows, int]:
+        """Where the rows are among those of the pages, and how many these are."""
+        assert rows is not None
+        numbers = rows.to_ids() if isinstance(rows, RowSet) else rows
+        page_rows = self.file.page_rows
+        before = (pages - np.arange(len(pages))) * page_rows  # rows left out
+        return numbers - before[np.searchsorted(pages, numbers // page_rows)], self._rows_of(pages)
+
+    def _arrays(self, columns: Schema, pages: Pages | None) -> Iterator[pa.Array]:
         """Column by column, or all in one request where requests cost."""
-        leaves = [self.file.leaves[name] for name in columns.names]
-        together = [leaves] if self.file.fetches_together else [[one] for one in leaves]
-        for some in together if leaves else ():
-            numbers = [number for column in some for number in column]
-            table = self.file.read(self.number, numbers)
+        size_bytes = 0
+        together = pages is not None or self.file.fetches_together
+        names = columns.names
+        for some in [names] if together and names else [(name,) for name in names]:
+            table, read_bytes = self.file.read(self.number, some, pages)
+            size_bytes += read_bytes
             yield from (_joined(column) for column in table.columns)
-        chunks = self.file.metadata.row_group(self.number)
-        size_bytes = sum(
-            chunks.column(number).total_compressed_size for column in leaves for number in column
-        )
-        place = (self.file.path, self.number)
-        self.metrics.note_row_group(self.part_id, place, self.row_count, size_bytes)
+        rows = self.row_count if pages is None else self._rows_of(pages)
+        self.metrics.note_row_group(self.part_id, (self.file.path, self.number), rows, size_bytes)
 
 
 class OpenFile:
-    """A file that several threads read; a reader serves one at a time, so each has its own."""
+    """A file that several threads read; a reader serves one at a time, so each has its own.
 
-    __slots__ = ("_idle", "_ref", "_store", "fetches_together", "leaves", "metadata")
+    `page_rows`: the rows of a page; 0 where single pages cannot be read.
+    """
+
+    __slots__ = ("_idle", "_leaves", "_metadata", "_pages", "_ref", "_store", "fetches_together",
+                 "page_rows")  # fmt: skip
 
     def __init__(self, store: ObjectStore, ref: FileRef) -> None:
         self._store = store
         self._ref = ref
-        first = ParquetReader(store, ref)
-        self._idle = deque([first])
-        self.metadata, self.leaves = first.metadata, first.leaves
-        self.fetches_together = first.fetches_together
+        self._metadata = read_metadata(store, ref)
+        self._leaves = leaves_of(self._metadata)
+        self._idle: deque[ParquetReader] = deque()
+        directory = PageDirectory.of(self._metadata)
+        self._pages = None if directory is None else PageReader(store, ref, directory, self._leaves)
+        self.page_rows = 0 if directory is None else directory.page_rows
+        self.fetches_together = not isinstance(store, LocalStore)
 
     @property
     def path(self) -> str:
         """Where it is in its store."""
         return self._ref.path
 
-    def read(self, row_group: int, leaves: Sequence[int]) -> pa.Table:
-        """Decode leaf columns of a row group."""
+    def read(
+        self, row_group: int, names: Sequence[str], pages: Pages | None
+    ) -> tuple[pa.Table, int]:
+        """Decode columns of a row group, or pages of them; and how many bytes were read."""
+        if pages is not None:
+            assert self._pages is not None
+            return self._pages.read(row_group, names, pages)
+        leaves = [leaf for name in names for leaf in self._leaves[name]]
         try:
             reader = self._idle.pop()
         except IndexError:
             reader = ParquetReader(self._store, self._ref)
         table = reader.read(row_group, leaves)
         self._idle.append(reader)
-        return table
+        chunks = self._metadata.row_group(row_group)
+        return table, sum(chunks.column(leaf).total_compressed_size for leaf in leaves)
 
 
 def in_pieces(

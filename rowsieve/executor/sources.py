@@ -7,7 +7,6 @@ for. Row groups of which no row is wanted are not read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -229,8 +228,9 @@ def _pieces(
 ) -> Iterator[Numbered]:
     target = arrow_schema(stored)
     for group in groups:
-        for start, batch in in_pieces(partial(group.read, columns), batch_rows):
-            yield group.start + start, as_stored(batch, target)
+        for first, read in group.runs(columns):
+            for start, batch in in_pieces(read, batch_rows):
+                yield group.start + first + start, as_stored(batch, target)
 
 
 def _decoded_size(group: Any, schema: pa.Schema) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +58,16 @@ def leaves_by_name(schema: pa.Schema) -> dict[str, list[int]]:
         field.name: list(range(start, end))
         for field, start, end in zip(schema, starts, ends, strict=True)
     }
+
+
+def leaves_of(metadata: pq.FileMetaData) -> dict[str, list[int]]:
+    """The leaf numbers of each top-level column of a file; remembered as its metadata is."""
+    if (known := _LEAVES.get(metadata)) is None:
+        known = _LEAVES[metadata] = leaves_by_name(metadata.schema.to_arrow_schema())
+    return known
+
+
+_LEAVES: WeakKeyDictionary[pq.FileMetaData, dict[str, list[int]]] = WeakKeyDictionary()
 
 
 def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:

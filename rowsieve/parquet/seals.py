@@ -41,7 +41,7 @@ def fill(file: memoryview, metadata: pq.FileMetaData, key: str, entries: Sequenc
     tail = bytes(file[footer:])
     if tail.count(empty) == 1:
         start = footer + tail.index(empty) + len(empty) - len(text)
-        file[start : start + len(text)] = text
+        file.cast("B")[start : start + len(text)] = text
 
 
 def digests(file: memoryview, spans: Iterable[Span]) -> list[str]:

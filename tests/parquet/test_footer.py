@@ -208,11 +208,11 @@ def test_remembered_footers_are_bounded_and_the_oldest_goes(store: ObjectStore) 
     refs = [write(store, 10) for _ in range(4)]
     sizes = [ref.size_bytes - ref.tail_start for ref in refs]
     cache = footer._TailCache(sum(sizes[:2]) + 5)
-    metadata = read_footer(store.get(refs[0].path))
-    cache.put("memory:///t", refs[0], metadata)
-    cache.put("memory:///t", refs[1], metadata)
+    tails = [footer.read_tail(store, ref) for ref in refs]
+    cache.put("memory:///t", refs[0], tails[0])
+    cache.put("memory:///t", refs[1], tails[1])
     assert cache.get("memory:///t", refs[0]) is not None
-    cache.put("memory:///t", refs[2], metadata)
+    cache.put("memory:///t", refs[2], tails[2])
     kept = [cache.get("memory:///t", ref) is not None for ref in refs]
     assert kept == [True, False, True, False]
     assert cache.get("memory:///another", refs[0]) is None
