@@ -2,9 +2,12 @@
 
 A table is a set of versioned, sorted Parquet parts. `create_table` and `open_table` give a `Table`,
 which is changed (`upsert`, `delete`, `update`, `apply_changes`, …), scanned (`scan`) and registered
-in engines (`ctx.register_table("name", table)`). `register_function` adds functions to conditions.
+in engines (`ctx.register_table("name", table)`). `register_function` adds functions to conditions,
+`translate` puts a condition of one engine in the words of another.
 """
 
+from rowsieve.bridges.translate import translate
+from rowsieve.bridges.translation import Exactness, Translation
 from rowsieve.opening import create_table, open_table
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.functions.registered import register_function
@@ -14,12 +17,15 @@ from rowsieve.table import Table
 
 __all__ = [
     "Commit",
+    "Exactness",
     "Scan",
     "ScanPlan",
     "Table",
+    "Translation",
     "create_table",
     "open_table",
     "read_split",
     "register_function",
+    "translate",
 ]
 __version__ = "0.1.0"

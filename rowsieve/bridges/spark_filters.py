@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.translation import Exactness, Row, Translation, place
+from rowsieve.bridges.translation import Exactness, Row, Translation, place, translated
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import (
@@ -128,12 +128,7 @@ def from_spark_filters(
             notes.append(place(index, len(filters), item, error))
             left.append(item)
     whole = conjoin(kept) if kept or not left else None
-    made: Translation[Predicate, list[Any]] = Translation(
-        whole, _exactness(whole, left), left or None, tuple(notes)
-    )
-    if strict:
-        made.exact()
-    return made
+    return translated(whole, left or None, notes, strict=strict)
 
 
 def to_spark_filters(
@@ -157,19 +152,7 @@ def to_spark_filters(
             notes.append(place(index, len(conditions), condition, error))
             left.append(condition)
     whole = kept if kept or not left else None
-    residual = conjoin(left) if left else None
-    made: Translation[list[Any], Predicate] = Translation(
-        whole, _exactness(whole, left), residual, tuple(notes)
-    )
-    if strict:
-        made.exact()
-    return made
-
-
-def _exactness(expression: object, left: Sequence[object]) -> Exactness:
-    if not left:
-        return Exactness.EXACT
-    return Exactness.UNSUPPORTED if expression is None else Exactness.SUPERSET
+    return translated(whole, conjoin(left) if left else None, notes, strict=strict)
 
 
 # Reading

@@ -7,11 +7,14 @@ nothing is ever dropped under NOT, OR or CASE.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.bridges.sql import to_sql
+from rowsieve.errors import RowsieveError, UnsupportedOperation
+from rowsieve.predicate.ir import InList, Predicate, walk
 
 E = TypeVar("E")
 R = TypeVar("R")
@@ -60,6 +63,32 @@ class Row:
 
 def place(index: int, count: int, shown: Any, reason: object) -> str:
     """A note on one condition of the AND at the top, with its place counted from 1."""
-    text = str(shown)
+    text = brief(shown) if isinstance(shown, Predicate) else str(shown)
     short = text if len(text) <= 80 else text[:79] + "…"
     return f"condition {index + 1} of {count} ({short}): {reason}"
+
+
+def brief(predicate: Predicate) -> str:
+    """The predicate as SQL, for people; long lists are not written out."""
+    long = any(isinstance(node, InList) and len(node.values) > 20 for node in walk(predicate))
+    try:
+        return repr(predicate) if long else to_sql(predicate)
+    except RowsieveError:
+        return repr(predicate)
+
+
+def translated(
+    expression: E | None, residual: R | None, notes: Sequence[str], *, strict: bool
+) -> Translation[E, R]:
+    """The translation of what was kept and what was left; with `strict` nothing may be left."""
+    exactness = (
+        Exactness.EXACT
+        if residual is None
+        else Exactness.UNSUPPORTED
+        if expression is None
+        else Exactness.SUPERSET
+    )
+    made = Translation(expression, exactness, residual, tuple(notes))
+    if strict:
+        made.exact()
+    return made

@@ -8,9 +8,9 @@ left is TRUE wherever the original is. DataFusion is imported at its first use.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from rowsieve.bridges.translation import Exactness, Translation, place
+from rowsieve.bridges.translation import Translation, place, translated
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import Predicate, conjoin, root_conjuncts
@@ -19,9 +19,6 @@ from rowsieve.types.schema import Schema
 
 if TYPE_CHECKING:
     from datafusion import Expr
-
-E = TypeVar("E")
-R = TypeVar("R")
 
 __all__ = ["from_datafusion", "is_datafusion_expression", "to_datafusion"]
 
@@ -59,7 +56,7 @@ def from_datafusion(
             notes.append(place(index, len(conditions), shown, error))
             left.append(condition)
     residual = read.joined(left) if left else None
-    return _translation(conjoin(kept) if kept or not left else None, residual, notes, strict=strict)
+    return translated(conjoin(kept) if kept or not left else None, residual, notes, strict=strict)
 
 
 def to_datafusion(
@@ -89,20 +86,4 @@ def to_datafusion(
             notes.append(place(index, len(conditions), condition, error))
             left.append(condition)
     whole = writer.conjunction(kept) if kept or not left else None
-    return _translation(whole, conjoin(left) if left else None, notes, strict=strict)
-
-
-def _translation(
-    expression: E | None, residual: R | None, notes: list[str], *, strict: bool
-) -> Translation[E, R]:
-    exactness = (
-        Exactness.EXACT
-        if residual is None
-        else Exactness.UNSUPPORTED
-        if expression is None
-        else Exactness.SUPERSET
-    )
-    made = Translation(expression, exactness, residual, tuple(notes))
-    if strict:
-        made.exact()
-    return made
+    return translated(whole, conjoin(left) if left else None, notes, strict=strict)

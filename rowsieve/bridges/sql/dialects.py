@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from rowsieve.errors import InvalidInput
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -53,6 +54,9 @@ class Dialect:
     bracket_members: bool = False  # s['x'] is a member of a struct
     binary_text: BinaryText = BinaryText.UTF8
     types: Mapping[LogicalType, str] = field(default_factory=dict)  # how types are written
+    borrowed: frozenset[LogicalType] = frozenset()  # of these, names that the engine lacks
+    orders_by_collation: bool = False  # text has another order than its code points
+    semantics: Semantics = Semantics.SQL
 
 
 _COMMON_TYPES: Mapping[LogicalType, str] = {
@@ -80,6 +84,8 @@ _NAMED_UNSIGNED: Mapping[LogicalType, str] = {
 POSTGRES = Dialect(
     "postgres",
     "postgres",
+    borrowed=frozenset(_NAMED_UNSIGNED),
+    orders_by_collation=True,
     exponent_is_float=False,
     binary_text=BinaryText.HEX,
     types={
@@ -95,6 +101,7 @@ POSTGRES = Dialect(
 DUCKDB = Dialect(
     "duckdb",
     "duckdb",
+    semantics=Semantics.DUCKDB,
     like_escape=None,
     divides_integers=False,
     bracket_members=True,
@@ -112,6 +119,7 @@ DUCKDB = Dialect(
 DATAFUSION = Dialect(
     "datafusion",
     "postgres",
+    semantics=Semantics.DATAFUSION,
     point_is_float=True,
     exact_below=2**64,
     greedy_distinct=True,
@@ -129,6 +137,7 @@ DATAFUSION = Dialect(
 SPARK = Dialect(
     "spark",
     "spark",
+    semantics=Semantics.SPARK,
     quote="`",
     backslash_strings=True,
     divides_integers=False,

@@ -19,7 +19,7 @@ from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.limits import MAX_NESTING, check_length, too_deep
 from rowsieve.bridges.sql.lists import Lifted, lift_lists, stand_in_place
 from rowsieve.bridges.sql.nodes import Reader
-from rowsieve.bridges.sql.source import Source
+from rowsieve.bridges.sql.source import Source, split_at_and
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import Operand, Predicate
 
@@ -39,6 +39,43 @@ def predicate(text: str, dialect: str) -> Predicate:
 def expression(text: str, dialect: str) -> Operand:
     """Read a value."""
     return _read(text, dialect, Reader.operand)
+
+
+def conditions(text: str, dialect: str) -> list[tuple[str, Predicate | InvalidPredicate]]:
+    """Each condition of the AND at the top: its text, and what it means or why it is not known.
+
+    Text that is no condition at all is `InvalidPredicate`, as it is to `predicate`.
+    """
+    try:
+        source, node = _parsed(text, dialect_named(dialect))
+        try:
+            return [(text.strip(), Reader(source).predicate(node))]
+        except InvalidPredicate as error:
+            pieces, terms = split_at_and(source), _terms(node)
+            if len(pieces) != len(terms):
+                return [(text.strip(), error)]
+        return [(piece, _attempt(source, term)) for piece, term in zip(pieces, terms, strict=True)]
+    except RecursionError:
+        raise InvalidPredicate("the filter nests too deeply to be read; simplify it") from None
+
+
+def _attempt(source: Source, node: Any) -> Predicate | InvalidPredicate:
+    try:
+        return Reader(source).predicate(node)
+    except InvalidPredicate as error:
+        return error
+
+
+def _terms(node: Any) -> list[Any]:
+    found: list[Any] = []
+    pending = [node]
+    while pending:
+        item = pending.pop()
+        if type(item) is exp.And:
+            pending += [item.expression, item.this]
+        else:
+            found.append(item)
+    return found
 
 
 def _read(text: str, dialect: str, read: Callable[[Reader, Any], _T]) -> _T:
@@ -72,11 +109,11 @@ def _parsed(text: str, dialect: Dialect) -> tuple[Source, Any]:
 
 def _tokenised(text: str, dialect: Dialect) -> Source:
     lifted = lift_lists(text, dialect)
-    source = Source(lifted, _tokens(lifted, dialect), dialect)
+    source = Source(text, lifted, _tokens(lifted, dialect), dialect)
     if stand_in_place(lifted, source.tokens):
         return source
     plain = Lifted(text, {})
-    return Source(plain, _tokens(plain, dialect), dialect)
+    return Source(text, plain, _tokens(plain, dialect), dialect)
 
 
 def _tokens(lifted: Lifted, dialect: Dialect) -> list[Any]:

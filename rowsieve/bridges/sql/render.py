@@ -74,6 +74,10 @@ class Writer:
         """The node's text, in parentheses unless it is atomic."""
         return self._within(node, Binding.ATOM)
 
+    def conjunct(self, node: Node) -> str:
+        """The node's text as it stands beside AND."""
+        return self._within(node, Binding.CONDITION)
+
     def _within(self, node: Node, least: Binding) -> str:
         text, binding = self._piece(node)
         return text if binding >= least else f"({text})"

@@ -26,6 +26,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 class Source:
     """One filter's text on its way to a tree."""
 
+    text: str
     lifted: Lifted
     tokens: list[Any]
     dialect: Dialect
@@ -49,6 +50,10 @@ class Source:
             f"cannot read the filter at offset {position}, {shown!r}: {why}", position=position
         )
 
+    def original(self, start: int, stop: int) -> str:
+        """The text as it was given that these places of the lifted text stand for."""
+        return self.text[self.lifted.offset(start) : self.lifted.offset(stop)].strip()
+
     def token_after(self, node: Any, count: int) -> Any | None:
         """The token `count` places after the one that the node's name is; None past the end."""
         start = node.meta.get("start")
@@ -67,3 +72,34 @@ class Source:
         if not marks:
             return None, None
         return min(mark["start"] for mark in marks), max(mark["end"] for mark in marks) + 1
+
+
+_OPENING = frozenset({"L_PAREN", "L_BRACKET", "L_BRACE", "CASE"})
+_CLOSING = frozenset({"R_PAREN", "R_BRACKET", "R_BRACE", "END"})
+
+
+def split_at_and(source: Source) -> list[str]:
+    """The texts between the ANDs of the top, as they were written; one text if there is an OR.
+
+    The AND of a BETWEEN joins nothing. Where a dialect takes all that follows DISTINCT FROM for its
+    right side, the text stays whole.
+    """
+    depth = between = 0
+    starts, stops = [0], []
+    for token in source.tokens:
+        kind = token.token_type.name
+        depth += (kind in _OPENING) - (kind in _CLOSING)
+        if kind == "DISTINCT" and source.dialect.greedy_distinct:
+            return [source.original(0, len(source.lifted.text))]
+        if depth:
+            continue
+        if kind in ("OR", "XOR"):
+            return [source.original(0, len(source.lifted.text))]
+        between += kind == "BETWEEN"
+        if kind == "AND" and between:
+            between -= 1
+        elif kind == "AND":
+            stops.append(token.start)
+            starts.append(token.end + 1)
+    stops.append(len(source.lifted.text))
+    return [source.original(start, stop) for start, stop in zip(starts, stops, strict=True)]

@@ -1,0 +1,251 @@
+"""A condition of one engine, put so that another engine's rules give it the same rows.
+
+Where the rules differ and the difference can be said in the tree (NaN, zeros in lists), the
+condition comes back with guards; where it cannot, `UnsupportedOperation` names the difference.
+Soundness: a guard keeps TRUE, FALSE and NULL of every row, so it may stand under NOT and OR; an
+operation on which the rules differ is never passed on without one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import (
+    FALSE,
+    TRUE,
+    And,
+    BooleanOperand,
+    BoundColumn,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    FalsePredicate,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Now,
+    Opaque,
+    Operand,
+    Or,
+    Predicate,
+    TruePredicate,
+    ValueSet,
+)
+from rowsieve.predicate.operand_types import type_of
+from rowsieve.predicate.semantics import NanOrder, Semantics
+from rowsieve.types.logical import Date, Decimal, Float, Int, LogicalType, Timestamp, type_name
+
+_WHOLE = frozenset({"add", "subtract", "multiply", "negate", "abs", "divide", "modulo", "round"})
+_OF_FLOATS = _WHOLE - {"round"}
+_ORDERING = frozenset({"greatest", "least", "nullif"})
+
+
+def differ(ours: Semantics, theirs: Semantics) -> bool:
+    """Whether there is anything but the name between the two."""
+    return replace(ours, name="") != replace(theirs, name="")
+
+
+def with_meaning_kept(root: Predicate, ours: Semantics, theirs: Semantics) -> Predicate:
+    """The bound condition, meant by `ours`, as one that means it by `theirs`."""
+    return _Guards(ours, theirs).predicate(root) if differ(ours, theirs) else root
+
+
+@dataclass(frozen=True, slots=True)
+class _Guards:
+    ours: Semantics
+    theirs: Semantics
+
+    def predicate(self, node: Predicate) -> Predicate:
+        match node:
+            case TruePredicate() | FalsePredicate() | Opaque():
+                return node
+            case And(terms=terms):
+                return And(tuple(self.predicate(term) for term in terms))
+            case Or(terms=terms):
+                return Or(tuple(self.predicate(term) for term in terms))
+            case Not(term=term):
+                return Not(self.predicate(term))
+            case Comparison(op=op, left=left, right=right):
+                return self.comparison(op, self.operand(left), self.operand(right))
+            case InList(operand=operand, values=values):
+                return self.in_list(self.operand(operand), values)
+            case IsNull(operand=operand):
+                return IsNull(self.operand(operand))
+            case Like(operand=operand):
+                return replace(node, operand=self.operand(operand))
+            case BooleanOperand(operand=operand):
+                return BooleanOperand(self.operand(operand))
+            case _:
+                assert_never(node)
+
+    def operand(self, node: Operand) -> Operand:
+        match node:
+            case BoundColumn() | Literal() | Column() | Now():
+                return node
+            case Call(arguments=arguments):
+                self.check_call(node)
+                return replace(node, arguments=tuple(map(self.operand, arguments)))
+            case Cast(operand=operand):
+                self.check_cast(node)
+                return replace(node, operand=self.operand(operand))
+            case FieldAccess(operand=operand):
+                return replace(node, operand=self.operand(operand))
+            case Case(branches=branches, otherwise=otherwise):
+                kept = tuple((self.predicate(w), self.operand(t)) for w, t in branches)
+                return Case(kept, self.operand(otherwise))
+            case Condition(predicate=predicate):
+                return Condition(self.predicate(predicate))
+            case _:
+                assert_never(node)
+
+    # NaN
+
+    def comparison(self, op: ComparisonOp, left: Operand, right: Operand) -> Predicate:
+        if self.ours.nan is self.theirs.nan or not isinstance(type_of(left), Float):
+            return Comparison(op, left, right)
+        if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+            return self.distinct(op, left, right)
+        if op is ComparisonOp.NE:
+            return Not(self.comparison(ComparisonOp.EQ, left, right))
+        if op in (ComparisonOp.GT, ComparisonOp.GE):
+            mirrored = ComparisonOp.LT if op is ComparisonOp.GT else ComparisonOp.LE
+            return self.ordered(mirrored, right, left, Comparison(op, left, right))
+        return self.ordered(op, left, right, Comparison(op, left, right))
+
+    def distinct(self, op: ComparisonOp, left: Operand, right: Operand) -> Predicate:
+        nulls = IsNull(left), IsNull(right)
+        equal = self.comparison(ComparisonOp.EQ, left, right)
+        same = Or((And(nulls), And((Not(nulls[0]), Not(nulls[1]), equal))))
+        return same if op is ComparisonOp.NOT_DISTINCT else Not(same)
+
+    def ordered(self, op: ComparisonOp, a: Operand, b: Operand, plain: Predicate) -> Predicate:
+        """`a = b`, `a < b` or `a <= b`, of which `plain` is what the other engine has.
+
+        The two differ only where `b` is NaN, and for `=` only where both are.
+        """
+        if _never_nan(b) or (op is ComparisonOp.EQ and _never_nan(a)):
+            return plain
+        if self.ours.nan is NanOrder.GREATEST:
+            above = And((self.is_nan(b), Not(IsNull(a))))
+            if op is ComparisonOp.LT:
+                above = And((self.is_nan(b), Not(self.is_nan(a))))
+            elif op is ComparisonOp.EQ:
+                above = And((self.is_nan(a), self.is_nan(b)))
+            return Or((plain, above))
+        return And((plain, Or((Not(self.is_nan(b)), IsNull(a)))))
+
+    def is_nan(self, operand: Operand) -> Predicate:
+        """NULL of NULL, as every comparison; a constant is known for one or not."""
+        if isinstance(operand, Literal) and operand.value is not None:
+            return TRUE if math.isnan(float(operand.value)) else FALSE
+        if self.theirs.nan is NanOrder.IEEE:
+            return Comparison(ComparisonOp.NE, operand, operand)
+        return Comparison(ComparisonOp.EQ, operand, Literal(math.nan, type_of(operand)))
+
+    # Lists
+
+    def in_list(self, operand: Operand, values: ValueSet) -> Predicate:
+        members = values.array
+        if not pa.types.is_floating(members.type):
+            return InList(operand, values)
+        if self.ours.nan is not self.theirs.nan:
+            marked = pc.fill_null(pc.is_nan(members), fill_value=False)
+            if pc.any(marked).as_py():
+                rest = InList(operand, ValueSet(members.filter(pc.invert(marked)), values.type))
+                found = self.zeros(rest, len(members))
+                if self.ours.nan is NanOrder.IEEE:
+                    return found
+                return Or((found, self.is_nan(operand)))
+        return self.zeros(InList(operand, values), len(members))
+
+    def zeros(self, node: InList, count: int) -> Predicate:
+        """A list of `count` members in our engine, which may tell -0.0 from 0.0."""
+        members = node.values.array
+        if not pc.any(pc.equal(members, 0.0)).as_py():
+            return node
+        if self.ours.compares_bits(count):
+            if not self.theirs.compares_bits(len(members)):
+                raise UnsupportedOperation(
+                    "a list that tells -0.0 from 0.0 finds both in the other engine"
+                )
+            return node
+        if self.theirs.bitwise_lists_from is None:
+            return node
+        others = members.filter(pc.fill_null(pc.not_equal(members, 0.0), fill_value=True))
+        both = pa.concat_arrays([others, pa.array([0.0, -0.0], members.type)])
+        return InList(node.operand, ValueSet(both, node.values.type))
+
+    # Operations
+
+    def check_call(self, node: Call) -> None:
+        ours, theirs, name = self.ours, self.theirs, node.function
+        types = [type_of(argument) for argument in node.arguments]
+        result = type_of(node)
+        if isinstance(result, Int) and name in _WHOLE:
+            if ours.integer_overflow is not theirs.integer_overflow:
+                raise UnsupportedOperation(
+                    f"{name} of whole numbers: one engine {_verb(ours.integer_overflow.value)} "
+                    f"where it overflows, the other {_verb(theirs.integer_overflow.value)}"
+                )
+            if ours.integer_division_by_zero is not theirs.integer_division_by_zero:
+                raise UnsupportedOperation(f"{name} by zero differs between the engines")
+        if any(isinstance(type_, Float) for type_ in (*types, result)):
+            self.check_floats(name)
+        zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in types)
+        if zoned and ours.time_zone != theirs.time_zone:
+            raise UnsupportedOperation(f"{name} depends on the time zone, which differs")
+        if name.startswith("json") and ours.first_duplicate_wins is not theirs.first_duplicate_wins:
+            raise UnsupportedOperation("of equal keys in JSON the engines take different ones")
+
+    def check_floats(self, name: str) -> None:
+        ours, theirs = self.ours, self.theirs
+        if name in _OF_FLOATS and (
+            ours.float_division_by_zero is not theirs.float_division_by_zero
+        ):
+            raise UnsupportedOperation(
+                f"{name} of floats divided by zero or out of range differs between the engines"
+            )
+        if name == "round" and ours.rounds_half_to_even is not theirs.rounds_half_to_even:
+            raise UnsupportedOperation("round takes halves another way in the other engine")
+        if name in _ORDERING and ours.nan is not theirs.nan:
+            raise UnsupportedOperation(f"{name} orders NaN another way in the other engine")
+
+    def check_cast(self, node: Cast) -> None:
+        ours, theirs = self.ours, self.theirs
+        source, target = type_of(node.operand), node.type
+        shown = f"a cast of {type_name(source)} to {type_name(target)}"
+        cuts = isinstance(target, Int) and isinstance(source, Float | Decimal)
+        if cuts and ours.casts_cut_fractions is not theirs.casts_cut_fractions:
+            raise UnsupportedOperation(f"{shown} treats fractions another way there")
+        if not node.try_ and ours.failed_cast is not theirs.failed_cast:
+            raise UnsupportedOperation(f"{shown} fails in one engine and is NULL in the other")
+        if ours.time_zone != theirs.time_zone and _meets_zone(source, target):
+            raise UnsupportedOperation(f"{shown} depends on the time zone, which differs")
+
+
+def _never_nan(operand: Operand) -> bool:
+    if not isinstance(operand, Literal):
+        return False
+    return operand.value is None or not math.isnan(float(operand.value))
+
+
+def _meets_zone(source: LogicalType, target: LogicalType) -> bool:
+    zoned = [type_.utc for type_ in (source, target) if isinstance(type_, Timestamp)]
+    return any(zoned) and (not all(zoned) or Date() in (source, target) or len(zoned) == 1)
+
+
+def _verb(what: str) -> str:
+    return {"error": "fails", "null": "gives NULL", "wrap": "wraps around"}.get(what, what)

@@ -1,0 +1,101 @@
+"""The bridges that there are, each by its name: the one place where a filter language is listed.
+
+A bridge is added by one line in `BRIDGES`: its name, which rules its conditions are meant by, and
+three functions of its module.
+
+- `recognises(value)`: whether a value is one of its expressions, told from its type without
+  importing the engine (`sys.modules`): what the caller has not imported, the value cannot be.
+- `reads(expression, schema)`: a `Translation` whose `expression` is our predicate, meant under the
+  bridge's semantics, and whose `residual` is what could not be read, in its own language.
+- `writes(predicate, schema, semantics)`: a `Translation` whose `expression` is theirs and whose
+  `residual` is our predicate. `translate` and `where=` always pass the bridge's own semantics, the
+  differences between engines being settled before (`meanings`).
+
+Soundness: a bridge's semantics say what its engine does with every row; a bridge that reads or
+writes an operation that they do not describe refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from rowsieve.bridges import datafusion_exprs, spark_filters
+from rowsieve.bridges.native import is_predicate, read_predicate, write_predicate
+from rowsieve.bridges.sql import translation as sql
+from rowsieve.bridges.sql.dialects import DIALECTS
+from rowsieve.bridges.translation import Translation
+from rowsieve.errors import InvalidInput
+from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """One filter language: how it is recognised, read and written, and what it means."""
+
+    name: str
+    shown: str  # how a message names its expressions
+    semantics: Semantics
+    recognises: Callable[[object], bool]
+    reads: Callable[[Any, Schema], Translation[Predicate, Any]]
+    writes: Callable[[Predicate, Schema, Semantics], Translation[Any, Predicate]]
+    is_text: bool = False
+
+
+def _text(value: object) -> bool:
+    """Never: text does not say which dialect it is in."""
+    del value
+    return False
+
+
+def _dialect(name: str, semantics: Semantics) -> Bridge:
+    reads, writes = partial(sql.from_text, dialect=name), partial(sql.to_text, dialect=name)
+    return Bridge(name, f"SQL text of {name}", semantics, _text, reads, writes, is_text=True)
+
+
+BRIDGES: tuple[Bridge, ...] = (
+    Bridge(
+        "rowsieve",
+        "a rowsieve predicate",
+        Semantics.SQL,
+        is_predicate,
+        read_predicate,
+        write_predicate,
+    ),
+    *(_dialect(dialect.name, dialect.semantics) for dialect in DIALECTS.values()),
+    Bridge(
+        "datafusion_exprs",
+        "a DataFusion expression",
+        Semantics.DATAFUSION,
+        datafusion_exprs.is_datafusion_expression,
+        datafusion_exprs.from_datafusion,
+        datafusion_exprs.to_datafusion,
+    ),
+    Bridge(
+        "spark_filters",
+        "a list of Spark's filters",
+        Semantics.SPARK,
+        spark_filters.is_spark_filters,
+        spark_filters.from_spark_filters,
+        spark_filters.to_spark_filters,
+    ),
+)
+_BY_NAME: Mapping[str, Bridge] = {bridge.name: bridge for bridge in BRIDGES}
+
+
+def bridge_named(name: str) -> Bridge:
+    """The bridge of this name; `InvalidInput` lists the known ones."""
+    if (bridge := _BY_NAME.get(name)) is None:
+        raise InvalidInput(
+            f"no filter language is called {name!r}; known are {', '.join(_BY_NAME)}"
+        )
+    return bridge
+
+
+def bridge_of(value: object) -> Bridge | None:
+    """The bridge whose expression this is, or None; text belongs to none."""
+    return next((bridge for bridge in BRIDGES if bridge.recognises(value)), None)

@@ -1,0 +1,233 @@
+"""A bound condition as one that means the same in a dialect's engine when it is written there.
+
+Where the engine needs telling (a member of a struct that is NULL, zeros that its optimiser would
+make a list of, names of types that it lacks), the tree is put so; where nothing vouches for the
+engine, `UnsupportedOperation` says why. Soundness: the result keeps TRUE, FALSE and NULL of every
+row, and nothing passes that `vouched` does not list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+import pyarrow as pa
+
+from rowsieve.bridges.sql.dialects import Dialect
+from rowsieve.bridges.sql.vouched import CASTS, Use, doubt, is_narrow
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    BoundColumn,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    FalsePredicate,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Now,
+    Opaque,
+    Operand,
+    Or,
+    Predicate,
+    TruePredicate,
+    ValueSet,
+)
+from rowsieve.predicate.operand_types import type_of
+from rowsieve.types.logical import (
+    Decimal,
+    Float,
+    Int,
+    Json,
+    LogicalType,
+    String,
+    Time,
+    Timestamp,
+    Uuid,
+    is_nested,
+    type_name,
+)
+
+_RANGES = (ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.GT, ComparisonOp.GE)
+_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo", "negate", "abs"})
+_INT64 = Int(64)
+
+
+def said_exactly(root: Predicate, dialect: Dialect) -> Predicate:
+    """The bound condition, meant by the dialect's rules, in a form that its engine means alike."""
+    return _Exact(dialect).predicate(root)
+
+
+@dataclass(frozen=True, slots=True)
+class _Exact:
+    dialect: Dialect
+
+    def predicate(self, node: Predicate) -> Predicate:
+        match node:
+            case TruePredicate() | FalsePredicate():
+                return node
+            case And(terms=terms):
+                return And(tuple(self.predicate(term) for term in terms))
+            case Or(terms=terms):
+                return Or(tuple(self.predicate(term) for term in terms))
+            case Not(term=term):
+                return Not(self.predicate(term))
+            case Comparison():
+                return self.comparison(node)
+            case InList():
+                return self.in_list(node)
+            case IsNull(operand=operand):
+                return IsNull(self.operand(operand))
+            case Like():
+                return self.like(node)
+            case BooleanOperand(operand=operand):
+                return BooleanOperand(self.operand(operand))
+            case Opaque(description=description):
+                raise UnsupportedOperation(f"{description} is another engine's condition")
+            case _:
+                assert_never(node)
+
+    def operand(self, node: Operand) -> Operand:
+        match node:
+            case BoundColumn() | Now():
+                return node
+            case Column(name=name):
+                raise AssertionError(f"the column {name!r} is not bound")
+            case Literal():
+                return self.literal(node)
+            case Call():
+                return self.call(node)
+            case Cast():
+                return self.cast(node)
+            case FieldAccess():
+                return self.member(node)
+            case Case(branches=branches, otherwise=otherwise):
+                kept = tuple((self.predicate(w), self.operand(t)) for w, t in branches)
+                return Case(kept, self.operand(otherwise))
+            case Condition(predicate=predicate):
+                return Condition(self.predicate(predicate))
+            case _:
+                assert_never(node)
+
+    # Conditions
+
+    def comparison(self, node: Comparison) -> Predicate:
+        type_ = type_of(node.left)
+        self.check_order(type_, ranged=node.op in _RANGES)
+        left, right = self.operand(node.left), self.operand(node.right)
+        zero = isinstance(right, Literal) and isinstance(right.value, float) and not right.value
+        listed = self.dialect.semantics.bitwise_lists_from is not None
+        if zero and listed and node.op in (ComparisonOp.EQ, ComparisonOp.NE):
+            terms = tuple(Comparison(node.op, left, Literal(value, type_)) for value in (0.0, -0.0))
+            return Or(terms) if node.op is ComparisonOp.EQ else And(terms)
+        return Comparison(node.op, left, right)
+
+    def in_list(self, node: InList) -> Predicate:
+        self.check_order(type_of(node.operand), ranged=False)
+        operand, values = self.operand(node.operand), node.values
+        if values.type is not None and not self.has(values.type):
+            self.renamed(values.type)
+            try:
+                values = ValueSet(values.array.cast(pa.int64()), _INT64)
+            except pa.ArrowInvalid as error:
+                raise self.lacks(node.values.type) from error
+        return InList(operand, values)
+
+    def like(self, node: Like) -> Predicate:
+        if node.ignore_case:
+            raise UnsupportedOperation(
+                f"{self.dialect.name} may fold other letters than we do when ignoring their case"
+            )
+        return replace(node, operand=self.operand(node.operand))
+
+    def check_order(self, type_: LogicalType, *, ranged: bool) -> None:
+        if is_nested(type_) or isinstance(type_, Json):
+            raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
+        if self.dialect.name == "spark" and isinstance(type_, Time | Uuid):
+            raise self.lacks(type_)
+        if ranged and self.dialect.orders_by_collation and isinstance(type_, String):
+            raise UnsupportedOperation(
+                f"{self.dialect.name} orders text by the collation of its database"
+            )
+
+    # Values
+
+    def literal(self, node: Literal) -> Operand:
+        type_ = node.type
+        assert type_ is not None
+        if self.has(type_):
+            return node
+        self.renamed(type_)
+        if isinstance(node.value, int) and node.value >= 2**63:
+            raise self.lacks(type_)
+        return Literal(node.value, _INT64)
+
+    def call(self, node: Call) -> Operand:
+        types, result = [type_of(argument) for argument in node.arguments], type_of(node)
+        if reason := doubt(Use(node, types, result), self.dialect.name):
+            raise UnsupportedOperation(reason)
+        for type_ in (*types, result):
+            if isinstance(type_, Int) and not self.has(type_):
+                raise self.lacks(type_)
+        arguments = [self.operand(argument) for argument in node.arguments]
+        if node.function in _ARITHMETIC:
+            arguments = [Cast(item, _INT64) if is_narrow(item) else item for item in arguments]
+        return replace(node, arguments=tuple(arguments))
+
+    def cast(self, node: Cast) -> Operand:
+        source, target = type_of(node.operand), node.type
+        if source == target:
+            return self.operand(node.operand)
+        shown = f"a cast of {type_name(source)} to {type_name(target)}"
+        if node.try_:
+            raise UnsupportedOperation(f"{shown} may fail on other values in {self.dialect.name}")
+        kinds = type(source).__name__, type(target).__name__
+        zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
+        if zoned:
+            raise UnsupportedOperation(f"{shown} depends on the time zone of the session there")
+        if kinds not in CASTS[self.dialect.name]:
+            raise UnsupportedOperation(f"{shown} may give other values in {self.dialect.name}")
+        if not self.has(target):
+            raise self.lacks(target)
+        return Cast(self.operand(node.operand), target)
+
+    def member(self, node: FieldAccess) -> Operand:
+        """A member; DataFusion shows what lies hidden under a struct that is NULL."""
+        inner, type_ = self.operand(node.operand), type_of(node)
+        found = FieldAccess(inner, node.name)
+        if self.dialect.name != "datafusion":
+            return found
+        if is_nested(type_):
+            raise UnsupportedOperation("a nested member shows through a struct that is NULL")
+        return Case(((IsNull(inner), self.literal(Literal(None, type_))),), found)
+
+    # Types
+
+    def has(self, type_: LogicalType) -> bool:
+        """Whether the engine itself, and not only our text for it, has the type."""
+        if isinstance(type_, Decimal | Float):
+            return True
+        if type_ in self.dialect.borrowed:
+            return False
+        instant = Timestamp(utc=True)
+        return type_ in self.dialect.types or (
+            self.dialect.name == "datafusion" and type_ == instant
+        )
+
+    def renamed(self, type_: LogicalType) -> None:
+        """Refuse a type that no other of the engine can stand in for."""
+        if not isinstance(type_, Int):
+            raise self.lacks(type_)
+
+    def lacks(self, type_: LogicalType | None) -> UnsupportedOperation:
+        shown = "that" if type_ is None else type_name(type_)
+        return UnsupportedOperation(f"{self.dialect.name} has no type for {shown}")

@@ -1,0 +1,135 @@
+"""`translate`: a condition of one filter language as one of another.
+
+It is read into our tree, put so that the target's rules give it the same rows (`meanings`), and
+written. Soundness: the expression is TRUE on every row on which the original is, and with the
+residual on no other. What cannot be said, in either step, is left out as a whole condition of the
+AND at the top, and the residual holds it; if it cannot be taken apart, the residual is the original
+itself, which is always right.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pyarrow as pa
+
+from rowsieve.bridges.meanings import with_meaning_kept
+from rowsieve.bridges.registry import Bridge, bridge_named, bridge_of
+from rowsieve.bridges.translation import Exactness, Translation, place, translated
+from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.ir import And, Predicate, conjoin, root_conjuncts
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import schema_of
+from rowsieve.types.schema import Schema
+
+_PLACE = re.compile(r"^condition \d+ of \d+")
+
+
+def translate(
+    expression: Any,
+    source: str | None = None,
+    *,
+    target: str,
+    schema: Any,
+    semantics: Semantics | None = None,
+    strict: bool = False,
+) -> Translation[Any, Any]:
+    """The condition in the language `target`, for rows of the columns of `schema`.
+
+    `source` is found from the type of the expression; text needs the name of its dialect. `schema`
+    is an Arrow schema, or anything that has one as its `schema`. `semantics` are the rules that the
+    expression is meant by, the source's own unless given. With `strict`, a part that cannot be said
+    is `UnsupportedOperation`, which names it, its place and the reason.
+    """
+    origin, aim = _origin(expression, source), bridge_named(target)
+    columns = _columns(schema)
+    meant = origin.semantics if semantics is None else semantics
+    read = origin.reads(expression, columns)
+    if read.expression is None:
+        made: Translation[Any, Any] = Translation(
+            None, Exactness.UNSUPPORTED, expression, read.notes
+        )
+    else:
+        made = _written(expression, read, origin, aim, columns, meant)
+    if strict:
+        made.exact()
+    return made
+
+
+def _origin(expression: Any, source: str | None) -> Bridge:
+    if source is not None:
+        return bridge_named(source)
+    if (found := bridge_of(expression)) is not None:
+        return found
+    if isinstance(expression, str):
+        raise InvalidInput("text needs the name of its SQL dialect, as in source='spark'")
+    raise InvalidInput(
+        f"no filter language is known whose expressions are {type(expression).__name__}; name it "
+        "with source="
+    )
+
+
+def _columns(schema: Any) -> Schema:
+    found = schema if isinstance(schema, Schema | pa.Schema) else getattr(schema, "schema", None)
+    if isinstance(found, Schema):
+        return found
+    if isinstance(found, pa.Schema):
+        return schema_of(found)[0]
+    raise InvalidInput(
+        "schema= takes an Arrow schema, or what has one as its schema, such as a table: engines "
+        f"decide by the types of columns what a condition means; {type(schema).__name__} has none"
+    )
+
+
+def _written(
+    original: Any,
+    read: Translation[Predicate, Any],
+    origin: Bridge,
+    aim: Bridge,
+    schema: Schema,
+    meant: Semantics,
+) -> Translation[Any, Any]:
+    assert read.expression is not None
+    conditions = root_conjuncts(read.expression)
+    kept: list[tuple[int, Predicate]] = []
+    left: list[Predicate] = []
+    notes = list(read.notes)
+    for index, condition in enumerate(conditions):
+        bound = bind(condition, schema, meant, simplified=False)
+        try:
+            kept.append((index, with_meaning_kept(bound.root, meant, aim.semantics)))
+        except UnsupportedOperation as error:
+            left.append(condition)
+            notes.append(place(index, len(conditions), condition, error))
+    whole = And(tuple(condition for _, condition in kept))
+    made = aim.writes(whole, schema, aim.semantics)
+    if made.residual is not None:
+        for index, condition in kept:
+            alone = aim.writes(condition, schema, aim.semantics)
+            if alone.residual is not None:
+                left.append(conditions[index])
+                where = f"condition {index + 1} of {len(conditions)}"
+                notes += [_PLACE.sub(where, note) for note in alone.notes]
+    expression = None if left and not kept else made.expression
+    residual = _residual(original, read, left, origin, schema, meant)
+    return translated(expression, residual, notes, strict=False)
+
+
+def _residual(
+    original: Any,
+    read: Translation[Predicate, Any],
+    left: list[Predicate],
+    origin: Bridge,
+    schema: Schema,
+    meant: Semantics,
+) -> Any:
+    """What is left, in the language of the original; the original itself where nothing less is."""
+    if not left:
+        return read.residual
+    if read.residual is None and meant == origin.semantics:
+        back = origin.writes(conjoin(left), schema, meant)
+        if back.exactness is Exactness.EXACT:
+            return back.expression
+    return original

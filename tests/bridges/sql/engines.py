@@ -1,0 +1,45 @@
+"""DuckDB and DataFusion over rows in memory, as judges of what SQL text means to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+
+Judge = Callable[[str, pa.RecordBatch], list[int] | None]
+ROW = "row number"
+
+
+def duckdb_rows(text: str, batch: pa.RecordBatch) -> list[int] | None:
+    """The numbers of the rows that DuckDB keeps; None where it fails on a value."""
+    import duckdb
+
+    numbered = batch.append_column(ROW, pa.array(range(batch.num_rows), pa.int64()))
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.register("t", pa.table(numbered))
+    try:
+        found = connection.sql(f'SELECT "{ROW}" FROM t WHERE {text}').fetchall()
+    except (duckdb.ConversionException, duckdb.OutOfRangeException):
+        return None
+    return sorted(row for (row,) in found)
+
+
+def datafusion_rows(text: str, batch: pa.RecordBatch) -> list[int] | None:
+    """The numbers of the rows that DataFusion keeps; None where it fails on a value."""
+    import datafusion
+
+    numbered = batch.append_column(ROW, pa.array(range(batch.num_rows), pa.int64()))
+    context = datafusion.SessionContext(datafusion.SessionConfig().with_target_partitions(1))
+    context.register_record_batches("t", [[numbered]])
+    try:
+        batches = context.sql(f'SELECT "{ROW}" FROM t WHERE {text}').collect()
+    except Exception as error:
+        if not any(word in str(error) for word in FAILURES):
+            raise
+        return None
+    return sorted(row for found in batches for row in found.column(0).to_pylist())
+
+
+FAILURES = ("verflow", "Divide by zero", "Cast error", "not fit", "out of range", "Cannot cast")
+JUDGES: Mapping[str, Judge] = {"duckdb": duckdb_rows, "datafusion": datafusion_rows}
