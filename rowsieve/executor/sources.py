@@ -1,7 +1,7 @@
-"""A part as a source: which of its row groups can matter, its rows, its tombstones' keys.
+"""A part as a source: which of its rows can matter, those rows, its tombstones' keys.
 
 Everything is read row group by row group (65,536 rows), and of a row group only the columns asked
-for. Row groups of which no row is wanted are not read.
+for, and only the pages that hold a wanted row where those are few.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.executor.row_groups import OpenFile, RowGroup, as_stored, in_pieces
@@ -18,10 +16,11 @@ from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader
-from rowsieve.parquet.footer import read_metadata
+from rowsieve.parquet.footer import read_metadata, read_tail
 from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.planner.plan import PlannedPart
-from rowsieve.planner.prune_row_groups import prune_row_groups
+from rowsieve.planner.prune_pages import KeptPages, prune_pages
+from rowsieve.planner.prune_row_groups import Verdicts, prune_row_groups
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict
 from rowsieve.predicate.ir import BoundColumn
@@ -71,7 +70,7 @@ class PartSource:
         return read_deletion_vector(self._store, self.part.dv, self.row_count).complement()
 
     def candidates(self, predicate: BoundPredicate, only: frozenset[int] | None = None) -> RowSet:
-        """Rows of the row groups that the predicate may keep, or that may fail.
+        """Rows of the row groups and pages that the predicate may keep, or that may fail.
 
         `only`: the columns that may prune, the key's as long as versions elsewhere matter (trap
         T1).
@@ -81,7 +80,7 @@ class PartSource:
         return self._candidates(self.part.data, predicate, only)
 
     def tombstone_candidates(self, predicate: BoundPredicate, key: frozenset[int]) -> RowSet:
-        """The tombstones of the row groups whose keys the predicate may keep."""
+        """The tombstones of the row groups and pages whose keys the predicate may keep."""
         if self.part.deletes is None:
             return RowSet.empty(0)
         return self._candidates(self.part.deletes, predicate, key)
@@ -102,7 +101,7 @@ class PartSource:
         *,
         cast: Schema | None = None,
     ) -> Iterator[Numbered]:
-        """Whole row groups, those with a wanted row, in file order, in pieces of `batch_rows`.
+        """Whole pages or row groups with a wanted row, in file order, pieces of `batch_rows`.
 
         In storage types; with `cast` only the columns that are named there.
         """
@@ -161,11 +160,12 @@ class PartSource:
         ref: FileRef,
         predicate: BoundPredicate,
         only: frozenset[int] | None,
-        verdicts: npt.NDArray[np.int8],
+        verdicts: Verdicts,
+        pages: KeptPages,
     ) -> None:
-        kept: npt.NDArray[np.bool_] = verdicts != Verdict.NONE
-        self.metrics.note_row_groups(len(kept), int((~kept).sum()))
-        rows = RowSet.from_row_groups(kept, ROW_GROUP_ROWS, ref.rows)
+        self.metrics.note_row_groups(len(verdicts), int((verdicts == Verdict.NONE).sum()))
+        self.metrics.note_pages(pages.considered, pages.pruned)
+        rows = RowSet.from_row_groups(pages.kept, pages.rows, ref.rows)
         self._known[ref.path, only] = (predicate, rows)
 
     def _row_groups(self, ref: FileRef, wanted: RowSet | None) -> Iterator[RowGroup]:
@@ -203,14 +203,17 @@ def ask_together(
     ]
     if not asked:
         return
-    files = []
-    for source, ref in asked:
-        metadata = read_metadata(source._store, ref)
-        files.append((metadata, BloomReader(source._store, ref, metadata)))
+    tails = [read_tail(source._store, ref) for source, ref in asked]
+    files = [
+        (tail.metadata, BloomReader(source._store, ref, tail.metadata))
+        for (source, ref), tail in zip(asked, tails, strict=True)
+    ]
     schema = asked[0][0]._schema
     verdicts = prune_row_groups(predicate, files, schema, only=only)
-    for (source, ref), of_file in zip(asked, verdicts, strict=True):
-        source._learn(ref, predicate, only, of_file)
+    left = list(zip(tails, verdicts, strict=True))
+    pages = prune_pages(predicate, left, schema, ROW_GROUP_ROWS, only=only)
+    for (source, ref), of_groups, of_pages in zip(asked, verdicts, pages, strict=True):
+        source._learn(ref, predicate, only, of_groups, of_pages)
 
 
 def _columns_that_matter(

@@ -24,6 +24,8 @@ class ScanMetrics:
     row_groups_considered: int = 0
     row_groups_pruned: int = 0
     row_groups_read: int = 0
+    pages_considered: int = 0
+    pages_pruned: int = 0
     rows_decoded: int = 0
     rows_returned: int = 0
     audited: int = 0
@@ -45,6 +47,12 @@ class ScanMetrics:
         with self._lock:
             self.row_groups_considered += considered
             self.row_groups_pruned += pruned
+
+    def note_pages(self, considered: int, pruned: int) -> None:
+        """Count pages that a predicate was held against."""
+        with self._lock:
+            self.pages_considered += considered
+            self.pages_pruned += pruned
 
     def note_row_group(self, part_id: str, place: tuple[str, int], rows: int, size: int) -> None:
         """Count columns of a row group, at (path, number), that were read: `size` bytes of them.

@@ -24,6 +24,8 @@ SCAN: Final = {
     "bytes_read": ("scan_read_bytes_total", "Stored bytes of columns decoded."),
     "row_groups_considered": ("scan_row_groups_considered_total", "Row groups asked."),
     "row_groups_pruned": ("scan_row_groups_pruned_total", "Row groups refuted."),
+    "pages_considered": ("scan_pages_considered_total", "Pages asked."),
+    "pages_pruned": ("scan_pages_pruned_total", "Pages refuted."),
     "row_groups_read": ("scan_row_groups_read_total", "Row groups decoded."),
     "rows_decoded": ("scan_rows_decoded_total", "Rows decoded, keys and tombstones included."),
     "rows_returned": ("scan_rows_returned_total", "Rows handed out."),

@@ -19,13 +19,13 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowsieve.parquet.columns import FileColumn, file_columns, holds_all_of
-from rowsieve.predicate.abstract import AbstractColumn
-from rowsieve.predicate.arrays import Mask, without
+from rowsieve.parquet.columns import FileColumn, file_columns
+from rowsieve.parquet.stored_bounds import StoredBounds, abstract_column
+from rowsieve.predicate.abstract import AbstractColumn, AbstractColumns
+from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.ir import BoundColumn
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Field, LogicalType, is_ordered
@@ -33,9 +33,6 @@ from rowsieve.types.schema import Schema
 
 FORMAT_KEY: Final = b"rowsieve.format"
 FORMAT: Final = b"1"
-
-_INTEGERS: Final[dict[str, type[np.signedinteger[Any]]]] = {"INT32": np.int32, "INT64": np.int64}
-_DECIMAL_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,28 +90,13 @@ class RowGroupStatistics:
         column = self.file_column(field.id)
         if column is None or not is_ordered(field.type):
             return None
-        target = arrow_type(field.type)
-        if not holds_all_of(target, column.type):
-            return None
-        chunks = _read_chunks(self._metadata, column)
-        sane = (chunks.nulls >= 0) & (chunks.nulls <= chunks.rows)
-        empty = sane & (chunks.nulls == chunks.rows)
-        bounded = chunks.bounded & ~(chunks.nulls > chunks.rows) & ~empty
-        try:
-            lower = _bound(chunks.lower, bounded, column).cast(target)
-            upper = _bound(chunks.upper, bounded, column).cast(target)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            return None  # not what the type promises: unknown, as if there were none
-        may_be_nan = None
-        if pa.types.is_floating(target):
-            may_be_nan = ~(bounded | empty)
-        return AbstractColumn(lower, upper, empty, ~(sane & (chunks.nulls == 0)), may_be_nan)
+        return abstract_column(_read_chunks(self._metadata, column), column, field.type)
 
 
 class JoinedStatistics:
-    """`AbstractColumns` over the row groups of several files, one file after another."""
+    """`AbstractColumns` over the row groups or pages of several files, one file after another."""
 
-    def __init__(self, files: Sequence[RowGroupStatistics]) -> None:
+    def __init__(self, files: Sequence[AbstractColumns]) -> None:
         self._files = files
         self.part_count = sum(file.part_count for file in files)
 
@@ -148,18 +130,7 @@ def _all(column: AbstractColumn) -> Mask:
     return np.ones(len(column.empty), dtype=np.bool_)
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunks:
-    """One column's statistics as the footer holds them; `nulls` is -1 where it is not known."""
-
-    rows: npt.NDArray[np.int64]
-    nulls: npt.NDArray[np.int64]
-    bounded: Mask
-    lower: list[Any]
-    upper: list[Any]
-
-
-def _read_chunks(metadata: pq.FileMetaData, column: FileColumn) -> _Chunks:
+def _read_chunks(metadata: pq.FileMetaData, column: FileColumn) -> StoredBounds:
     count = metadata.num_row_groups
     rows, nulls = np.zeros(count, dtype=np.int64), np.full(count, -1, dtype=np.int64)
     bounded = np.zeros(count, dtype=np.bool_)
@@ -176,66 +147,4 @@ def _read_chunks(metadata: pq.FileMetaData, column: FileColumn) -> _Chunks:
         if found.has_min_max:
             bounded[i] = True
             lower[i], upper[i] = found.min_raw, found.max_raw
-    return _Chunks(rows, nulls, bounded, lower, upper)
-
-
-def _bound(raw: list[Any], bounded: Mask, column: FileColumn) -> pa.Array:
-    """Physical values as the file's Arrow type, NULL where there is no bound."""
-    type_ = column.type
-    if not bounded.any():
-        return pa.nulls(len(raw), type_)
-    if column.physical in _INTEGERS:
-        present = [value if there else 0 for value, there in zip(raw, bounded, strict=True)]
-        return without(_integers(present, column), ~bounded)
-    values = [value if there else None for value, there in zip(raw, bounded, strict=True)]
-    match column.physical:
-        case "BYTE_ARRAY" if pa.types.is_string(type_):
-            return pa.array(values, pa.binary()).cast(type_)
-        case "BYTE_ARRAY" if pa.types.is_binary(type_):
-            return pa.array(values, type_)
-        case "FIXED_LEN_BYTE_ARRAY" if pa.types.is_decimal128(type_):
-            return _decimals(values, bounded, column)
-        case "FIXED_LEN_BYTE_ARRAY" if type_ == pa.binary(column.width):
-            return pa.array(values, type_)
-        case "BOOLEAN" if pa.types.is_boolean(type_):
-            return pa.array(values, type_)
-        case "FLOAT" | "DOUBLE" if pa.types.is_floating(type_):
-            return pa.array(values, type_)
-        case _:
-            raise ValueError(f"{column.physical} does not store {type_}")
-
-
-def _integers(raw: list[int], column: FileColumn) -> pa.Array:
-    """INT32 and INT64: numbers, days, microseconds and the digits of decimals."""
-    type_ = column.type
-    values = np.array(raw, dtype=_INTEGERS[column.physical])
-    if pa.types.is_unsigned_integer(type_):
-        unsigned = values.view(np.dtype(f"u{values.itemsize}"))
-        return pa.array(unsigned).cast(type_)
-    if pa.types.is_signed_integer(type_):
-        return pa.array(values).cast(type_)
-    if pa.types.is_decimal128(type_):
-        halves = np.empty((len(values), 2), dtype="<i8")
-        halves[:, 0], halves[:, 1] = values, values.astype(np.int64) >> 63
-        return pa.Array.from_buffers(type_, len(values), [None, pa.py_buffer(halves)])
-    days = pa.types.is_date32(type_) and column.physical == "INT32"
-    microseconds = type_.id in (pa.timestamp("us").id, pa.time64("us").id) and type_.unit == "us"
-    if days or (microseconds and column.physical == "INT64"):
-        return pa.array(values).view(type_)
-    raise ValueError(f"{column.physical} does not store {type_}")
-
-
-def _decimals(raw: list[bytes | None], bounded: Mask, column: FileColumn) -> pa.Array:
-    """Big-endian two's complement of `width` bytes as 16 little-endian ones."""
-    width = column.width
-    stored = np.frombuffer(b"".join(value or bytes(width) for value in raw), dtype=np.uint8)
-    stored = stored.reshape(len(raw), width)
-    if width > _DECIMAL_BYTES:
-        raise ValueError(f"{width} bytes are more than a decimal of 38 digits has")
-    words = np.where(stored[:, :1] >= 128, np.uint8(255), np.uint8(0))
-    words = np.repeat(words, _DECIMAL_BYTES, axis=1)
-    words[:, :width] = stored[:, ::-1]
-    values = pa.Array.from_buffers(
-        column.type, len(raw), [None, pa.py_buffer(np.ascontiguousarray(words))]
-    )
-    return without(values, ~bounded)
+    return StoredBounds(rows, nulls, bounded, lower, upper)

@@ -34,7 +34,9 @@ def test_other_columns_are_read_only_where_a_row_matches(table: rs.Table) -> Non
     others = everything.metrics.bytes_read - asked.metrics.bytes_read
     assert asked.metrics.row_groups_read == 3
     page = others / ROWS * PAGE_ROWS
-    assert 0.7 * page < found.metrics.bytes_read - asked.metrics.bytes_read < 2 * page  # and a gap between columns
+    assert (
+        0.7 * page < found.metrics.bytes_read - asked.metrics.bytes_read < 2 * page
+    )  # and a gap between columns
 
 
 def test_columns_come_back_in_their_own_order(table: rs.Table) -> None:

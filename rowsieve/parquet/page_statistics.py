@@ -1,0 +1,111 @@
+"""What the interpreter may assume of the pages of some row groups, from the file's column indexes.
+
+The same promises hold as of row groups (`rowsieve.parquet.row_groups`). Soundness: an index that is
+missing, or that does not speak of every page, says nothing; what is known of the file's columns is
+asked of the statistics of its row groups, which know which columns may be used.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from rowsieve.parquet.columns import FileColumn
+from rowsieve.parquet.footer import Tail
+from rowsieve.parquet.pages import PageDirectory
+from rowsieve.parquet.row_groups import RowGroupStatistics
+from rowsieve.parquet.stored_bounds import StoredBounds, abstract_column
+from rowsieve.parquet.thrift import ThriftStruct, read_struct
+from rowsieve.predicate.abstract import AbstractColumn
+from rowsieve.predicate.arrays import Mask
+from rowsieve.predicate.ir import BoundColumn
+from rowsieve.types.logical import is_ordered
+
+_FROM_BYTES: Final[dict[str, Callable[[bytes], Any]]] = {
+    "INT32": lambda data: int.from_bytes(data, "little", signed=True),
+    "INT64": lambda data: int.from_bytes(data, "little", signed=True),
+    "FLOAT": lambda data: struct.unpack("<f", data)[0],
+    "DOUBLE": lambda data: struct.unpack("<d", data)[0],
+    "BOOLEAN": lambda data: data != b"\0",
+}
+
+# Fields of a column index
+_NULL_PAGES, _LOWER, _UPPER, _NULL_COUNTS = 1, 2, 3, 5
+
+
+class PageStatistics:
+    """`AbstractColumns` over the pages of some row groups of one file, row group by row group.
+
+    `statistics` are those of its row groups.
+    """
+
+    def __init__(
+        self,
+        tail: Tail,
+        directory: PageDirectory,
+        statistics: RowGroupStatistics,
+        row_groups: Sequence[int],
+    ) -> None:
+        self.part_count = sum(directory.page_count(group) for group in row_groups)
+        self._tail = tail
+        self._directory = directory
+        self._statistics = statistics
+        self._row_groups = row_groups
+
+    def column(self, column: BoundColumn) -> AbstractColumn | None:
+        """What every page says of a column; None if nothing is known."""
+        stored = self._statistics.file_column(column.field_id)
+        if stored is None or not is_ordered(column.type):
+            return None
+        return abstract_column(self._read(stored), stored, column.type)
+
+    def _read(self, column: FileColumn) -> StoredBounds:
+        count = self.part_count
+        rows, nulls = np.zeros(count, dtype=np.int64), np.full(count, -1, dtype=np.int64)
+        bounded = np.zeros(count, dtype=np.bool_)
+        lower: list[Any] = []
+        upper: list[Any] = []
+        for group in self._row_groups:
+            pages = slice(len(lower), len(lower) + self._directory.page_count(group))
+            rows[pages] = self._rows(group)
+            index = self._index(group, column)
+            if index is None:
+                nothing = [None] * (pages.stop - pages.start)
+                lower += nothing
+                upper += nothing
+                continue
+            there = ~np.array(index[_NULL_PAGES])
+            bounded[pages] = there
+            lower += _values(index[_LOWER], there, column)
+            upper += _values(index[_UPPER], there, column)
+            if _NULL_COUNTS in index:
+                nulls[pages] = index[_NULL_COUNTS]
+            nulls[pages][~there] = rows[pages][~there]
+        return StoredBounds(rows, nulls, bounded, lower, upper)
+
+    def _rows(self, group: int) -> npt.NDArray[np.int64]:
+        total, page_rows = self._tail.metadata.row_group(group).num_rows, self._directory.page_rows
+        rows = np.full(-(-total // page_rows), page_rows, dtype=np.int64)
+        rows[-1] = total - (len(rows) - 1) * page_rows
+        return rows
+
+    def _index(self, group: int, column: FileColumn) -> ThriftStruct | None:
+        """The column index of a chunk; None unless it has something to say of every page."""
+        start = self._directory.chunk(group, column.index).index_start
+        if start is None:
+            return None
+        index, _ = read_struct(self._tail.data, start)
+        lists = [index.get(field) for field in (_NULL_PAGES, _LOWER, _UPPER)]
+        lists += [index[_NULL_COUNTS]] if _NULL_COUNTS in index else []
+        count = self._directory.page_count(group)
+        whole = all(isinstance(one, list) and len(one) == count for one in lists)
+        return index if whole else None
+
+
+def _values(data: Sequence[bytes], there: Mask, column: FileColumn) -> list[Any]:
+    value_of = _FROM_BYTES.get(column.physical, bytes)
+    return [value_of(one) if has else None for one, has in zip(data, there, strict=True)]

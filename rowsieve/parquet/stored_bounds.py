@@ -1,0 +1,120 @@
+"""What the interpreter may assume of a column, from the physical values that a file has as bounds.
+
+Soundness: counts that exceed the rows, bounds that do not fit the type and such that cannot be
+decoded say "unknown". A float column with bounds holds no NaN in files of our writer; without
+bounds it may.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rowsieve.parquet.columns import FileColumn, holds_all_of
+from rowsieve.predicate.abstract import AbstractColumn
+from rowsieve.predicate.arrays import Mask, without
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import LogicalType
+
+_INTEGERS: Final[dict[str, type[np.signedinteger[Any]]]] = {"INT32": np.int32, "INT64": np.int64}
+_DECIMAL_BYTES: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBounds:
+    """One column's statistics as a file holds them, of n row groups or pages.
+
+    `rows`, `nulls`: (n,) counts, -1 where it is not known; `lower`, `upper`: physical values, read
+    only where `bounded`.
+    """
+
+    rows: npt.NDArray[np.int64]
+    nulls: npt.NDArray[np.int64]
+    bounded: Mask
+    lower: list[Any]
+    upper: list[Any]
+
+
+def abstract_column(
+    stored: StoredBounds, column: FileColumn, type_: LogicalType
+) -> AbstractColumn | None:
+    """The bounds in the storage type of the table's column; None if they are not of that type."""
+    target = arrow_type(type_)
+    if not holds_all_of(target, column.type):
+        return None
+    sane = (stored.nulls >= 0) & (stored.nulls <= stored.rows)
+    empty = sane & (stored.nulls == stored.rows)
+    bounded = stored.bounded & ~(stored.nulls > stored.rows) & ~empty
+    try:
+        lower = _bound(stored.lower, bounded, column).cast(target)
+        upper = _bound(stored.upper, bounded, column).cast(target)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return None  # not what the type promises: unknown, as if there were none
+    may_be_nan = ~(bounded | empty) if pa.types.is_floating(target) else None
+    return AbstractColumn(lower, upper, empty, ~(sane & (stored.nulls == 0)), may_be_nan)
+
+
+def _bound(raw: list[Any], bounded: Mask, column: FileColumn) -> pa.Array:
+    """Physical values as the file's Arrow type, NULL where there is no bound."""
+    type_ = column.type
+    if not bounded.any():
+        return pa.nulls(len(raw), type_)
+    if column.physical in _INTEGERS:
+        present = [value if there else 0 for value, there in zip(raw, bounded, strict=True)]
+        return without(_integers(present, column), ~bounded)
+    values = [value if there else None for value, there in zip(raw, bounded, strict=True)]
+    match column.physical:
+        case "BYTE_ARRAY" if pa.types.is_string(type_):
+            return pa.array(values, pa.binary()).cast(type_)
+        case "BYTE_ARRAY" if pa.types.is_binary(type_):
+            return pa.array(values, type_)
+        case "FIXED_LEN_BYTE_ARRAY" if pa.types.is_decimal128(type_):
+            return _decimals(values, bounded, column)
+        case "FIXED_LEN_BYTE_ARRAY" if type_ == pa.binary(column.width):
+            return pa.array(values, type_)
+        case "BOOLEAN" if pa.types.is_boolean(type_):
+            return pa.array(values, type_)
+        case "FLOAT" | "DOUBLE" if pa.types.is_floating(type_):
+            return pa.array(values, type_)
+        case _:
+            raise ValueError(f"{column.physical} does not store {type_}")
+
+
+def _integers(raw: list[int], column: FileColumn) -> pa.Array:
+    """INT32 and INT64: numbers, days, microseconds and the digits of decimals."""
+    type_ = column.type
+    values = np.array(raw, dtype=_INTEGERS[column.physical])
+    if pa.types.is_unsigned_integer(type_):
+        unsigned = values.view(np.dtype(f"u{values.itemsize}"))
+        return pa.array(unsigned).cast(type_)
+    if pa.types.is_signed_integer(type_):
+        return pa.array(values).cast(type_)
+    if pa.types.is_decimal128(type_):
+        halves = np.empty((len(values), 2), dtype="<i8")
+        halves[:, 0], halves[:, 1] = values, values.astype(np.int64) >> 63
+        return pa.Array.from_buffers(type_, len(values), [None, pa.py_buffer(halves)])
+    days = pa.types.is_date32(type_) and column.physical == "INT32"
+    microseconds = type_.id in (pa.timestamp("us").id, pa.time64("us").id) and type_.unit == "us"
+    if days or (microseconds and column.physical == "INT64"):
+        return pa.array(values).view(type_)
+    raise ValueError(f"{column.physical} does not store {type_}")
+
+
+def _decimals(raw: list[bytes | None], bounded: Mask, column: FileColumn) -> pa.Array:
+    """Big-endian two's complement of `width` bytes as 16 little-endian ones."""
+    width = column.width
+    stored = np.frombuffer(b"".join(value or bytes(width) for value in raw), dtype=np.uint8)
+    stored = stored.reshape(len(raw), width)
+    if width > _DECIMAL_BYTES:
+        raise ValueError(f"{width} bytes are more than a decimal of 38 digits has")
+    words = np.where(stored[:, :1] >= 128, np.uint8(255), np.uint8(0))
+    words = np.repeat(words, _DECIMAL_BYTES, axis=1)
+    words[:, :width] = stored[:, ::-1]
+    values = pa.Array.from_buffers(
+        column.type, len(raw), [None, pa.py_buffer(np.ascontiguousarray(words))]
+    )
+    return without(values, ~bounded)
