@@ -27,6 +27,7 @@ from rowsieve.storage.manifest import FileRef
 from rowsieve.types.schema import Schema
 
 FEW = 0.5  # of the pages: from here on decoding all of them is cheaper
+FEW_ROWS = 8_192  # fit into the processor's cache with all their columns
 MOST = 0.92  # of the rows: from here on a filter beats taking rows by number
 
 
@@ -110,9 +111,10 @@ class RowGroup:
         return numbers - before[np.searchsorted(pages, numbers // page_rows)], self._rows_of(pages)
 
     def _arrays(self, columns: Schema, pages: Pages | None) -> Iterator[pa.Array]:
-        """Column by column, or all in one request where requests cost."""
+        """Column by column, or together where there are few rows or requests cost."""
         size_bytes = 0
-        together = pages is not None or self.file.fetches_together
+        few = self.row_count <= FEW_ROWS
+        together = pages is not None or few or self.file.fetches_together
         names = columns.names
         for some in [names] if together and names else [(name,) for name in names]:
             table, read_bytes = self.file.read(self.number, some, pages)

@@ -7,6 +7,8 @@ Parquet file of their own (`rowsieve.parquet.mini_file`), which pyarrow decodes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +32,8 @@ class PageReader:
     `leaves`: the numbers of each column's leaves, by name, in the file's order.
     """
 
-    __slots__ = ("_dictionaries", "_directory", "_gap_bytes", "_leaves", "_metadata", "_path",
+    __slots__ = ("_dictionaries", "_directory", "_gap_bytes", "_leaves", "_metadata",
+        "_open", "_path",
                  "_schema", "_source")  # fmt: skip
 
     def __init__(
@@ -48,8 +51,8 @@ class PageReader:
         self._gap_bytes = 0 if isinstance(store, LocalStore) else GAP_BYTES
         self._schema = FileSchema.of(tail)
         self._dictionaries = dictionary_columns(tail.metadata)
-        with reading(ref.path):
-            self._source = store.open_input(ref.path)
+        self._open = partial(store.open_input, ref.path)
+        self._source: Any = None  # opened when the first page is read
 
     def read(self, row_group: int, names: Sequence[str], pages: Pages) -> tuple[pa.Table, int]:
         """These pages, ascending, of these columns; and how many bytes were read.
@@ -58,6 +61,7 @@ class PageReader:
         """
         row_count = self._row_count(row_group, pages)
         with reading(self._path, row_group):
+            self._source = self._source or self._open()
             columns, size_bytes = self._columns(row_group, names, pages)
             file = mini_file(self._schema.only(names), columns, row_count)
             dictionaries = [name for name in self._dictionaries if name in names]
