@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from rowsieve.bridges import datafusion_exprs, spark_filters
+from rowsieve.bridges import datafusion_exprs, polars_exprs, spark_filters
 from rowsieve.bridges.native import is_predicate, read_predicate, write_predicate
 from rowsieve.bridges.sql import translation as sql
 from rowsieve.bridges.sql.dialects import DIALECTS
@@ -82,6 +82,14 @@ BRIDGES: tuple[Bridge, ...] = (
         spark_filters.is_spark_filters,
         spark_filters.from_spark_filters,
         spark_filters.to_spark_filters,
+    ),
+    Bridge(
+        "polars",
+        "a polars expression",
+        Semantics.POLARS,
+        polars_exprs.is_polars_expression,
+        polars_exprs.from_polars,
+        polars_exprs.to_polars,
     ),
 )
 _BY_NAME: Mapping[str, Bridge] = {bridge.name: bridge for bridge in BRIDGES}

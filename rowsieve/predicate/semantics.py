@@ -53,6 +53,7 @@ class Semantics:
     DATAFUSION: ClassVar[Semantics]
     SPARK: ClassVar[Semantics]
     DUCKDB: ClassVar[Semantics]
+    POLARS: ClassVar[Semantics]
 
     def compares_bits(self, member_count: int) -> bool:
         """Whether an IN list of so many floats tells -0.0 from 0.0."""
@@ -80,8 +81,21 @@ Semantics.DUCKDB = Semantics(
     rounds_half_to_even=False,
     first_duplicate_wins=True,
 )
+Semantics.POLARS = Semantics(
+    "polars",
+    integer_overflow=OnFailure.WRAP,
+    integer_division_by_zero=OnFailure.NULL,
+    float_division_by_zero=OnFailure.IEEE,
+    casts_cut_fractions=True,
+)
 
 _BY_NAME = {
     semantics.name: semantics
-    for semantics in (Semantics.SQL, Semantics.DATAFUSION, Semantics.SPARK, Semantics.DUCKDB)
+    for semantics in (
+        Semantics.SQL,
+        Semantics.DATAFUSION,
+        Semantics.SPARK,
+        Semantics.DUCKDB,
+        Semantics.POLARS,
+    )
 }

@@ -11,6 +11,7 @@ import pytest
 from rowsieve.bridges import spark_filters
 from rowsieve.bridges.datafusion_exprs import table as datafusion
 from rowsieve.bridges.matrix import matrix
+from rowsieve.bridges.polars_exprs import table as polars
 from rowsieve.bridges.translation import Row
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "bridges.md"
@@ -21,6 +22,13 @@ TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
         "function": datafusion.FUNCTIONS,
     },
     "spark_filters": {"filter": spark_filters.FILTERS},
+    "polars": {
+        "node": polars.NODES,
+        "operator": polars.OPERATORS,
+        "boolean": tuple(polars.BOOLEANS.values()),
+        "function": tuple(polars.FUNCTIONS.values()),
+        "other": polars.OTHERS,
+    },
 }
 
 

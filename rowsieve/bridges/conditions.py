@@ -1,0 +1,74 @@
+"""Translating the conditions of the AND at the top, each for itself: whole, or not at all.
+
+What a bridge cannot say is left out with its place and the reason. Soundness: only whole conditions
+of that AND are left out, so that what remains is TRUE wherever the original is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from rowsieve.bridges.translation import Translation, place, translated
+from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.ir import Predicate, conjoin, root_conjuncts
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.schema import Schema
+
+E = TypeVar("E")
+R = TypeVar("R")
+
+
+def read_conditions(
+    conditions: Sequence[E],
+    read: Callable[[E], Predicate],
+    join: Callable[[list[E]], R],
+    schema: Schema,
+    semantics: Semantics,
+    *,
+    shown: Callable[[E], object] = str,
+    strict: bool = False,
+) -> Translation[Predicate, R]:
+    """Read each; those that are refused, or that do not bind to the schema, are the residual."""
+    kept: list[Predicate] = []
+    left: list[E] = []
+    notes: list[str] = []
+    for index, condition in enumerate(conditions):
+        try:
+            predicate = read(condition)
+            bind(predicate, schema, semantics, simplified=False)
+            kept.append(predicate)
+        except UnknownColumn:
+            raise
+        except (UnsupportedOperation, InvalidPredicate) as error:
+            notes.append(place(index, len(conditions), shown(condition), error))
+            left.append(condition)
+    whole = conjoin(kept) if kept or not left else None
+    return translated(whole, join(left) if left else None, notes, strict=strict)
+
+
+def write_conditions(
+    predicate: Predicate,
+    write: Callable[[Predicate], E],
+    join: Callable[[list[E]], R],
+    schema: Schema,
+    semantics: Semantics,
+    *,
+    strict: bool = False,
+) -> Translation[R, Predicate]:
+    """Write each, bound to the schema under the semantics; those refused are the residual."""
+    bind(predicate, schema, semantics, simplified=False)
+    conditions = root_conjuncts(predicate)
+    kept: list[E] = []
+    left: list[Predicate] = []
+    notes: list[str] = []
+    for index, condition in enumerate(conditions):
+        bound = bind(condition, schema, semantics, simplified=False)
+        try:
+            kept.append(write(bound.root))
+        except UnsupportedOperation as error:
+            notes.append(place(index, len(conditions), condition, error))
+            left.append(condition)
+    whole = join(kept) if kept or not left else None
+    return translated(whole, conjoin(left) if left else None, notes, strict=strict)

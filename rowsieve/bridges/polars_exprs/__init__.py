@@ -1,0 +1,69 @@
+"""polars' expressions as predicates and back.
+
+An expression is read from the MessagePack that `expr.meta.serialize()` gives, which keeps NaN and
+bytes as JSON does not; it is built with polars' public functions. Soundness: every node is in
+`table` and means the same on every row, or its whole condition is left out and named. polars is
+imported at its first use, and no pickled function inside an expression is ever loaded.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from rowsieve.bridges.conditions import read_conditions, write_conditions
+from rowsieve.bridges.translation import Translation
+from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.schema import Schema
+
+if TYPE_CHECKING:
+    from polars import Expr
+
+__all__ = ["from_polars", "is_polars_expression", "to_polars"]
+
+
+def is_polars_expression(value: object) -> bool:
+    """Whether this is a `polars.Expr`; polars is not imported for it."""
+    module = sys.modules.get("polars")
+    return module is not None and isinstance(value, module.Expr)
+
+
+def from_polars(
+    expression: Expr, schema: Schema, *, strict: bool = False
+) -> Translation[Predicate, Expr]:
+    """Read an expression over columns of the schema, meant under `Semantics.POLARS`.
+
+    The schema is wanted because polars decides by the columns' types in which type it compares.
+    With `strict`, a part that cannot be read is `UnsupportedOperation`.
+    """
+    from rowsieve.bridges.polars_exprs import read  # noqa: PLC0415 - an extra
+
+    source = read.Source(expression)
+    return read_conditions(
+        source.conditions,
+        read.Reader(schema).predicate,
+        source.joined,
+        schema,
+        Semantics.POLARS,
+        shown=source.shown,
+        strict=strict,
+    )
+
+
+def to_polars(
+    predicate: Predicate,
+    schema: Schema,
+    semantics: Semantics = Semantics.POLARS,
+    *,
+    strict: bool = False,
+) -> Translation[Expr, Predicate]:
+    """Write a predicate, meant under the semantics given, as an expression over the schema.
+
+    A cast that fails on a row fails there even where another condition excludes the row.
+    """
+    from rowsieve.bridges.polars_exprs import write  # noqa: PLC0415 - an extra
+
+    writer = write.Writer(semantics)
+    join: Any = writer.conjunction
+    return write_conditions(predicate, writer.predicate, join, schema, semantics, strict=strict)

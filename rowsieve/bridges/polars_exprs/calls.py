@@ -1,0 +1,155 @@
+"""polars' functions of values as calls of ours, by the rows of `table.FUNCTIONS`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from rowsieve.bridges.polars_exprs import table
+from rowsieve.bridges.polars_exprs.operands import Operands
+from rowsieve.bridges.translation import Row
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import Call, Cast, FieldAccess, Literal, Operand
+from rowsieve.types.logical import Date, Float, Int, List, String, Struct, Timestamp
+
+_STEP = re.compile(r"(-?)((?:\d+(?:y|q|mo|w|d|h|m|s|ms|us))+)")
+_STEPS = re.compile(r"(\d+)(y|q|mo|w|d|h|ms|us|m|s)")
+_MONTHS = {"y": 12, "q": 3, "mo": 1}
+_DAYS = {"w": 7, "d": 1}
+_MICROS = {"h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1000, "us": 1}
+_UNITS = {spelled: unit for unit, spelled in table.UNITS.items()}
+
+
+class Calls:
+    """Reads one call at a time."""
+
+    def __init__(self, operands: Operands) -> None:
+        self._operands = operands
+
+    def read(self, name: str, row: Row, arguments: tuple[Operand, ...], options: Any) -> Operand:
+        """The call, or `UnsupportedOperation` with the reason."""
+        family = name.partition(".")[0]
+        if family == "StringExpr":
+            return self._text(name, row, arguments, options)
+        if family == "TemporalExpr":
+            return self._temporal(name, row, arguments)
+        if family == "StructExpr":
+            self._operands.expect(row.foreign, arguments[:1], Struct)
+            return FieldAccess(arguments[0], options)
+        if family == "ListExpr":
+            return self._list(name, row, arguments, options)
+        if name in ("Abs", "Floor", "Ceil", "Round"):
+            self._operands.expect(row.foreign, arguments, Float)
+            return (
+                self._rounded(options, arguments) if name == "Round" else Call(row.ours, arguments)
+            )
+        if name == "Negate":
+            type_ = self._operands.expect(row.foreign, arguments, Int, Float)
+            if isinstance(type_, Int) and not type_.signed:
+                raise UnsupportedOperation("neg of unsigned numbers has no counterpart here")
+            return Call("negate", arguments)
+        if name in ("MaxHorizontal", "MinHorizontal"):
+            aligned = tuple(self._operands.aligned(row.foreign, arguments))
+            if isinstance(self._operands.type_of(aligned[0]), Float):
+                raise UnsupportedOperation(f"{row.foreign} of floats passes NaN over")
+            return Call(row.ours, aligned)
+        return Call(row.ours, tuple(self._operands.aligned(row.foreign, arguments)))
+
+    def _rounded(self, options: Any, arguments: tuple[Operand, ...]) -> Operand:
+        if options != {"decimals": 0, "mode": "HalfToEven"}:
+            raise UnsupportedOperation("round to digits, or of halves away from zero")
+        return Call("round", arguments)
+
+    def _text(self, name: str, row: Row, arguments: tuple[Operand, ...], options: Any) -> Operand:
+        self._operands.expect(row.foreign, arguments[:1], String)
+        match name.removeprefix("StringExpr."):
+            case "Slice":
+                start, count = _number(arguments[1], 0), _number(arguments[2], 0)
+                if start is None:
+                    raise UnsupportedOperation("slice wants a constant start of 0 or more")
+                numbers = (start + 1,) if _is_null(arguments[2]) else (start + 1, count)
+                if None in numbers:
+                    raise UnsupportedOperation("slice wants a constant length")
+                made = tuple(Literal(number, Int(64)) for number in numbers)
+                return Call("substr", (arguments[0], *made))
+            case "Head" | "Tail":
+                if (count := _number(arguments[1], -(2**31))) is None:
+                    raise UnsupportedOperation(f"{row.foreign} wants a constant count")
+                return Call(row.ours, (arguments[0], Literal(count, Int(64))))
+            case "Contains" if not options["literal"]:
+                raise UnsupportedOperation("contains of a regular expression; give literal=True")
+            case "Replace":
+                return self._replaced(arguments, options)
+            case "ConcatHorizontal":
+                if options["delimiter"]:
+                    raise UnsupportedOperation("concat_str with a separator")
+                self._operands.expect(row.foreign, arguments, String)
+                return Call("concat" if options["ignore_nulls"] else "concat_strict", arguments)
+            case "StripChars" | "StripCharsStart" | "StripCharsEnd":
+                if _text_of(arguments[1]) is None:
+                    raise UnsupportedOperation("what is stripped must be given, and constant")
+        self._operands.expect(row.foreign, arguments, String)
+        return Call(row.ours, arguments)
+
+    def _replaced(self, arguments: Sequence[Operand], options: Any) -> Operand:
+        _, old, new = arguments
+        if options != {"n": -1, "literal": True} or not _text_of(old) or _text_of(new) is None:
+            raise UnsupportedOperation("replace_all of constant text with literal=True only")
+        return Call("replace", tuple(arguments))
+
+    def _list(self, name: str, row: Row, arguments: tuple[Operand, ...], options: Any) -> Operand:
+        self._operands.expect(row.foreign, arguments[:1], List)
+        if name == "ListExpr.Length":
+            return Call(row.ours, arguments)
+        place = _number(arguments[1], 0)
+        if place is None or options is not True:
+            raise UnsupportedOperation("list.get of a constant place from 0 with null_on_oob=True")
+        return Call(row.ours, (arguments[0], Literal(place + 1, Int(64))))
+
+    def _temporal(self, name: str, row: Row, arguments: tuple[Operand, ...]) -> Operand:
+        kind = name.removeprefix("TemporalExpr.")
+        if kind in ("Hour", "Minute", "Truncate", "Date"):
+            self._operands.expect(row.foreign, arguments[:1], Timestamp)
+        else:
+            self._operands.expect(row.foreign, arguments[:1], Timestamp, Date)
+        if kind == "Date":
+            return Cast(arguments[0], Date())
+        if kind == "Truncate":
+            unit = _UNITS.get(_text_of(arguments[1]) or "")
+            if unit is None:
+                raise UnsupportedOperation(f"dt.truncate to one of {', '.join(_UNITS)} only")
+            return Call("date_trunc", (Literal(unit, String()), arguments[0]))
+        if kind == "OffsetBy":
+            return self._offset(arguments[0], _text_of(arguments[1]) or "")
+        return Call("extract", (Literal(row.ours.removeprefix("extract "), String()), arguments[0]))
+
+    def _offset(self, moment: Operand, text: str) -> Operand:
+        match = _STEP.fullmatch(text)
+        if match is None:
+            raise UnsupportedOperation(f"dt.offset_by of {text!r}")
+        sign = -1 if match[1] else 1
+        months = days = micros = 0
+        for number, unit in _STEPS.findall(match[2]):
+            months += sign * int(number) * _MONTHS.get(unit, 0)
+            days += sign * int(number) * _DAYS.get(unit, 0)
+            micros += sign * int(number) * _MICROS.get(unit, 0)
+        is_date = isinstance(self._operands.type_of(moment), Date)
+        if micros and is_date:
+            raise UnsupportedOperation("dt.offset_by of a date by parts of a day")
+        parts = tuple(Literal(number, Int(64)) for number in (months, days, micros))
+        return Call("shift_timestamp" if micros else "shift", (moment, *parts))
+
+
+def _number(operand: Operand, least: int) -> int | None:
+    value = operand.value if isinstance(operand, Literal) else None
+    return value if type(value) is int and least <= value < 2**31 else None
+
+
+def _text_of(operand: Operand) -> str | None:
+    value = operand.value if isinstance(operand, Literal) else None
+    return value if isinstance(value, str) else None
+
+
+def _is_null(operand: Operand) -> bool:
+    return isinstance(operand, Literal) and operand.value is None

@@ -1,0 +1,152 @@
+"""polars' constants as literals and arrays of literals, value by value.
+
+A number written plainly in Python has no type yet in polars and takes that of what it meets; here
+it is a `Literal` without a type until the reader gives it one. A constant that no column can hold
+(nanoseconds, categories, another time zone) is refused.
+"""
+
+from __future__ import annotations
+
+import decimal
+from typing import Any
+
+import pyarrow as pa
+
+from rowsieve.bridges.pyarrow_exprs import stored
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import Literal, ValueSet
+from rowsieve.predicate.literals import decimal_type
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    Time,
+    Timestamp,
+)
+
+_PLAIN: dict[str, LogicalType] = {
+    "Boolean": Bool(),
+    **{f"Int{bits}": Int(bits) for bits in (8, 16, 32, 64)},
+    **{f"UInt{bits}": Int(bits, signed=False) for bits in (8, 16, 32, 64)},
+    "Float32": Float(32),
+    "Float64": Float(64),
+    "String": String(),
+    "StringOwned": String(),
+    "Binary": Binary(),
+    "BinaryOwned": Binary(),
+    "Date": Date(),
+}
+_TYPES = {**_PLAIN, "Time": Time()}
+_PER_MICROSECOND = {"Nanoseconds": 1000, "Microseconds": 1}
+
+
+def single(node: Any) -> tuple[str, Any]:
+    """The name and the content of a node: a mapping of one entry, or a bare name."""
+    if isinstance(node, dict) and len(node) == 1:
+        return next(iter(node.items()))
+    if isinstance(node, str):
+        return node, None
+    raise UnsupportedOperation("polars shows a node of an unknown form")
+
+
+def literal_of(payload: Any) -> Literal:
+    """The constant of a `Literal` node."""
+    family, content = single(payload)
+    if family not in ("Dyn", "Scalar"):
+        raise UnsupportedOperation(f"a constant of the kind {family} has no counterpart here")
+    kind, value = single(content)
+    if family == "Dyn":
+        if kind == "Int":
+            return Literal(int.from_bytes(value, "big", signed=True))
+        if kind == "Float":
+            return Literal(float(value))
+        raise UnsupportedOperation(f"a constant of the kind {kind} has no counterpart here")
+    if kind == "Null":
+        return Literal(None)
+    if kind in _PLAIN:
+        return Literal(_value(value, _PLAIN[kind]), _PLAIN[kind])
+    if kind == "Time":
+        return Literal(_microseconds(value, "Nanoseconds"), Time())
+    if kind == "Datetime":
+        ticks, unit, zone = value
+        return Literal(_microseconds(ticks, unit), Timestamp(utc=_is_utc(zone)))
+    if kind == "Decimal":
+        digits, _, scale = value
+        if isinstance(digits, bytes):
+            digits = int.from_bytes(digits, "big", signed=True)
+        with decimal.localcontext(prec=60):
+            number = decimal.Decimal(digits).scaleb(-scale)
+        return Literal(number, decimal_type(number))
+    raise UnsupportedOperation(f"a constant of polars' type {kind} has no counterpart here")
+
+
+def duration_of(payload: Any) -> int | None:
+    """The microseconds of a constant duration; None if it is another constant."""
+    family, content = single(payload)
+    if family != "Scalar":
+        return None
+    kind, value = single(content)
+    return _microseconds(*value) if kind == "Duration" else None
+
+
+def members_of(payload: Any) -> ValueSet:
+    """The members of a constant list."""
+    family, content = single(payload)
+    if family == "Scalar":
+        kind, content = single(content)
+        family = "Series" if kind == "List" else family
+    if family != "Series" or not isinstance(content, bytes):
+        raise UnsupportedOperation("is_in takes a list of constants here")
+    column = pa.ipc.open_stream(pa.py_buffer(content)).read_all().column(0).combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0)
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        if len(column) != 1:  # a list for each row
+            raise UnsupportedOperation("is_in takes one list here")
+        column = column.flatten()
+    array, type_ = stored(column)
+    return ValueSet(array, type_)
+
+
+def type_of_name(dtype: Any) -> LogicalType:
+    """The logical type of a data type as a cast names it."""
+    family, content = single(dtype)
+    if family != "Literal":
+        raise UnsupportedOperation("a type that depends on other columns")
+    kind, detail = single(content)
+    if kind in _TYPES:
+        return _TYPES[kind]
+    if kind == "Decimal" and None not in detail:
+        return Decimal(*detail)
+    if kind == "Datetime" and detail[0] == "Microseconds":
+        return Timestamp(utc=_is_utc(detail[1]))
+    raise UnsupportedOperation(f"polars' type {kind} has no counterpart here")
+
+
+def _value(value: Any, type_: LogicalType) -> Any:
+    if isinstance(type_, Binary):
+        return bytes(value)
+    return value
+
+
+def _microseconds(ticks: int, unit: str) -> int:
+    if unit == "Milliseconds":
+        return int(ticks) * 1000
+    whole, rest = divmod(int(ticks), _PER_MICROSECOND[unit])
+    if rest:
+        raise UnsupportedOperation("a time of less than a microsecond")
+    return whole
+
+
+def _is_utc(zone: Any) -> bool:
+    if zone is None:
+        return False
+    name = zone.get("inner") if isinstance(zone, dict) else zone
+    if name not in ("UTC", "Etc/UTC"):
+        raise UnsupportedOperation(f"the time zone {name}; convert to UTC")
+    return True

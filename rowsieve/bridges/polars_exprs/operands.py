@@ -1,0 +1,185 @@
+"""The types that polars gives to what meets: of columns of two types, and of plain constants.
+
+Soundness: a constant takes the type beside it only where polars gives it the same value; any other
+mixture is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from rowsieve.bridges.polars_exprs import table
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.ir import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    Literal,
+    Operand,
+)
+from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    Uuid,
+    type_name,
+)
+from rowsieve.types.schema import Schema
+
+
+class Operands:
+    """What operands over the columns of one schema are, and become beside others."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def type_of(self, operand: Operand) -> LogicalType | None:
+        """The type; None of NULL and of a number written plainly."""
+        match operand:
+            case Column(name=name):
+                return self._schema.field(name).type
+            case Literal(type=type_) | Cast(type=type_):
+                return type_
+            case Condition():
+                return Bool()
+            case _:
+                return bind_operand(operand, self._schema, Semantics.POLARS).type
+
+    def expect(
+        self, what: str, operands: Sequence[Operand], *kinds: type[LogicalType]
+    ) -> LogicalType:
+        """The type of the first; all must be of one of the kinds, or NULL."""
+        for operand in operands:
+            type_ = self.type_of(operand)
+            bare_null = isinstance(operand, Literal) and operand.value is None
+            if not isinstance(type_, kinds) and not bare_null:
+                wanted = " or ".join(kind.__name__.lower() for kind in kinds)
+                found = "a plain number" if type_ is None else type_name(type_)
+                raise UnsupportedOperation(f"{what} is of {wanted} here, not of {found}")
+        return self.type_of(operands[0]) or String()
+
+    def met(self, left: Operand, right: Operand) -> tuple[Operand, Operand]:
+        """Both sides of a comparison, a constant with the value that polars gives it there."""
+        types = self.type_of(left), self.type_of(right)
+        match types:
+            case (None, None):
+                if all(isinstance(side, Literal) and side.value is None for side in (left, right)):
+                    return left, right
+                raise UnsupportedOperation("a comparison of plain constants")
+            case (None, type_) if type_ is not None:
+                return self._beside(left, type_), right
+            case (type_, None) if type_ is not None:
+                return left, self._beside(right, type_)
+            case (Int(), Int()) | (Decimal(), Decimal()) | (Float(), Float()):
+                return left, right
+            case (Binary() | Uuid(), Binary() | Uuid()):
+                return left, right
+            case (a, b) if a == b:
+                return left, right
+            case (a, b):
+                assert a is not None
+                assert b is not None
+                raise UnsupportedOperation(
+                    f"a comparison of {type_name(a)} with {type_name(b)}: cast one to the type of "
+                    "the other"
+                )
+
+    def aligned(self, what: str, operands: Sequence[Operand]) -> list[Operand]:
+        """All of one type: constants take that of the others; other mixtures are refused."""
+        types = {type_ for operand in operands if (type_ := self.type_of(operand)) is not None}
+        if len(types) != 1:
+            shown = ", ".join(sorted(map(type_name, types))) or "plain constants"
+            raise UnsupportedOperation(f"{what} of {shown}: cast all to one type")
+        (type_,) = types
+        return [self._typed(what, operand, type_) for operand in operands]
+
+    def arithmetic(self, operator: str, left: Operand, right: Operand) -> Operand:
+        """`left operator right` of numbers, and + of text."""
+        name = table.ARITHMETIC[operator]
+        types = [type_ for side in (left, right) if (type_ := self.type_of(side)) is not None]
+        if operator == "Plus" and types and all(isinstance(type_, String) for type_ in types):
+            return Call("concat_strict", (left, right))
+        if operator == "TrueDivide" and types and all(isinstance(type_, Int) for type_ in types):
+            left, right = self._as_float(left), self._as_float(right)
+        if types and all(isinstance(t, Int) and t.bits >= 32 for t in types):
+            if isinstance(left, Literal) and isinstance(left.value, float) and left.type is None:
+                right = self._as_float(right)
+            elif isinstance(right, Literal) and isinstance(right.value, float):
+                left = self._as_float(left) if right.type is None else left
+        left, right = self.aligned(operator, (left, right))
+        type_ = self.expect(operator, (left, right), Int, Float)
+        if isinstance(type_, Float):
+            if operator in ("TruncDivide", "FloorDivide", "Modulus"):
+                raise UnsupportedOperation(f"{operator} of floats has no counterpart here")
+        elif operator in ("FloorDivide", "Modulus"):
+            return self._floored(operator, left, right, type_)
+        return Call(name, (left, right))
+
+    def _floored(self, operator: str, left: Operand, right: Operand, type_: LogicalType) -> Operand:
+        """Division that rounds down, by what rounds towards zero: one less for what is below."""
+        whole, rest = Call("divide", (left, right)), Call("modulo", (left, right))
+        if isinstance(type_, Int) and not type_.signed:
+            return whole if operator == "FloorDivide" else rest
+        if not (isinstance(right, Literal) and isinstance(right.value, int) and right.value > 0):
+            raise UnsupportedOperation(f"{operator} of signed numbers by no constant above 0")
+        below = Comparison(ComparisonOp.LT, rest, Literal(0, type_))
+        if operator == "Modulus":
+            return Case(((below, Call("add", (rest, right))),), rest)
+        return Case(((below, Call("subtract", (whole, Literal(1, type_)))),), whole)
+
+    def _typed(self, what: str, operand: Operand, type_: LogicalType) -> Operand:
+        if not isinstance(operand, Literal) or operand.type is not None:
+            return operand
+        if operand.value is None:
+            return Literal(None, type_)
+        value = operand.value
+        if isinstance(type_, Int) and isinstance(value, int):
+            low, high = int_range(type_)
+            if low <= value <= high:
+                return Literal(value, type_)
+        elif isinstance(type_, Float) and isinstance(value, int | float):
+            return as_float(value, type_)
+        raise UnsupportedOperation(f"{what} of a {type_name(type_)} and {value!r}: cast one side")
+
+    def _beside(self, operand: Operand, type_: LogicalType) -> Operand:
+        """A plain constant in a comparison with a value of the type."""
+        value = operand.value if isinstance(operand, Literal) else None
+        if isinstance(value, bool) or value is None:
+            return operand
+        if isinstance(type_, Float) and isinstance(value, int | float):
+            return as_float(value, type_)
+        if isinstance(type_, Int) and isinstance(value, int | float):
+            return operand if isinstance(value, int) else Literal(value, Float(64))
+        raise UnsupportedOperation(f"a comparison of {type_name(type_)} with {value!r}")
+
+    def _as_float(self, operand: Operand) -> Operand:
+        if isinstance(operand, Literal) and operand.type is None and operand.value is not None:
+            assert isinstance(operand.value, int | float)
+            return as_float(operand.value, Float(64))
+        return Cast(operand, Float(64))
+
+
+def as_float(value: float, type_: Float) -> Literal:
+    """A number written plainly, as the float that polars makes of it."""
+    if isinstance(value, int) and abs(value) > 2 ** (24 if type_.bits == 32 else 53):
+        raise UnsupportedOperation(f"the whole number {value} beside a float; write a float")
+    made = float(value)
+    if type_.bits == 32:
+        made = pa.scalar(made, pa.float64()).cast(pa.float32()).as_py()
+        if math.isinf(made) and not math.isinf(value):
+            raise UnsupportedOperation(f"the number {value!r} is beyond float32")
+    return Literal(made, type_)

@@ -1,0 +1,348 @@
+"""A `polars.Expr` as our tree, with polars' choices of types written out as casts.
+
+What the tables do not list is refused by name. Soundness: polars brings the sides of an operator to
+one type by rules of its own; only pairs for which those are known to be ours, or can be written as
+a cast or as another constant, are read.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rowsieve.bridges.extras import imported
+from rowsieve.bridges.polars_exprs import constants, table
+from rowsieve.bridges.polars_exprs.calls import Calls
+from rowsieve.bridges.polars_exprs.messagepack import decode
+from rowsieve.bridges.polars_exprs.operands import Operands
+from rowsieve.bridges.translation import Exactness
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import (
+    FALSE,
+    TRUE,
+    And,
+    BooleanOperand,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    InList,
+    IsNull,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Float,
+    Int,
+    LogicalType,
+    Timestamp,
+    Uuid,
+    type_name,
+)
+from rowsieve.types.schema import Schema
+
+if TYPE_CHECKING:
+    from polars import Expr
+
+_SHOWN_BYTES = 4_000
+_DEPTH = 100  # each level is five calls of Python's
+_CLOSED = {
+    "Both": (ComparisonOp.GE, ComparisonOp.LE),
+    "Left": (ComparisonOp.GE, ComparisonOp.LT),
+    "Right": (ComparisonOp.GT, ComparisonOp.LE),
+    "None": (ComparisonOp.GT, ComparisonOp.LT),
+}
+
+
+class Source:
+    """An expression as polars serialised it, with the conditions of the AND at its top.
+
+    Aliases are seen through. `conditions` are decoded nodes, in the order written.
+    """
+
+    def __init__(self, expression: Expr) -> None:
+        self._whole = expression
+        self._data = expression.meta.serialize()
+        root, self._spans = decode(self._data)
+        self.conditions = _chain(root, "And")
+
+    def joined(self, nodes: Sequence[Any]) -> Expr:
+        """AND of some of the conditions, as polars has them."""
+        if len(nodes) == len(self.conditions):
+            return self._whole
+        pieces = [self._piece(node) for node in nodes]
+        whole = pieces[0]
+        for piece in pieces[1:]:
+            whole = whole & piece
+        return whole
+
+    def shown(self, node: Any) -> str:
+        """How polars writes a condition."""
+        start, stop = self._spans.get(id(node), (0, 0))
+        if stop - start > _SHOWN_BYTES:
+            return f"an expression of {stop - start:,} bytes"
+        return str(self._piece(node))
+
+    def _piece(self, node: Any) -> Expr:
+        if id(node) not in self._spans:  # a bare name, as that of the length
+            return self._whole
+        start, stop = self._spans[id(node)]
+        expression: Expr = imported("polars", "polars").Expr.deserialize(
+            io.BytesIO(self._data[start:stop])
+        )
+        return expression
+
+
+def _chain(node: Any, operator: str) -> list[Any]:
+    found: list[Any] = []
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        kind, content = constants.single(node)
+        if kind == "Alias":
+            stack.append(content[0])
+        elif kind == "BinaryExpr" and content["op"] == operator:
+            stack.extend((content["right"], content["left"]))
+        elif _function_name(kind, content) == f"Boolean.{_HORIZONTAL[operator]}":
+            stack.extend(reversed(content["input"]))
+        else:
+            found.append(node)
+    return found
+
+
+_HORIZONTAL = {"And": "AllHorizontal", "Or": "AnyHorizontal"}
+
+
+def _function_name(kind: str, content: Any) -> str:
+    if kind != "Function":
+        return ""
+    family, detail = constants.single(content["function"])
+    if family == "Boolean" or family.endswith("Expr"):
+        return f"{family}.{constants.single(detail)[0]}"
+    return family
+
+
+class Reader:
+    """Reads decoded expressions over the columns of one schema; recursion ends at `_DEPTH`."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._operands = Operands(schema)
+        self._depth = 0
+
+    def predicate(self, node: Any) -> Predicate:
+        """The expression as a condition."""
+        read = self._node(node)
+        if isinstance(read, Condition):
+            return read.predicate
+        if isinstance(read, Literal) and isinstance(read.value, bool):
+            return TRUE if read.value else FALSE
+        return read if isinstance(read, Predicate) else BooleanOperand(read)
+
+    def operand(self, node: Any) -> Operand:
+        """The expression as a value."""
+        read = self._node(node)
+        if isinstance(read, BooleanOperand):
+            return read.operand
+        return Condition(read) if isinstance(read, Predicate) else read
+
+    def _node(self, node: Any) -> Predicate | Operand:
+        self._depth += 1
+        try:
+            if self._depth > _DEPTH:
+                raise UnsupportedOperation(f"it nests deeper than {_DEPTH} levels")
+            kind, content = constants.single(node)
+            row = table.NODE_ROWS.get(kind)
+            if row is None or row.reads is not Exactness.EXACT:
+                raise UnsupportedOperation(f"{kind}: {row.note if row else 'not known here'}")
+            return self._known(kind, content)
+        finally:
+            self._depth -= 1
+
+    def _known(self, kind: str, content: Any) -> Predicate | Operand:
+        match kind:
+            case "Column":
+                return Column(content)
+            case "Literal":
+                return constants.literal_of(content)
+            case "Alias":
+                return self._node(content[0])
+            case "BinaryExpr":
+                return self._binary(content)
+            case "Cast":
+                return self._cast(content)
+            case "Ternary":
+                return self._case(content)
+            case "Function":
+                return self._function(kind, content)
+        raise AssertionError(kind)
+
+    def _binary(self, content: Any) -> Predicate | Operand:
+        operator = content["op"]
+        row = table.OPERATOR_ROWS.get(operator)
+        if row is None or row.reads is not Exactness.EXACT:
+            reason = row.note if row else "not known here"
+            raise UnsupportedOperation(f"the operator {operator}: {reason}")
+        if operator in _HORIZONTAL:
+            terms = tuple(
+                self.predicate(term) for term in _chain({"BinaryExpr": content}, operator)
+            )
+            return And(terms) if operator == "And" else Or(terms)
+        if operator in ("Plus", "Minus") and (moved := self._moved(content)) is not None:
+            return moved
+        left, right = self.operand(content["left"]), self.operand(content["right"])
+        if operator == "Xor":
+            self._operands.expect("^", (left, right), Bool)
+            return Comparison(ComparisonOp.NE, left, right)
+        if operator in table.COMPARISONS:
+            return self._compared(table.COMPARISONS[operator], left, right)
+        return self._operands.arithmetic(operator, left, right)
+
+    def _compared(self, op: ComparisonOp, left: Operand, right: Operand) -> Predicate:
+        return Comparison(op, *self._operands.met(left, right))
+
+    def _moved(self, content: Any) -> Operand | None:
+        """A moment and a constant duration; None where there is no duration."""
+        for side, other in (("right", "left"), ("left", "right")):
+            node = content[side]
+            kind, detail = constants.single(node)
+            while kind == "Alias":
+                kind, detail = constants.single(detail[0])
+            micros = constants.duration_of(detail) if kind == "Literal" else None
+            if micros is None:
+                continue
+            if side == "left" and content["op"] == "Minus":
+                raise UnsupportedOperation("a duration less a moment is no moment")
+            moment = self.operand(content[other])
+            self._operands.expect("a duration added", (moment,), Timestamp)
+            sign = 1 if content["op"] == "Plus" else -1
+            parts = (Literal(number, Int(64)) for number in (0, 0, sign * micros))
+            return Call("shift_timestamp", (moment, *parts))
+        return None
+
+    def _cast(self, content: Any) -> Operand:
+        operand, target = self.operand(content["expr"]), constants.type_of_name(content["dtype"])
+        source = self._operands.type_of(operand)
+        if content["options"] not in ("Strict", "NonStrict"):
+            raise UnsupportedOperation("a cast that wraps around has no counterpart here")
+        if isinstance(operand, Literal) and operand.type is None and operand.value is not None:
+            raise UnsupportedOperation("a cast of a plain constant; write a constant of the type")
+        names = type(source).__name__, type(target).__name__
+        if source is not None and source != target and names not in table.CASTS:
+            raise UnsupportedOperation(
+                f"a cast from {type_name(source)} to {type_name(target)} may give other values here"
+            )
+        return Cast(operand, target, content["options"] == "NonStrict")
+
+    def _case(self, content: Any) -> Operand:
+        conditions: list[Predicate] = []
+        values: list[Operand] = []
+        while True:
+            conditions.append(self.predicate(content["predicate"]))
+            values.append(self.operand(content["truthy"]))
+            kind, following = constants.single(content["falsy"])
+            if kind != "Ternary":
+                break
+            content = following
+        values.append(self.operand(content["falsy"]))
+        *branches, otherwise = self._operands.aligned("when", values)
+        return Case(tuple(zip(conditions, branches, strict=True)), otherwise)
+
+    # Functions
+
+    def _function(self, kind: str, content: Any) -> Predicate | Operand:
+        family, detail = constants.single(content["function"])
+        if family == "Boolean":
+            return self._boolean(*constants.single(detail), content["input"])
+        name = _function_name(kind, content)
+        row = table.FUNCTIONS.get(name)
+        if row is None or row.reads is not Exactness.EXACT:
+            reason = row.note if row else "it has no counterpart here"
+            raise UnsupportedOperation(f"the function {name}: {reason}")
+        options = constants.single(detail)[1] if "." in name else detail
+        arguments = tuple(self.operand(item) for item in content["input"])
+        return Calls(self._operands).read(name, row, arguments, options)
+
+    def _boolean(self, name: str, options: Any, inputs: Sequence[Any]) -> Predicate | Operand:
+        row = table.BOOLEANS.get(name)
+        if row is None or row.reads is not Exactness.EXACT:
+            reason = row.note if row else "it has no counterpart here"
+            raise UnsupportedOperation(f"the function {row.foreign if row else name}: {reason}")
+        if name in ("AnyHorizontal", "AllHorizontal"):
+            terms = tuple(self.predicate(item) for item in inputs)
+            return Or(terms) if name == "AnyHorizontal" else And(terms)
+        if name == "Not":
+            return Not(self.predicate(inputs[0]))
+        operand = self.operand(inputs[0])
+        match name:
+            case "IsNull":
+                return IsNull(operand)
+            case "IsNotNull":
+                return Not(IsNull(operand))
+            case "IsIn":
+                return self._is_in(operand, inputs[1], nulls_equal=options["nulls_equal"])
+            case "IsBetween":
+                return self._between(operand, inputs[1:], options["closed"])
+        return self._about_floats(name, operand)
+
+    def _about_floats(self, name: str, operand: Operand) -> Predicate:
+        type_ = self._operands.expect(name, (operand,), Float)
+
+        def against(op: ComparisonOp, value: float) -> Predicate:
+            return Comparison(op, operand, Literal(value, type_))
+
+        match name:
+            case "IsNan":
+                return against(ComparisonOp.EQ, math.nan)
+            case "IsNotNan":
+                return against(ComparisonOp.NE, math.nan)
+            case "IsFinite":
+                above = against(ComparisonOp.GT, -math.inf)
+                return And((above, against(ComparisonOp.LT, math.inf)))
+            case _:
+                least = against(ComparisonOp.EQ, -math.inf)
+                return Or((least, against(ComparisonOp.EQ, math.inf)))
+
+    def _between(self, operand: Operand, bounds: Sequence[Any], closed: str) -> Predicate:
+        low, high = (self.operand(bound) for bound in bounds)
+        kinds = {(type(b.value) if isinstance(b, Literal) else None) for b in (low, high)}
+        types = {self._operands.type_of(b) for b in (low, high)}
+        if len(kinds - {type(None)}) > 1 or len(types - {None}) > 1:
+            raise UnsupportedOperation("is_between with bounds of two types")
+        lower, upper = _CLOSED[closed]
+        return And((self._compared(lower, operand, low), self._compared(upper, operand, high)))
+
+    def _is_in(self, operand: Operand, listed: Any, *, nulls_equal: bool) -> Predicate:
+        kind, content = constants.single(listed)
+        if kind == "Agg":  # a Series made into one list
+            kind, content = constants.single(content)
+            inner = content["input"] if kind == "Implode" else None
+            kind, content = constants.single(inner) if inner is not None else (kind, None)
+        if kind != "Literal" or content is None:
+            raise UnsupportedOperation("is_in takes a list of constants here")
+        values = constants.members_of(content)
+        self._check_members(self._operands.type_of(operand), values.type)
+        found: Predicate = InList(operand, ValueSet(values.array.drop_null(), values.type))
+        if not nulls_equal:
+            return found  # NULL among the members is never found, and hides nothing
+        if values.array.null_count:
+            return Or((IsNull(operand), And((Not(IsNull(operand)), found))))
+        return And((Not(IsNull(operand)), found))
+
+    def _check_members(self, type_: LogicalType | None, members: LogicalType | None) -> None:
+        if members is None or type_ == members:
+            return
+        if isinstance(type_, Binary | Uuid) and isinstance(members, Binary):
+            return
+        if type_ is None or type(type_) is not type(members) or isinstance(type_, Timestamp):
+            raise UnsupportedOperation("is_in with members of another type; cast one side")

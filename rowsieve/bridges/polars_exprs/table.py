@@ -1,0 +1,219 @@
+"""What polars' expressions consist of, and what each part is here.
+
+`reads` is from `polars.Expr` to our tree, `writes` the way back. Soundness: a row is EXACT only
+where rows of awkward data come out the same in the engine; the note says under which condition, and
+the reader and the writer refuse outside it. What is not in a table is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rowsieve.bridges.translation import Exactness, Row
+from rowsieve.predicate.ir import ComparisonOp
+
+_EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
+
+
+def _both(foreign: str, ours: str, note: str = "") -> Row:
+    return Row(foreign, ours, _EXACT, _EXACT, note)
+
+
+def _read(foreign: str, ours: str, note: str) -> Row:
+    """Never written: another spelling of the same is."""
+    return Row(foreign, ours, _EXACT, _NO, note)
+
+
+def _none(foreign: str, note: str) -> Row:
+    return Row(foreign, "", _NO, _NO, note)
+
+
+_NO_ROW = "it is no value of one row"
+_PYTHON = "a function of Python's is unknown here, and pickled code is never loaded"
+
+NODES: tuple[Row, ...] = (
+    _both("Column", "Column"),
+    _both("Literal", "Literal", "of the types that columns may have; a Series only in is_in"),
+    _read("Alias", "the expression itself", "a name changes nothing"),
+    _both("BinaryExpr", "", "by its operator"),
+    _both("Function", "", "by its name"),
+    _both("Cast", "Cast", "between the types in CASTS; one that wraps around is refused"),
+    _both("Ternary", "Case", "when, then, otherwise; the branches of one type"),
+    _none("AnonymousFunction", _PYTHON),
+    _none("Selector", "it may be several columns; name one"),
+    *(
+        _none(name, _NO_ROW)
+        for name in ("Agg", "Over", "Rolling", "Explode", "Filter", "Gather", "Len", "Slice")
+    ),
+    *(_none(name, _NO_ROW) for name in ("Sort", "SortBy", "Eval", "Element")),
+    _none("DataTypeFunction", "it is a type, not a value"),
+)
+_RANK = "of one type, whole numbers of any types, decimals, or a constant that fits"
+_NUMBERS = "of one type of number, or with a constant that fits it"
+COMPARISONS: Mapping[str, ComparisonOp] = {
+    "Eq": ComparisonOp.EQ,
+    "NotEq": ComparisonOp.NE,
+    "Lt": ComparisonOp.LT,
+    "LtEq": ComparisonOp.LE,
+    "Gt": ComparisonOp.GT,
+    "GtEq": ComparisonOp.GE,
+    "EqValidity": ComparisonOp.NOT_DISTINCT,
+    "NotEqValidity": ComparisonOp.DISTINCT,
+}
+ARITHMETIC: Mapping[str, str] = {
+    "Plus": "add",
+    "Minus": "subtract",
+    "Multiply": "multiply",
+    "TrueDivide": "divide",
+    "TruncDivide": "divide",
+    "FloorDivide": "divide",
+    "Modulus": "modulo",
+}
+_FLOORED = "of unsigned numbers, or by a constant above 0"
+OPERATORS: tuple[Row, ...] = (
+    *(
+        _both(name, op.value, f"{_RANK}; `{method}`")
+        for (name, op), method in zip(
+            COMPARISONS.items(),
+            ("==", "!=", "<", "<=", ">", ">=", "eq_missing", "ne_missing"),
+            strict=True,
+        )
+    ),
+    _both("And", "And", "of booleans; of numbers it is of bits, which have no counterpart"),
+    _both("Or", "Or", "of booleans; of numbers it is of bits, which have no counterpart"),
+    _read("Xor", "<>", "of booleans; written as `!=`"),
+    _both("Plus", "add", f"{_NUMBERS}; of text concat_strict; with a duration shift"),
+    _both("Minus", "subtract", f"{_NUMBERS}; with a duration shift"),
+    _both("Multiply", "multiply", _NUMBERS),
+    _both("TrueDivide", "divide", "of floats; whole numbers are cast, as polars does"),
+    _both("TruncDivide", "divide", "of whole numbers of one type"),
+    _read("FloorDivide", "divide", f"{_FLOORED}; written as truncdiv"),
+    _read("Modulus", "modulo", f"{_FLOORED}; written with truncdiv"),
+    *(
+        _none(name, "never shown by an expression")
+        for name in ("Divide", "LogicalAnd", "LogicalOr")
+    ),
+)
+
+_FLOATS = "of floats"
+_TEXT = "of text"
+_SAME = "arguments of one type"
+_CONSTANT = "with constant numbers"
+# The names inside polars: those of `Boolean` and of other families, and the method of each.
+BOOLEANS: Mapping[str, Row] = {
+    "Not": _both("not_", "Not", "`~`, of booleans"),
+    "IsNull": _both("is_null", "IsNull"),
+    "IsNotNull": _read("is_not_null", "Not(IsNull)", "written as `~` of is_null"),
+    "IsNan": _read("is_nan", "= NaN", f"{_FLOATS}; written as `==`, NaN is equal to itself there"),
+    "IsNotNan": _read("is_not_nan", "<> NaN", f"{_FLOATS}; written as `!=`"),
+    "IsFinite": _read("is_finite", "And of two comparisons", _FLOATS),
+    "IsInfinite": _read("is_infinite", "Or of two comparisons", _FLOATS),
+    "IsIn": _both("is_in", "InList", "a list of constants; NULL in it is a guard on either side"),
+    "IsBetween": _read("is_between", "And of two comparisons", "both bounds of one type"),
+    "AnyHorizontal": _read("any_horizontal", "Or", "written as `|`"),
+    "AllHorizontal": _read("all_horizontal", "And", "written as `&`"),
+    "IsClose": _none("is_close", "its tolerance grows with the values; write a range"),
+    "IsEmpty": _none("is_empty", _NO_ROW),
+    "HasNulls": _none("has_nulls", _NO_ROW),
+    "Any": _none("any", _NO_ROW),
+    "All": _none("all", _NO_ROW),
+    "IsDuplicated": _none("is_duplicated", _NO_ROW),
+    "IsUnique": _none("is_unique", _NO_ROW),
+    "IsFirstDistinct": _none("is_first_distinct", _NO_ROW),
+    "IsLastDistinct": _none("is_last_distinct", _NO_ROW),
+    "IsSorted": _none("is_sorted", _NO_ROW),
+}
+FUNCTIONS: Mapping[str, Row] = {
+    "Abs": _both("abs", "abs", f"{_FLOATS}; the least whole number has none"),
+    "Negate": _both("neg", "negate", "of signed numbers"),
+    "Floor": _both("floor", "floor", _FLOATS),
+    "Ceil": _both("ceil", "ceil", _FLOATS),
+    "Round": _both("round", "round", f"{_FLOATS}, without digits"),
+    "Coalesce": _both("coalesce", "coalesce", _SAME),
+    "FillNull": _read("fill_null", "coalesce", "with a value; written as coalesce"),
+    "MaxHorizontal": _both("max_horizontal", "greatest", f"{_SAME}, not floats"),
+    "MinHorizontal": _both("min_horizontal", "least", f"{_SAME}, not floats"),
+    "StringExpr.StartsWith": _both("str.starts_with", "starts_with", _TEXT),
+    "StringExpr.EndsWith": _both("str.ends_with", "ends_with", _TEXT),
+    "StringExpr.Contains": _both(
+        "str.contains", "contains", "with literal=True; LIKE is written as a regular expression"
+    ),
+    "StringExpr.Lowercase": _both("str.to_lowercase", "lower", _TEXT),
+    "StringExpr.Uppercase": _both("str.to_uppercase", "upper", _TEXT),
+    "StringExpr.LenChars": _both("str.len_chars", "length", _TEXT),
+    "StringExpr.Reverse": _none("str.reverse", "polars turns what belongs to one sign as one"),
+    "StringExpr.Slice": _both("str.slice", "substr", f"{_CONSTANT} of 0 or more"),
+    "StringExpr.Head": _both("str.head", "left", _CONSTANT),
+    "StringExpr.Tail": _both("str.tail", "right", _CONSTANT),
+    "StringExpr.StripChars": _both("str.strip_chars", "trim", "the signs constant and given"),
+    "StringExpr.StripCharsStart": _both("str.strip_chars_start", "ltrim", "the same"),
+    "StringExpr.StripCharsEnd": _both("str.strip_chars_end", "rtrim", "the same"),
+    "StringExpr.Replace": _both(
+        "str.replace_all", "replace", "with literal=True; constants, what is replaced not empty"
+    ),
+    "StringExpr.ConcatHorizontal": _both(
+        "concat_str", "concat", "concat with ignore_nulls=True, otherwise concat_strict"
+    ),
+    "StructExpr.FieldByName": _both("struct.field", "FieldAccess"),
+    "ListExpr.Length": _both("list.len", "list_length"),
+    "ListExpr.Get": _both("list.get", "list_element", "a constant place; null_on_oob=True"),
+    "TemporalExpr.Truncate": _both("dt.truncate", "date_trunc", "one of the units in UNITS"),
+    "TemporalExpr.OffsetBy": _both("dt.offset_by", "shift", "months, days, microseconds"),
+    "TemporalExpr.Date": _read("dt.date", "CAST(… AS date)", "written as a cast"),
+    "TemporalExpr.Year": _both("dt.year", "extract year"),
+    "TemporalExpr.Quarter": _both("dt.quarter", "extract quarter"),
+    "TemporalExpr.Month": _both("dt.month", "extract month"),
+    "TemporalExpr.Week": _both("dt.week", "extract week"),
+    "TemporalExpr.Day": _both("dt.day", "extract day"),
+    "TemporalExpr.OrdinalDay": _both("dt.ordinal_day", "extract doy"),
+    "TemporalExpr.Hour": _both("dt.hour", "extract hour"),
+    "TemporalExpr.Minute": _both("dt.minute", "extract minute"),
+}
+# Functions of more families that give booleans, by their methods: none of them is a value here.
+OTHERS: tuple[Row, ...] = (
+    *(_none(name, _NO_ROW) for name in ("is_sorted", "peak_max", "peak_min")),
+    *(_none(name, "it looks into lists") for name in ("list.contains", "arr.contains")),
+    *(
+        _none(name, "it looks into lists")
+        for name in ("list.any", "list.all", "arr.any", "arr.all")
+    ),
+    *(_none(f"bin.{name}", "of bytes") for name in ("contains", "starts_with", "ends_with")),
+    _none("str.contains_any", "many patterns at once; write OR of contains"),
+    *(
+        _none(f"cat.{name}", "categories have no type here")
+        for name in ("starts_with", "ends_with")
+    ),
+    _none("dt.is_leap_year", "write the year's arithmetic"),
+    _none("dt.is_business_day", "it wants a calendar"),
+)
+UNITS: Mapping[str, str] = {
+    "second": "1s",
+    "minute": "1m",
+    "hour": "1h",
+    "day": "1d",
+    "week": "1w",
+    "month": "1mo",
+    "quarter": "1q",
+    "year": "1y",
+}
+PARTS: Mapping[str, str] = {
+    row.ours.removeprefix("extract "): row.foreign.removeprefix("dt.")
+    for row in FUNCTIONS.values()
+    if row.ours.startswith("extract ")
+}
+NODE_ROWS: Mapping[str, Row] = {row.foreign: row for row in NODES}
+OPERATOR_ROWS: Mapping[str, Row] = {row.foreign: row for row in OPERATORS}
+# Kinds of types between which a cast gives the same value or fails alike.
+CASTS = frozenset(
+    {
+        ("Int", "Int"),
+        ("Int", "Float"),
+        ("Int", "Decimal"),
+        ("Int", "String"),
+        ("Float", "Float"),
+        ("Bool", "Int"),
+        ("Date", "String"),
+        ("Date", "Timestamp"),
+        ("Timestamp", "Date"),
+    }
+)

@@ -1,0 +1,221 @@
+"""Calls of our functions as polars' expressions, by the rows of `table.FUNCTIONS`.
+
+Whole numbers are computed in 128 bits and cast back where the semantics do not let them wrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rowsieve.bridges.polars_exprs import table
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.functions.registry import known_of, resolve
+from rowsieve.predicate.ir import Call, Literal, Operand
+from rowsieve.predicate.operand_types import type_of
+from rowsieve.predicate.semantics import OnFailure
+from rowsieve.types.logical import Date, Float, Int, List, LogicalType, String, Timestamp, type_name
+
+if TYPE_CHECKING:
+    from polars import Expr
+
+    from rowsieve.bridges.polars_exprs.write import Writer
+
+_ARITHMETIC = ("add", "subtract", "multiply", "divide", "modulo", "negate")
+_MOVES = ("add_interval", "shift", "shift_timestamp")
+_PLAIN_TEXT = {
+    "lower": "to_lowercase",
+    "upper": "to_uppercase",
+    "starts_with": "starts_with",
+    "ends_with": "ends_with",
+}
+_TRIMS = {"trim": "strip_chars", "ltrim": "strip_chars_start", "rtrim": "strip_chars_end"}
+
+
+class CallWriter:
+    """Writes the calls of one writer's trees."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def write(self, node: Call) -> Expr:
+        """The call, or `UnsupportedOperation` with the reason."""
+        name, arguments = node.function, node.arguments
+        types = [type_of(argument) for argument in arguments]
+        if name in _ARITHMETIC:
+            return self._arithmetic(name, arguments, types)
+        if name in _MOVES:
+            return self._moved(node, types[0])
+        made = self._known(name, arguments, types)
+        if made is None:
+            raise UnsupportedOperation(f"the function {name!r} has no counterpart there")
+        result = resolve(name, known_of(arguments, types))[1].result
+        cast: Expr = made if result == types[0] else made.cast(self._writer.dtype(result))
+        return cast
+
+    def _known(self, name: str, arguments: Sequence[Operand], types: Sequence[LogicalType]) -> Any:
+        value: Any = self._writer.operand
+        texts = all(isinstance(type_, String) for type_ in types)
+        constants = [item.value if isinstance(item, Literal) else None for item in arguments]
+        match name:
+            case "abs" | "floor" | "ceil" | "round":
+                self._check(isinstance(types[0], Float) and len(types) == 1, "of floats")
+                self._check_floats()
+                if name == "round":
+                    even = self._writer.semantics.rounds_half_to_even
+                    mode = "half_to_even" if even else "half_away_from_zero"
+                    return value(arguments[0]).round(0, mode=mode)
+                return getattr(value(arguments[0]), name)()
+            case "coalesce":
+                self._same(name, types)
+                return self._writer.polars.coalesce(*map(value, arguments))
+            case "nullif":
+                self._same(name, types)
+                self._check(not isinstance(types[0], Float), "not of floats")
+                left, right = map(value, arguments)
+                null = self._writer.constant(Literal(None, types[0]))
+                return self._writer.choose(left == right, null, left)
+            case "greatest" | "least":
+                self._same(name, types)
+                self._check(not isinstance(types[0], Float), "not of floats, where NaN is passed")
+                polars = self._writer.polars
+                most = polars.max_horizontal if name == "greatest" else polars.min_horizontal
+                return most(*map(value, arguments))
+            case "concat" | "concat_strict":
+                self._check(texts, "of text")
+                parts = list(map(value, arguments))
+                return self._writer.polars.concat_str(parts, ignore_nulls=name == "concat")
+            case "length" if texts:
+                return value(arguments[0]).str.len_chars()
+            case "list_length" | "length" if isinstance(types[0], List):
+                return value(arguments[0]).list.len()
+            case "list_element":
+                place = constants[1]
+                self._check(type(place) is int and 1 <= place < 2**31, "of a constant place from 1")
+                assert isinstance(place, int)
+                return value(arguments[0]).list.get(place - 1, null_on_oob=True)
+            case "date_trunc" | "extract":
+                return self._temporal(name, str(constants[0]).lower(), arguments[1], types[1])
+        return self._text(name, arguments, constants) if texts or name in _COUNTED else None
+
+    def _text(self, name: str, arguments: Sequence[Operand], constants: Sequence[Any]) -> Any:
+        value: Any = self._writer.operand
+        text = value(arguments[0]).str
+        rest = constants[1:]
+        if name in _PLAIN_TEXT:
+            return getattr(text, _PLAIN_TEXT[name])(*map(value, arguments[1:]))
+        if name in _TRIMS:
+            signs = rest[0] if rest else " "
+            self._check(isinstance(signs, str), "of constant signs")
+            return getattr(text, _TRIMS[name])(signs)
+        if name == "contains":
+            return text.contains(value(arguments[1]), literal=True)
+        if name == "replace":
+            self._check(bool(rest[0]) and isinstance(rest[1], str), "of constant text")
+            return text.replace_all(*rest, literal=True)
+        if name == "substr":
+            whole = all(type(number) is int for number in rest)
+            self._check(whole and rest[0] >= 1 and rest[-1] >= 0, "of constants from 1 and 0")
+            return text.slice(rest[0] - 1, *rest[1:])
+        if name in ("left", "right"):
+            self._check(type(rest[0]) is int and abs(rest[0]) < 2**31, "of a constant count")
+            return (text.head if name == "left" else text.tail)(rest[0])
+        return None
+
+    def _temporal(self, name: str, unit: str, moment: Operand, type_: LogicalType) -> Any:
+        value: Any = self._writer.operand(moment)
+        if name == "extract":
+            self._check(unit in table.PARTS, f"of {', '.join(table.PARTS)}")
+            self._check(
+                isinstance(type_, Timestamp) or unit not in ("hour", "minute"), "of timestamps"
+            )
+            return getattr(value.dt, table.PARTS[unit])()
+        self._check(unit in table.UNITS, f"to {', '.join(table.UNITS)}")
+        self._check(isinstance(type_, Timestamp), "of timestamps")
+        return value.dt.truncate(table.UNITS[unit])
+
+    def _moved(self, node: Call, source: LogicalType) -> Expr:
+        parts = [item.value for item in node.arguments[1:] if isinstance(item, Literal)]
+        known = len(parts) == 3 and all(type(part) is int and abs(part) < 2**53 for part in parts)
+        keeps = node.function != "add_interval" and not (isinstance(source, Date) and parts[-1])
+        if not known or not (keeps or isinstance(source, Timestamp)):
+            raise UnsupportedOperation("only a constant interval can be added there")
+        made: Any = self._writer.operand(node.arguments[0])
+        for part, unit in zip(parts, ("mo", "d", "us"), strict=True):
+            if part:
+                made = made.dt.offset_by(f"{part!r}{unit}")
+        expression: Expr = made
+        return expression
+
+    # Arithmetic
+
+    def _arithmetic(
+        self, name: str, arguments: Sequence[Operand], types: Sequence[LogicalType]
+    ) -> Expr:
+        type_ = types[0]
+        if any(other != type_ for other in types) or not isinstance(type_, Int | Float):
+            shown = ", ".join(map(type_name, types))
+            raise UnsupportedOperation(f"{name} of {shown} may give other values there")
+        if isinstance(type_, Float):
+            self._check_floats()
+            self._check(name != "modulo", "not of floats")
+            sides = [self._writer.operand(item) for item in arguments]
+            floats: Expr = self._computed(name, sides, whole=False)
+            return floats
+        values: list[Any] = [self._writer.operand(item) for item in arguments]
+        semantics = self._writer.semantics
+        if name in ("divide", "modulo"):
+            divisor = arguments[1].value if isinstance(arguments[1], Literal) else 0
+            fails = semantics.integer_division_by_zero is not OnFailure.NULL
+            if fails and not divisor:
+                raise UnsupportedOperation("what is divided by zero is NULL there")
+        if semantics.integer_overflow is OnFailure.WRAP:
+            if name == "negate":
+                values, name = [self._writer.constant(Literal(0, type_)), *values], "subtract"
+            wrapped: Expr = self._computed(name, values, whole=True)
+            return wrapped
+        if name == "multiply" and not type_.signed and type_.bits == 64:
+            raise UnsupportedOperation("products of uint64 have more than 128 bits")
+        wide = [value.cast(self._writer.polars.Int128) for value in values]
+        strict = semantics.integer_overflow is OnFailure.ERROR
+        made = self._computed(name, wide, whole=True)
+        checked: Expr = made.cast(self._writer.dtype(type_), strict=strict)
+        return checked
+
+    @staticmethod
+    def _computed(name: str, values: Sequence[Any], *, whole: bool) -> Any:
+        """The operation; of whole numbers division is towards zero, which is truncdiv there."""
+        match name:
+            case "divide" if whole:
+                return values[0].truncdiv(values[1])
+            case "modulo":
+                return values[0] - values[0].truncdiv(values[1]) * values[1]
+            case "add":
+                return values[0] + values[1]
+            case "subtract":
+                return values[0] - values[1]
+            case "multiply":
+                return values[0] * values[1]
+            case "divide":
+                return values[0] / values[1]
+            case _:
+                return -values[0]
+
+    # Checks
+
+    def _check_floats(self) -> None:
+        if self._writer.semantics.float_division_by_zero is not OnFailure.IEEE:
+            raise UnsupportedOperation("floats divided by zero and out of range differ there")
+
+    def _same(self, name: str, types: Sequence[LogicalType]) -> None:
+        if any(type_ != types[0] for type_ in types):
+            shown = ", ".join(map(type_name, types))
+            raise UnsupportedOperation(f"{name} of {shown}: cast all to one type")
+
+    @staticmethod
+    def _check(holds: object, note: str) -> None:
+        if not holds:
+            raise UnsupportedOperation(f"it means the same there only {note}")
+
+
+_COUNTED = frozenset({"substr", "left", "right"})

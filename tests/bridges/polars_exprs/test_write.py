@@ -1,0 +1,191 @@
+"""What is written keeps, in polars, the rows that our evaluator keeps."""
+
+from __future__ import annotations
+
+import math
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, reject
+
+from rowsieve.bridges.polars_exprs import from_polars, to_polars
+from rowsieve.bridges.translation import Exactness
+from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.ir import (
+    And,
+    Call,
+    Column,
+    Comparison,
+    ComparisonOp,
+    InList,
+    Like,
+    Literal,
+    Not,
+    Opaque,
+    Or,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import schema_of
+from rowsieve.types.logical import Float, Int, String
+from tests.bridges.polars_exprs.engine import ours, theirs
+from tests.profiles import examples
+from tests.strategies import IEEE, SCHEMA, SEMANTICS, arrow_array, batches, predicates
+
+ELSEWHERE = Opaque("rlike(s, 'a')", "spark", ("s",))
+
+
+def equals(name: str, value: int) -> Comparison:
+    return Comparison(ComparisonOp.EQ, Column(name), Literal(value))
+
+
+@pytest.mark.parametrize("semantics", [Semantics.POLARS, *SEMANTICS], ids=lambda it: it.name)
+@examples(60)
+@given(predicate=predicates(1), batch=batches(min_rows=1))
+def test_random_predicates_keep_the_same_rows(
+    semantics: Semantics, predicate: Predicate, batch: pa.RecordBatch
+) -> None:
+    try:
+        bind(predicate, SCHEMA, semantics)
+    except InvalidPredicate:
+        reject()
+    written = to_polars(predicate, SCHEMA, semantics)
+    if written.expression is None:
+        assert written.exactness is Exactness.UNSUPPORTED
+        return
+    mine, found = ours(predicate, SCHEMA, batch, semantics), theirs(written.expression, batch)
+    if mine is None or found is None:
+        return
+    if written.exactness is Exactness.EXACT:
+        assert found == mine
+        return
+    assert written.residual is not None
+    kept = ours(written.residual, SCHEMA, batch, semantics)
+    assert set(mine) <= set(found)
+    assert kept is None or sorted(set(found) & set(kept)) == mine
+
+
+@examples(60)
+@given(batch=batches(min_rows=1), predicate=predicates(1))
+def test_reading_what_was_written_keeps_the_rows(
+    batch: pa.RecordBatch, predicate: Predicate
+) -> None:
+    try:
+        written = to_polars(predicate, SCHEMA)
+    except InvalidPredicate:
+        reject()
+    if written.exactness is not Exactness.EXACT:
+        return
+    read = from_polars(written.exact(), SCHEMA)
+    if read.exactness is not Exactness.EXACT:
+        return
+    mine = ours(predicate, SCHEMA, batch, Semantics.POLARS)
+    again = ours(read.exact(), SCHEMA, batch, Semantics.POLARS)
+    assert mine is None or again is None or mine == again
+
+
+@pytest.mark.parametrize(
+    ("pattern", "escape"),
+    [
+        ("a%", None),
+        ("%b", None),
+        ("%0!%%", "!"),
+        ("a_b", None),
+        ("100!%", "!"),
+        ("a.c", None),
+        ("%.%c", None),
+        ("-#&~ \n\t", None),
+        ("", None),
+        ("%", None),
+        ("!%%", "!"),
+    ],
+)
+@pytest.mark.parametrize("ignore_case", [False, True])
+def test_patterns_match_alike(pattern: str, escape: str | None, *, ignore_case: bool) -> None:
+    texts = ["", "a", "A", "aXb", "a\nb", "100%", "%x", "100x", "a.c", "abc", "-#&~ \n\t", None]
+    rows = pa.record_batch({"s": pa.array(texts, pa.string())})
+    like = Like(Column("s"), pattern, escape, ignore_case)
+    found = theirs(to_polars(like, SCHEMA).exact(), rows)
+    assert found == ours(like, SCHEMA, rows, Semantics.POLARS)
+
+
+@pytest.mark.parametrize("op", list(ComparisonOp))
+def test_nan_that_is_unequal_to_itself_is_guarded(op: ComparisonOp) -> None:
+    rows = pa.record_batch({"f64": arrow_array([math.nan, 1.0, -math.inf, None], Float(64))})
+    for value in (math.nan, 1.0, None):
+        for predicate in (
+            Comparison(op, Column("f64"), Literal(value, Float(64))),
+            Not(Comparison(op, Column("f64"), Literal(value, Float(64)))),
+        ):
+            written = to_polars(predicate, SCHEMA, IEEE)
+            if "DISTINCT" in op.value:
+                assert written.expression is None
+            else:
+                assert theirs(written.exact(), rows) == ours(predicate, SCHEMA, rows, IEEE)
+
+
+@pytest.mark.parametrize("semantics", [Semantics.POLARS, Semantics.SQL, IEEE], ids=lambda s: s.name)
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply"])
+def test_whole_numbers_overflow_as_they_are_meant_to(semantics: Semantics, name: str) -> None:
+    ends = [-(2**63), 2**63 - 1, 3, None]
+    rows = pa.record_batch({"i64": pa.array(ends, pa.int64())})
+    result = Call(name, (Column("i64"), Literal(3, Int(64))))
+    for limit in (Literal(0), Literal(9)):
+        predicate = Comparison(ComparisonOp.GT, result, limit)
+        found = theirs(to_polars(predicate, SCHEMA, semantics).exact(), rows)
+        assert found == ours(predicate, SCHEMA, rows, semantics)
+
+
+def test_not_in_a_list_with_null_is_never_true() -> None:
+    batch = pa.record_batch({"i64": pa.array([1, 2, None])})
+    listed = InList(Column("i64"), ValueSet(pa.array([1, None]), Int(64)))
+    assert theirs(to_polars(listed, SCHEMA).exact(), batch) == [0]
+    assert theirs(to_polars(Not(listed), SCHEMA).exact(), batch) == []
+
+
+def test_zeros_that_a_long_list_tells_apart_stay_behind() -> None:
+    values = ValueSet(pa.array([0.0, 1.0, 2.0, 3.0]), Float(64))
+    listed = InList(Column("f64"), values)
+    written = to_polars(And((equals("i64", 1), listed)), SCHEMA, Semantics.DATAFUSION)
+    assert written.exactness is Exactness.SUPERSET
+    assert written.residual == listed
+    assert "zeros of both signs" in written.notes[0]
+    assert to_polars(listed, SCHEMA, Semantics.SQL).exactness is Exactness.EXACT
+
+
+def test_nothing_is_dropped_under_or_and_not() -> None:
+    for predicate in (Or((equals("i64", 1), ELSEWHERE)), Not(And((equals("i64", 1), ELSEWHERE)))):
+        written = to_polars(predicate, SCHEMA)
+        assert written.expression is None
+        assert written.residual == predicate
+        with pytest.raises(UnsupportedOperation, match=r"condition 1 of 1 .*another engine"):
+            to_polars(predicate, SCHEMA, strict=True)
+
+
+@pytest.mark.parametrize("name", ["*", "^a.*$", 'A "b".c'])
+def test_names_are_no_patterns(name: str) -> None:
+    batch = pa.record_batch({name: pa.array(["x", "y"])})
+    schema = schema_of(batch.schema)[0]
+    predicate = Comparison(ComparisonOp.EQ, Column(name), Literal("y", String()))
+    written = to_polars(predicate, schema)
+    if name.startswith("A"):
+        assert theirs(written.exact(), batch) == [1]
+        assert from_polars(written.exact(), schema).exact() == predicate
+    else:
+        assert "a pattern there" in written.notes[0]
+
+
+def test_wide_disjunctions_and_long_lists_pass() -> None:
+    batch = pa.record_batch({"i64": pa.array([-1, 3, 9_999, None])})
+    wide = Or(tuple(equals("i64", value) for value in range(6_000)))
+    written = to_polars(wide, SCHEMA).exact()
+    assert theirs(written, batch) == [1]
+    read = from_polars(written, SCHEMA).exact()
+    assert isinstance(read, Or)
+    assert len(read.terms) == 6_000
+    values = ValueSet(pa.array(range(1_000_000)), Int(64))
+    listed = to_polars(InList(Column("i64"), values), SCHEMA).exact()
+    assert from_polars(listed, SCHEMA).exact() == InList(Column("i64"), values)
+    assert theirs(listed, batch) == [1, 2]
