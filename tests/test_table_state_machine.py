@@ -46,6 +46,7 @@ UNKEYED = precondition(lambda self: not self.shape.key)
 @pytest.fixture(autouse=True, scope="module")
 def tiny_row_groups() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rowsieve.storage.part_file.PAGE_ROWS", 1)
         for module in (
             "storage.part_writer",
             "planner.splits",

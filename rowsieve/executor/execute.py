@@ -2,8 +2,9 @@
 
 That order is fixed (traps T1 and T6). Where parts overlap, visibility is resolved from the keys;
 after that every part is read by itself, under any predicate, and a read in key order only
-interleaves. Without a predicate one pass does both. Row groups are decoded by several threads and
-come out in one order. A split can be read alone, anywhere, with nothing but the plan and a store.
+interleaves. Without a predicate, or with one that leaves few keys, one pass does both. Row groups
+are decoded by several threads and come out in one order. A split can be read alone, anywhere, with
+nothing but the plan and a store.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import Piece, PlannedPart, Read, ScanPlan, Split
 from rowsieve.predicate.bind import BoundPredicate
+from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.keys import KeyOrder
+from rowsieve.types.logical import Float
 from rowsieve.types.schema import Schema
 
 Task: TypeAlias = Callable[[], pa.RecordBatch | None]
@@ -39,17 +42,6 @@ Task: TypeAlias = Callable[[], pa.RecordBatch | None]
 
 class Execution:
     """One plan being read through one store; its metrics are complete when all is read."""
-
-    __slots__ = (
-        "_memory_bytes",
-        "_order",
-        "_packaging",
-        "_plan",
-        "_schema",
-        "_store",
-        "_threads",
-        "metrics",
-    )
 
     def __init__(
         self,
@@ -145,6 +137,11 @@ class Execution:
                     yield partial(_given, batch)
                 continue
             reads = [read for piece in same for read in piece.reads]
+            if self._is_decided_by_key(same[0].parts):
+                columns = with_columns(self._columns, self._keys)
+                if (kept := live.few_by_key(columns)) is not None:
+                    yield from self._in_batches(live.matching_by_key(reads, columns, kept))
+                    continue
             live.look_up(reads)
             for read in reads:
                 yield from self._row_groups(live, read, self._columns)
@@ -156,8 +153,34 @@ class Execution:
             return False
         if any(part.dv is not None for part in parts) or is_resolved(self._plan.table_uuid, parts):
             return False
-        rows = sum(_row_count(parts, read) for piece in pieces for read in piece.reads)
-        return rows == sum(part.data.rows for part in parts if part.data is not None)
+        rows = sum(part.data.rows for part in parts if part.data is not None)
+        return rows == sum(_row_count(parts, read) for piece in pieces for read in piece.reads)
+
+    def _is_decided_by_key(self, parts: Sequence[PlannedPart]) -> bool:
+        """Whether the predicate asks overlapping parts for their keys alone.
+
+        Floats are no keys in this sense: 0.0 and -0.0 are one key, but 1 / x tells them apart.
+        """
+        predicate = self._packaging.filter
+        if predicate is None or not self._plan.pruning or len(parts) < 2:
+            return False
+        decides = {field.name for field in self._keys if not isinstance(field.type, Float)}
+        if any(column.name not in decides for column in predicate.columns):
+            return False
+        has_vector = any(part.dv is not None for part in parts)
+        return not has_vector and not is_resolved(self._plan.table_uuid, parts)
+
+    def _in_batches(self, rows: pa.RecordBatch | None) -> Iterator[Task]:
+        """The rows that match, of those that are left of a few."""
+        if rows is not None:
+            for start in range(0, rows.num_rows, ROW_GROUP_ROWS):
+                yield partial(self._matching, rows.slice(start, ROW_GROUP_ROWS))
+
+    def _matching(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        assert self._packaging.filter is not None
+        matches = matching(self._packaging.filter, rows)
+        kept = rows if matches.all() else rows.filter(pa.array(matches))
+        return kept.select(list(self._columns.names))
 
     def _in_order(self, piece: Piece, ahead: ReadAhead) -> Iterator[pa.RecordBatch]:
         """The matching rows of a piece in key order."""
@@ -169,7 +192,7 @@ class Execution:
             yield from (batch for batch in found if batch is not None)
             return
         assert self._order is not None
-        columns = with_columns(self._columns, self._schema.select(self._order.names))
+        columns = with_columns(self._columns, self._keys)
         if self._packaging.filter is None:
             yield from live.merged(columns)
         else:
@@ -200,14 +223,17 @@ class Execution:
     def _columns(self) -> Schema:
         return self._packaging.columns_to_read(self._schema)
 
+    @property
+    def _keys(self) -> Schema:
+        return self._schema.select(self._order.names if self._order else ())
+
     def _live(self, piece: Piece, ahead: ReadAhead) -> LiveRows:
         sources = [
             PartSource(self._store, part, self._schema, self.metrics) for part in piece.parts
         ]
         streams = None
         if self._order is not None:
-            keys = self._schema.select(self._order.names)
-            streams = Streams(sources, self._order, keys, self._memory_bytes, ahead)
+            streams = Streams(sources, self._order, self._keys, self._memory_bytes, ahead)
         statistics = self._packaging.filter if self._plan.pruning else None
         return LiveRows(self._plan.table_uuid, piece, streams, sources, statistics)
 

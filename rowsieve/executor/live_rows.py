@@ -4,8 +4,9 @@
 
 Where parts overlap, what is visible is resolved from keys. Keys that the predicate refutes are of
 no interest, so a predicate that leaves few row groups by their keys has visibility resolved among
-those alone; otherwise it is resolved for all readers of these parts. Either answer is remembered. A
-read of everything resolves it while it reads (`resolve_and_read`).
+those alone; otherwise it is resolved for all readers of these parts. Either answer is remembered.
+Two reads resolve while they read: of everything (`resolve_and_read`), and of the few keys that a
+predicate of the key alone leaves (`matching_by_key`).
 """
 
 from __future__ import annotations
@@ -17,22 +18,26 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.executor.memory import rows_at_once
-from rowsieve.executor.merge import merge
+from rowsieve.executor.merge import merge, winners
 from rowsieve.executor.repeats import Rows
 from rowsieve.executor.row_groups import RowGroup, as_stored, in_pieces, selection
 from rowsieve.executor.sources import PartSource, ask_together
-from rowsieve.executor.streams import Streams
+from rowsieve.executor.streams import Kept, Streams
 from rowsieve.executor.two_phase import RowReader
 from rowsieve.executor.visibility import HiddenRows, VisibilityCache, visible_rows
-from rowsieve.executor.windows import Numbered, Stream, windows
+from rowsieve.executor.windows import Numbered, Run, Stream, windows
 from rowsieve.planner.plan import Piece, PlannedPart, Read
 from rowsieve.predicate.bind import BoundPredicate
+from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 FEW = 0.5  # of the rows, by their keys: up to here visibility is resolved among them alone
+FEW_ROWS = 4 * ROW_GROUP_ROWS  # by their keys: up to here they are read whole, all at once
+_AT_ONCE = 4  # times what is decoded is held while it is merged
 
 _VISIBLE = VisibilityCache()
 
@@ -52,6 +57,7 @@ class LiveRows:
         self._streams = streams
         self._sources = sources
         self._predicate = predicate
+        self._kept: list[tuple[RowSet, RowSet]] | None = None  # by the predicate's keys
 
     def look_up(self, reads: Iterable[Read]) -> None:
         """Hold the predicate against the row groups of all these reads at once."""
@@ -71,8 +77,40 @@ class LiveRows:
     def merged(self, columns: Schema) -> Iterator[pa.RecordBatch]:
         """The live rows of all parts in key order; `columns` hold the key."""
         assert self._streams is not None
-        kept = None if self._predicate is None else self._kept_by_key(self._predicate)
+        kept = None if self._predicate is None else self._kept_by_key()
         yield from merge(self._streams.open(columns, kept), self._streams.order)
+
+    def few_by_key(self, columns: Schema) -> Kept | None:
+        """What the predicate leaves of each part by its keys, if it is little, but of several."""
+        assert self._streams is not None
+        kept = self._kept_by_key()
+        counts = [len(rows) for both in kept for rows in both]
+        if sum(count > 0 for count in counts) < 2 or sum(counts) > FEW_ROWS:
+            return None
+        sizes = (source.largest_batch(columns) for source in self._sources)
+        row_bytes = max((size // max(rows, 1) for rows, size in sizes), default=0)
+        return kept if _AT_ONCE * row_bytes * sum(counts) <= self._streams.memory_bytes else None
+
+    def matching_by_key(
+        self, reads: Sequence[Read], columns: Schema, kept: Kept
+    ) -> pa.RecordBatch | None:
+        """The live rows of some reads on which the predicate, of the key alone, is TRUE or fails.
+
+        Every version of a key has the same answer, so that other rows leave before the merge. Rows
+        that are not asked for only hide others.
+        """
+        streams, predicate = self._streams, self._predicate
+        assert streams is not None
+        assert predicate is not None
+        asked = [RowSet.empty(source.row_count) for source in self._sources]
+        for read in reads:
+            asked[read.part] = asked[read.part].union(self._asked(read))
+        shown = [rows for part in asked for rows in (None, part)]  # tombstones never are
+        tasks = [
+            partial(_runs, place, rows, shown[place], predicate, streams.order)
+            for place, rows in enumerate(streams.read(columns, kept))
+        ]
+        return winners([run for found in streams.ahead.done(iter(tasks)) for run in found])
 
     def interleaved(self, reads: Sequence[tuple[Read, RowReader]]) -> Iterator[pa.RecordBatch]:
         """The live rows that match, in key order; the readers' columns hold the key.
@@ -128,11 +166,18 @@ class LiveRows:
             if rows.is_empty:
                 return rows
         if read.row_groups is not None:
-            start, stop = (min(g * ROW_GROUP_ROWS, source.row_count) for g in read.row_groups)
-            rows = _intersection([rows, RowSet.from_ranges([(start, stop)], source.row_count)])
+            rows = _intersection([rows, self._asked(read)])
         if rows is not None and rows.is_empty:
             return rows
         return _intersection([rows, self._visible(read), source.shown()])
+
+    def _asked(self, read: Read) -> RowSet:
+        """The rows that a read is about, hidden ones included."""
+        row_count = self._sources[read.part].row_count
+        if read.row_groups is None:
+            return RowSet.full(row_count)
+        start, stop = (min(group * ROW_GROUP_ROWS, row_count) for group in read.row_groups)
+        return RowSet.from_ranges([(start, stop)], row_count)
 
     def _visible(self, read: Read) -> RowSet | None:
         """What other parts leave of a read's part; None where none of them can hide any row."""
@@ -146,22 +191,47 @@ class LiveRows:
             if (answer := _VISIBLE.remembered(known)) is not None:
                 return answer
         if predicate is not None:
-            kept = self._kept_by_key(predicate)
+            kept = self._kept_by_key()
+            if sum(not rows.is_empty for both in kept for rows in both) < 2:
+                return tuple(among for _, among in kept)
             if _share(kept, self._sources) <= FEW:
                 few = (self._parts, predicate)
                 return _VISIBLE.get(few, lambda: _resolve_among(kept, streams))
         return _VISIBLE.get(self._parts, lambda: _resolve(streams))
 
-    def _kept_by_key(self, predicate: BoundPredicate) -> list[tuple[RowSet, RowSet]]:
+    def _kept_by_key(self) -> list[tuple[RowSet, RowSet]]:
         """Of each part, the tombstones and rows whose row groups may hold a key that matters."""
+        if self._kept is not None:
+            return self._kept
         assert self._streams is not None
+        predicate = self._predicate
+        assert predicate is not None
         key = frozenset(field.id for field in self._streams.order.fields)
         for deletes in (True, False):
             ask_together(self._sources, predicate, key, deletes=deletes)
-        return [
+        self._kept = [
             (source.tombstone_candidates(predicate, key), source.candidates(predicate, key))
             for source in self._sources
         ]
+        return self._kept
+
+
+def _runs(
+    place: int,
+    batches: Iterator[Numbered],
+    shown: RowSet | None,
+    predicate: BoundPredicate,
+    order: KeyOrder,
+) -> list[Run]:
+    """The rows of a stream on which the predicate is not FALSE, as deletions if not `shown`."""
+    runs = []
+    for start, batch in batches:
+        outcome = evaluate(predicate, batch)
+        left = _taken(batch, np.flatnonzero(outcome.true | outcome.failed))
+        if left.num_rows:
+            hides = shown is None or start not in shown  # row groups are asked for whole
+            runs.append(Run(place, start, left, 0, order.columns(left), hides))
+    return runs
 
 
 def _matching(groups: Iterator[RowGroup], reader: RowReader, batch_rows: int) -> Iterator[Numbered]:
@@ -192,8 +262,6 @@ def _resolve(streams: Streams) -> tuple[RowSet, ...]:
 
 def _resolve_among(kept: list[tuple[RowSet, RowSet]], streams: Streams) -> tuple[RowSet, ...]:
     """The visible rows of each part among those that are kept."""
-    if sum(not rows.is_empty for both in kept for rows in both) < 2:
-        return tuple(among for _, among in kept)
     opened = streams.open(streams.keys, kept)
     visible = visible_rows(opened, streams.row_counts, streams.order)[1::2]
     return tuple(rows.intersect(among) for rows, (_, among) in zip(visible, kept, strict=True))
@@ -205,7 +273,11 @@ def _without(rows: pa.RecordBatch, gone: Rows) -> pa.RecordBatch:
         return rows
     kept = np.ones(rows.num_rows, dtype=bool)
     kept[gone] = False
-    places = np.flatnonzero(kept)
+    return _taken(rows, np.flatnonzero(kept))
+
+
+def _taken(rows: pa.RecordBatch, places: Rows) -> pa.RecordBatch:
+    """The rows at these places, which ascend."""
     if not rows.num_columns:
         return rows.slice(0, len(places))
     keep = selection(places, rows.num_rows)

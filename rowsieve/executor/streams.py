@@ -5,13 +5,13 @@ Tombstones, then rows, of each part, newest part first; those of one part share 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rowsieve.executor.memory import Footprint, rows_at_once
 from rowsieve.executor.read_ahead import ReadAhead
 from rowsieve.executor.sources import PartSource
-from rowsieve.executor.windows import Stream
+from rowsieve.executor.windows import Numbered, Stream
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
@@ -52,6 +52,14 @@ class Streams:
         return [
             self._stream(i, columns, rows, batch_rows[i], stored, footprint)
             for i, (rows, footprint) in enumerate(zip(wanted, footprints, strict=True))
+        ]
+
+    def read(self, columns: Schema, kept: Kept) -> list[Iterator[Numbered]]:
+        """The same as plain batches of whole row groups or pages, when little is kept."""
+        return [
+            batches
+            for source, (deleted, rows) in zip(self.sources, kept, strict=True)
+            for batches in (source.tombstones(self.keys, deleted), source.rows(columns, rows))
         ]
 
     def footprint(self, stream: int, columns: Schema, wanted: RowSet | None = None) -> Footprint:

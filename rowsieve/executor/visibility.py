@@ -35,6 +35,7 @@ class VisibilityCache:
         self._limit_bytes = limit_bytes
         self._answers: OrderedDict[Hashable, Future[tuple[RowSet, ...]]] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}
+        self._size_bytes = 0
         self._lock = threading.Lock()
 
     def get(self, parts: Hashable, compute: Callable[[], tuple[RowSet, ...]]) -> tuple[RowSet, ...]:
@@ -67,11 +68,14 @@ class VisibilityCache:
     def _account(self, parts: Hashable, size_bytes: int) -> None:
         with self._lock:
             self._sizes[parts] = size_bytes
-            for oldest in list(self._answers):
-                if sum(self._sizes.values()) <= self._limit_bytes:
+            self._size_bytes += size_bytes
+            if self._size_bytes <= self._limit_bytes:
+                return
+            for oldest in [known for known in self._answers if known in self._sizes]:
+                if self._size_bytes <= self._limit_bytes:
                     break
-                if oldest in self._sizes:
-                    del self._answers[oldest], self._sizes[oldest]
+                del self._answers[oldest]
+                self._size_bytes -= self._sizes.pop(oldest)
 
 
 def visible_rows(

@@ -84,9 +84,8 @@ def _written(value: Any) -> tuple[int, bytes]:
 def _written_list(values: Sequence[Any]) -> bytes:
     written = [_written(value) for value in values]
     kind = written[0][0] if written else 12
-    head = bytes([len(values) << 4 | kind])
-    if len(values) > 14:
-        head = bytes([0xF0 | kind]) + _varint(len(values))
+    count = len(values)
+    head = bytes([count << 4 | kind]) if count < 15 else bytes([0xF0 | kind]) + _varint(count)
     return head + b"".join(data for _, data in written)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from typing import Final, Protocol
 
@@ -71,8 +70,9 @@ def prune_row_groups(
     statistics = [RowGroupStatistics(metadata, schema, only) for metadata, _ in files]
     together = interpret(predicate, JoinedStatistics(statistics))
     ends = np.cumsum([one.part_count for one in statistics])[:-1]
+    points = _points(predicate)
     return [
-        verdicts if blooms is None else probe_blooms(predicate, one, verdicts, blooms)
+        verdicts if blooms is None else probe_blooms(predicate, one, verdicts, blooms, points)
         for one, verdicts, (_, blooms) in zip(
             statistics, np.split(together, ends), files, strict=True
         )
@@ -84,12 +84,16 @@ def probe_blooms(
     statistics: RowGroupStatistics,
     verdicts: Verdicts,
     blooms: Blooms,
+    points: Sequence[Point] | None = None,
 ) -> Verdicts:
-    """The verdicts with NONE also where blooms refute; only groups with `SOME` are looked at."""
+    """The verdicts with NONE also where blooms refute; only groups with `SOME` are looked at.
+
+    `points` are those of the predicate, if they are known.
+    """
     if not (verdicts == Verdict.SOME).any():
         return verdicts
     verdicts = verdicts.copy()
-    for point in _points(predicate):
+    for point in _points(predicate) if points is None else points:
         column = statistics.file_column(point.column.field_id)
         if column is None:
             continue
@@ -105,20 +109,19 @@ def probe_blooms(
 
 
 @dataclass(frozen=True, slots=True)
-class _Point:
+class Point:
     """A conjunct that is TRUE only where the column has one of these values."""
 
     column: BoundColumn
     values: pa.Array
 
 
-@lru_cache(maxsize=8)  # a read asks for one predicate, once per file
-def _points(predicate: BoundPredicate) -> tuple[_Point, ...]:
+def _points(predicate: BoundPredicate) -> tuple[Point, ...]:
     found = (_point(term) for term in root_conjuncts(predicate.root))
     return tuple(point for point in found if point is not None)
 
 
-def _point(term: Predicate) -> _Point | None:
+def _point(term: Predicate) -> Point | None:
     match term:
         case (
             Comparison(
@@ -145,11 +148,11 @@ def _point(term: Predicate) -> _Point | None:
     # equal floats differ in bits, and booleans have no filters
     if isinstance(column.type, Float | Bool) or values.type != arrow_type(column.type):
         return None
-    return _Point(column, values)
+    return Point(column, values)
 
 
 def _candidates(
-    point: _Point, known: AbstractValue, groups: npt.NDArray[np.int64]
+    point: Point, known: AbstractValue, groups: npt.NDArray[np.int64]
 ) -> Iterator[tuple[int, pa.Array]]:
     """The groups worth a filter, with the values that their bounds leave possible."""
     for group in groups.tolist():

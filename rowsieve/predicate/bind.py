@@ -8,6 +8,7 @@ conversion is a `Cast` in the tree. What has no meaning is refused here, before 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import assert_never
 
 from rowsieve.errors import InvalidPredicate, UnknownColumn
@@ -60,7 +61,7 @@ from rowsieve.types.logical import (
 from rowsieve.types.schema import Schema
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BoundPredicate:
     """A predicate over the columns of one schema, under one engine's semantics."""
 
@@ -68,7 +69,7 @@ class BoundPredicate:
     schema_id: int
     semantics: Semantics
 
-    @property
+    @cached_property
     def columns(self) -> tuple[BoundColumn, ...]:
         """The columns it reads, each once, in order of appearance."""
         return _columns(self.root)

@@ -27,6 +27,8 @@ from rowsieve.predicate.rowset.codec import decode, encode
 from rowsieve.predicate.rowset.ranges import Ids, Mask, Ranges, joined
 from rowsieve.predicate.rowset.roaring import ID_LIMIT
 
+_NO_RANGES = Ranges(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowSet:
@@ -38,12 +40,16 @@ class RowSet:
     @classmethod
     def empty(cls, row_count: int) -> RowSet:
         """No row."""
-        return cls.from_ranges([], row_count)
+        _check_space(row_count)
+        return cls(_NO_RANGES, row_count)
 
     @classmethod
     def full(cls, row_count: int) -> RowSet:
         """Every row."""
-        return cls.from_ranges([(0, row_count)], row_count)
+        _check_space(row_count)
+        if not row_count:
+            return cls(_NO_RANGES, 0)
+        return cls(Ranges(np.zeros(1, dtype=np.int64), np.array([row_count])), row_count)
 
     @classmethod
     def from_ranges(
