@@ -124,6 +124,8 @@ def _strict(semantics: Semantics) -> Semantics:
         integer_division_by_zero=OnFailure.ERROR,
         float_division_by_zero=OnFailure.ERROR,
         failed_cast=OnFailure.ERROR,
+        negative_roots_fail=True,
+        shifts_wrap=False,
     )
 
 

@@ -59,6 +59,7 @@ _LT, _LE, _GT, _GE = ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.GT, Comparis
 _POINTS = (_EQ, _NE, ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT)
 _DAY_US = 86_400_000_000
 _FARTHEST_YEAR = 290_000
+_FARTHEST_MONTHS = 12 * 1000
 _FARTHEST_US = 9_150_000_000_000_000_000  # more than a millennium before the last timestamp
 _SPELT_ONE_WAY = (Int, Decimal, Uuid, Time, Bool)  # each value has one text, and text one value
 
@@ -191,6 +192,38 @@ def _truncation(question: _Question) -> Predicate | None:
     return _between_steps(
         question.op, question.call.arguments[1], question.type, reached, following
     )
+
+
+def _bin(question: _Question) -> Predicate | None:
+    """A bin is reached at its start and passed at that of the next one."""
+    parts, moment = [question.argument(place) for place in (0, 1, 3)], question.constant.value
+    if None in parts or not isinstance(moment, int) or abs(moment) > _FARTHEST_US:
+        return None
+    arguments = [scalar(part) for part in parts if part is not None]
+    months, micros = (argument.as_py() for argument in arguments[:2])
+    if months > _FARTHEST_MONTHS or micros > 2**50:
+        return None
+    arrays = [pa.repeat(argument, 1) for argument in arguments]
+    types = [type_of(argument) for argument in question.call.arguments]
+    row, signature = resolve("date_bin", known_of(question.call.arguments, types))
+
+    def start(time: int) -> int:
+        times = pa.array([time]).view(arrays[2].type)
+        found = row.evaluate([*arrays[:2], times, arrays[2]], signature, question.semantics)
+        return int(found.values.view(pa.int64())[0].as_py())
+
+    first = start(moment)
+    following = start(first + micros + months * 31 * _DAY_US)
+    reached = moment if first == moment else following
+    return _between_steps(
+        question.op, question.call.arguments[2], question.type, reached, following
+    )
+
+
+def _instant(question: _Question) -> Predicate | None:
+    """`epoch_us(x)` is the time itself."""
+    operand = question.call.arguments[0]
+    return compare_with_number(question.op, operand, type_of(operand), _number(question.constant))
 
 
 def _field(question: _Question) -> Predicate | None:
@@ -337,6 +370,8 @@ INVERSES: Mapping[str, InverseRule] = {
     "multiply": _product,
     "negate": _opposite,
     "date_trunc": _truncation,
+    "date_bin": _bin,
+    "epoch_us": _instant,
     "extract": _field,
     "substr": _prefix,
     "left": _prefix,

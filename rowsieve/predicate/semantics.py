@@ -27,6 +27,14 @@ class OnFailure(Enum):
     IEEE = "ieee"  # division by zero of floats only: infinity or NaN
 
 
+class DigitRounding(Enum):
+    """How `round` takes a float to some digits after its point."""
+
+    DECIMAL = "decimal"  # the float nearest to its shortest decimal text, rounded
+    SCALED = "scaled"  # times a power of ten, to the whole number, and back
+    SCALED_FINITE = "scaled, finite"  # the same, but a float that overflows on the way stays
+
+
 @dataclass(frozen=True, slots=True)
 class Semantics:
     """One engine's answers.
@@ -35,6 +43,11 @@ class Semantics:
     `casts_cut_fractions`: a cast to a whole number drops the fraction; otherwise floats round half
     to even, decimals half away from zero. `rounds_half_to_even`: `round` does so with floats;
     otherwise half away from zero. `first_duplicate_wins`: of two equal keys of JSON.
+    `negative_roots_fail`: otherwise they are NaN. `shifts_wrap`: bits shifted out on the left are
+    lost; otherwise that is an overflow, as is a shift of a negative number. `nan_has_sign`: the
+    sign of NaN is NaN; otherwise 0. `full_case`: a letter may become several in the other case, and
+    a sigma at the end of a word is one of its own (upper('ß') is 'SS'); otherwise one by one.
+    `floors_are_longs`: `floor` and `ceil` of a float fail where 64 bits do not hold the result.
     """
 
     name: str
@@ -46,7 +59,13 @@ class Semantics:
     failed_cast: OnFailure = OnFailure.ERROR
     casts_cut_fractions: bool = False
     rounds_half_to_even: bool = True
+    digit_rounding: DigitRounding = DigitRounding.DECIMAL
     first_duplicate_wins: bool = False
+    negative_roots_fail: bool = True
+    shifts_wrap: bool = True
+    nan_has_sign: bool = True
+    full_case: bool = False
+    floors_are_longs: bool = False
     time_zone: str = "UTC"
 
     SQL: ClassVar[Semantics]
@@ -73,13 +92,26 @@ Semantics.DATAFUSION = Semantics(
     float_division_by_zero=OnFailure.IEEE,
     casts_cut_fractions=True,
     rounds_half_to_even=False,
+    digit_rounding=DigitRounding.SCALED,
+    full_case=True,
 )
-Semantics.SPARK = Semantics("spark", casts_cut_fractions=True, rounds_half_to_even=False)
+Semantics.SPARK = Semantics(
+    "spark",
+    casts_cut_fractions=True,
+    rounds_half_to_even=False,
+    negative_roots_fail=False,
+    full_case=True,
+    floors_are_longs=True,
+)
 Semantics.DUCKDB = Semantics(
     "duckdb",
     float_division_by_zero=OnFailure.IEEE,
     rounds_half_to_even=False,
+    digit_rounding=DigitRounding.SCALED_FINITE,
     first_duplicate_wins=True,
+    negative_roots_fail=False,
+    shifts_wrap=False,
+    nan_has_sign=False,
 )
 Semantics.POLARS = Semantics(
     "polars",
@@ -87,6 +119,8 @@ Semantics.POLARS = Semantics(
     integer_division_by_zero=OnFailure.NULL,
     float_division_by_zero=OnFailure.IEEE,
     casts_cut_fractions=True,
+    negative_roots_fail=False,
+    full_case=True,
 )
 
 _BY_NAME = {

@@ -12,6 +12,7 @@ from rowsieve.bridges import spark_filters
 from rowsieve.bridges.datafusion_exprs import table as datafusion
 from rowsieve.bridges.matrix import matrix
 from rowsieve.bridges.polars_exprs import table as polars
+from rowsieve.bridges.sql import spellings
 from rowsieve.bridges.translation import Row
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "bridges.md"
@@ -37,3 +38,9 @@ def test_the_page_shows_the_tables_as_they_are(name: str) -> None:
     found = re.search(rf"<!-- matrix: {name} -->\n(.*?)\n<!-- end -->", PAGE.read_text(), re.DOTALL)
     assert found is not None
     assert found[1] == matrix(TABLES[name])
+
+
+def test_the_page_shows_how_functions_are_written() -> None:
+    found = re.search(r"<!-- matrix: sql -->\n(.*?)\n<!-- end -->", PAGE.read_text(), re.DOTALL)
+    assert found is not None
+    assert found[1] == spellings.matrix()

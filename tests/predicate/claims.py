@@ -73,7 +73,11 @@ _NUMBERS: tuple[LogicalType, ...] = (*_INTS, Float(32), Float(64), Decimal(4, 2)
 _TIMES: tuple[LogicalType, ...] = (Date(), Timestamp(), Timestamp(utc=True))
 _UNITS = ("hour", "day", "week", "month", "quarter", "year", "decade", "century", "millennium")
 _FIELDS = ("year", "quarter", "month", "week", "day", "dow", "isodow", "doy", "epoch")
-_CLOCKS = ("hour", "minute", "second", "millisecond", "microsecond")
+_COUNTED_YEARS = ("isoyear", "decade", "century", "millennium")
+_CLOCKS = ("hour", "minute", "second", "whole_second", "millisecond", "microsecond")
+_SIGNED = (Int(8), Int(64))
+_REALS = (Float(64), Int(8))
+_ORIGIN = Literal(946_684_800_000_000, Timestamp())  # 2000-01-01
 _SHIFTS = ((0, 1, 0), (0, -30, 3_600_000_000), (1, 0, 0), (-13, 2, -1), (0, 0, 0), (1, 0, 1))
 
 
@@ -139,6 +143,54 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
             for type_ in _NUMBERS
             if not isinstance(type_, Float)
         ),
+        *(Sample(call("round", X, digits), Float(64)) for digits in (1, 2, 15)),
+    ],
+    **{name: [Sample(call(name, X), t) for t in _REALS] for name in ("sqrt", "sign")},
+    **{name: [Sample(call(name, X), Float(64))] for name in ("degrees", "radians")},
+    "is_nan": [Sample(call("is_nan", X), t) for t in (Float(32), Float(64))],
+    **{
+        name: [
+            *(Sample(call(name, X, Literal(c, t)), t) for t in _INTS for c in (0, 1, 6, 100)),
+            *(Sample(call(name, X, Y), t, t) for t in _INTS),
+            *(Sample(call(name, X, -3), t) for t in _SIGNED),
+        ]
+        for name in ("bit_and", "bit_or", "bit_xor")
+    },
+    "shift_right": [Sample(call("shift_right", X, n), t) for t in _SIGNED for n in (0, 1, 5)],
+    "shift_left": [Sample(call("shift_left", X, n), Int(64)) for n in (0, 1, 40, 63)],
+    "octet_length": _texts("octet_length"),
+    "bit_length": _texts("bit_length"),
+    "ascii": _texts("ascii"),
+    "md5": _texts("md5"),
+    "sha256_hex": _texts("sha256_hex"),
+    "hex_digits": [Sample(call("hex_digits", X), t) for t in _SIGNED],
+    "repeat": [sample for count in (-1, 0, 1, 3) for sample in _texts("repeat", count)],
+    "lpad": [*_texts("lpad", 2), *_texts("lpad", 3, "xé"), *_texts("lpad", 0)],
+    "rpad": [*_texts("rpad", 2), *_texts("rpad", 3, "xé"), *_texts("rpad", 0)],
+    "split_part": [s for n in (1, 2, -1) for d in ("b", "a ") for s in _texts("split_part", d, n)],
+    "concat_ws": [
+        Sample(call("concat_ws", "-", X, Y), String(), String()),
+        Sample(call("concat_ws", "", X), String()),
+    ],
+    "translate": [*_texts("translate", "abé", "éa"), *_texts("translate", "", "x")],
+    "date_bin": [
+        Sample(call("date_bin", months, micros, X, _ORIGIN), t)
+        for t in _TIMES[1:]
+        for months, micros in ((0, 900_000_000), (0, 2 * DAY_US + 1), (1, 0), (5, 0))
+    ],
+    "last_day": [Sample(call("last_day", X), t) for t in _TIMES],
+    "days_between": [
+        *(Sample(call("days_between", X, Y), t, t) for t in _TIMES),
+        Sample(call("days_between", Literal(19_000, Date()), X), Timestamp()),
+    ],
+    "epoch_us": [Sample(call("epoch_us", X), t) for t in _TIMES[1:]],
+    "timestamp_seconds": [Sample(call("timestamp_seconds", X), t) for t in _SIGNED],
+    "make_date": [
+        Sample(call("make_date", 2024, X, Y), Int(8), Int(8)),
+        Sample(call("make_date", X, 2, Y), Int(64), Int(8)),
+        Sample(call("make_date", X, 2, 28), Int(64)),
+        Sample(call("make_date", 2023, 2, X), Int(8)),
+        Sample(call("make_date", X, Y, 31), Int(8), Int(8)),
     ],
     "lower": _texts("lower"),
     "upper": _texts("upper"),
@@ -185,6 +237,7 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
     "date_trunc": [Sample(call("date_trunc", unit, X), t) for t in _TIMES for unit in _UNITS],
     "extract": [
         *(Sample(call("extract", field, X), t) for t in _TIMES for field in _FIELDS),
+        *(Sample(call("extract", field, X), t) for t in _TIMES for field in _COUNTED_YEARS),
         *(Sample(call("extract", field, X), t) for t in (Timestamp(), Time()) for field in _CLOCKS),
     ],
     "add_interval": [Sample(call("add_interval", X, *s), t) for t in _TIMES for s in _SHIFTS]

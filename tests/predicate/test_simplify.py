@@ -65,6 +65,15 @@ TABLE = Schema(
 
 # Both conditions bind to one tree.
 UNDONE = [
+    (
+        "date_bin(INTERVAL '1 day', ts, TIMESTAMP '2001-01-01') = TIMESTAMP '2024-01-01 00:00:00'",
+        "ts >= TIMESTAMP '2024-01-01 00:00:00' AND ts < TIMESTAMP '2024-01-02 00:00:00'",
+    ),
+    (
+        "date_bin(INTERVAL '2 days', ts, TIMESTAMP '2001-01-01') < TIMESTAMP '2001-01-02 00:00:00'",
+        "ts < TIMESTAMP '2001-01-03 00:00:00'",
+    ),
+    ("epoch_us(ts) > 1000", "ts > TIMESTAMP '1970-01-01 00:00:00.001'"),
     ("CAST(id AS varchar) = '5'", "id = 5"),
     ("CAST(id AS varchar) = '05'", "id <> id"),
     ("CAST(id AS varchar) = 'x'", "id <> id"),

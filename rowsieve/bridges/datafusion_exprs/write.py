@@ -230,6 +230,8 @@ class Writer:
         if foreign is None:
             raise UnsupportedOperation(f"the function {name!r} has no counterpart there")
         check_call(name, arguments, types)
+        if name in ("lower", "upper") and not self._semantics.full_case:
+            raise UnsupportedOperation("a letter may become several in the other case there")
         if name in table.FLOAT_FUNCTIONS:
             self._check_floats(types[0])
             if name == "round" and (

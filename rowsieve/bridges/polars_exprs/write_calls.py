@@ -102,6 +102,8 @@ class CallWriter:
         value: Any = self._writer.operand
         text = value(arguments[0]).str
         rest = constants[1:]
+        if name in ("lower", "upper") and not self._writer.semantics.full_case:
+            raise UnsupportedOperation("a letter may become several in the other case there")
         if name in _PLAIN_TEXT:
             return getattr(text, _PLAIN_TEXT[name])(*map(value, arguments[1:]))
         if name in _TRIMS:

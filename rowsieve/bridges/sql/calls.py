@@ -23,7 +23,9 @@ from rowsieve.bridges.sql.functions import (
 )
 from rowsieve.bridges.sql.intervals import moved
 from rowsieve.bridges.sql.members import json_operator, json_path
-from rowsieve.bridges.sql.parts import PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
+from rowsieve.bridges.sql.own_calls import HANDLERS, NAMES, day
+from rowsieve.bridges.sql.parts import EXTRACTED, PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
+from rowsieve.bridges.sql.spellings import ARROW_CASTS
 from rowsieve.predicate.ir import Call, Case, Cast, Literal, Now, Operand
 from rowsieve.types.logical import Date, Float, Int, Timestamp
 
@@ -37,7 +39,9 @@ NOT_CONDITIONS = frozenset(
     | {f"extract_{part}" for part in PARTS}
     | {"divide", "negate", "substr", "concat", "concat_strict", "date_trunc"}
     | {"trim", "ltrim", "rtrim", "list_length", "add_interval", "shift", "shift_timestamp"}
-    | {"json_get", "json_get_text", "json_path", "json_path_text"}
+    | {"json_get", "json_get_text", "json_path", "json_path_text", "make_date", "epoch_us"}
+    | {"sign", "days_between", "timestamp_seconds", "date_bin", "octet_length", "lpad", "rpad"}
+    | {"bit_and", "bit_or", "bit_xor", "shift_left", "shift_right", "concat_ws"}
 ) - {"coalesce", "nullif", "greatest", "least", "starts_with", "ends_with", "contains"}
 
 
@@ -50,7 +54,10 @@ def call(reader: Reader, node: Any) -> Operand:
         return later
     if kind in OPERATORS:
         reader.only(node, "this", "expression")
-        return Call(OPERATORS[kind], (reader.beside(node.this), reader.beside(node.expression)))
+        sides = (reader.beside(node.this), reader.beside(node.expression))
+        if kind is exp.Sub and reader.dialect.name != "spark" and all(map(_is_date, sides)):
+            return Call("days_between", sides)
+        return Call(OPERATORS[kind], sides)
     if (form := FORMS.get(kind)) is not None:
         reader.only(node, *form.arguments, **(form.flags or {}))
         arguments: list[Any] = []
@@ -106,7 +113,10 @@ def _anonymous(reader: Reader, node: Any) -> Operand:
     arguments = tuple(reader.operand(item) for item in node.expressions)
     if name == "get" and reader.dialect.name == "spark" and len(arguments) == 2:
         return _from_zero(reader, node, arguments)
-    return Call(_LENGTHS.get((reader.dialect.name, name), name), arguments)
+    if name == "weekday" and reader.dialect.name == "spark":
+        return Call("subtract", (Call("extract_isodow", arguments), Literal(1, Int(64))))
+    own = (reader.dialect.name, name)
+    return Call(_LENGTHS.get(own) or NAMES.get(own, name), arguments)
 
 
 def _from_zero(reader: Reader, node: Any, arguments: tuple[Operand, ...]) -> Operand:
@@ -119,9 +129,15 @@ def _from_zero(reader: Reader, node: Any, arguments: tuple[Operand, ...]) -> Ope
 def _arrow_cast(reader: Reader, node: Any) -> Operand:
     """DataFusion's only name for an instant: its TIMESTAMPTZ hangs on the session."""
     if len(node.expressions) == 2:
-        operand, target = (reader.operand(item) for item in node.expressions)
-        if isinstance(target, Literal) and target.value == DATAFUSION_INSTANT:
-            return reader.cast(node, operand, Timestamp(utc=True))
+        target = reader.operand(node.expressions[1])
+        name = target.value if isinstance(target, Literal) else None
+        inner = node.expressions[0]
+        if isinstance(inner, exp.Anonymous) and inner.name.lower() == "arrow_cast":
+            for ours, types in ARROW_CASTS.items():
+                if (inner.expressions[-1].name, name) == types and len(inner.expressions) == 2:
+                    return Call(ours, (reader.operand(inner.expressions[0]),))
+        if name == DATAFUSION_INSTANT:
+            return reader.cast(node, reader.operand(inner), Timestamp(utc=True))
     raise reader.source.refusal(node, f"arrow_cast is read with {DATAFUSION_INSTANT!r} only")
 
 
@@ -150,6 +166,11 @@ def _divide(reader: Reader, node: Any) -> Operand:
     raise reader.source.refusal(
         node, "this dialect divides integers as doubles; cast one side, as in CAST(a AS DOUBLE) / b"
     )
+
+
+def _is_date(operand: Operand) -> bool:
+    """Dates by their looks: a date minus a date is a number of days, but in Spark."""
+    return isinstance(operand, Cast | Literal) and isinstance(operand.type, Date)
 
 
 def _is_float(operand: Operand) -> bool:
@@ -209,21 +230,19 @@ def _truncation(reader: Reader, node: Any) -> Operand:
 
 def _extract(reader: Reader, node: Any) -> Operand:
     reader.only(node, "this", "expression")
-    name = str(node.this.name).lower()
+    name, dialect = str(node.this.name).lower(), reader.dialect.name
+    if (own := EXTRACTED.get((dialect, name))) is not None:
+        found: Operand = Call(f"extract_{own[0]}", (reader.operand(node.expression),))
+        return Call("add", (found, Literal(own[1], Int(64)))) if own[1] else found
     part = PART_ALIASES.get(name, name)
-    known = PARTS if reader.dialect.name == "postgres" else PORTABLE_PARTS
+    known = PARTS if dialect == "postgres" else PORTABLE_PARTS
     if part not in known:
         raise reader.source.refusal(node, f"extract takes one of {', '.join(sorted(known))}")
     return Call(f"extract_{part}", (reader.operand(node.expression),))
 
 
 def _part(reader: Reader, node: Any) -> Operand:
-    reader.only(node, "this")
-    inner = node.this
-    if isinstance(inner, exp.TsOrDsToDate):  # how the grammar marks what may be text
-        reader.only(inner, "this")
-        inner = inner.this
-    return Call(FORMS[type(node)].name, (reader.operand(inner),))
+    return Call(FORMS[type(node)].name, (day(reader, node),))
 
 
 def _if(reader: Reader, node: Any) -> Operand:
@@ -268,6 +287,7 @@ _LENGTHS: Mapping[tuple[str, str], str] = {
     ("spark", "btrim"): "trim",
 }
 _HANDLERS: Mapping[type[Any], Callable[[Reader, Any], Operand]] = {
+    **HANDLERS,
     exp.Anonymous: _anonymous,
     exp.CurrentTimestamp: _now,
     exp.CurrentDate: _today,

@@ -24,6 +24,17 @@ class Form:
 
 
 FORMS: Mapping[type[Any], Form] = {
+    exp.Sqrt: Form("sqrt"),
+    exp.Degrees: Form("degrees"),
+    exp.Radians: Form("radians"),
+    exp.BitLength: Form("bit_length"),
+    exp.Ascii: Form("ascii"),
+    exp.MD5: Form("md5"),
+    exp.Repeat: Form("repeat", ("this", "times")),
+    exp.SplitPart: Form("split_part", ("this", "delimiter", "part_index")),
+    exp.Translate: Form("translate", ("this", "from_", "to")),
+    exp.LastDay: Form("last_day"),
+    exp.DateFromParts: Form("make_date", ("year", "month", "day")),
     exp.Lower: Form("lower"),
     exp.Upper: Form("upper"),
     exp.Abs: Form("abs"),

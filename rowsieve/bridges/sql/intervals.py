@@ -72,7 +72,7 @@ class Interval:
 
 def moved(reader: Reader, node: Any) -> Operand | None:
     """`x + interval` or `x - interval` as a call; None if neither side is an interval."""
-    left, right = _interval(reader, node.this), _interval(reader, node.expression)
+    left, right = interval_of(reader, node.this), interval_of(reader, node.expression)
     if left is None and right is None:
         return None
     reader.only(node, "this", "expression")
@@ -113,11 +113,12 @@ def interval_text(call: Call) -> str | None:
     return " ".join(named) or "0 days"
 
 
-def _interval(reader: Reader, node: Any) -> Interval | None:
+def interval_of(reader: Reader, node: Any) -> Interval | None:
+    """The constant interval that the node is; None if it is something else."""
     if isinstance(node, exp.Paren):
-        return _interval(reader, node.this)
+        return interval_of(reader, node.this)
     if isinstance(node, exp.Neg):
-        inner = _interval(reader, node.this)
+        inner = interval_of(reader, node.this)
         return None if inner is None else inner.times(-1)
     if isinstance(node, exp.Mul):
         return _multiple(reader, node)
@@ -151,7 +152,7 @@ def _refuse_what_the_grammar_drops(reader: Reader, node: Any) -> None:
 def _multiple(reader: Reader, node: Any) -> Interval | None:
     sides = (node.this, node.expression)
     for factor, other in (sides, sides[::-1]):
-        interval = _interval(reader, other)
+        interval = interval_of(reader, other)
         if interval is None:
             continue
         if not isinstance(factor, exp.Literal) or factor.is_string or not factor.name.isdecimal():

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from sqlglot import exp
 
 from rowsieve.bridges.sql import calls
+from rowsieve.bridges.sql.bins import difference
 from rowsieve.bridges.sql.limits import MAX_OPERATOR_DEPTH
 from rowsieve.bridges.sql.literals import negated, number, typed, value_set
 from rowsieve.bridges.sql.members import bracket
@@ -177,6 +178,8 @@ class Reader:
 
 def _comparison(reader: Reader, node: Any) -> Predicate:
     reader.only(node, "this", "expression")
+    if (sides := difference(reader, node)) is not None:
+        return Comparison(_COMPARISONS[type(node)], *sides)
     left, right = reader.beside(node.this), reader.beside(node.expression)
     return Comparison(_COMPARISONS[type(node)], left, right)
 

@@ -38,6 +38,25 @@ PARTS = PORTABLE_PARTS | frozenset(
         "millennium",
     }
 )
+# Parts that a dialect has in its own way: what they are here, and what is to be added.
+EXTRACTED: Mapping[tuple[str, str], tuple[str, int]] = {
+    ("spark", "dow"): ("dow", 1),
+    ("spark", "dayofweek"): ("dow", 1),
+    ("spark", "dow_iso"): ("isodow", 0),
+    ("spark", "dayofweek_iso"): ("isodow", 0),
+    ("spark", "yearofweek"): ("isoyear", 0),
+    ("spark", "second"): ("second", 0),
+    **{
+        (dialect, part): (ours, 0)
+        for dialect in ("duckdb", "datafusion")
+        for part, ours in (
+            ("dow", "dow"),
+            ("isodow", "isodow"),
+            ("isoyear", "isoyear"),
+            ("second", "whole_second"),
+        )
+    },
+}
 PART_ALIASES: Mapping[str, str] = {
     "dayofyear": "doy",
     "dayofweek": "dow",

@@ -6,11 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from rowsieve.bridges.sql.bins import bin_text
 from rowsieve.bridges.sql.intervals import FUNCTIONS as INTERVALS
 from rowsieve.bridges.sql.intervals import interval_text
 from rowsieve.bridges.sql.members import PLAIN_PATH
 from rowsieve.bridges.sql.parts import PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.render_literals import quoted
+from rowsieve.bridges.sql.spellings import INFIX, template
+from rowsieve.bridges.sql.spellings import PARTS as OWN_PARTS
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.registry import FUNCTIONS
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
@@ -43,6 +46,10 @@ def call_text(call: Call, writer: Writer) -> tuple[str, bool]:
     if name == "negate" and len(arguments) == 1:
         operand = writer.atom(arguments[0])
         return f"-({operand})" if isinstance(arguments[0], Literal) else f"-{operand}", True
+    if (sign := INFIX.get(name, {}).get(dialect.name)) is not None and len(arguments) == 2:
+        return f"{writer.atom(arguments[0])} {sign} {writer.atom(arguments[1])}", True
+    if name == "date_bin" and len(arguments) == 4 and (found := bin_text(call, writer)):
+        return found, False
     if name in ("add_interval", "shift", "shift_timestamp"):
         return _interval(call, writer), True
     if name.startswith("json_") and dialect.name == "postgres":
@@ -57,13 +64,24 @@ def call_text(call: Call, writer: Writer) -> tuple[str, bool]:
         name, arguments = f"extract_{_constant(arguments[0])}", arguments[1:]
     part = name.removeprefix("extract_")
     known = PARTS if dialect.name == "postgres" else PORTABLE_PARTS
+    if name == f"extract_{part}" and (own := OWN_PARTS.get((dialect.name, part))) is not None:
+        return own.format(*(writer.text(item) for item in arguments)), False
     if name.startswith("extract_") and part in known and len(arguments) == 1:
         return f"EXTRACT({part.upper()} FROM {writer.text(arguments[0])})", False
     if name in _SIDES and len(arguments) == 2:
         text, characters = (writer.text(item) for item in arguments)
         return f"trim({_SIDES[name]} {characters} FROM {text})", False
+    if (own := template(name, dialect.name)) is not None:
+        return _filled(own, arguments, writer), False
+    if name in ("lpad", "rpad") and len(arguments) == 2:
+        arguments = (*arguments, Literal(" "))  # one dialect wants the pad
     written = ", ".join(writer.text(item) for item in arguments)
     return f"{_function(name, arguments, writer)}({written})", False
+
+
+def _filled(template_: str, arguments: tuple[Operand, ...], writer: Writer) -> str:
+    atoms = {f"a{place}": writer.atom(item) for place, item in enumerate(arguments)}
+    return template_.format(*(writer.text(item) for item in arguments), **atoms)
 
 
 def _function(name: str, arguments: tuple[Operand, ...], writer: Writer) -> str:

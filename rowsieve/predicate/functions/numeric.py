@@ -194,7 +194,8 @@ def _negate(arguments: Sequence[pa.Array], signature: Signature, semantics: Sema
     return _settle(negated, null_mask(values), overflowed, semantics.integer_overflow, values.type)
 
 
-def _abs(arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics) -> Computed:
+def _abs(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
+    """The least whole number has none, and no engine wraps it."""
     (values,) = arguments
     if not isinstance(signature.result, Int) or not signature.result.signed:
         return Computed(pc.abs(values))
@@ -202,7 +203,7 @@ def _abs(arguments: Sequence[pa.Array], signature: Signature, semantics: Semanti
     smallest = numbers == np.iinfo(numbers.dtype).min
     with np.errstate(over="ignore"):
         magnitude = np.abs(numbers)
-    return _settle(magnitude, null_mask(values), smallest, semantics.integer_overflow, values.type)
+    return _settle(magnitude, null_mask(values), smallest, OnFailure.ERROR, values.type)
 
 
 def _whole_can_fail(signature: Signature) -> bool:

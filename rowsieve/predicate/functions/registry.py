@@ -10,12 +10,17 @@ from types import MappingProxyType
 
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.functions import (
+    bits,
+    calendar,
+    codes,
     conditional,
     intervals,
     json_access,
+    made_texts,
     nested,
     numeric,
     pieces,
+    reals,
     rounding,
     strings,
     temporal,
@@ -27,11 +32,16 @@ from rowsieve.types.logical import LogicalType, type_name
 _ROOMS = (
     numeric,
     rounding,
+    reals,
+    bits,
     strings,
     pieces,
+    codes,
+    made_texts,
     conditional,
     temporal,
     intervals,
+    calendar,
     nested,
     json_access,
 )

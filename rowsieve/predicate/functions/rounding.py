@@ -1,35 +1,40 @@
 """`round`, `floor` and `ceil`: numbers to fewer digits; all of them keep the order.
 
-Decimals and whole numbers round half away from zero; a float to whole numbers as `Semantics` says.
-Digits may be asked for exact numbers only: engines disagree on what a float has after its point.
+Decimals and whole numbers round half away from zero; floats as `Semantics` says, by digits after
+the point up to 15. A float32 has no digits here: engines disagree on the width they are taken in.
 """
 
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.predicate.abstract import AbstractValue
 from rowsieve.predicate.arrays import Computed, as_mask, filled, null_mask, with_nulls, without
 from rowsieve.predicate.functions import decimals
 from rowsieve.predicate.functions.row import (
     Argument,
+    BoundsRule,
     Direction,
+    Evaluator,
     Function,
     NullRule,
+    Range,
     Signature,
     spelt_alike,
 )
+from rowsieve.predicate.functions.text_casts import shortest_as_decimal
 from rowsieve.predicate.literals import int_range
-from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.semantics import DigitRounding, Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Decimal, Float, Int, LogicalType
 
 _MOST_DIGITS = 38
+_MOST_FLOAT_DIGITS = 15
 
 
 def _resolve_whole(arguments: Sequence[Argument]) -> Signature | None:
@@ -49,32 +54,58 @@ def _rounded_type(type_: LogicalType, digits: int) -> LogicalType:
 def _resolve_round(arguments: Sequence[Argument]) -> Signature | None:
     if len(arguments) == 1:
         return _resolve_whole(arguments)
-    if len(arguments) != 2 or not isinstance(arguments[0].type, Int | Decimal):
+    if len(arguments) != 2 or not isinstance(arguments[0].type, Int | Decimal | Float):
         return None
-    digits = arguments[1].constant
+    type_, digits = arguments[0].type, arguments[1].constant
     if not isinstance(digits, int) or isinstance(digits, bool) or abs(digits) > _MOST_DIGITS:
         return None
-    type_ = arguments[0].type
+    if isinstance(type_, Float) and (type_.bits == 32 or not 0 <= digits <= _MOST_FLOAT_DIGITS):
+        return None
     return Signature((type_, Int(32)), _rounded_type(type_, digits), str(digits))
 
 
-def _to_whole(mode: str) -> Callable[[Sequence[pa.Array], Signature, Semantics], Computed]:
-    def evaluate(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
+def _to_whole(mode: str) -> Evaluator:
+    def evaluate(
+        arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics
+    ) -> Computed:
         (values,) = arguments
         match signature.result:
             case Int():
                 return Computed(values)
             case Decimal():
                 return decimals.to_whole(values, signature.result, mode)
-            case _:
-                return Computed((pc.floor if mode == "down" else pc.ceil)(values))
+        whole = (pc.floor if mode == "down" else pc.ceil)(values)
+        if not semantics.floors_are_longs:
+            return Computed(whole)
+        numbers = filled(whole)
+        beyond = ~((numbers >= -(2.0**63)) & (numbers < 2.0**63)) & ~null_mask(values)
+        return Computed(without(whole, beyond), beyond if beyond.any() else None)
 
     return evaluate
+
+
+def _whole_range(evaluate: Evaluator) -> BoundsRule:
+    """In order, infinity included; it fails beyond 64 bits only where `Semantics` says so."""
+
+    def bounds(
+        arguments: Sequence[AbstractValue], signature: Signature, semantics: Semantics
+    ) -> Range:
+        (value,) = arguments
+        ends = [evaluate([end], signature, semantics) for end in (value.lower, value.upper)]
+        lower, upper = (without(end.values, end.failed) for end in ends)
+        safe = ~(null_mask(lower) | null_mask(upper))
+        if isinstance(value.type, Float) and not semantics.floors_are_longs:
+            safe = np.ones(len(safe), dtype=np.bool_)
+        return Range(lower, upper, safe=safe)
+
+    return bounds
 
 
 def _round(arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics) -> Computed:
     values, digits = arguments[0], int(signature.option or 0)
     match signature.result:
+        case Float() if digits:
+            return Computed(_rounded_digits(values, digits, semantics.digit_rounding))
         case Float():
             return Computed(_rounded_floats(values, to_even=semantics.rounds_half_to_even))
         case Decimal():
@@ -95,6 +126,31 @@ def _rounded_floats(values: pa.Array, *, to_even: bool) -> pa.Array:
             carried = np.abs(numbers - whole) >= 0.5
         rounded = np.where(carried, whole + np.copysign(1, numbers), whole)
     return with_nulls(rounded.astype(numbers.dtype), null_mask(values), values.type)
+
+
+def _rounded_digits(values: pa.Array, digits: int, rule: DigitRounding) -> pa.Array:
+    if rule is DigitRounding.DECIMAL:
+        return _rounded_texts(values, digits)
+    factor = 10.0**digits
+    numbers = filled(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = numbers * factor
+    whole = filled(_rounded_floats(pa.array(scaled), to_even=False))
+    rounded = whole / factor
+    if rule is DigitRounding.SCALED_FINITE:
+        rounded = np.where(np.isfinite(rounded), rounded, numbers)
+    return with_nulls(rounded, null_mask(values), values.type)
+
+
+def _rounded_texts(values: pa.Array, digits: int) -> pa.Array:
+    """Half away from zero, of the shortest decimal text; a float from 2^53 on is whole."""
+    numbers = filled(values)
+    small = np.abs(numbers) < 10.0 ** -(digits + 1)
+    usable = (np.abs(numbers) < 2.0**53) & ~small & ~null_mask(values)
+    exact = shortest_as_decimal(pa.array(np.where(usable, numbers, 0.0)))
+    texts = pc.round(exact, ndigits=digits, round_mode="half_towards_infinity").cast(pa.string())
+    rounded = np.where(usable, filled(texts.cast(pa.float64())), np.where(small, 0.0, numbers))
+    return with_nulls(rounded, null_mask(values), values.type)
 
 
 def _rounded_decimals(values: pa.Array, digits: int, result: Decimal) -> Computed:
@@ -125,27 +181,39 @@ def _carries(signature: Signature) -> bool:
     return isinstance(source, Int) and signature.option.startswith("-")
 
 
+def _may_fail(signature: Signature) -> bool:
+    return isinstance(signature.result, Float) or _carries(signature)
+
+
 def _increasing(signature: Signature) -> tuple[Direction, ...]:
     return (Direction.INCREASING,) * len(signature.arguments)
 
 
-def _row(name: str, usage: str, resolve: Any, evaluate: Any, spelling: Any) -> Function:
+def _row_of(name: str, mode: str) -> Function:
+    evaluate = _to_whole(mode)
     return Function(
         name,
-        usage,
-        resolve,
+        f"{name}(number)",
+        _resolve_whole,
         evaluate,
-        direction=_increasing,
-        can_fail=_carries,
+        bounds=_whole_range(evaluate),
+        can_fail=_may_fail,
         nulls=NullRule.STRICT,
-        spelling=spelling,
+        spelling=spelt_alike(name),
     )
 
 
 ROWS = (
-    _row("floor", "floor(number)", _resolve_whole, _to_whole("down"), spelt_alike("floor")),
-    _row("ceil", "ceil(number)", _resolve_whole, _to_whole("up"), spelt_alike("ceil")),
-    _row(
-        "round", "round(number [, constant digits])", _resolve_round, _round, spelt_alike("round")
+    _row_of("floor", "down"),
+    _row_of("ceil", "up"),
+    Function(
+        "round",
+        "round(number [, constant digits])",
+        _resolve_round,
+        _round,
+        direction=_increasing,
+        can_fail=_carries,
+        nulls=NullRule.STRICT,
+        spelling=spelt_alike("round"),
     ),
 )

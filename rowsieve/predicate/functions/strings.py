@@ -1,7 +1,7 @@
 """Text: case, length, parts and joins. Positions and lengths count code points, from 1.
 
-Upper and lower case follow Unicode code point by code point, which orders nothing: of a range of
-texts only what all of them begin with passes.
+Upper and lower case follow Unicode, code point by code point or with its special cases, as
+`Semantics` says. That orders nothing: of a range of texts only what all begin with passes.
 """
 
 from __future__ import annotations
@@ -68,11 +68,31 @@ def _resolve_concat(arguments: Sequence[Argument]) -> Signature | None:
     return Signature((String(),) * len(arguments), String())
 
 
-def _mapped(kernel: Callable[[Any], Any]) -> Callable[..., Computed]:
-    def evaluate(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
-        return Computed(kernel(arguments[0]))
+def _cased(
+    kernel: Callable[[Any], Any], special: str, method: Callable[[str], str]
+) -> Callable[..., Computed]:
+    """`special`: the letters that are more than one in the other case, or depend on their place."""
+
+    def evaluate(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
+        (text,) = arguments
+        plain = kernel(text)
+        if not semantics.full_case or pc.all(pc.string_is_ascii(text)).as_py() is not False:
+            return Computed(plain)
+        found = pc.fill_null(pc.match_substring_regex(text, special), False)  # noqa: FBT003
+        distinct = text.filter(found).dictionary_encode()
+        whole = pa.array([method(each) for each in distinct.dictionary.to_pylist()], pa.string())
+        return Computed(pc.replace_with_mask(plain, found, whole.take(distinct.indices)))
 
     return evaluate
+
+
+_upper = _cased(
+    pc.utf8_upper,
+    r"[\x{DF}\x{149}\x{1F0}\x{390}\x{3B0}\x{587}\x{1E96}-\x{1E9A}\x{1F50}-\x{1FFF}"
+    r"\x{FB00}-\x{FB17}]",
+    str.upper,
+)
+_lower = _cased(pc.utf8_lower, r"[\x{130}\x{3A3}]", str.lower)
 
 
 def _length(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
@@ -157,8 +177,8 @@ ROWS = (
         "lower",
         "lower(text)",
         _resolve_text(String(), 1),
-        _mapped(pc.utf8_lower),
-        bounds=case_range(pc.utf8_lower),
+        _lower,
+        bounds=case_range(_lower),
         can_fail=never_fails,
         nulls=NullRule.STRICT,
         spelling=spelt_alike("lower"),
@@ -167,8 +187,8 @@ ROWS = (
         "upper",
         "upper(text)",
         _resolve_text(String(), 1),
-        _mapped(pc.utf8_upper),
-        bounds=case_range(pc.utf8_upper),
+        _upper,
+        bounds=case_range(_upper),
         can_fail=never_fails,
         nulls=NullRule.STRICT,
         spelling=spelt_alike("upper"),

@@ -1,7 +1,7 @@
 """Dates and times: truncation and fields, proleptic Gregorian, UTC, without leap seconds.
 
-Truncation is monotone for every unit; of the fields only the year and the epoch are, and the others
-within the unit that they count in.
+Truncation is monotone for every unit; of the fields the years, what counts years, and the epoch
+are, and the others within the unit that they count in. `whole_second` has no fraction.
 """
 
 from __future__ import annotations
@@ -44,8 +44,11 @@ _FIXED = {
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _ERAS = {"decade": 120, "century": 1_200, "millennium": 12_000}
 TRUNC_UNITS = frozenset({*_FIXED, *_MONTHS, "week", "decade", "century", "millennium"})
-_CLOCK_FIELDS = frozenset({"hour", "minute", "second", "millisecond", "microsecond"})
-_DATE_FIELDS = frozenset({"year", "quarter", "month", "week", "day", "dow", "isodow", "doy"})
+_CLOCK_FIELDS = frozenset(
+    {"hour", "minute", "second", "whole_second", "millisecond", "microsecond"}
+)
+_RISING_FIELDS = frozenset({"year", "isoyear", "decade", "century", "millennium"})
+_DATE_FIELDS = _RISING_FIELDS | {"quarter", "month", "week", "day", "dow", "isodow", "doy"}
 _YEARS_BEFORE_EPOCH = 1970
 
 
@@ -181,6 +184,12 @@ def _field(field: str, days: Any, clock: Any) -> Any:
     match field:
         case "year":
             return months // 12 + _YEARS_BEFORE_EPOCH
+        case "isoyear":
+            return _months(days - (days + 3) % 7 + 3) // 12 + _YEARS_BEFORE_EPOCH
+        case "decade":
+            return (months // 12 + _YEARS_BEFORE_EPOCH) // 10
+        case "century" | "millennium":
+            return _counted_years(field, months // 12 + _YEARS_BEFORE_EPOCH)
         case "quarter":
             return months % 12 // 3 + 1
         case "month":
@@ -201,10 +210,18 @@ def _field(field: str, days: Any, clock: Any) -> Any:
             return clock // (3_600 * _SECOND)
         case "minute":
             return clock // (60 * _SECOND) % 60
+        case "whole_second":
+            return clock % (60 * _SECOND) // _SECOND
         case "millisecond":
             return clock % (60 * _SECOND) // 1_000
         case _:
             return clock % (60 * _SECOND)
+
+
+def _counted_years(field: str, years: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The century or millennium of each year: the first begins with the year 1, none is 0."""
+    size = 100 if field == "century" else 1000
+    return np.where(years > 0, (years - 1) // size + 1, -(-years // size + 1))
 
 
 def _first_day(months: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -212,7 +229,7 @@ def _first_day(months: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def _extract_direction(signature: Signature) -> tuple[Direction, ...]:
-    monotone = signature.option in ("year", "epoch")
+    monotone = signature.option == "epoch" or signature.option in _RISING_FIELDS
     return (Direction.NONE, Direction.INCREASING if monotone else Direction.NONE)
 
 
@@ -228,6 +245,7 @@ _SPANS: Mapping[str, tuple[int, int, str]] = {
     "hour": (0, 23, "day"),
     "minute": (0, 59, "hour"),
     "second": (0, 60 * _SECOND - 1, "minute"),
+    "whole_second": (0, 59, "minute"),
     "millisecond": (0, 59_999, "minute"),
     "microsecond": (0, 60 * _SECOND - 1, "minute"),
 }

@@ -6,8 +6,7 @@ that may be absent are its own still: a result whose arguments are all present l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.abstract import AbstractValue, known
 from rowsieve.predicate.arrays import Mask, repeated, without
-from rowsieve.predicate.functions.row import BoundsRule, Range, Signature
+from rowsieve.predicate.functions.row import BoundsRule, Evaluator, Range, Signature
 from rowsieve.predicate.ir import ComparisonOp
 from rowsieve.predicate.prefixes import above_prefix, common_prefix, is_ascii
 from rowsieve.predicate.semantics import Semantics
@@ -23,15 +22,19 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import String
 
 
-def case_range(kernel: Callable[[Any], Any]) -> BoundsRule:
+def case_range(evaluate: Evaluator) -> BoundsRule:
     """Upper or lower case: of an ASCII prefix it is the prefix of the result."""
 
-    def bounds(arguments: Sequence[AbstractValue], _: Signature, __: Semantics) -> Range:
+    def bounds(
+        arguments: Sequence[AbstractValue], signature: Signature, semantics: Semantics
+    ) -> Range:
         (value,) = arguments
         prefix = common_prefix(value.lower, value.upper)
         same = _same(value)
-        start = kernel(without(prefix, ~is_ascii(prefix)))
-        whole = kernel(without(value.lower, ~same))
+        start, whole = (
+            evaluate([text], signature, semantics).values
+            for text in (without(prefix, ~is_ascii(prefix)), without(value.lower, ~same))
+        )
         return Range(pc.coalesce(whole, start), pc.coalesce(whole, above_prefix(start)))
 
     return bounds

@@ -1,0 +1,96 @@
+"""Bins of time and differences of times: intervals that stand inside a function or a comparison.
+
+A bin's width is a constant of months, or of days and less; its origin has a default of its own in
+each dialect. `later - earlier > INTERVAL '1 day'` is a comparison of microseconds; an interval with
+months has no one length and is refused there, as is `age`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from rowsieve.bridges.sql.intervals import Interval, interval_of
+from rowsieve.predicate.ir import Call, Literal, Operand
+from rowsieve.types.logical import Int, Timestamp
+
+if TYPE_CHECKING:
+    from rowsieve.bridges.sql.nodes import Reader
+    from rowsieve.bridges.sql.render import Writer
+
+_DAY_US = 86_400_000_000
+_TURN_OF_2000 = 946_684_800_000_000
+_MONDAY_2000 = _TURN_OF_2000 + 2 * _DAY_US
+_NAMES = {"postgres": "date_bin", "datafusion": "date_bin", "duckdb": "time_bucket"}
+
+
+def binned(reader: Reader, node: Any) -> Operand:
+    """`date_bin(width, time, origin)`, in duckdb `time_bucket`."""
+    reader.only(node, "this", "expression", "unit")
+    dialect = reader.dialect.name
+    width = interval_of(reader, node.this)
+    if dialect not in _NAMES or width is None:
+        raise reader.source.refusal(node, "a bin has a constant interval: INTERVAL '15 minutes'")
+    micros = width.days * _DAY_US + width.micros
+    if (width.months and (micros or dialect == "postgres")) or min(width.months, micros) < 0:
+        raise reader.source.refusal(
+            node, "a bin is of days and less, or (not in postgres) of months alone"
+        )
+    given = node.args.get("unit")  # the grammar's name of the third argument
+    if given is not None:
+        origin = reader.operand(given)
+    elif dialect == "postgres":
+        raise reader.source.refusal(node, "give date_bin an origin, as in TIMESTAMP '2000-01-01'")
+    else:
+        origin = Literal(_origin(dialect, width), Timestamp())
+    parts = (Literal(part, Int(64)) for part in (width.months, micros))
+    return Call("date_bin", (*parts, reader.operand(node.expression), origin))
+
+
+def _origin(dialect: str, width: Interval) -> int:
+    if dialect == "datafusion":
+        return 0
+    return _TURN_OF_2000 if width.months else _MONDAY_2000
+
+
+def bin_text(call: Call, writer: Writer) -> str | None:
+    """The call as SQL; None where the dialect has no bins, or none of this width."""
+    months, micros, time, origin = call.arguments
+    name = _NAMES.get(writer.dialect.name)
+    if not isinstance(months, Literal) or not isinstance(micros, Literal) or name is None:
+        return None
+    if months.value and name == "date_bin" and writer.dialect.name == "postgres":
+        return None
+    size = months.value or micros.value
+    if not isinstance(size, int):
+        return None
+    width = f"{size} months" if months.value else f"{size} microseconds"
+    return f"{name}(INTERVAL '{width}', {writer.text(time)}, {writer.text(origin)})"
+
+
+def difference(reader: Reader, node: Any) -> tuple[Operand, Operand] | None:
+    """The sides of a comparison of `later - earlier` with an interval, in microseconds."""
+    sides = [node.this, node.expression]
+    bare = [side.this if isinstance(side, exp.Paren) else side for side in sides]
+    intervals = [interval_of(reader, side) for side in sides]
+    for here, there in ((0, 1), (1, 0)):
+        length, other = intervals[there], bare[here]
+        if length is None or intervals[here] is not None or type(other) is not exp.Sub:
+            continue
+        if length.months:
+            raise reader.source.refusal(
+                node, "months have no one length; compare with an interval of days"
+            )
+        if length.days and reader.dialect.name == "datafusion":
+            raise reader.source.refusal(
+                node, "DataFusion compares days before hours; write the interval in hours"
+            )
+        reader.only(other, "this", "expression")
+        times = tuple(
+            Call("epoch_us", (reader.beside(side),)) for side in (other.this, other.expression)
+        )
+        found: list[Operand] = [Call("subtract", times)] * 2
+        found[there] = Literal(length.days * _DAY_US + length.micros, Int(64))
+        return found[0], found[1]
+    return None

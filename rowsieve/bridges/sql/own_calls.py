@@ -1,0 +1,197 @@
+"""Functions that dialects spell, count or type each in their own way, as calls of ours.
+
+Soundness: what a dialect means by a name is looked up under that dialect, never under the name
+alone: `dayofweek` begins with Sunday as 1 in Spark and as 0 elsewhere, `^` is a power in two
+dialects and bits in two others, `isnan(NULL)` is FALSE in Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from rowsieve.bridges.sql.bins import binned
+from rowsieve.predicate.ir import Call, Cast, Literal, Operand
+from rowsieve.types.logical import Bool, Date, Int
+
+if TYPE_CHECKING:
+    from rowsieve.bridges.sql.nodes import Reader
+
+_ONE = Literal(1, Int(64))
+_BITS: Mapping[type[Any], str] = {
+    exp.BitwiseAnd: "bit_and",
+    exp.BitwiseOr: "bit_or",
+    exp.BitwiseXor: "bit_xor",
+    exp.BitwiseLeftShift: "shift_left",
+    exp.BitwiseRightShift: "shift_right",
+}
+NAMES: Mapping[tuple[str, str], str] = {
+    ("duckdb", "strlen"): "octet_length",
+    ("duckdb", "isoyear"): "extract_isoyear",
+    ("duckdb", "weekday"): "extract_dow",
+}
+
+
+def _bits(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this", "expression", requires_int128=False)
+    sides = (node.this, node.expression)
+    if any(isinstance(side, exp.Binary) and not isinstance(side, exp.Dot) for side in sides):
+        raise reader.source.refusal(
+            node, "put what stands beside an operator of bits in parentheses"
+        )
+    return Call(_BITS[type(node)], tuple(reader.beside(side) for side in sides))
+
+
+def _power(reader: Reader, node: Any) -> Operand:
+    """DataFusion's `^`, which its grammar here takes for a power."""
+    named = any(token.text.upper() in ("POW", "POWER") for token in reader.source.tokens)
+    if reader.dialect.name != "datafusion" or named:
+        raise reader.source.refusal(
+            node, "POW is not supported: powers differ in their last digits between engines"
+        )
+    return _bits(reader, exp.BitwiseXor(this=node.this, expression=node.expression))
+
+
+def _is_nan(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this")
+    found = Call("is_nan", (reader.operand(node.this),))
+    if reader.dialect.name == "spark":
+        return Call("coalesce", (found, Literal(value=False, type=Bool())))
+    return found
+
+
+def _sign(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this")
+    found = Call("sign", (reader.operand(node.this),))
+    return Cast(found, Int(8)) if reader.dialect.name == "duckdb" else found
+
+
+def _day_of_week(reader: Reader, node: Any) -> Operand:
+    found = Call("extract_dow", (day(reader, node),))
+    return Call("add", (found, _ONE)) if reader.dialect.name == "spark" else found
+
+
+def day(reader: Reader, node: Any) -> Operand:
+    """The argument of a part of a date, without the mark for what may be text."""
+    reader.only(node, "this")
+    inner = node.this
+    if isinstance(inner, exp.TsOrDsToDate):
+        reader.only(inner, "this")
+        inner = inner.this
+    return reader.operand(inner)
+
+
+def _part(name: str) -> Callable[[Reader, Any], Operand]:
+    return lambda reader, node: Call(f"extract_{name}", (day(reader, node),))
+
+
+def _days_between(reader: Reader, node: Any) -> Operand:
+    """Spark's `datediff(later, earlier)`, DuckDB's `date_diff('day', earlier, later)`."""
+    reader.only(node, "this", "expression", "unit", date_part_boundary=True)
+    unit, name = node.args.get("unit"), reader.dialect.name
+    counts_days = unit is None if name == "spark" else str(unit).upper() == "DAY"
+    if name not in ("spark", "duckdb") or not counts_days:
+        raise reader.source.refusal(
+            node,
+            "differences are read as datediff(later, earlier) in spark and as "
+            "date_diff('day', earlier, later) in duckdb; elsewhere write days_between",
+        )
+    sides = [
+        side.this if isinstance(side, exp.TsOrDsToDate) else side
+        for side in (node.this, node.expression)
+    ]
+    return Call("days_between", tuple(reader.operand(side) for side in sides))
+
+
+def _moved_days(reader: Reader, node: Any) -> Operand:
+    """Spark's `date_add(day, n)`: of a timestamp it takes the date."""
+    reader.only(node, "this", "expression", "unit")
+    count = node.expression
+    if reader.dialect.name != "spark" or str(node.args.get("unit")).upper() != "DAY":
+        raise reader.source.refusal(node, "write the day + INTERVAL 'n days'")
+    sign = 1
+    if isinstance(count, exp.Mul) and count.expression == exp.Neg(this=exp.Literal.number(1)):
+        sign, count = -1, count.this
+    number = reader.operand(count)
+    if not isinstance(number, Literal) or not isinstance(number.value, int):
+        raise reader.source.refusal(node, "date_add and date_sub take a constant number of days")
+    moves = (Literal(part, Int(64)) for part in (0, sign * number.value, 0))
+    return Call("shift", (Cast(reader.operand(node.this), Date()), *moves))
+
+
+def _pad(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this", "expression", "fill_pattern", "is_left")
+    keys = ["this", "expression", "fill_pattern"]
+    parts = [node.args[key] for key in keys if node.args.get(key) is not None]
+    name = "lpad" if node.args.get("is_left") else "rpad"
+    return Call(name, tuple(reader.operand(part) for part in parts))
+
+
+def _joined(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "expressions", safe=True, coalesce=True, flatten=True)
+    return Call("concat_ws", tuple(reader.operand(item) for item in node.expressions))
+
+
+def _sha2(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this", "length")
+    length = node.args.get("length")
+    if length is None or str(length) != "256":
+        raise reader.source.refusal(node, "of these digests there is only that of 256 bits")
+    return Call("sha256_hex", (reader.operand(node.this),))
+
+
+def _encoded(reader: Reader, node: Any) -> Operand:
+    """DataFusion's `encode(sha256(x), 'hex')`."""
+    reader.only(node, "this", "charset")
+    inner, charset = node.this, node.args.get("charset")
+    is_hex = isinstance(charset, exp.Literal) and charset.this == "hex"
+    if reader.dialect.name != "datafusion" or not is_hex or type(inner) is not exp.SHA2Digest:
+        raise reader.source.refusal(node, "encode is read as encode(sha256(text), 'hex') only")
+    return _sha2(reader, inner)
+
+
+def _hex(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this")
+    if reader.dialect.name not in ("duckdb", "spark"):
+        raise reader.source.refusal(
+            node, "the grammar tells to_hex from its upper case in duckdb and spark only"
+        )
+    return Call("hex_digits", (reader.operand(node.this),))
+
+
+def _micros(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this")
+    return Call("epoch_us", (reader.operand(node.this),))
+
+
+def _seconds(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this")
+    if reader.dialect.name not in ("duckdb", "postgres"):
+        raise reader.source.refusal(node, "to_timestamp depends on the form of its argument here")
+    return Call("timestamp_seconds", (reader.operand(node.this),))
+
+
+HANDLERS: Mapping[type[Any], Callable[[Reader, Any], Operand]] = {
+    **dict.fromkeys(_BITS, _bits),
+    exp.Pow: _power,
+    exp.IsNan: _is_nan,
+    exp.Sign: _sign,
+    exp.DayOfWeek: _day_of_week,
+    exp.DayOfWeekIso: _part("isodow"),
+    exp.DayOfYear: _part("doy"),
+    exp.DayOfMonth: _part("day"),
+    exp.WeekOfYear: _part("week"),
+    exp.Second: _part("whole_second"),
+    exp.DateDiff: _days_between,
+    exp.TsOrDsAdd: _moved_days,
+    exp.Pad: _pad,
+    exp.ConcatWs: _joined,
+    exp.SHA2: _sha2,
+    exp.Encode: _encoded,
+    exp.Hex: _hex,
+    exp.UnixMicros: _micros,
+    exp.UnixToTime: _seconds,
+    exp.DateBin: binned,
+}
