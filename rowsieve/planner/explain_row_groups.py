@@ -1,4 +1,4 @@
-"""Which row groups of a part a read skips and why, from its footer and blooms.
+"""Which row groups of a part a read skips and why, and how many pages, from its footer and blooms.
 
 The same proofs as `prune_row_groups` gives, asked conjunct by conjunct. What newer parts or a
 deletion vector hide is not counted.
@@ -9,20 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader
-from rowsieve.parquet.footer import read_metadata
+from rowsieve.parquet.footer import Tail, read_tail
+from rowsieve.parquet.pages import PageDirectory
 from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.planner.explanation import PartRowGroups, RowGroupReason
 from rowsieve.planner.plan import PlannedPart, ScanPlan
+from rowsieve.planner.prune_pages import prune_pages
 from rowsieve.planner.prune_row_groups import Blooms, probe_blooms
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.predicate.ir import TRUE, Predicate, column_names, conjuncts
+from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.snapshot import Snapshot
+
+Counts = npt.NDArray[np.int64]
 
 
 def explain_row_groups(
@@ -34,20 +40,44 @@ def explain_row_groups(
 ) -> PartRowGroups:
     """The row groups of a part that has rows; reads its footer and the blooms it needs."""
     assert part.data is not None
-    metadata = read_metadata(store, part.data)
+    tail = read_tail(store, part.data)
+    metadata = tail.metadata
     left = np.ones(metadata.num_row_groups, dtype=np.bool_)
     skipped: list[RowGroupReason] = []
     if plan.pruning and plan.predicate != TRUE:
         blooms = BloomReader(store, part.data, metadata)
         left, skipped = _skip(plan, snapshot, metadata, blooms, describe)
     sizes = _column_bytes(plan, snapshot, metadata)
+    pages, pages_left = _pages(plan, snapshot, tail, left)
+    shares = pages_left / np.maximum(pages, 1)
     return PartRowGroups(
         total=len(left),
         read=int(left.sum()),
+        pages=int(pages[left].sum()),
+        pages_read=int(pages_left.sum()),
         bytes_total=int(sizes.sum()),
-        bytes_read=int(sizes[left].sum()),
+        bytes_read=int((sizes * np.where(pages > 0, shares, left)).sum()),
         skipped=tuple(skipped),
     )
+
+
+def _pages(plan: ScanPlan, snapshot: Snapshot, tail: Tail, left: Mask) -> tuple[Counts, Counts]:
+    """(g,) how many pages each row group has, and how many are left of it; 0 if not known."""
+    nothing = np.zeros(len(left), dtype=np.int64)
+    directory = PageDirectory.of(tail.metadata)
+    if directory is None:
+        return nothing, nothing
+    pages = np.array([directory.page_count(group) for group in range(len(left))], dtype=np.int64)
+    if not plan.pruning or plan.predicate == TRUE:
+        return pages, pages
+    bound = bind(plan.predicate, snapshot.schema, plan.semantics, now_us=plan.now_us)
+    verdicts = interpret(bound, RowGroupStatistics(tail.metadata, snapshot.schema))
+    verdicts = np.where(left, verdicts, Verdict.NONE).astype(np.int8)
+    (found,) = prune_pages(bound, [(tail, verdicts)], snapshot.schema, ROW_GROUP_ROWS)
+    if found.rows == ROW_GROUP_ROWS:
+        return pages, np.where(left, pages, 0)
+    group_of = np.repeat(np.arange(len(left)), pages)
+    return pages, np.bincount(group_of, weights=found.kept, minlength=len(left)).astype(np.int64)
 
 
 def _skip(

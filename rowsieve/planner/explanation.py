@@ -55,18 +55,24 @@ class RowGroupReason:
 
 @dataclass(frozen=True, slots=True)
 class PartRowGroups:
-    """The row groups of a part, by its footer and blooms; bytes of the columns that are read."""
+    """The row groups of a part, by its footer and blooms; bytes of the columns that are read.
+
+    `pages` are those of the row groups that are read, `pages_read` those that their bounds leave.
+    """
 
     total: int
     read: int
+    pages: int
+    pages_read: int
     bytes_total: int
     bytes_read: int
     skipped: tuple[RowGroupReason, ...]
 
     def __str__(self) -> str:
         by = f": {', '.join(map(str, self.skipped))}" if self.skipped else ""
+        pages = f", {self.pages_read} of their {self.pages} pages" if self.pages else ""
         return (
-            f"{self.read} of {self.total} row groups, {self.bytes_read:,} of "
+            f"{self.read} of {self.total} row groups{pages}, {self.bytes_read:,} of "
             f"{self.bytes_total:,} bytes{by}"
         )
 

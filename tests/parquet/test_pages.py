@@ -63,7 +63,7 @@ SCHEMA = Schema(
         ),
         Field(14, "price", Decimal(20, 2)),
         Field(15, "day", Date()),
-        Field(16, "at", Timestamp("UTC")),
+        Field(16, "at", Timestamp(utc=True)),
         Field(17, "raw", Binary()),
         Field(18, "flag", Bool()),
     ),

@@ -15,6 +15,7 @@ from rowsieve.bridges.sql import parse_predicate
 from rowsieve.objects import open_store
 from rowsieve.parquet import page_statistics
 from rowsieve.parquet.footer import Tail, read_tail
+from rowsieve.parquet.thrift import read_struct
 from rowsieve.planner.prune_pages import KeptPages, prune_pages
 from rowsieve.planner.prune_row_groups import Verdicts, prune_row_groups
 from rowsieve.predicate.bind import BoundPredicate, bind
@@ -138,7 +139,7 @@ def test_columns_that_may_not_prune_do_not() -> None:
 def test_an_index_that_does_not_speak_of_every_page_says_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = page_statistics.read_struct
+    whole = read_struct
     assert pages(17, "id = 5") == "xx+xxxxxx"
 
     def short(data: Any, position: int = 0) -> Any:
