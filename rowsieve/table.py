@@ -187,7 +187,7 @@ class Table:
     ) -> Scan:
         """A read of the newest version, or of the one asked for.
 
-        `where` is SQL text in `dialect`, one of our predicates or a pyarrow expression. `columns`
+        `where` is SQL text in `dialect`, one of our predicates or an engine's expression. `columns`
         is a list of names, or names with SQL expressions. Rows come in no particular order unless
         `order_by_key`. `pruning="soft"` checks pruning against all rows, "off" does without;
         `audit` checks that percentage of what pruning skips. What does not hold raises

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 
 from rowsieve.bridges.translation import Row
 
 
 def matrix(groups: Mapping[str, Sequence[Row]]) -> str:
-    """A line per construct: its name there and here, how it reads, how it writes, and why not."""
+    """A line per construct: its name there and here, how it reads, how it writes, and why not.
+
+    Constructs without a counterpart that are refused for one reason share a line.
+    """
     lines = ["| | there | here | reads | writes | note |", "|---|---|---|---|---|---|"]
     for group, rows in groups.items():
-        for row in rows:
-            there, ours = _code(row.foreign), _code(row.ours)
-            cells = (group, there, ours, row.reads.value, row.writes.value, row.note)
+        for alike in _alike(rows):
+            row = alike[0]
+            there = " ".join(_code(each.foreign) for each in alike)
+            cells = (group, there, _code(row.ours), row.reads.value, row.writes.value, row.note)
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
+
+
+def _alike(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    for (ours, note), found in groupby(rows, lambda row: (row.ours, row.note)):
+        if ours or not note:
+            yield from ([row] for row in found)
+        else:
+            yield list(found)
 
 
 def _code(text: str) -> str:

@@ -138,14 +138,18 @@ class _Guards:
         """
         if _never_nan(b) or (op is ComparisonOp.EQ and _never_nan(a)):
             return plain
+        known = _never_nan(a) and not (isinstance(a, Literal) and a.value is None)
         if self.ours.nan is NanOrder.GREATEST:
-            above = And((self.is_nan(b), Not(IsNull(a))))
-            if op is ComparisonOp.LT:
+            above: Predicate = And((self.is_nan(b), Not(IsNull(a))))
+            if known:
+                above = self.is_nan(b)
+            elif op is ComparisonOp.LT:
                 above = And((self.is_nan(b), Not(self.is_nan(a))))
             elif op is ComparisonOp.EQ:
                 above = And((self.is_nan(a), self.is_nan(b)))
             return Or((plain, above))
-        return And((plain, Or((Not(self.is_nan(b)), IsNull(a)))))
+        below = Not(self.is_nan(b))
+        return And((plain, below if known else Or((below, IsNull(a)))))
 
     def is_nan(self, operand: Operand) -> Predicate:
         """NULL of NULL, as every comparison; a constant is known for one or not."""

@@ -8,8 +8,9 @@ three functions of its module.
 - `reads(expression, schema)`: a `Translation` whose `expression` is our predicate, meant under the
   bridge's semantics, and whose `residual` is what could not be read, in its own language.
 - `writes(predicate, schema, semantics)`: a `Translation` whose `expression` is theirs and whose
-  `residual` is our predicate. `translate` and `where=` always pass the bridge's own semantics, the
-  differences between engines being settled before (`meanings`).
+  `residual` is our predicate, which is meant by the semantics given. `translate` settles the
+  differences between engines before (`meanings`) and passes the bridge's own semantics; only where
+  `meanings` has no guard does it pass the original's, for a bridge may have one.
 
 Soundness: a bridge's semantics say what its engine does with every row; a bridge that reads or
 writes an operation that they do not describe refuses it.
@@ -22,7 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from rowsieve.bridges import datafusion_exprs, polars_exprs, spark_filters
+from rowsieve.bridges import datafusion_exprs, polars_exprs, pyarrow_exprs, spark_filters
 from rowsieve.bridges.native import is_predicate, read_predicate, write_predicate
 from rowsieve.bridges.sql import translation as sql
 from rowsieve.bridges.sql.dialects import DIALECTS
@@ -82,6 +83,14 @@ BRIDGES: tuple[Bridge, ...] = (
         spark_filters.is_spark_filters,
         spark_filters.from_spark_filters,
         spark_filters.to_spark_filters,
+    ),
+    Bridge(
+        "pyarrow_exprs",
+        "a pyarrow expression",
+        Semantics.PYARROW,
+        pyarrow_exprs.is_pyarrow_expression,
+        pyarrow_exprs.from_pyarrow,
+        pyarrow_exprs.to_pyarrow,
     ),
     Bridge(
         "polars",

@@ -103,6 +103,10 @@ def _written(
         except UnsupportedOperation as error:
             left.append(condition)
             notes.append(place(index, len(conditions), condition, error))
+    if left:  # a bridge may know guards of its own
+        direct = aim.writes(read.expression, schema, meant)
+        if direct.exactness is Exactness.EXACT:
+            return translated(direct.expression, read.residual, read.notes, strict=False)
     whole = And(tuple(condition for _, condition in kept))
     made = aim.writes(whole, schema, aim.semantics)
     if made.residual is not None:

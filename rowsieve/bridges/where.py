@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rowsieve.bridges.pyarrow_exprs import from_pyarrow, is_pyarrow_expression
 from rowsieve.bridges.registry import BRIDGES, bridge_of
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.bridges.sql.dialects import dialect_named
@@ -25,8 +24,6 @@ def to_predicate(where: Any, dialect: str = "postgres", schema: Schema | None = 
         return parse_predicate(where, dialect)
     if isinstance(where, Predicate):
         return where
-    if is_pyarrow_expression(where):
-        return from_pyarrow(where, in_matches_null=True)
     if schema is not None and (bridge := bridge_of(where)) is not None:
         return bridge.reads(where, schema).exact()
     known = ", ".join(dict.fromkeys(bridge.shown for bridge in BRIDGES if not bridge.is_text))

@@ -73,6 +73,7 @@ class Semantics:
     SPARK: ClassVar[Semantics]
     DUCKDB: ClassVar[Semantics]
     POLARS: ClassVar[Semantics]
+    PYARROW: ClassVar[Semantics]
 
     def compares_bits(self, member_count: int) -> bool:
         """Whether an IN list of so many floats tells -0.0 from 0.0."""
@@ -122,6 +123,12 @@ Semantics.POLARS = Semantics(
     negative_roots_fail=False,
     full_case=True,
 )
+Semantics.PYARROW = Semantics(
+    "pyarrow",
+    nan=NanOrder.IEEE,
+    bitwise_lists_from=1,
+    float_division_by_zero=OnFailure.IEEE,
+)
 
 _BY_NAME = {
     semantics.name: semantics
@@ -131,5 +138,6 @@ _BY_NAME = {
         Semantics.SPARK,
         Semantics.DUCKDB,
         Semantics.POLARS,
+        Semantics.PYARROW,
     )
 }

@@ -1,4 +1,7 @@
-"""The support matrix in the documents is the one that the tables give."""
+"""The support matrix in the documents is the one that the tables give.
+
+`python -m tests.bridges.test_matrix` writes it there anew.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from rowsieve.bridges import spark_filters
 from rowsieve.bridges.datafusion_exprs import table as datafusion
 from rowsieve.bridges.matrix import matrix
 from rowsieve.bridges.polars_exprs import table as polars
+from rowsieve.bridges.pyarrow_exprs import table as pyarrow
 from rowsieve.bridges.sql import spellings
 from rowsieve.bridges.translation import Row
 
@@ -30,6 +34,7 @@ TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
         "function": tuple(polars.FUNCTIONS.values()),
         "other": polars.OTHERS,
     },
+    "pyarrow_exprs": {"function": pyarrow.FUNCTIONS},
 }
 
 
@@ -44,3 +49,18 @@ def test_the_page_shows_how_functions_are_written() -> None:
     found = re.search(r"<!-- matrix: sql -->\n(.*?)\n<!-- end -->", PAGE.read_text(), re.DOTALL)
     assert found is not None
     assert found[1] == spellings.matrix()
+
+
+def write() -> None:
+    """Put the matrices as they are now into the page."""
+    text = PAGE.read_text()
+    for name, groups in TABLES.items():
+        start, stop = f"<!-- matrix: {name} -->\n", "\n<!-- end -->"
+        head, _, rest = text.partition(start)
+        _, _, tail = rest.partition(stop)
+        text = f"{head}{start}{matrix(groups)}{stop}{tail}"
+    PAGE.write_text(text)
+
+
+if __name__ == "__main__":
+    write()

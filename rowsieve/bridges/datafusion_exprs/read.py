@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from rowsieve.bridges.datafusion_exprs import table
 from rowsieve.bridges.datafusion_exprs.write import check_call
-from rowsieve.bridges.pyarrow_exprs import literal_of, stored
+from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.bind import bind_operand

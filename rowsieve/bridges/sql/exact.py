@@ -152,7 +152,7 @@ class _Exact:
     def check_order(self, type_: LogicalType, *, ranged: bool) -> None:
         if is_nested(type_) or isinstance(type_, Json):
             raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
-        if self.dialect.name == "spark" and isinstance(type_, Time | Uuid):
+        if isinstance(type_, Time | Uuid) and self.dialect.name in ("spark", "datafusion"):
             raise self.lacks(type_)
         if ranged and self.dialect.orders_by_collation and isinstance(type_, String):
             raise UnsupportedOperation(

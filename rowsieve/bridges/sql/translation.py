@@ -6,14 +6,14 @@ what cannot be read is left in its own words, as a whole condition of the AND at
 
 from __future__ import annotations
 
+from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.exact import said_exactly
 from rowsieve.bridges.sql.render import Writer
-from rowsieve.bridges.translation import Translation, place, translated
-from rowsieve.errors import InvalidInput, InvalidPredicate, UnknownColumn, UnsupportedOperation
-from rowsieve.predicate.bind import bind
-from rowsieve.predicate.ir import Predicate, conjoin, root_conjuncts
+from rowsieve.bridges.translation import Translation
+from rowsieve.errors import InvalidInput, InvalidPredicate
+from rowsieve.predicate.ir import Predicate, root_conjuncts
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
 
@@ -29,25 +29,27 @@ def from_text(
 
     if not isinstance(text, str):
         raise InvalidInput(f"a filter in {dialect} SQL is text, not {type(text).__name__}")
-    semantics = dialect_named(dialect).semantics
-    pieces = parse.conditions(text, dialect)
-    kept: list[Predicate] = []
-    left: list[str] = []
-    notes: list[str] = []
-    for index, (piece, found) in enumerate(pieces):
-        try:
-            if isinstance(found, InvalidPredicate):
-                raise found
-            bind(found, schema, semantics, simplified=False)
-            kept.append(found)
-        except UnknownColumn:
-            raise
-        except InvalidPredicate as error:
-            notes.append(place(index, len(pieces), piece, error))
-            left.append(piece)
-    whole = conjoin(kept) if kept or not left else None
-    residual = " AND ".join(f"({piece})" for piece in left) if len(left) > 1 else "".join(left)
-    return translated(whole, residual or None, notes, strict=strict)
+    return read_conditions(
+        parse.conditions(text, dialect),
+        _known,
+        _left,
+        schema,
+        dialect_named(dialect).semantics,
+        shown=lambda condition: condition[0],
+        strict=strict,
+    )
+
+
+def _known(condition: tuple[str, Predicate | InvalidPredicate]) -> Predicate:
+    found = condition[1]
+    if isinstance(found, InvalidPredicate):
+        raise found
+    return found
+
+
+def _left(conditions: list[tuple[str, Predicate | InvalidPredicate]]) -> str:
+    texts = [text for text, _ in conditions]
+    return texts[0] if len(texts) == 1 else " AND ".join(f"({text})" for text in texts)
 
 
 def to_text(
@@ -62,18 +64,13 @@ def to_text(
     known = dialect_named(dialect)
     meant = known.semantics if semantics is None else semantics
     writer = Writer(known)
-    kept: list[str] = []
-    left: list[Predicate] = []
-    notes: list[str] = []
-    conditions = root_conjuncts(predicate)
-    write = writer.text if len(conditions) == 1 else writer.conjunct
-    for index, condition in enumerate(conditions):
-        bound = bind(condition, schema, meant, simplified=False)
-        try:
-            alike = with_meaning_kept(bound.root, meant, known.semantics)
-            kept.append(write(said_exactly(alike, known)))
-        except UnsupportedOperation as error:
-            notes.append(place(index, len(conditions), condition, error))
-            left.append(condition)
-    text = " AND ".join(kept) if kept else None if left else "TRUE"
-    return translated(text, conjoin(left) if left else None, notes, strict=strict)
+    text = writer.text if len(root_conjuncts(predicate)) == 1 else writer.conjunct
+
+    def write(root: Predicate) -> str:
+        return text(said_exactly(with_meaning_kept(root, meant, known.semantics), known))
+
+    return write_conditions(predicate, write, _joined, schema, meant, strict=strict)
+
+
+def _joined(texts: list[str]) -> str:
+    return " AND ".join(texts) or "TRUE"

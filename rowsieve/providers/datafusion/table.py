@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import pyarrow.fs
 
-from rowsieve.bridges.pyarrow_exprs import from_pyarrow
+from rowsieve.bridges.pyarrow_exprs import pushed_predicate
 from rowsieve.errors import RowsieveError
 from rowsieve.executor.execute import Execution
 from rowsieve.planner.cache import PLANS
@@ -155,4 +155,4 @@ def _pushed(pushed: Any) -> Predicate:
         return TRUE
     if isinstance(pushed, pa.Scalar):
         return TRUE if pushed.as_py() else FALSE
-    return from_pyarrow(pushed)
+    return pushed_predicate(pushed)

@@ -17,12 +17,21 @@ def duckdb_rows(text: str, batch: pa.RecordBatch) -> list[int] | None:
     numbered = batch.append_column(ROW, pa.array(range(batch.num_rows), pa.int64()))
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
-    connection.register("t", pa.table(numbered))
+    connection.register("t", _with_uuids(pa.table(numbered)))
     try:
         found = connection.sql(f'SELECT "{ROW}" FROM t WHERE {text}').fetchall()
     except (duckdb.ConversionException, duckdb.OutOfRangeException):
         return None
     return sorted(row for (row,) in found)
+
+
+def _with_uuids(table: pa.Table) -> pa.Table:
+    for place, field in enumerate(table.schema):
+        if field.type == pa.binary(16):
+            storage = table.column(place).combine_chunks()
+            uuids = pa.ExtensionArray.from_storage(pa.uuid(), storage)
+            table = table.set_column(place, field.name, uuids)
+    return table
 
 
 def datafusion_rows(text: str, batch: pa.RecordBatch) -> list[int] | None:

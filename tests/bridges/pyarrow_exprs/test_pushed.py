@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import pytest
 
-from rowsieve.bridges.pyarrow_exprs import from_pyarrow, is_pyarrow_expression
+from rowsieve.bridges.pyarrow_exprs import is_pyarrow_expression, pushed_predicate
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
@@ -144,7 +144,7 @@ LITERALS: list[tuple[Any, PhysicalValue, LogicalType | None]] = [
 
 @pytest.mark.parametrize(("expression", "tree"), FORMS, ids=lambda value: str(value)[:40])
 def test_an_expression_is_read_as(expression: Any, tree: Predicate) -> None:
-    assert from_pyarrow(expression) == tree
+    assert pushed_predicate(expression) == tree
 
 
 @pytest.mark.parametrize(("scalar", "value", "type_"), LITERALS, ids=lambda value: str(value)[:30])
@@ -154,30 +154,16 @@ def test_a_constant_is_read_as(
     expression = F("a") == pc.scalar(scalar)
     if type_ is None and value is None and not pa.types.is_null(scalar.type):
         with pytest.raises(UnsupportedOperation, match="constant of the Arrow type"):
-            from_pyarrow(expression)
+            pushed_predicate(expression)
     else:
-        assert from_pyarrow(expression) == equals(value, type_)
+        assert pushed_predicate(expression) == equals(value, type_)
 
 
 def test_a_set_keeps_its_members_in_storage_form() -> None:
     members = pa.array([datetime.date(1970, 1, 2), None], pa.date64())
-    tree = from_pyarrow(F("a").isin(members))
+    tree = pushed_predicate(F("a").isin(members))
     assert isinstance(tree, InList)
     assert tree.values == ValueSet(pa.array([1, None], pa.int32()).cast(pa.date32()), Date())
-
-
-def test_is_in_can_have_the_meaning_that_pyarrow_gives_it() -> None:
-    column = pa.array([1, 2, None])
-    for members in ([1], [1, None]):
-        expression = F("a").isin(members)
-        found = from_pyarrow(expression, in_matches_null=True)
-        kept = pa.table({"a": column}).filter(~expression)["a"].to_pylist()
-        if None in members:
-            assert found == Or((IsNull(A), found_in(1)))
-            assert kept == [2]
-        else:
-            assert found == And((Not(IsNull(A)), found_in(1)))
-            assert kept == [2, None]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +184,7 @@ def test_is_in_can_have_the_meaning_that_pyarrow_gives_it() -> None:
 )
 def test_a_function_without_counterpart_is_refused_by_name(expression: Any, name: str) -> None:
     with pytest.raises(UnsupportedOperation, match=f"'{name}'"):
-        from_pyarrow(expression)
+        pushed_predicate(expression)
 
 
 def test_what_is_a_pyarrow_expression() -> None:
@@ -210,7 +196,7 @@ def test_many_terms_stay_flat() -> None:
     expression = F("a") == 0
     for i in range(1, 300):
         expression |= F("a") == i
-    tree = from_pyarrow(expression)
+    tree = pushed_predicate(expression)
     assert isinstance(tree, Or)
     assert len(tree.terms) == 300
 
@@ -334,4 +320,4 @@ def test_what_datafusion_pushes_is_what_it_means(
     if ours is None:
         assert not filters
     else:
-        assert from_pyarrow(filters[-1]) == parse_predicate(ours)
+        assert pushed_predicate(filters[-1]) == parse_predicate(ours)

@@ -1,0 +1,76 @@
+"""pyarrow's expressions as predicates and back.
+
+`table` lists pyarrow's functions, `read` and `write` go either way by pyarrow's own rules
+(`Semantics.PYARROW`); `pushed` reads the expressions that DataFusion builds, which mean SQL.
+Soundness: a condition that means the same on every row is kept, any other is left out whole and
+named, so that what is left is TRUE wherever the original is.
+"""
+
+from __future__ import annotations
+
+import pyarrow.compute as pc
+
+from rowsieve.bridges.conditions import read_conditions, write_conditions
+from rowsieve.bridges.meanings import with_meaning_kept
+from rowsieve.bridges.pyarrow_exprs import read, write
+from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
+from rowsieve.bridges.pyarrow_exprs.pushed import pushed_predicate
+from rowsieve.bridges.translation import Translation
+from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.schema import Schema
+
+__all__ = [
+    "from_pyarrow",
+    "is_pyarrow_expression",
+    "literal_of",
+    "pushed_predicate",
+    "stored",
+    "to_pyarrow",
+]
+
+
+def is_pyarrow_expression(value: object) -> bool:
+    """Whether this is a pyarrow (dataset or compute) expression."""
+    return isinstance(value, pc.Expression)
+
+
+def from_pyarrow(
+    expression: pc.Expression, schema: Schema, *, strict: bool = False
+) -> Translation[Predicate, pc.Expression]:
+    """Read an expression over columns of the schema, meant under `Semantics.PYARROW`.
+
+    The residual is the expression itself where a part of it cannot be read: pyarrow's expressions
+    cannot be taken apart. With `strict`, such a part is `UnsupportedOperation`.
+    """
+    conditions = read.conditions(expression, schema)
+    return read_conditions(
+        conditions,
+        read.known,
+        lambda _: expression,
+        schema,
+        Semantics.PYARROW,
+        shown=lambda condition: expression if len(conditions) == 1 else condition,
+        strict=strict,
+    )
+
+
+def to_pyarrow(
+    predicate: Predicate,
+    schema: Schema,
+    semantics: Semantics = Semantics.PYARROW,
+    *,
+    strict: bool = False,
+) -> Translation[pc.Expression, Predicate]:
+    """Write a predicate, meant under the semantics given, as an expression over the schema.
+
+    A row on which an operation fails may fail there even where another condition excludes the row.
+    """
+    return write_conditions(
+        predicate,
+        lambda root: write.expression_of(with_meaning_kept(root, semantics, Semantics.PYARROW)),
+        write.conjunction,
+        schema,
+        semantics,
+        strict=strict,
+    )

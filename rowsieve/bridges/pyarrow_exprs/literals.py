@@ -1,0 +1,41 @@
+"""Constants out of Arrow arrays: one value as a literal, many as the members of a list."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from rowsieve.errors import SchemaMismatch, UnsupportedOperation
+from rowsieve.predicate.ir import Literal
+from rowsieve.types.conform import conform
+from rowsieve.types.encodings import logical_type
+from rowsieve.types.logical import Date, Field, LogicalType, Time, Timestamp, is_nested
+from rowsieve.types.schema import Schema
+
+
+def literal_of(column: pa.Array) -> Literal:
+    """The first value of the array as a literal of its logical type."""
+    array, type_ = stored(column)
+    if type_ is None:
+        return Literal(None)
+    if isinstance(type_, Date):
+        array = array.view(pa.int32())
+    elif isinstance(type_, Time | Timestamp):
+        array = array.view(pa.int64())
+    return Literal(array[0].as_py(), type_)
+
+
+def stored(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
+    """The values in the storage type of their logical type; values that do not fit are refused."""
+    if pa.types.is_null(array.type):
+        return array, None
+    try:
+        type_ = logical_type(pa.field("literal", array.type), lambda: 0)
+        schema = Schema(0, (Field(1, "literal", type_),))
+        found = conform(pa.table({"literal": array}), schema).column(0).combine_chunks()
+    except SchemaMismatch as error:
+        raise UnsupportedOperation(
+            f"a constant of the Arrow type {array.type} cannot stand in a predicate: {error}"
+        ) from error
+    if is_nested(type_):
+        raise UnsupportedOperation(f"a constant of the Arrow type {array.type} is not supported")
+    return found, type_

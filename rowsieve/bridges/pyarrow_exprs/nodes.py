@@ -1,0 +1,143 @@
+"""A pyarrow expression's nodes in prefix order, out of its serialised form.
+
+The form (`Expression.__reduce__`) is an Arrow IPC file whose schema metadata lists the nodes and
+whose columns hold the literals and options. `str(expression)` is ambiguous, and Substrait loses
+value sets.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.bridges.pyarrow_exprs.literals import literal_of
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import (
+    FALSE,
+    TRUE,
+    And,
+    BooleanOperand,
+    Column,
+    Condition,
+    FieldAccess,
+    Literal,
+    Operand,
+    Or,
+    Predicate,
+)
+
+Decoded: TypeAlias = Predicate | Operand
+
+
+@dataclass(slots=True)
+class Frame:
+    """A call whose arguments are being read."""
+
+    function: str
+    arguments: list[Decoded] = field(default_factory=list)
+    options: pa.StructScalar | None = None
+
+
+def decode(expression: pc.Expression, call: Callable[[Frame], Decoded]) -> Decoded:
+    """The expression as our tree, its calls read by `call`, innermost first."""
+    batch = pa.ipc.open_file(expression.__reduce__()[1][0]).get_batch(0)
+    open_: list[Frame] = []
+    pending = iter(_metadata_pairs(batch.schema))
+    for kind, value in pending:
+        node: Decoded
+        match kind:
+            case "call":
+                open_.append(Frame(value))
+                continue
+            case "options":
+                open_[-1].options = batch.column(int(value))[0]
+                continue
+            case "end":
+                node = call(open_.pop())
+            case "field_ref":
+                node = Column(value)
+            case "nested_field_ref":
+                node = Column(next(pending)[1])
+                for _ in range(int(value) - 1):
+                    node = FieldAccess(node, next(pending)[1])
+            case "literal":
+                node = literal_of(batch.column(int(value)))
+            case _:
+                raise UnsupportedOperation(f"a pyarrow expression holds an unknown node {kind!r}")
+        if not open_:
+            return node
+        open_[-1].arguments.append(node)
+    raise UnsupportedOperation("a pyarrow expression ends before its calls do")
+
+
+def as_predicate(node: Decoded) -> Predicate:
+    """What was read as a condition."""
+    if isinstance(node, Condition):
+        return node.predicate
+    if isinstance(node, Literal) and isinstance(node.value, bool):
+        return TRUE if node.value else FALSE
+    return node if isinstance(node, Predicate) else BooleanOperand(node)
+
+
+def as_operand(node: Decoded) -> Operand:
+    """What was read as a value."""
+    if isinstance(node, BooleanOperand):
+        return node.operand
+    return Condition(node) if isinstance(node, Predicate) else node
+
+
+def junction(kind: type[And | Or]) -> Callable[[list[Any]], Predicate]:
+    """AND or OR of what was read, flat."""
+
+    def build(arguments: list[Any]) -> Predicate:
+        terms: list[Predicate] = []
+        for argument in map(as_predicate, arguments):
+            terms.extend(argument.terms if isinstance(argument, kind) else (argument,))
+        return kind(tuple(terms))
+
+    return build
+
+
+def truth(option: pa.Scalar | None) -> bool:
+    """Whether an option is there and true."""
+    return option is not None and bool(option.as_py())
+
+
+class _ArrowSchema(ctypes.Structure):
+    """The head of the C data interface's struct; `metadata` holds every pair in order."""
+
+    _fields_ = (
+        ("format", ctypes.c_char_p),
+        ("name", ctypes.c_char_p),
+        ("metadata", ctypes.c_void_p),
+    )
+
+
+def _metadata_pairs(schema: pa.Schema) -> list[tuple[str, str]]:
+    """The schema's metadata in order, with repeated keys, which `Schema.metadata` loses."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    capsule = schema.__arrow_c_schema__()  # owns the memory that is read below
+    place = _ArrowSchema.from_address(pointer(capsule, b"arrow_schema")).metadata
+    if place is None:
+        return []
+
+    def number() -> int:
+        nonlocal place
+        value = ctypes.c_int32.from_address(place).value
+        place += 4
+        return value
+
+    def text() -> str:
+        nonlocal place
+        size = number()
+        value = ctypes.string_at(place, size).decode()
+        place += size
+        return value
+
+    return [(text(), text()) for _ in range(number())]

@@ -1,0 +1,464 @@
+"""A pyarrow expression as our tree, as pyarrow itself means it: `Semantics.PYARROW`.
+
+Soundness: every function and option is known here or stands as an `Opaque` condition with the
+reason, and whatever holds one is left out whole. pyarrow brings the sides of a call to one type by
+rules of its own; where ours differ (float32 beside whole numbers) the call is not known either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.bridges.pyarrow_exprs import table
+from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
+from rowsieve.bridges.pyarrow_exprs.nodes import (
+    Decoded,
+    Frame,
+    as_operand,
+    as_predicate,
+    decode,
+    junction,
+    truth,
+)
+from rowsieve.bridges.translation import Exactness
+from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Opaque,
+    Operand,
+    Or,
+    Predicate,
+    ValueSet,
+    walk,
+)
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import logical_type
+from rowsieve.types.logical import (
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    Timestamp,
+    type_name,
+)
+from rowsieve.types.schema import Schema
+
+_MATCH, _SKIP, _EMIT_NULL, _INCONCLUSIVE = range(4)  # SetLookupOptions::NullMatchingBehavior
+_NULL = BooleanOperand(Literal(None, Bool()))
+_EXACT_IN_FLOAT32 = 2**24
+
+
+def conditions(expression: pc.Expression, schema: Schema) -> tuple[Predicate, ...]:
+    """The terms of the AND at the top; one with an `Opaque` in it is not known whole."""
+    whole = _judging(as_predicate(decode(expression, _Reader(schema).call)))
+    return whole.terms if isinstance(whole, And) else (whole,)
+
+
+def known(condition: Predicate) -> Predicate:
+    """The condition, or `UnsupportedOperation` with the reason where a part is not known."""
+    for node in walk(condition):
+        if isinstance(node, Opaque):
+            raise UnsupportedOperation(node.description)
+    return condition
+
+
+def _judging(term: Predicate) -> Predicate:
+    """A term of AND and OR at the top, where NULL is as good as FALSE: lists without a guard."""
+    match term:
+        case And(terms=(Not(term=IsNull(operand=guarded)), InList(operand=operand) as found)):
+            return found if guarded == operand else term
+        case And(terms=terms):
+            return And(tuple(map(_judging, terms)))
+        case Or(terms=terms):
+            return Or(tuple(map(_judging, terms)))
+        case _:
+            return term
+
+
+class _Reader:
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def call(self, frame: Frame) -> Decoded:
+        """The call, or an `Opaque` that says why it is not known."""
+        try:
+            row = table.ROWS.get(frame.function)
+            if row is None or row.reads is not Exactness.EXACT:
+                why = row.note if row else "it is not known here"
+                raise UnsupportedOperation(f"the pyarrow function {frame.function!r}: {why}")
+            return self.known(frame)
+        except UnknownColumn:
+            raise
+        except (UnsupportedOperation, InvalidPredicate) as error:
+            return Opaque(str(error), "pyarrow")
+
+    def known(self, frame: Frame) -> Decoded:
+        name, arguments = frame.function, frame.arguments
+        options = _Options(name, frame.options)
+        if name in ("and_kleene", "or_kleene"):
+            made = junction(And if name == "and_kleene" else Or)(arguments)
+            return _list_with_null(made)
+        if name == "invert":
+            return Not(as_predicate(arguments[0]))
+        operands = tuple(map(as_operand, arguments))
+        if any(isinstance(item, Condition) and _opaque(item.predicate) for item in operands):
+            raise UnsupportedOperation(_reason(operands))
+        found = self.read(name, operands, options)
+        options.done()
+        return found
+
+    def read(self, name: str, operands: tuple[Operand, ...], options: _Options) -> Decoded:
+        if (op := table.COMPARISONS.get(name)) is not None:
+            self.met(name, operands)
+            return Comparison(op, *operands)
+        if name in ("is_null", "is_valid"):
+            options.must("nan_is_null", value=False)
+            return IsNull(operands[0]) if name == "is_null" else Not(IsNull(operands[0]))
+        if name == "is_nan":
+            self.only(name, operands, Float)
+            return Comparison(ComparisonOp.NE, operands[0], operands[0])
+        if name == "is_in":
+            return self.is_in(operands[0], options)
+        if name in table.ARITHMETIC:
+            self.met(name, operands)
+            return Call(table.ARITHMETIC[name], operands)
+        if name in ("divide", "divide_checked"):
+            self.only(name, operands, Float if name == "divide" else Int)
+            self.met(name, operands)
+            return Call("divide", operands)
+        if (handler := _HANDLERS.get(name)) is not None:
+            return handler(self, name, operands, options)
+        raise AssertionError(name)
+
+    def is_in(self, operand: Operand, options: _Options) -> Predicate:
+        array, type_ = stored(options.take("value_set").values)
+        behaviour = int(options.take("null_matching_behavior").as_py())
+        own = self.kind(operand)
+        alike = own == type_ or (isinstance(own, Int) and isinstance(type_, Int))
+        if type_ is not None and own is not None and not alike:
+            raise UnsupportedOperation(
+                f"is_in of {type_name(own)} in {type_name(type_)}: give the set the column's type"
+            )
+        has_null, members = array.null_count > 0, array.drop_null()
+        has_nan = pa.types.is_floating(members.type) and pc.any(pc.is_nan(members)).as_py()
+        if has_nan:
+            members = members.filter(pc.invert(pc.is_nan(members)))
+        found: Predicate = InList(operand, ValueSet(members, type_))
+        if has_nan:
+            found = Or((found, Comparison(ComparisonOp.NE, operand, operand)))
+        if behaviour == _EMIT_NULL:
+            return found
+        if behaviour == _INCONCLUSIVE:
+            return Or((found, _NULL)) if has_null else found
+        if behaviour == _MATCH and has_null:
+            return Or((IsNull(operand), found))
+        return And((Not(IsNull(operand)), found))
+
+    # Types
+
+    def kind(self, operand: Operand) -> LogicalType | None:
+        match operand:
+            case Column(name=name):
+                return self._schema.field(name).type
+            case Literal(type=type_) | Cast(type=type_):
+                return type_
+            case _:
+                return bind_operand(operand, self._schema, Semantics.PYARROW).type
+
+    def only(self, name: str, operands: Sequence[Operand], *kinds: type[LogicalType]) -> None:
+        for operand in operands:
+            type_ = self.kind(operand)
+            if type_ is not None and not isinstance(type_, kinds):
+                raise UnsupportedOperation(f"{name} of {type_name(type_)} is not known here")
+
+    def one_type(self, name: str, operands: Sequence[Operand]) -> None:
+        types = {type_ for item in operands if (type_ := self.kind(item)) is not None}
+        if len(types) > 1:
+            shown = ", ".join(map(type_name, types))
+            raise UnsupportedOperation(f"{name} of {shown}: cast all to one type")
+
+    def met(self, name: str, operands: Sequence[Operand]) -> None:
+        """Refuse sides that pyarrow would bring to another type than we do."""
+        left, right = (self.kind(operand) for operand in operands)
+        if left is None or right is None or left == right:
+            return
+        kinds = {type(left), type(right)}
+        whole = kinds == {Int}
+        decimals = kinds <= {Int, Decimal}
+        double = Float(64) in (left, right) and kinds <= {Int, Float, Decimal}
+        days = kinds == {Date, Timestamp} and Timestamp() in (left, right)
+        if whole or decimals or double or days:
+            return
+        small = [
+            item.value
+            for item in operands
+            if isinstance(item, Literal) and isinstance(item.value, int)
+        ]
+        if kinds == {Int, Float} and small and abs(small[0]) <= _EXACT_IN_FLOAT32:
+            return
+        raise UnsupportedOperation(
+            f"{name} of {type_name(left)} and {type_name(right)}: cast one to the other's type"
+        )
+
+
+class _Options:
+    """The options of a call: each is taken, or the call is not known."""
+
+    def __init__(self, name: str, found: pa.StructScalar | None) -> None:
+        self._name = name
+        self._left: dict[str, Any] = {} if found is None else dict(found.items())
+        self._left.pop("_type_name", None)
+
+    def take(self, name: str) -> Any:
+        """The option, as a scalar."""
+        return self._left.pop(name)
+
+    def must(self, name: str, *, value: Any) -> None:
+        """The option, where it is there at all, has this value."""
+        if (found := self._left.pop(name, None)) is not None and found.as_py() != value:
+            self._refuse(name)
+
+    def ignore(self, *names: str) -> None:
+        """Options that change nothing in what is read."""
+        for name in names:
+            self._left.pop(name, None)
+
+    def done(self) -> None:
+        """Refuse what was not taken."""
+        if self._left:
+            self._refuse(next(iter(self._left)))
+
+    def _refuse(self, name: str) -> None:
+        raise UnsupportedOperation(
+            f"the pyarrow function {self._name!r} has the option {name!r}, which has no "
+            "counterpart here"
+        )
+
+
+def _list_with_null(made: Predicate) -> Predicate:
+    """How SQL's IN is written, whose NULL is_in does not have."""
+    match made:
+        case Or(
+            terms=(
+                And(terms=(Not(term=IsNull(operand=guarded)), InList(operand=operand) as found)),
+                *rest,
+            )
+        ) if guarded == operand:
+            if rest == [_NULL]:
+                members, type_ = found.values.array, found.values.type
+                with_null = pa.concat_arrays([members, pa.nulls(1, members.type)])
+                return InList(operand, ValueSet(with_null, type_))
+            if rest == [And((IsNull(operand), _NULL))]:
+                return found
+    return made
+
+
+def _opaque(node: Predicate) -> bool:
+    return isinstance(node, Opaque)
+
+
+def _reason(operands: Sequence[Operand]) -> str:
+    for item in operands:
+        if isinstance(item, Condition) and isinstance(item.predicate, Opaque):
+            return item.predicate.description
+    raise AssertionError("no opaque operand")
+
+
+_Handler = Callable[[_Reader, str, tuple[Operand, ...], _Options], Decoded]
+
+
+def _text(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options) -> Operand:
+    del options
+    reader.only(name, operands, String)
+    return Call(table.TEXT[name], operands)
+
+
+def _sign(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options) -> Operand:
+    del options
+    reader.only(name, operands, Int, Float, Decimal)
+    return Call(table.SIGNS[name], operands)
+
+
+def _rounded(
+    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
+) -> Operand:
+    reader.only(name, operands, Float)
+    options.must("ndigits", value=0)
+    options.must("round_mode", value=8)  # half to even
+    return Call(table.ROUNDING[name], operands)
+
+
+def _constant(options: _Options, name: str) -> Literal:
+    return literal_of(pa.array([options.take(name).as_py()], pa.string()))
+
+
+def _searched(
+    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
+) -> Predicate:
+    reader.only(name, operands, String)
+    options.must("ignore_case", value=False)
+    return BooleanOperand(Call(table.SEARCHES[name], (*operands, _constant(options, "pattern"))))
+
+
+def _liked(
+    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
+) -> Predicate:
+    reader.only(name, operands, String)
+    pattern = str(_constant(options, "pattern").value)
+    fold = truth(options.take("ignore_case"))
+    return Like(operands[0], pattern, "\\" if "\\" in pattern else None, fold)
+
+
+def _trimmed(
+    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
+) -> Operand:
+    reader.only(name, operands, String)
+    characters = _constant(options, "characters")
+    spaces = characters.value == " "
+    return Call(table.TRIMS[name], operands if spaces else (*operands, characters))
+
+
+def _replaced(
+    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
+) -> Operand:
+    reader.only(name, operands, String)
+    pattern, other = _constant(options, "pattern"), _constant(options, "replacement")
+    limit = options.take("max_replacements").as_py()
+    if not pattern.value or limit not in (None, -1):
+        raise UnsupportedOperation("replace_substring of empty text, or of some places only")
+    return Call("replace", (*operands, pattern, other))
+
+
+def _sliced(
+    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
+) -> Operand:
+    reader.only(name, operands, String)
+    options.must("step", value=1)
+    start, stop = options.take("start").as_py(), options.take("stop").as_py()
+    if start < 0 or (stop is not None and stop < start):
+        raise UnsupportedOperation("utf8_slice_codeunits from the end has no counterpart here")
+    places = [Literal(start + 1, Int(64))]
+    if stop is not None and stop < 2**62:
+        places.append(Literal(stop - start, Int(64)))
+    return Call("substr", (*operands, *places))
+
+
+def _joined(
+    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
+) -> Operand:
+    *parts, separator = operands
+    options.must("null_handling", value=0)
+    options.ignore("null_replacement")
+    reader.only(name, operands, String)
+    if not isinstance(separator, Literal) or separator.value != "" or len(parts) < 2:
+        raise UnsupportedOperation("binary_join_element_wise with a separator")
+    return Call("concat_strict", tuple(parts))
+
+
+def _coalesced(
+    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
+) -> Operand:
+    del options
+    reader.one_type(name, operands)
+    return Call("coalesce", operands)
+
+
+def _chosen(
+    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
+) -> Operand:
+    """A condition that is NULL gives NULL there, unless it is written so that it never is."""
+    del options
+    reader.one_type(name, operands[1:])
+    match operands[0]:
+        case Call(function="coalesce", arguments=(inner, Literal(value=False))):
+            return Case(((as_predicate(inner), operands[1]),), operands[2])
+        case when:
+            told = as_predicate(when)
+            none = Literal(None, reader.kind(operands[1]))
+            return Case(((told, operands[1]), (Not(told), operands[2])), none)
+
+
+def _cast(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options) -> Operand:
+    target = logical_type(pa.field(name, options.take("to_type").type), lambda: 0)
+    source = reader.kind(operands[0])
+    if isinstance(source, Int):
+        options.must("allow_int_overflow", value=False)
+        options.must("allow_decimal_truncate", value=False)
+    if isinstance(source, Date):
+        options.must("allow_time_overflow", value=False)
+    options.ignore("allow_int_overflow", "allow_decimal_truncate", "allow_time_overflow")
+    options.ignore("allow_time_truncate", "allow_float_truncate", "allow_invalid_utf8")
+    if source is None or source == target:
+        return Cast(operands[0], target)
+    kinds = type(source).__name__, type(target).__name__
+    narrower = isinstance(source, Float) and target != Float(64)
+    zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
+    if kinds not in table.CASTS or narrower or zoned:
+        raise UnsupportedOperation(
+            f"a cast of {type_name(source)} to {type_name(target)} may give other values here"
+        )
+    return Cast(operands[0], target)
+
+
+def _clock(reader: _Reader, name: str, operand: Operand, *, dates: bool) -> None:
+    type_ = reader.kind(operand)
+    if type_ != Timestamp() and not (dates and type_ == Date()):
+        shown = "NULL" if type_ is None else type_name(type_)
+        raise UnsupportedOperation(f"{name} of {shown} is not known here")
+
+
+def _part(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options) -> Operand:
+    del options
+    _clock(reader, name, operands[0], dates=name not in ("hour", "minute"))
+    return Call("extract", (Literal(table.PARTS[name], String()), *operands))
+
+
+def _cut(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options) -> Operand:
+    _clock(reader, name, operands[0], dates=False)
+    options.must("multiple", value=1)
+    options.must("week_starts_monday", value=True)
+    options.must("calendar_based_origin", value=False)
+    options.ignore("ceil_is_strictly_greater")
+    unit = options.take("unit").as_py() - table.FIRST_UNIT
+    if not 0 <= unit < len(table.UNITS):
+        raise UnsupportedOperation("floor_temporal to less than a second")
+    return Call("date_trunc", (Literal(table.UNITS[unit], String()), *operands))
+
+
+_HANDLERS: Mapping[str, _Handler] = {
+    **dict.fromkeys(table.TEXT, _text),
+    **dict.fromkeys(table.SIGNS, _sign),
+    **dict.fromkeys(table.ROUNDING, _rounded),
+    **dict.fromkeys(table.SEARCHES, _searched),
+    **dict.fromkeys(table.TRIMS, _trimmed),
+    **dict.fromkeys(table.PARTS, _part),
+    "match_like": _liked,
+    "replace_substring": _replaced,
+    "utf8_slice_codeunits": _sliced,
+    "binary_join_element_wise": _joined,
+    "coalesce": _coalesced,
+    "if_else": _chosen,
+    "cast": _cast,
+    "floor_temporal": _cut,
+}

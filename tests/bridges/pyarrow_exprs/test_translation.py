@@ -1,0 +1,329 @@
+"""pyarrow's expressions both ways: pyarrow keeps the rows that our evaluator keeps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pytest
+from hypothesis import given, reject
+
+import rowsieve as rs
+from rowsieve.bridges.pyarrow_exprs import from_pyarrow, to_pyarrow
+from rowsieve.bridges.pyarrow_exprs.table import FUNCTIONS
+from rowsieve.bridges.translation import Exactness
+from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.evaluate import evaluate
+from rowsieve.predicate.ir import (
+    And,
+    Column,
+    Comparison,
+    ComparisonOp,
+    InList,
+    Literal,
+    Not,
+    Opaque,
+    Or,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.normalize import normalize
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import schema_of
+from rowsieve.types.logical import Float, Int
+from tests.profiles import examples
+from tests.strategies import SCHEMA, SEMANTICS, batches, predicates
+
+F = pc.field
+FAILURES = (
+    "overflow",
+    "Precision is not",
+    "not in range",
+    "divide by zero",
+    "Divide by zero",
+    "out of bounds",
+)
+ROWS = pa.table(
+    {
+        "i": pa.array([0, 1, -5, 2**31 - 1, None], pa.int32()),
+        "k": pa.array([0, 2**53 + 1, -(2**63), None, 7], pa.int64()),
+        "f": pa.array([0.0, -0.0, math.nan, math.inf, None], pa.float64()),
+        "g": pa.array([0.5, -0.0, math.nan, 16777216.0, None], pa.float32()),
+        "d": pa.array([0, 1, -250, 99, None], pa.int32()).cast(pa.decimal128(12, 2)),
+        "s": pa.array(["", "abc", " a ", "ÉaB%", None]),
+        "b": pa.array([True, False, None, True, False]),
+        "ts": pa.array([0, -1, 1_711_848_600_000_000, 10**15, None], pa.timestamp("us")),
+        "day": pa.array([0, -1, 19_782, 20_000, None], pa.date32()),
+        "p": pa.array([{"x": 1}, {"x": None}, None, {"x": 2}, {"x": 1}]),
+    }
+)
+COLUMNS = schema_of(ROWS.schema)[0]
+
+READ: list[Any] = [
+    F("i") == 1,
+    F("i") + 1 > F("k"),
+    F("i") - F("i") == 0,
+    F("k") / 7 == 1,
+    pc.divide(F("f"), 0.0) > 1.0,
+    F("f") > 0,
+    F("f") >= F("f"),
+    ~(F("f") > 0),
+    F("f") != F("f"),
+    F("f").is_nan(),
+    ~F("f").is_nan(),
+    F("g") == 0.5,
+    F("g") < 100,
+    F("f").isin([0.0, math.nan]),
+    ~F("f").isin([0.0, math.nan]),
+    ~F("f").isin([-0.0, None]),
+    F("k").isin([0, 7, None]),
+    ~F("k").isin([0, 7]),
+    F("s").isin(["abc", ""]) | F("b"),
+    pc.is_in(F("k"), options=pc.SetLookupOptions(pa.array([7, None]), skip_nulls=True)),
+    ~pc.is_in(F("k"), options=pc.SetLookupOptions(pa.array([7, None]), skip_nulls=True)),
+    pc.abs_checked(F("f")) > 0,
+    pc.negate_checked(F("i")) > 1,
+    pc.floor(F("g")) == 0,
+    pc.round(F("g")) == 0,
+    pc.utf8_length(F("s")) > 2,
+    pc.utf8_upper(F("s")) == "ABC",
+    pc.utf8_reverse(F("s")) == "cba",
+    pc.starts_with(F("s"), "a"),
+    pc.ends_with(F("s"), ""),
+    ~pc.match_substring(F("s"), "a"),
+    pc.utf8_trim(F("s"), " ") == "a",
+    pc.utf8_ltrim(F("s"), "ab") == "c",
+    pc.match_like(F("s"), "%\\%"),
+    pc.match_like(F("s"), "a_C", ignore_case=True),
+    pc.binary_join_element_wise(F("s"), F("s"), "") == "abcabc",
+    pc.replace_substring(F("s"), "b", "xx") == "axxc",
+    pc.utf8_slice_codeunits(F("s"), 1, 2) == "b",
+    pc.utf8_slice_codeunits(F("s"), 1) == "bc",
+    pc.coalesce(F("i"), F("i")) == 1,
+    pc.if_else(F("b"), F("k"), F("k")) == 0,
+    pc.if_else(F("b"), F("s"), "abc") == "abc",
+    F("i").cast(pa.float64()) > 0.5,
+    F("i").cast(pa.string()) == "-5",
+    F("d") > F("i"),
+    F("d") == 1,
+    pc.year(F("ts")) == 1969,
+    pc.iso_week(F("day")) == 1,
+    pc.floor_temporal(F("ts"), unit="week") == F("ts"),
+    F("day") < F("ts"),
+    F("ts").cast(pa.date32(), safe=False) == F("day"),
+    pc.field("p", "x") == 1,
+    ~(pc.field("p", "x") == 1),
+    F("b"),
+    ~F("b"),
+    F("b") == (F("i") == 1),
+    (F("b") & (F("i") == 1)).is_null(),
+]
+LEFT: list[tuple[Any, str]] = [
+    (F("g") == 2**30 + 1, "cast one to the other's type"),
+    (F("g") < F("k"), "cast one to the other's type"),
+    (F("g").isin([0.1]), "give the set the column's type"),
+    (pc.add(F("i"), 1) == 2, "wraps around"),
+    (pc.and_(F("b"), F("b")), "not known here"),
+    (F("i").is_null(nan_is_null=True), "nan_is_null"),
+    (pc.starts_with(F("s"), "x", ignore_case=True), "ignore_case"),
+    (pc.match_substring_regex(F("s"), "x"), "regular expressions"),
+    (F("f").cast(pa.int32()) == 1, "cast of float64"),
+    (F("i").cast(pa.int8(), safe=False) == 1, "allow_int_overflow"),
+    (pc.floor_temporal(F("ts"), 3, unit="day") == F("ts"), "multiple"),
+    (pc.round(F("f"), 2) == 1, "ndigits"),
+    (pc.struct_field(F("p"), [0]) == 1, "by its number"),
+    (pc.coalesce(F("i"), F("k")) == 1, "cast all to one type"),
+    (F("i") == (pc.utf8_title(F("s")) == "x"), "utf8_title"),
+]
+
+
+def ours(
+    predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics, schema: Any = SCHEMA
+) -> list[int] | None:
+    outcome = evaluate(bind(predicate, schema, semantics), batch)
+    if outcome.failed.any():
+        return None
+    return [row for row, true in enumerate(outcome.true) if true]
+
+
+def theirs(expression: Any, rows: pa.Table) -> list[int] | None:
+    numbered = rows.append_column("row number", pa.array(range(rows.num_rows)))
+    try:
+        found = numbered.filter(expression).column("row number")
+        scanned = ds.dataset(numbered).to_table(filter=expression).column("row number")
+    except pa.ArrowException as error:
+        if not any(word in str(error) for word in FAILURES):
+            raise
+        return None
+    assert found.equals(scanned)
+    kept: list[int] = found.to_pylist()
+    return kept
+
+
+def test_every_function_of_pyarrow_is_listed() -> None:
+    scalar = {name for name in pc.list_functions() if pc.get_function(name).kind == "scalar"}
+    assert [row.foreign for row in FUNCTIONS].count("cast") == 1
+    assert {row.foreign for row in FUNCTIONS} - {"cast"} == scalar
+    assert len(FUNCTIONS) == len(scalar) + 1
+
+
+def test_every_row_that_reads_is_read_here() -> None:
+    texts = " ".join(map(str, READ))
+    lacking = [
+        row.foreign
+        for row in FUNCTIONS
+        if row.reads is Exactness.EXACT
+        and f"{row.foreign}(" not in texts
+        and row.foreign not in ("equal", "not_equal", "less", "less_equal", "greater")
+        and row.foreign not in ("greater_equal", "and_kleene", "or_kleene", "cast", "ceil")
+        and row.foreign not in ("add_checked", "subtract_checked", "multiply_checked")
+        and row.foreign not in ("divide_checked", "is_valid", "utf8_lower", "utf8_rtrim")
+        and row.foreign not in ("quarter", "month", "day", "hour", "minute", "day_of_year")
+    ]
+    assert lacking == []
+
+
+@pytest.mark.parametrize("expression", READ, ids=lambda item: str(item)[:60])
+def test_what_is_read_keeps_the_rows_of_pyarrow(expression: Any) -> None:
+    read = from_pyarrow(expression, COLUMNS)
+    assert read.exactness is Exactness.EXACT, read.notes
+    batch = ROWS.combine_chunks().to_batches()[0]
+    found = ours(read.exact(), batch, Semantics.PYARROW, COLUMNS)
+    rows = theirs(expression, ROWS)
+    if rows is not None:
+        assert found == rows
+    for row in range(ROWS.num_rows):  # one at a time, where another row fails
+        kept = theirs(expression, ROWS.slice(row, 1))
+        if kept is not None:
+            assert ours(read.exact(), batch.slice(row, 1), Semantics.PYARROW, COLUMNS) == kept
+
+
+@pytest.mark.parametrize(("expression", "reason"), LEFT, ids=lambda item: str(item)[:60])
+def test_what_is_not_known_is_left_whole(expression: Any, reason: str) -> None:
+    whole = (F("b") | F("b")) & expression
+    read = from_pyarrow(whole, COLUMNS)
+    assert read.exactness is Exactness.SUPERSET
+    assert read.residual is whole
+    assert reason in read.notes[0]
+    assert read.notes[0].startswith("condition 2 of 2")
+    for inside in (F("b") | expression, ~(F("b") & expression)):
+        assert from_pyarrow(inside, COLUMNS).expression is None
+        with pytest.raises(UnsupportedOperation, match="condition 1 of 1"):
+            from_pyarrow(inside, COLUMNS, strict=True)
+
+
+@pytest.mark.parametrize("semantics", [*SEMANTICS, Semantics.PYARROW], ids=lambda item: item.name)
+@examples(20)
+@given(predicate=predicates(1), batch=batches(min_rows=1))
+def test_random_predicates_keep_the_same_rows(
+    semantics: Semantics, predicate: Predicate, batch: pa.RecordBatch
+) -> None:
+    try:
+        written = to_pyarrow(predicate, SCHEMA, semantics)
+    except InvalidPredicate:
+        reject()
+    if written.expression is None:
+        assert written.exactness is Exactness.UNSUPPORTED
+        return
+    mine = ours(predicate, batch, semantics)
+    found = theirs(written.expression, pa.table(batch))
+    if mine is None or found is None:
+        return
+    if written.exactness is Exactness.EXACT:
+        assert found == mine, written.expression
+        return
+    assert written.residual is not None
+    kept = ours(written.residual, batch, semantics)
+    assert set(mine) <= set(found), written.expression
+    assert kept is None or sorted(set(found) & set(kept)) == mine
+
+
+@examples(60)
+@given(predicate=predicates(1), batch=batches(min_rows=1))
+def test_what_was_written_is_read_back(predicate: Predicate, batch: pa.RecordBatch) -> None:
+    try:
+        written = to_pyarrow(predicate, SCHEMA)
+    except InvalidPredicate:
+        reject()
+    if written.exactness is not Exactness.EXACT:
+        return
+    read = from_pyarrow(written.exact(), SCHEMA)
+    assert read.exactness is Exactness.EXACT, read.notes
+    mine = ours(predicate, batch, Semantics.PYARROW)
+    again = ours(read.exact(), batch, Semantics.PYARROW)
+    assert mine is None or again is None or mine == again
+
+
+@pytest.mark.parametrize("negated", [False, True])
+@pytest.mark.parametrize("members", [[1, 2], [1, None], [], [None]])
+def test_lists_come_back_as_they_went(members: list[int | None], *, negated: bool) -> None:
+    listed = InList(Column("i64"), ValueSet(pa.array(members, pa.int64()), Int(64)))
+    predicate: Predicate = Not(listed) if negated else listed
+    read = from_pyarrow(to_pyarrow(predicate, SCHEMA).exact(), SCHEMA).exact()
+    if negated:
+        assert normalize(read) == normalize(predicate)
+    else:  # where NULL is as good as FALSE, a member that is NULL says nothing
+        assert isinstance(read, InList)
+        assert read.values.array.to_pylist() == [item for item in members if item is not None]
+
+
+def test_other_engines_have_nan_above_all() -> None:
+    rows = pa.table({"f64": pa.array([1.0, math.nan, None, 9.0])})
+    above = Comparison(ComparisonOp.GT, Column("f64"), Literal(5.0, Float(64)))
+    for semantics, kept in ((Semantics.SQL, [1, 3]), (Semantics.PYARROW, [3])):
+        assert theirs(to_pyarrow(above, SCHEMA, semantics).exact(), rows) == kept
+    assert theirs(to_pyarrow(Not(above), SCHEMA, Semantics.SQL).exact(), rows) == [0]
+
+
+def test_lists_at_the_top_stand_bare() -> None:
+    listed = InList(Column("i64"), ValueSet(pa.array([1, 2]), Int(64)))
+    written = to_pyarrow(Or((listed, listed)), SCHEMA).exact()
+    assert written.equals(F("i64").isin(pa.array([1, 2])) | F("i64").isin(pa.array([1, 2])))
+
+
+def test_what_cannot_be_written_is_the_residual() -> None:
+    one = Comparison(ComparisonOp.EQ, Column("i64"), Literal(1, Int(64)))
+    elsewhere = Opaque("rlike(s, 'a')", "spark", ("s",))
+    written = to_pyarrow(And((one, elsewhere)), SCHEMA)
+    assert written.exactness is Exactness.SUPERSET
+    assert written.residual == elsewhere
+    assert to_pyarrow(Or((one, elsewhere)), SCHEMA).expression is None
+    with pytest.raises(UnsupportedOperation, match="another engine"):
+        to_pyarrow(elsewhere, SCHEMA, strict=True)
+
+
+def test_wide_disjunctions_and_long_lists_pass() -> None:
+    rows = pa.table({"i64": pa.array([-1, 3, 9_999, None])})
+    wide = Or(
+        tuple(Comparison(ComparisonOp.EQ, Column("i64"), Literal(n, Int(64))) for n in range(6_000))
+    )
+    written = to_pyarrow(wide, SCHEMA).exact()
+    assert theirs(written, rows) == [1]
+    assert from_pyarrow(written, SCHEMA).exact() == wide
+    listed = InList(Column("i64"), ValueSet(pa.array(range(1_000_000)), Int(64)))
+    assert from_pyarrow(to_pyarrow(listed, SCHEMA).exact(), SCHEMA).exact() == listed
+
+
+def test_unknown_columns_are_errors() -> None:
+    with pytest.raises(UnknownColumn):
+        from_pyarrow(F("nowhere") == 1, SCHEMA)
+
+
+def test_scans_mean_what_pyarrow_means(tmp_path: Any) -> None:
+    data = pa.table({"id": [1, 2, 3], "x": [1.0, math.nan, None]})
+    table = rs.create_table(str(tmp_path / "t"), data, key=["id"])
+    kept = {
+        str(expression): table.scan(expression).to_arrow().column("id").to_pylist()
+        for expression in (F("x") > 0, ~(F("x") > 0), F("x").is_nan(), ~F("x").isin([1.0]))
+    }
+    wanted = {
+        text: data.filter(e).column("id").to_pylist()
+        for text, e in zip(
+            kept, (F("x") > 0, ~(F("x") > 0), F("x").is_nan(), ~F("x").isin([1.0])), strict=True
+        )
+    }
+    assert kept == wanted
