@@ -398,3 +398,23 @@ def test_creating_what_stands_says_so(tmp_path: Path) -> None:
         0,
         "version 0 stands already; nothing was written\n",
     )
+
+
+def test_conditions_in_other_words(flights: Path) -> None:
+    words = ("translate", "--from", "spark", "--to", "duckdb")
+    assert run(*words, "--table", flights, "id > 1 AND carrier = 'AA'") == (
+        '"id" > 1 AND "carrier" = \'AA\'\n'
+    )
+    found = run_json(*words, "--schema", "id bigint", "id > 1 AND md5(id) = 'x'")
+    assert found["exactness"] == "superset"
+    assert found["residual"] == "md5(id) = 'x'"
+    filters = run(
+        "translate", "--from", "spark", "--to", "spark_filters", "--schema", "a int", "a=1"
+    )
+    assert filters == "[EqualTo(attribute=('a',), value=1)]\n"
+    strict = run(*words, "--strict", "--schema", "id bigint", "md5(id) = 'x'", code=3)
+    assert strict.startswith("rowsieve: UnsupportedOperation: ")
+    assert "--schema" in run(*words, "id > 1", code=3)
+    assert "InvalidInput" in run(*words, "--schema", "id", "id > 1", code=3)
+    assert run(*words, "--syntax-only", "`id` > 1") == '"id" > 1\n'
+    run("translate", "id > 1", code=2)

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.registry import Bridge, bridge_named, bridge_of
+from rowsieve.bridges.sql.syntax import in_syntax
 from rowsieve.bridges.translation import Exactness, Translation, place, translated
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.predicate.bind import bind
@@ -32,9 +33,10 @@ def translate(
     source: str | None = None,
     *,
     target: str,
-    schema: Any,
+    schema: Any = None,
     semantics: Semantics | None = None,
     strict: bool = False,
+    syntax_only: bool = False,
 ) -> Translation[Any, Any]:
     """The condition in the language `target`, for rows of the columns of `schema`.
 
@@ -42,7 +44,15 @@ def translate(
     is an Arrow schema, or anything that has one as its `schema`. `semantics` are the rules that the
     expression is meant by, the source's own unless given. With `strict`, a part that cannot be said
     is `UnsupportedOperation`, which names it, its place and the reason.
+
+    `syntax_only`: text in another dialect's words, any that sqlglot knows, without a schema.
+    Nothing is promised of the rows it keeps: the exactness is UNSUPPORTED, the residual the
+    original.
     """
+    if syntax_only:
+        if strict or source is None:
+            raise InvalidInput("syntax_only=True takes the dialect as source=, and is never strict")
+        return in_syntax(expression, source, target)
     origin, aim = _origin(expression, source), bridge_named(target)
     columns = _columns(schema)
     meant = origin.semantics if semantics is None else semantics
@@ -78,8 +88,8 @@ def _columns(schema: Any) -> Schema:
     if isinstance(found, pa.Schema):
         return schema_of(found)[0]
     raise InvalidInput(
-        "schema= takes an Arrow schema, or what has one as its schema, such as a table: engines "
-        f"decide by the types of columns what a condition means; {type(schema).__name__} has none"
+        "schema= takes an Arrow schema, or what has one as its schema, such as a table, not "
+        f"{type(schema).__name__}: engines decide by the types of columns what a condition means"
     )
 
 

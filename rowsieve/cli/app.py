@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 import rowsieve
-from rowsieve.cli import changing, reading, story
+from rowsieve.cli import changing, reading, story, translating
 from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StoreError
 
 REFUSED, CONFLICT, BROKEN = 3, 4, 5
@@ -93,6 +93,7 @@ for _command in (
     reading.history,
     reading.inspect,
     changing.compact,
+    translating.translate,
     story.demo,
 ):
     app.command()(_command)

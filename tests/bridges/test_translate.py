@@ -159,3 +159,20 @@ def test_a_bridge_has_one_name_and_text_belongs_to_none() -> None:
     found = bridge_of(datafusion.col("id"))
     assert found is not None
     assert found.name == "datafusion_exprs"
+
+
+def test_other_syntax_is_no_filter() -> None:
+    made = rs.translate("`id` > 5", "spark", target="mysql", syntax_only=True)
+    assert made.expression == "`id` > 5"
+    assert made.exactness is rs.Exactness.UNSUPPORTED
+    assert made.residual == "`id` > 5"
+    with pytest.raises(UnsupportedOperation, match="syntax only"):
+        made.exact()
+    read = rs.translate("[id] > 5", "tsql", target="duckdb", syntax_only=True)
+    assert read.expression == '"id" > 5'
+    with pytest.raises(InvalidInput, match="'mongo'; sqlglot knows"):
+        rs.translate("id > 5", "spark", target="mongo", syntax_only=True)
+    with pytest.raises(InvalidInput, match="never strict"):
+        rs.translate("id > 5", "spark", target="mysql", syntax_only=True, strict=True)
+    with pytest.raises(InvalidPredicate):
+        rs.translate("id > (SELECT 1)", "mysql", target="duckdb", syntax_only=True)
