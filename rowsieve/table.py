@@ -133,7 +133,7 @@ class Table:
     def detail(self) -> dict[str, Any]:
         """Facts of the pinned version, as plain values; `rows_stored` counts hidden ones too."""
         snapshot = self._pinned
-        parts = snapshot.parts.table
+        parts = snapshot.parts
         return {
             "uri": self.uri,
             "uuid": snapshot.table.uuid,
@@ -142,13 +142,12 @@ class Table:
             "mode": snapshot.table.mode,
             "key": list(snapshot.table.key),
             "properties": dict(snapshot.table.properties),
-            "parts": parts.num_rows,
-            "rows_stored": sum(filter(None, parts.column("data.rows").to_pylist())),
-            "tombstones": sum(filter(None, parts.column("deletes.rows").to_pylist())),
+            "parts": len(parts),
+            "rows_stored": int(parts.numbers("data.rows").sum()),
+            "tombstones": int(parts.numbers("deletes.rows").sum()),
             "size_bytes": sum(
-                size or 0
+                int(parts.numbers(name).sum())
                 for name in ("data.size_bytes", "deletes.size_bytes", "dv.size_bytes")
-                for size in parts.column(name).to_pylist()
             ),
         }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.bars import (
     answers,
+    checkpoint,
     expressions,
     full_scan,
     merged,
@@ -40,6 +41,7 @@ BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "expressions": expressions.measure,
     "planning": statistics.planning,
     "collecting": statistics.collecting,
+    "checkpoint": checkpoint.measure,
 }
 
 

@@ -48,7 +48,7 @@ SCHEMA = Schema(
 
 @dataclass(frozen=True, slots=True)
 class _Manifest:
-    table: pa.Table
+    columns: pa.Table
     key_ids: tuple[int, ...] = (1,)
 
 

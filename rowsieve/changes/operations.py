@@ -123,7 +123,7 @@ def overwrite_where(
 
 def overwrite_all(change: Change, snapshot: Snapshot, added: PartTable, rows: int) -> CommitRequest:
     """Put new parts in the place of all parts of the head, whatever they are by then."""
-    hidden = int(pc.sum(snapshot.parts.table.column("data.rows")).as_py() or 0)
+    hidden = int(pc.sum(snapshot.parts.column("data.rows")).as_py() or 0)
     return change.request(added, snapshot.parts.part_ids, rows_written=rows, rows_deleted=hidden)
 
 
@@ -141,7 +141,7 @@ def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitReques
 
 def _identities(parts: PartTable) -> list[tuple[str, str | None]]:
     """Part and deletion vector: together they say which rows an entry stands for."""
-    return list(zip(parts.part_ids, parts.table.column("dv.path").to_pylist(), strict=True))
+    return list(zip(parts.part_ids, parts.column("dv.path").to_pylist(), strict=True))
 
 
 def _by_key(change: Change, snapshot: Snapshot, order: KeyOrder, changes: Changes) -> Mutation:

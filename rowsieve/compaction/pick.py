@@ -38,19 +38,18 @@ def pick_runs(parts: PartTable, order: KeyOrder | None, target_bytes: int) -> li
 
 
 def _units(parts: PartTable, order: KeyOrder | None, target_bytes: int) -> list[_Unit]:
-    table = parts.table
     sizes = pc.add(
-        pc.fill_null(table.column("data.size_bytes"), 0),
-        pc.fill_null(table.column("deletes.size_bytes"), 0),
+        pc.fill_null(parts.column("data.size_bytes"), 0),
+        pc.fill_null(parts.column("deletes.size_bytes"), 0),
     ).to_pylist()
     marked = pc.or_(
-        pc.is_valid(table.column("deletes.path")), pc.is_valid(table.column("dv.path"))
+        pc.is_valid(parts.column("deletes.path")), pc.is_valid(parts.column("dv.path"))
     ).to_pylist()
     if order is None:
-        ages = table.column("commit_ts_max").to_pylist()
+        ages = parts.column("commit_ts_max").to_pylist()
         groups = [[i] for i in sorted(range(len(parts)), key=lambda i: ages[i])]
     else:
-        groups = list(overlap_groups(table, order))
+        groups = list(overlap_groups(parts.select("key.").table, order))
     return [
         _Unit(
             tuple(group),

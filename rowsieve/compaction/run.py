@@ -63,7 +63,7 @@ def plan_compaction(
             written += batch.num_rows
             if progress is not None:
                 progress(written, total)
-        newest = pc.max(parts.table.column("commit_ts_max")).as_py()
+        newest = pc.max(parts.column("commit_ts_max")).as_py()
         added = added.append(writer.finish().with_commit_ts(newest))
     request = CommitRequest(
         operation="compact",

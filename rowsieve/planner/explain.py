@@ -234,10 +234,9 @@ def _bounds(parts: PartTable, field_id: int) -> list[str]:
 
 def _values(parts: PartTable, name: str) -> list[Any]:
     """The values of a column of the manifest, "?" where it says nothing."""
-    index = parts.table.schema.get_field_index(name)
-    if index < 0:
+    if parts.columns.schema.get_field_index(name) < 0:
         return ["?"] * len(parts)
-    column = parts.table.column(index)
+    column = parts.column(name)
     try:
         values = column.to_pylist()
     except (ValueError, OverflowError):  # a time that Python has no date for

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import compress, count, pairwise
 
 import numpy as np
-import pyarrow as pa
 
 from rowsieve.planner.plan import Piece, PlannedPart, Pruned, Read
 from rowsieve.planner.prune_parts import Indices, Pruning, Reason, Verdicts
@@ -74,12 +73,11 @@ def stored_bytes(parts: PartTable) -> Indices:
 
 
 def _planned_parts(parts: PartTable, indices: Indices) -> Sequence[PlannedPart]:
-    names = [name for name in parts.table.column_names if name in _FACTS or name.startswith(_FILES)]
-    taken = PartTable(parts.table.select(names).take(pa.array(indices)))
+    taken = parts.select(*_FACTS, *_FILES).take(indices)
     return [
         PlannedPart(*values)
         for values in zip(
-            *(taken.table.column(name).to_pylist() for name in _FACTS),
+            *(taken.column(name).to_pylist() for name in _FACTS),
             taken.files("data"),
             taken.files("deletes"),
             taken.deletion_vectors(),

@@ -96,7 +96,7 @@ class _Question:
     def __init__(self, bound: BoundPredicate, snapshot: Snapshot) -> None:
         self._bound = bound
         self._schema = snapshot.schema
-        self._table = snapshot.parts.table
+        self._columns = snapshot.parts.columns
         key = [snapshot.schema.field(name) for name in snapshot.table.key]
         self._first_key = key[0].id if key else None
         self._options = statistics_options(snapshot.table.properties, snapshot.schema, key)
@@ -160,7 +160,7 @@ class _Question:
 
     def _kinds(self, each: Described) -> int:
         """What stands at a path in JSON in some part."""
-        if not self._table.num_rows or not isinstance(each.subject, Derived):
+        if not len(self._columns) or not isinstance(each.subject, Derived):
             return EVERYTHING
         kinds = self._statistics.kinds(each.subject) if "kinds" in dict(each.facts) else None
         return EVERYTHING if kinds is None else int(np.bitwise_or.reduce(kinds[kinds >= 0]))
@@ -175,7 +175,7 @@ class _Question:
         if each.subject == self._first_key:  # its bounds are those of the keys
             names = ["lower", "upper", *(name for name in names if self._has(each.subject, name))]
             return frozenset(names)
-        if not self._table.num_rows:
+        if not len(self._columns):
             return frozenset(names if _is_collected(each.subject, self._options) else ())
         known = self._statistics.subject(each.subject)
         if known is not None and known.empty.any():  # bounds are missing for want of values
@@ -187,9 +187,9 @@ class _Question:
     def _has(self, subject: Subject, fact: str) -> bool:
         """Whether some part has the fact."""
         name = statistics_name(subject, fact)
-        if self._table.schema.get_field_index(name) < 0:
+        if self._columns.schema.get_field_index(name) < 0:
             return False
-        return bool(self._table.column(name).null_count < self._table.num_rows)
+        return bool(self._columns.column(name).null_count < len(self._columns))
 
     def _advice(self, each: Described) -> str:
         """Which statistics are not there, and how to have them."""

@@ -24,6 +24,7 @@ from rowsieve.planner.overlap import Groups, overlap_groups
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.stats.columnar import PartStatistics
+from rowsieve.stats.shard_unions import ShardUnions
 from rowsieve.stats.tabulate import statistics_name
 from rowsieve.storage.manifest import PartTable
 from rowsieve.types.keys import KeyOrder
@@ -75,31 +76,31 @@ def prune_parts(
     `order` is None for a table without a key, whose parts never share rows. `limit`: how many rows
     are enough, whichever they are.
     """
-    reasons = np.zeros(len(parts), dtype=np.int8)
+    reasons = np.full(len(parts), Reason.KEY, dtype=np.int8)
     kept = np.arange(len(parts))
     key_ids = frozenset(() if order is None else (field.id for field in order.fields))
     contradicting = 0
     by_key: Verdicts | None = None
     if predicate is not None and len(parts) and _asks_for(predicate, key_ids):
-        keys = PartStatistics(parts, schema, key_ids)
+        kept = np.flatnonzero(~refuted_by_unions(parts, schema, predicate, key_ids))
+        keys = PartStatistics(_only(parts, kept), schema, key_ids)
         by_key = interpret(predicate, keys)
         contradicting = keys.contradictions
-        reasons[by_key == Verdict.NONE] = Reason.KEY
-        kept = np.flatnonzero(by_key != Verdict.NONE)
-    facts = _facts(parts, schema, predicate)
-    if len(kept) < len(parts):
-        facts = facts.take(kept)
+        kept, by_key = kept[by_key != Verdict.NONE], by_key[by_key != Verdict.NONE]
+    facts = _only(_facts(parts, schema, predicate), kept)
     has_rows = facts.data_rows() > 0
     verdicts = np.full(len(kept), Verdict.SOME, dtype=np.int8)
     if predicate is not None and len(kept):
-        statistics = PartStatistics(facts, schema)
         if by_key is not None and _asks_only_for(predicate, key_ids):
-            verdicts = by_key[kept]
+            verdicts = by_key
         else:
-            verdicts = interpret(predicate, statistics)
-        contradicting = max(contradicting, statistics.contradictions)
+            verdicts, doubted = _judge(facts, schema, predicate)
+            contradicting = max(contradicting, doubted)
     verdicts[~has_rows] = Verdict.NONE  # only tombstones: no row of it can match
-    groups = Groups.singles(len(kept)) if order is None else overlap_groups(facts.table, order)
+    if order is None:
+        groups = Groups.singles(len(kept))
+    else:
+        groups = overlap_groups(facts.select("key.").table, order)
     left = _needed(parts, kept, groups, verdicts)
     reasons[kept] = np.where(has_rows, Reason.STATISTICS, Reason.VISIBILITY)
     reasons[kept[left.members]] = Reason.KEPT
@@ -124,20 +125,39 @@ def _asks_only_for(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:
     return all(column.field_id in key_ids for column in predicate.columns)
 
 
+def refuted_by_unions(
+    parts: PartTable,
+    schema: Schema,
+    predicate: BoundPredicate,
+    field_ids: frozenset[int] | None = None,
+) -> Mask:
+    """(n,) parts whose whole shard is refuted, so that their own statistics need not be read."""
+    refuted = np.zeros(len(parts), dtype=np.bool_)
+    for start, shards, unions in parts.unions():
+        verdicts = interpret(predicate, ShardUnions(unions, schema, field_ids))
+        refuted[start : start + len(shards)] = (verdicts == Verdict.NONE)[shards]
+    return refuted
+
+
+def _judge(facts: PartTable, schema: Schema, predicate: BoundPredicate) -> tuple[Verdicts, int]:
+    """The verdict on each part, and how many of its statistics contradicted themselves."""
+    verdicts = np.full(len(facts), Verdict.NONE, dtype=np.int8)
+    open_ = np.flatnonzero(~refuted_by_unions(facts, schema, predicate))
+    statistics = PartStatistics(_only(facts, open_), schema)
+    verdicts[open_] = interpret(predicate, statistics)
+    return verdicts, statistics.contradictions
+
+
+def _only(parts: PartTable, indices: Indices) -> PartTable:
+    return parts if len(indices) == len(parts) else parts.take(indices)
+
+
 def _facts(parts: PartTable, schema: Schema, predicate: BoundPredicate | None) -> PartTable:
     """The columns that the rest of planning looks at; the others stay untouched."""
     used = () if predicate is None else tuple(column.field_id for column in predicate.columns)
     ids = (id_ for field in schema if field.id in used for id_ in _ids(field))
     prefixes = ("key.", *(statistics_name(id_, "") for id_ in ids))
-    return PartTable(
-        parts.table.select(
-            [
-                name
-                for name in parts.table.column_names
-                if name.startswith(prefixes) or name in ("data.rows", "deletes.rows")
-            ]
-        )
-    )
+    return parts.select(*prefixes, "data.rows", "deletes.rows")
 
 
 def _ids(field: Field) -> Iterator[int]:
@@ -183,7 +203,8 @@ def _enough(parts: PartTable, left: Groups, certain: Mask, limit: int) -> Mask:
     keys and no deletion vector stands before it.
     """
     alone = np.repeat(np.diff(left.starts) == 1, np.diff(left.starts))
-    plain = ~np.asarray(parts.table.column("dv.path").is_valid().to_numpy())[left.members]
+    vectors = parts.select("dv.path").take(left.members).column("dv.path")
+    plain = ~np.asarray(vectors.is_valid().to_numpy())
     sure = np.where(certain & alone & plain, parts.data_rows()[left.members], 0)
     before = np.cumsum(sure) - sure
     if sure.sum() < limit:
@@ -206,7 +227,7 @@ def _newest_first(parts: PartTable, kept: Indices, members: Indices, number: Ind
     wrong = (number[1:] == number[:-1]) & (above | (touching & ~same))
     if wrong.any():
         i = int(np.argmax(wrong))
-        ids = parts.table.column("part_id")
+        ids = parts.column("part_id")
         newer, older = (ids[int(kept[members[j]])].as_py() for j in (i, i + 1))
         raise CorruptData(
             f"parts {newer} and {older} overlap in keys and their commits "

@@ -133,7 +133,7 @@ class _Returned:
                     unsure.add(part.part_id)
                 if part.dv is not None:
                     vectors[part.part_id] = part.dv.rows
-        ids = snapshot.parts.table.column("part_id")
+        ids = snapshot.parts.column("part_id")
         parts = snapshot.parts.take(
             np.flatnonzero(pc.is_in(ids, pa.array(list(rows), pa.string())).to_numpy())
         )
@@ -152,7 +152,7 @@ class _Returned:
 def _column(
     field: Field, left: _Returned, statistics: PartStatistics, whole: Mask, rows: int
 ) -> ColumnSummary:
-    table = left.parts.table
+    columns = left.parts.columns
     nulls = _null_counts(left.parts, field)
     null_count = None if (nulls < 0).any() else min(int(nulls.sum()), rows)
     exact = bool(whole.all()) and null_count is not None
@@ -171,10 +171,10 @@ def _column(
         if taken.null_count:
             return None, False
         extreme = pc.min_max(taken)["min" if side == "lower" else "max"]
-        index = table.schema.get_field_index(statistics_name(field.id, f"{side}_exact"))
-        if index < 0 or not no_nan:
+        name = statistics_name(field.id, f"{side}_exact")
+        if columns.schema.get_field_index(name) < 0 or not no_nan:
             return extreme, False
-        flags = _mask(table.column(index))
+        flags = _mask(columns.column(name))
         attained = _mask(
             pc.fill_null(pc.equal(values, extreme), pa.scalar(value=False, type=pa.bool_()))
         )
@@ -187,10 +187,10 @@ def _column(
 
 def _null_counts(parts: PartTable, field: Field) -> Counts:
     """(n,) NULLs among the rows of each part, -1 where that is not known."""
-    index = parts.table.schema.get_field_index(statistics_name(field.id, "null_count"))
-    if index < 0:
+    name = statistics_name(field.id, "null_count")
+    if parts.columns.schema.get_field_index(name) < 0:
         return np.full(len(parts), -1 if field.nullable else 0, dtype=np.int64)
-    counts = np.asarray(pc.fill_null(parts.table.column(index), -1).to_numpy(), dtype=np.int64)
+    counts = np.asarray(pc.fill_null(parts.column(name), -1).to_numpy(), dtype=np.int64)
     return np.where(counts > parts.data_rows(), np.int64(-1), counts)
 
 

@@ -68,7 +68,7 @@ class Known:
 class _Parts:
     """A manifest of nothing but row counts and statistics."""
 
-    table: pa.Table
+    columns: pa.Table
     key_ids: tuple[int, ...] = ()
 
 

@@ -31,11 +31,25 @@ from rowsieve.types.schema import Schema
 Mask = npt.NDArray[np.bool_]
 
 
+class Columns(Protocol):
+    """Columns by name, such as those of a `pa.Table`; what is not asked for need not be read."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Their names and types."""
+
+    def column(self, name: str, /) -> pa.ChunkedArray:
+        """One of them."""
+
+    def __len__(self) -> int:
+        """How many rows they have."""
+
+
 class Manifest(Protocol):
     """What is needed of a table of parts; `rowsieve.storage.manifest.PartTable` is one."""
 
     @property
-    def table(self) -> pa.Table:
+    def columns(self) -> Columns:
         """One row a part."""
 
     @property
@@ -58,7 +72,7 @@ class PartStatistics:
         self._subjects = {described.subject: described for described in describe(schema)}
         self._field_ids = None if field_ids is None else frozenset(field_ids)
         self._known: dict[Subject, AbstractColumn | None] = {}
-        self.part_count = int(manifest.table.num_rows)
+        self.part_count = len(manifest.columns)
         self.contradictions = 0
 
     def only(self, field_ids: Collection[int]) -> PartStatistics:
@@ -112,7 +126,7 @@ class PartStatistics:
         if column is None:
             return None
         kinds = _int64(column, missing=EVERYTHING)
-        rows = _int64(self._manifest.table.column("data.rows"), missing=0)
+        rows = _int64(self._manifest.columns.column("data.rows"), missing=0)
         nothing = (kinds == 0) & (rows > 0)
         self.contradictions += int(np.count_nonzero(nothing))
         return np.where(nothing, np.int64(EVERYTHING), kinds)
@@ -128,10 +142,10 @@ class PartStatistics:
         if described.repeated:
             counts = self._counts(described.subject, "value_count")
             return np.where(counts < 0, np.int64(-2), counts)
-        table = self._manifest.table
-        cells = _int64(table.column("data.rows"), missing=0)
+        columns = self._manifest.columns
+        cells = _int64(columns.column("data.rows"), missing=0)
         if _field_id(described.subject) in self._manifest.key_ids:
-            cells = cells + _int64(table.column("deletes.rows"), missing=0)
+            cells = cells + _int64(columns.column("deletes.rows"), missing=0)
         return cells
 
     def _counts(self, subject: Subject, fact: str) -> npt.NDArray[np.int64]:
@@ -162,19 +176,20 @@ class PartStatistics:
         column = self._column(subject, fact, type_)
         bound = pa.nulls(self.part_count, type_) if column is None else _joined(column)
         if bound.null_count and self._manifest.key_ids[:1] == (subject,):
-            name = f"key.{subject}.{fact}"
-            index = self._manifest.table.schema.get_field_index(name)
-            if index >= 0 and self._manifest.table.schema.field(index).type == type_:
-                bound = pc.coalesce(bound, _joined(self._manifest.table.column(index)))
+            column = self._of_type(f"key.{subject}.{fact}", type_)
+            bound = bound if column is None else pc.coalesce(bound, _joined(column))
         return bound
 
     def _column(self, subject: Subject, fact: str, type_: pa.DataType) -> pa.ChunkedArray | None:
         """One fact of all parts; None if the manifest lacks it or has it in another type."""
-        table = self._manifest.table
-        index = table.schema.get_field_index(statistics_name(subject, fact))
-        if index < 0 or table.schema.field(index).type != type_:
+        return self._of_type(statistics_name(subject, fact), type_)
+
+    def _of_type(self, name: str, type_: pa.DataType) -> pa.ChunkedArray | None:
+        columns = self._manifest.columns
+        index = columns.schema.get_field_index(name)
+        if index < 0 or columns.schema.field(index).type != type_:
             return None
-        return table.column(index)
+        return columns.column(name)
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:

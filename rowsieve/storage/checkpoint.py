@@ -2,6 +2,7 @@
 
     _rowsieve/checkpoints/<version, 20 digits>.json      sealed lines, put last
     _rowsieve/checkpoints/<uuid>.arrow                   every part, commit_ts filled in
+    _rowsieve/checkpoints/<uuid>.shards                  the same of many parts, column by column
 
 Soundness: a checkpoint is an aid, never the truth. It counts once it was read back; a damaged one
 is skipped for an older one or for the log. Failing to write one never fails the commit.
@@ -18,8 +19,15 @@ from typing import Any, Final
 import msgspec
 import pyarrow.compute as pc
 
-from rowsieve.errors import CorruptData, InvalidInput, RowsieveError, StoreError
+from rowsieve.errors import (
+    CorruptData,
+    InvalidInput,
+    RowsieveError,
+    StoreError,
+    UnsupportedProtocol,
+)
 from rowsieve.objects import ObjectExists, ObjectStore, put_fresh
+from rowsieve.storage.columns import Columns
 from rowsieve.storage.log_entry import (
     AddedFile,
     convert,
@@ -30,14 +38,27 @@ from rowsieve.storage.log_entry import (
     read_schema,
     schema_line,
 )
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.manifest import FORMAT_VERSION, PartTable
 from rowsieve.storage.sealed_lines import checksum, seal
+from rowsieve.storage.shards import (
+    SHARD_PARTS,
+    Recover,
+    ShardedFile,
+    ShardedParts,
+    decode_index,
+    digest_of_ids,
+    encode_shards,
+    read_range,
+)
 from rowsieve.storage.snapshot import Snapshot, Token
+from rowsieve.types.schema import Schema
 
 CHECKPOINTS: Final = "_rowsieve/checkpoints"
 DEFAULT_INTERVAL: Final = 32
 _NAME = re.compile(rf"{CHECKPOINTS}/(\d{{20}})\.json")
-_KINDS: Final = ("checkpoint", "protocol", "table", "schema", "tokens", "add")
+SHARDED_FROM: Final = 8_192  # parts; fewer are read faster all at once
+_KINDS: Final = ("checkpoint", "protocol", "table", "schema", "tokens", "add", "shards")
+_SHARDS_NAME = re.compile(r"[0-9a-f]{32}\.shards")
 _log = logging.getLogger(__name__)
 
 
@@ -46,6 +67,18 @@ class _CheckpointLine(msgspec.Struct, forbid_unknown_fields=True):
     commit_id: str
     timestamp_us: int
     table: str
+
+
+class _ShardsLine(msgspec.Struct, forbid_unknown_fields=True):
+    """The file of shards; `ids` tells the parts and their order, `format` is their newest."""
+
+    file: str
+    size: int
+    parts: int
+    format: int
+    ids: str
+    index_start: int
+    index_checksum: str
 
 
 def checkpoint_path(version: int) -> str:
@@ -82,15 +115,7 @@ def write_checkpoint_if_due(store: ObjectStore, snapshot: Snapshot) -> None:
 
 def write_checkpoint(store: ObjectStore, snapshot: Snapshot) -> None:
     """Put the parts, read them back, then put the file that makes them count."""
-    data = snapshot.parts.to_ipc()
-    name = f"{uuid.uuid4().hex}.arrow"
-    path = f"{CHECKPOINTS}/{name}"
-    put_fresh(store, path, data)
-    if store.get(path) != data:
-        raise StoreError(f"{path} in {store.uri} reads back other than it was written")
-    file = AddedFile(
-        name, len(data), checksum(data), len(snapshot.parts), row_count(snapshot.parts)
-    )
+    file = _put_parts(store, snapshot.parts, snapshot.schema)
     head = _CheckpointLine(
         snapshot.version, snapshot.commit_id, snapshot.timestamp_us, snapshot.table.uuid
     )
@@ -99,7 +124,7 @@ def write_checkpoint(store: ObjectStore, snapshot: Snapshot) -> None:
         *info_lines(snapshot.table),
         schema_line(snapshot.schema, snapshot.next_field_id),
         {"tokens": snapshot.tokens},
-        {"add": file},
+        {"shards": file} if isinstance(file, _ShardsLine) else {"add": file},
     ]
     try:
         store.put_new(checkpoint_path(snapshot.version), seal(lines))
@@ -107,24 +132,85 @@ def write_checkpoint(store: ObjectStore, snapshot: Snapshot) -> None:
         return  # of the same version, so it says the same
 
 
-def read_checkpoint(store: ObjectStore, version: int) -> Snapshot:
-    """Load and verify a checkpoint."""
+def _put_parts(store: ObjectStore, parts: PartTable, schema: Schema) -> AddedFile | _ShardsLine:
+    """Store the parts in the form that fits their number, and see that they read back."""
+    sharded = len(parts) >= SHARDED_FROM
+    name = f"{uuid.uuid4().hex}.{'shards' if sharded else 'arrow'}"
+    index_start = 0
+    if sharded:
+        data, index_start = encode_shards(parts, schema, SHARD_PARTS)
+    else:
+        data = parts.to_ipc()
+    path = f"{CHECKPOINTS}/{name}"
+    put_fresh(store, path, data)
+    if store.get(path) != data:
+        raise StoreError(f"{path} in {store.uri} reads back other than it was written")
+    if not sharded:
+        return AddedFile(name, len(data), checksum(data), len(parts), row_count(parts))
+    return _ShardsLine(
+        name,
+        len(data),
+        len(parts),
+        int(parts.numbers("format_version").max()),
+        digest_of_ids(parts),
+        index_start,
+        checksum(memoryview(data)[index_start:]),
+    )
+
+
+def read_checkpoint(store: ObjectStore, version: int, recover: Recover | None = None) -> Snapshot:
+    """Load and verify a checkpoint.
+
+    The columns of many parts are read and verified when they are asked for; `recover` makes the
+    parts of this version from elsewhere, should one of them turn out to be damaged.
+    """
     path = checkpoint_path(version)
     where = f"{path} in {store.uri}"
     lines = lines_by_kind(store.get(path), where, _KINDS)
     head = _head(lines, version, where)
     info = read_info(lines, where)
     schema, next_field_id = read_schema(lines, where)
-    file = read_added_file(lines, where)
-    if info is None or schema is None or next_field_id is None or file is None:
+    if info is None or schema is None or next_field_id is None or _lacks_parts(lines):
         raise CorruptData(f"{where} lacks one of its lines")
     if info.uuid != head.table:
         raise CorruptData(f"{where} has two table ids: {info.uuid} and {head.table}")
     tokens = convert(lines.get("tokens", {}).get("tokens", {}), dict[str, Token], where)
-    parts = read_parts(store, CHECKPOINTS, file)
+    if "shards" in lines:
+        parts = _open_shards(store, convert(lines["shards"]["shards"], _ShardsLine, where), recover)
+    else:
+        file = read_added_file(lines, where)
+        assert file is not None
+        parts = read_parts(store, CHECKPOINTS, file)
     return Snapshot(
         version, head.commit_id, head.timestamp_us, info, schema, next_field_id, parts, tokens
     )
+
+
+def _lacks_parts(lines: Mapping[str, Any]) -> bool:
+    return ("add" in lines) == ("shards" in lines)
+
+
+def _open_shards(store: ObjectStore, line: _ShardsLine, recover: Recover | None) -> PartTable:
+    """Read the index of a file of shards, and nothing else of it."""
+    path = f"{CHECKPOINTS}/{line.file}"
+    where = f"{path} in {store.uri}"
+    if _SHARDS_NAME.fullmatch(line.file) is None or not 0 <= line.index_start < line.size:
+        raise CorruptData(f"{where} is no file of shards")
+    if line.format > FORMAT_VERSION:
+        raise UnsupportedProtocol(
+            f"{where} has parts of format version {line.format}, and this version of rowsieve "
+            f"knows only up to {FORMAT_VERSION}; upgrade rowsieve to read the table"
+        )
+    index = read_range(store, path, line.index_start, line.size)
+    if checksum(index) != line.index_checksum:
+        raise CorruptData(f"the index of {where} does not match its checksum")
+    try:
+        source = ShardedParts(ShardedFile(store, path, line.ids), *decode_index(index), recover)
+    except CorruptData as error:
+        raise CorruptData(f"{where}: {error}") from error
+    if source.row_count != line.parts:
+        raise CorruptData(f"{where} has {source.row_count} parts instead of {line.parts}")
+    return PartTable(Columns.of(source))
 
 
 def read_timestamp_us(store: ObjectStore, version: int) -> int:
@@ -154,7 +240,7 @@ def read_parts(store: ObjectStore, folder: str, file: AddedFile) -> PartTable:
 
 def row_count(parts: PartTable) -> int:
     """Count the rows that the parts' data files hold, hidden ones included."""
-    return int(pc.sum(parts.table.column("data.rows")).as_py() or 0)
+    return int(pc.sum(parts.column("data.rows")).as_py() or 0)
 
 
 def _head(lines: Mapping[str, Mapping[str, Any]], version: int, where: str) -> _CheckpointLine:

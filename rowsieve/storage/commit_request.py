@@ -77,10 +77,10 @@ def check_against(request: CommitRequest, head: Snapshot) -> None:
                 f"{len(request.removed) - live} parts that this {request.operation} replaces are "
                 f"not in version {head.version}; refresh the table and do it again"
             )
-    if request.restored and request.restored.table.column("commit_ts_max").null_count:
+    if request.restored and request.restored.column("commit_ts_max").null_count:
         raise InvalidInput(f"this {request.operation} restores a part that has no commit_ts")
     for parts in (request.added, request.restored):
-        newest = pc.max(parts.table.column("commit_ts_max")).as_py() if parts else None
+        newest = pc.max(parts.column("commit_ts_max")).as_py() if parts else None
         if newest is not None and newest > head.version:  # invariant I1
             raise InvalidInput(
                 f"this {request.operation} adds a part with commit_ts {newest}, which is after "

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Final, TypeVar
 
 from rowsieve.errors import (
@@ -32,6 +33,7 @@ from rowsieve.storage.checkpoint import (
     read_timestamp_us,
 )
 from rowsieve.storage.log_entry import LOG, Commit, LogEntry, decode_entry, log_path, version_of
+from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.replay import check_links, replay
 from rowsieve.storage.snapshot import Snapshot, instant
 
@@ -256,10 +258,22 @@ class LogReader:
         for version in reversed(self._checkpoints()):
             if at_most is None or version <= at_most:
                 try:
-                    return read_checkpoint(self._store, version)
+                    return read_checkpoint(
+                        self._store, version, partial(self._parts_without_checkpoint, version)
+                    )
                 except (CorruptData, ObjectNotFound):
                     continue
         return None
+
+    def _parts_without_checkpoint(self, version: int) -> PartTable:
+        """The parts of a version whose checkpoint is damaged, by an older one or the log alone."""
+        base = self._newest_checkpoint(version - 1)
+        start = 0 if base is None else base.version + 1
+        entries = self._entries(range(start, version + 1))
+        present = [entry for entry in entries if entry is not None]
+        if len(present) < len(entries):
+            raise CorruptData(f"{log_path(start + entries.index(None))} is absent")
+        return self._replay(base, present)[0].parts
 
     def _checkpoints(self) -> list[int]:
         return self._versions(CHECKPOINTS, None, checkpoint_version_of)

@@ -1,6 +1,7 @@
 """The parts of a snapshot as one Arrow table: a row a part, a column a fact.
 
-Columnar, so that opening and planning over many parts never loops over them in Python. Columns:
+Columnar, so that opening and planning over many parts never loops over them in Python; columns that
+lie in a checkpoint are read when they are named (`rowsieve.storage.columns`). Columns:
 
 - `part_id`, `base_version` (the head its writer saw), `schema_id`, `format_version`, `native_safe`;
 - `commit_ts_min`, `commit_ts_max`: NULL until the commit that adds the part gives it its version
@@ -18,9 +19,9 @@ counts are believed only where `rowsieve.stats.columnar` finds them consistent.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ import pyarrow.compute as pc
 from rowsieve.errors import CorruptData, UnsupportedProtocol
 from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.stats.tabulate import scalar_array, statistics_columns, statistics_fields
+from rowsieve.storage.columns import Columns
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
@@ -120,13 +122,27 @@ _COUNTS = tuple(
 )
 
 
+@runtime_checkable
+class InShards(Protocol):
+    """A source of parts in shards, with what is true of all parts of each shard."""
+
+    @property
+    def unions(self) -> pa.Table:
+        """A row a shard, see `rowsieve.stats.shard_unions`."""
+        ...
+
+    def shards_of(self, rows: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64]:
+        """(n,) the shard of each part, or of each of those at these places."""
+        ...
+
+
 class PartTable:
     """An immutable set of parts; every method that changes it returns another."""
 
-    __slots__ = ("_table",)
+    __slots__ = ("_columns",)
 
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table
+    def __init__(self, columns: pa.Table | Columns) -> None:
+        self._columns = columns if isinstance(columns, Columns) else Columns.of(columns)
 
     @classmethod
     def empty(cls, schema: Schema) -> PartTable:
@@ -158,14 +174,14 @@ class PartTable:
             table.validate(full=True)
         except (pa.ArrowException, OSError) as error:
             raise CorruptData(f"a manifest is not a readable Arrow IPC file: {error}") from error
-        _check(table)
+        check_parts(table)
         return cls(table)
 
     def to_ipc(self) -> bytes:
         """Serialise as an Arrow IPC file, compressed with zstd where that pays."""
         codec = "zstd" if len(self) >= _COMPRESSED_FROM else None
         sink = pa.BufferOutputStream()
-        table = self._table.combine_chunks()
+        table = self.table.combine_chunks()
         options = pa.ipc.IpcWriteOptions(compression=codec)
         with pa.ipc.new_file(sink, table.schema, options=options) as writer:
             writer.write_table(table)
@@ -173,13 +189,36 @@ class PartTable:
 
     @property
     def table(self) -> pa.Table:
-        """The columns, in the order of the parts."""
-        return self._table
+        """All columns, in the order of the parts; reads what was not read yet."""
+        return self._columns.table()
+
+    @property
+    def columns(self) -> Columns:
+        """The columns, each read when it is asked for."""
+        return self._columns
 
     @property
     def part_ids(self) -> tuple[str, ...]:
         """The ids in the order of the parts."""
-        return tuple(self._table.column("part_id").to_pylist())
+        return tuple(self.column("part_id").to_pylist())
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One column; KeyError if there is none of the name."""
+        return self._columns.column(name)
+
+    def select(self, *prefixes: str) -> PartTable:
+        """Only the columns that start with one of these."""
+        return PartTable(self._columns.select(lambda name: name.startswith(prefixes)))
+
+    def unions(self) -> Iterator[tuple[int, npt.NDArray[np.int64], pa.Table]]:
+        """For runs of parts that lie in shards: the first's place, their shards, the unions."""
+        for start, piece in self._columns.pieces:
+            if isinstance(piece.source, InShards):
+                yield start, piece.source.shards_of(piece.rows), piece.source.unions
+
+    def in_one_chunk(self) -> PartTable:
+        """The same parts; what many small commits added is one array a column."""
+        return PartTable(self._columns.in_one_chunk())
 
     def data_rows(self) -> npt.NDArray[np.int64]:
         """(n,) rows of each part, tombstones not among them; 0 for a part of tombstones only."""
@@ -187,21 +226,21 @@ class PartTable:
 
     def numbers(self, name: str) -> npt.NDArray[np.int64]:
         """(n,) a column of counts, 0 where it is NULL."""
-        return np.asarray(_numbers(self._table.column(name)), dtype=np.int64)
+        return np.asarray(_numbers(self.column(name)), dtype=np.int64)
 
     @property
     def key_ids(self) -> tuple[int, ...]:
         """Field ids of the key columns in key order; of an empty manifest possibly none."""
-        names = (name.split(".") for name in self._table.column_names)
+        names = (name.split(".") for name in self._columns.schema.names)
         return tuple(int(name[1]) for name in names if name[0] == "key" and name[2] == "lower")
 
     def __len__(self) -> int:
-        return int(self._table.num_rows)
+        return len(self._columns)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PartTable):
             return NotImplemented
-        return bool(self._table.equals(other._table))
+        return len(self) == len(other) and bool(self.table.equals(other.table))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -210,9 +249,8 @@ class PartTable:
 
     def append(self, *others: PartTable) -> PartTable:
         """These parts, then the others'; a column that one side lacks is NULL there."""
-        tables = [self._table, *(other._table for other in others)]
         try:
-            return PartTable(pa.concat_tables(tables, promote_options="default"))
+            return PartTable(self._columns.append([other._columns for other in others]))
         except pa.ArrowException as error:
             raise CorruptData(f"manifests disagree on the type of a column: {error}") from error
 
@@ -221,17 +259,17 @@ class PartTable:
         if not part_ids:
             return self
         dropped = pc.is_in(
-            self._table.column("part_id"), value_set=pa.array(sorted(part_ids), pa.string())
+            self.column("part_id"), value_set=pa.array(sorted(part_ids), pa.string())
         )
-        return PartTable(self._table.filter(pc.invert(dropped)))
+        return self.take(np.flatnonzero(~np.asarray(dropped.to_numpy())))
 
     def take(self, indices: Any) -> PartTable:
         """Pick the parts at these positions (integers, in the order given)."""
-        return PartTable(self._table.take(pa.array(indices, pa.int64())))
+        return PartTable(self._columns.take(np.asarray(indices, dtype=np.int64)))
 
     def with_commit_ts(self, version: int) -> PartTable:
         """Give parts that have no commit_ts yet the version that commits them (invariant I1)."""
-        table = self._table
+        table = self.table
         for name in ("commit_ts_min", "commit_ts_max"):
             filled = pc.fill_null(table.column(name), pa.scalar(version, pa.int64()))
             table = table.set_column(table.column_names.index(name), name, filled)
@@ -239,7 +277,7 @@ class PartTable:
 
     def with_deletion_vector(self, ref: DeletionVectorRef) -> PartTable:
         """Give every part here this deletion vector; meant for a table of one part."""
-        table = self._table
+        table = self.table
         for name, type_ in _FILE_FIELDS[:4]:
             column = pa.array([getattr(ref, name)] * table.num_rows, type_)
             place = table.column_names.index(f"dv.{name}")
@@ -253,15 +291,14 @@ class PartTable:
     def entries(self, indices: Sequence[int]) -> list[PartEntry]:
         """Some parts as values, in the order asked for; cheaper than one by one."""
         taken = self.take(indices)
-        table = taken.table
         lower, upper = (
-            [table.column(f"key.{field_id}.{side}") for field_id in self.key_ids]
+            [taken.column(f"key.{field_id}.{side}") for field_id in self.key_ids]
             for side in ("lower", "upper")
         )
         files = zip(
             taken.files("data"), taken.files("deletes"), taken.deletion_vectors(), strict=True
         )
-        own = table.select([name for name in _FIXED.names if "." not in name]).to_pylist()
+        own = taken.columns.read([name for name in _FIXED.names if "." not in name]).to_pylist()
         return [
             PartEntry(
                 data=data,
@@ -290,7 +327,7 @@ class PartTable:
 
     def _file_values(self, prefix: str, facts: Sequence[tuple[str, pa.DataType]]) -> Iterable[Any]:
         """A tuple a part, its path first; only the path where no part has one."""
-        columns = [self._table.column(f"{prefix}.{name}") for name, _ in facts]
+        columns = [self.column(f"{prefix}.{name}") for name, _ in facts]
         if columns[0].null_count == len(self):
             return [(None,)] * len(self)
         return zip(*(column.to_pylist() for column in columns), strict=True)
@@ -310,41 +347,47 @@ def _scalar_or_none(scalar: pa.Scalar) -> pa.Scalar | None:
     return scalar if scalar.is_valid else None
 
 
-def _check(table: pa.Table) -> None:
+def check_parts(table: pa.Table) -> None:
     """Refuse a manifest that no writer of ours made; its statistics are judged where used."""
-    fixed = _fixed_columns(table)
-    for name in _REQUIRED:
-        if fixed[name].null_count:
+    check_columns(table.schema)
+    check_values(table)
+    if len(table.column("part_id").unique()) != table.num_rows:
+        raise CorruptData("a manifest names a part more than once")
+
+
+def check_columns(schema: pa.Schema) -> None:
+    """Refuse a manifest without the columns that all have."""
+    for name, type_ in zip(_FIXED.names, _FIXED.types, strict=True):
+        index = schema.get_field_index(name)
+        if index < 0:
+            raise CorruptData(f"a manifest lacks its column {name!r}")
+        if (found := schema.field(index).type) != type_:
+            raise CorruptData(f"a manifest's column {name!r} is {found}, not {type_}")
+
+
+def check_values(table: pa.Table) -> None:
+    """Refuse facts that cannot be, in those of the columns that are here."""
+    here = set(table.column_names)
+    for name in here.intersection(_REQUIRED):
+        if table.column(name).null_count:
             raise CorruptData(f"a manifest has a part without {name}")
-    numbers = {name: _numbers(fixed[name]) for name in _COUNTS}
+    numbers = {name: _numbers(table.column(name)) for name in here.intersection(_COUNTS)}
     for name, values in numbers.items():
         if (values < 0).any():
             raise CorruptData(f"a manifest has a part with a negative {name}")
     for prefix in ("data", "deletes"):
-        if (numbers[f"{prefix}.tail_start"] > numbers[f"{prefix}.size_bytes"]).any():
+        ends = [f"{prefix}.tail_start", f"{prefix}.size_bytes"]
+        if here.issuperset(ends) and (numbers[ends[0]] > numbers[ends[1]]).any():
             raise CorruptData(f"a manifest has a part whose {prefix} end before their tail begins")
-    newest = int(numbers["format_version"].max(initial=0))
-    if newest > FORMAT_VERSION:
-        raise UnsupportedProtocol(
-            f"a part has format version {newest}, and this version of rowsieve knows only up to "
-            f"{FORMAT_VERSION}; upgrade rowsieve to read the table"
-        )
-    if len(fixed["part_id"].unique()) != table.num_rows:
-        raise CorruptData("a manifest names a part more than once")
-    for prefix in ("data", "deletes", "dv"):
-        _check_paths(fixed[f"{prefix}.path"])
-
-
-def _fixed_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
-    columns = {}
-    for name, type_ in zip(_FIXED.names, _FIXED.types, strict=True):
-        index = table.schema.get_field_index(name)
-        if index < 0:
-            raise CorruptData(f"a manifest lacks its column {name!r}")
-        columns[name] = table.column(index)
-        if columns[name].type != type_:
-            raise CorruptData(f"a manifest's column {name!r} is {columns[name].type}, not {type_}")
-    return columns
+    if "format_version" in here:
+        newest = int(numbers["format_version"].max(initial=0))
+        if newest > FORMAT_VERSION:
+            raise UnsupportedProtocol(
+                f"a part has format version {newest}, and this version of rowsieve knows only up "
+                f"to {FORMAT_VERSION}; upgrade rowsieve to read the table"
+            )
+    for name in here.intersection(("data.path", "deletes.path", "dv.path")):
+        _check_paths(table.column(name))
 
 
 def _numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:

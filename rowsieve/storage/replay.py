@@ -124,11 +124,10 @@ def _join(parts: PartTable, pending: list[PartTable]) -> PartTable:
     if not pending:
         return parts
     added = pending[0].append(*pending[1:])
-    ids = added.table.column("part_id")
-    here = pc.is_in(parts.table.column("part_id"), value_set=ids.combine_chunks())
+    ids = added.column("part_id")
+    here = pc.is_in(parts.column("part_id"), value_set=ids.combine_chunks())
     if len(pc.unique(ids)) != len(ids) or pc.any(here).as_py():
         raise CorruptData("the log adds a part that the table has already")
     joined = parts.append(added)
-    if joined.table.column("part_id").num_chunks > _MOST_CHUNKS:
-        return PartTable(joined.table.combine_chunks())
-    return joined
+    many = joined.column("part_id").num_chunks > _MOST_CHUNKS
+    return joined.in_one_chunk() if many else joined

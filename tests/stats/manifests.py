@@ -28,7 +28,7 @@ Statistics = Mapping[Subject, ColumnStatistics]
 class Parts:
     """A manifest of nothing but row counts and statistics."""
 
-    table: pa.Table
+    columns: pa.Table
     key_ids: tuple[int, ...] = ()
 
 

@@ -40,7 +40,7 @@ SCHEMA = Schema(
 class Parts:
     """A manifest of nothing but row counts and statistics."""
 
-    table: pa.Table
+    columns: pa.Table
     key_ids: tuple[int, ...] = (1,)
 
 
@@ -187,9 +187,9 @@ def test_types_without_an_order_have_no_bounds() -> None:
 
 
 def test_no_parts_and_parts_in_chunks() -> None:
-    none = parts_of((5, 0, {1: ints(0, 3, 9)})).table.slice(0, 0)
+    none = parts_of((5, 0, {1: ints(0, 3, 9)})).columns.slice(0, 0)
     assert bounds(known(Parts(none), "id")) == []
-    one = parts_of((5, 0, {1: ints(0, 3, 9)})).table
+    one = parts_of((5, 0, {1: ints(0, 3, 9)})).columns
     found = known(Parts(pa.concat_tables([one, one])), "id")
     assert bounds(found) == [(3, 9), (3, 9)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from tests.storage.log_fixtures import (
     table_info,
     upsert,
 )
+from tests.storage.sharded import tiny_shards
 from tests.test_objects import Syscalls
 
 CRASHES = ("crash before", "crash after")
@@ -50,6 +51,12 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries need not wait for a store that is in memory."""
     for module in (commit_log_module, durable_module):
         monkeypatch.setattr(module, "pause", lambda *args, **options: None)
+
+
+@pytest.fixture(params=["whole", "in shards"])
+def _checkpoints(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Both forms that a checkpoint has."""
+    yield from tiny_shards(1) if request.param == "in shards" else (None,)
 
 
 @pytest.fixture
@@ -80,6 +87,7 @@ def commit_through(store: ObjectStore, base: Snapshot, **request: Any) -> Snapsh
 # Crashes.
 
 
+@pytest.mark.usefixtures("_checkpoints")
 def test_a_crash_at_any_store_call_of_a_commit_leaves_before_or_after(
     new_process: Callable[[], None],
 ) -> None:
@@ -159,6 +167,7 @@ def test_a_crash_at_any_system_call_of_a_commit_leaves_before_or_after(
 # Errors that are survived.
 
 
+@pytest.mark.usefixtures("_checkpoints")
 def test_an_error_at_any_store_call_of_a_commit_commits_once_or_not_at_all(
     new_process: Callable[[], None],
 ) -> None:

@@ -145,7 +145,7 @@ def _plain(field: pa.Field) -> pa.Field:
 
 def _split_bytes(snapshot: Snapshot) -> int:
     """Two splits per core, so that none waits long for the last."""
-    stored = pc.sum(snapshot.parts.table.column("data.size_bytes")).as_py() or 0
+    stored = pc.sum(snapshot.parts.column("data.size_bytes")).as_py() or 0
     return max(SMALLEST_SPLIT_BYTES, int(stored) // (2 * (os.cpu_count() or 1)))
 
 

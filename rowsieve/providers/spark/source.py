@@ -141,7 +141,7 @@ def output_schema(options: ReadOptions, schema: Schema) -> Schema:
 
 def _split_bytes(snapshot: Snapshot) -> int:
     """Two partitions per core, but no small ones."""
-    stored: Any = pc.sum(snapshot.parts.table.column("data.size_bytes")).as_py() or 0
+    stored: Any = pc.sum(snapshot.parts.column("data.size_bytes")).as_py() or 0
     return min(
         DEFAULT.split_bytes, max(SMALLEST_SPLIT_BYTES, int(stored) // (2 * (os.cpu_count() or 1)))
     )

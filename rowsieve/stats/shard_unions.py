@@ -1,0 +1,159 @@
+"""What is true of all parts of a shard at once, so that a shard may be refuted without its parts.
+
+A shard is a run of neighbouring parts in a checkpoint. Its union has a row of columns
+`union.<subject>.<fact>`: `lower`, `upper`, `empty`, `null`, `nan` of every subject, which say what
+`AbstractColumn` does, and `kinds` of paths in JSON.
+
+Soundness: a union claims what every part backs. It is made of what is believed of the parts
+(`PartStatistics`), not of their raw facts, so a part that contradicts itself leaves the union
+unknown; it holds for any of the shard's parts, whichever of them are left. What is NULL, absent or
+of another type is unknown. A union proves that no row matches, never that all do: a part has fewer
+rows than its shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.abstract import AbstractColumn, AbstractValue, nowhere
+from rowsieve.predicate.arrays import Mask, as_mask
+from rowsieve.predicate.ir import BoundColumn, Operand
+from rowsieve.stats.columnar import PartStatistics
+from rowsieve.stats.expressions import value_of
+from rowsieve.stats.json_kinds import EVERYTHING, Kind, path_of_subject
+from rowsieve.stats.model import Derived, Subject
+from rowsieve.stats.subjects import derived, describe
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.schema import Schema
+
+_FLAGS = ("empty", "null", "nan")
+
+
+def union_name(subject: Subject, fact: str) -> str:
+    """The column for one fact of one subject."""
+    return f"union.{subject}.{fact}"
+
+
+def unions_of(
+    statistics: PartStatistics, subjects: Iterable[Subject], starts: npt.NDArray[np.int64]
+) -> dict[str, pa.Array]:
+    """The unions of the runs of parts that begin at `starts`, none of them empty."""
+    columns: dict[str, pa.Array] = {}
+    for subject in subjects:
+        if isinstance(subject, Derived) and path_of_subject(subject) == subject:
+            kinds = statistics.kinds(subject)
+            if kinds is not None:
+                joined = np.bitwise_or.reduceat(kinds, starts)
+                columns[union_name(subject, "kinds")] = pa.array(joined)
+        elif (known := statistics.subject(subject)) is not None:
+            absent = known.empty | _other_kinds(subject, statistics)
+            columns.update(_union(subject, known, absent, starts))
+    return columns
+
+
+def _other_kinds(subject: Subject, statistics: PartStatistics) -> Mask:
+    """(n,) where a path in JSON leads to no value of the kind that the subject is about."""
+    path = path_of_subject(subject) if isinstance(subject, Derived) else None
+    kinds = None if path is None else statistics.kinds(path)
+    if kinds is None or not isinstance(subject, Derived):
+        return nowhere(statistics.part_count)
+    kind = Kind[subject.what.rpartition(":")[2].upper()]
+    absent: Mask = kinds & int(kind | Kind.OTHER) == 0
+    return absent
+
+
+def _union(
+    subject: Subject, known: AbstractColumn, absent: Mask, starts: npt.NDArray[np.int64]
+) -> dict[str, pa.Array]:
+    maybe_nan = np.ones_like(absent) if known.may_be_nan is None else known.may_be_nan
+    columns = {
+        union_name(subject, "empty"): pa.array(np.logical_and.reduceat(known.empty, starts)),
+        union_name(subject, "null"): pa.array(np.logical_or.reduceat(known.may_be_null, starts)),
+        union_name(subject, "nan"): pa.array(np.logical_or.reduceat(maybe_nan, starts)),
+    }
+    stops = np.append(starts[1:], len(absent))
+    for fact, bounds, which in (("lower", known.lower, "min"), ("upper", known.upper, "max")):
+        if bounds.null_count == len(bounds):
+            continue
+        found = [
+            _outermost(bounds[start:stop].filter(pa.array(~absent[start:stop])), which)
+            for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
+        ]
+        columns[union_name(subject, fact)] = pa.concat_arrays(found)
+    return columns
+
+
+def _outermost(bounds: pa.Array, which: str) -> pa.Array:
+    """The least or greatest, as an array of one; NULL where one is not known."""
+    if not len(bounds) or bounds.null_count:
+        return pa.nulls(1, bounds.type)
+    order = pc.sort_indices(bounds) if pa.types.is_fixed_size_binary(bounds.type) else None
+    if order is not None:  # `min_max` has no kernel for it
+        return bounds.take(order[:1] if which == "min" else order[-1:])
+    best = pc.min_max(bounds)[which]
+    if pa.types.is_floating(bounds.type) and best.as_py() == 0:  # both zeros are equal
+        best = pa.scalar(-0.0 if which == "min" else 0.0, bounds.type)
+    return pa.repeat(best, 1)
+
+
+class ShardUnions:
+    """`AbstractColumns` over the shards of a checkpoint, from a table of unions."""
+
+    def __init__(
+        self, table: pa.Table, schema: Schema, field_ids: Collection[int] | None = None
+    ) -> None:
+        self._table = table
+        self._subjects = {described.subject: described for described in describe(schema)}
+        self._field_ids = None if field_ids is None else frozenset(field_ids)
+        self.part_count = int(table.num_rows)
+
+    def column(self, column: BoundColumn) -> AbstractColumn | None:
+        """What every shard says of a column; None if none of them can."""
+        return self.subject(column.field_id)
+
+    def expression(self, operand: Operand) -> AbstractValue | None:
+        """What every shard says of an expression; None unless unions speak of its values."""
+        return value_of(operand, self)
+
+    def subject(self, subject: Subject) -> AbstractColumn | None:
+        """What every shard says of a subject; None if none of them can."""
+        if not self._may_be_known(subject):
+            return None
+        described = self._subjects.get(subject)
+        if described is None and isinstance(subject, Derived):
+            described = derived(subject)
+        flags = [self._column(subject, fact, pa.bool_()) for fact in _FLAGS]
+        if described is None or None in flags:
+            return None
+        empty, null, nan = (as_mask(flag) for flag in flags)
+        type_ = arrow_type(described.type)
+        lower, upper = (
+            pa.nulls(self.part_count, type_) if bound is None else bound
+            for bound in (self._column(subject, fact, type_) for fact in ("lower", "upper"))
+        )
+        return AbstractColumn(lower, upper, empty=empty, may_be_null=null, may_be_nan=nan)
+
+    def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
+        """(n,) bits of `Kind` that may stand at a path in JSON; None if no shard knows."""
+        if not self._may_be_known(subject):
+            return None
+        column = self._column(subject, "kinds", pa.int64())
+        return None if column is None else np.asarray(column.fill_null(EVERYTHING).to_numpy())
+
+    def _may_be_known(self, subject: Subject) -> bool:
+        field_id = subject if isinstance(subject, int) else subject.field_id
+        return self._field_ids is None or field_id in self._field_ids
+
+    def _column(self, subject: Subject, fact: str, type_: pa.DataType) -> pa.Array | None:
+        index = self._table.schema.get_field_index(union_name(subject, fact))
+        if index < 0 or self._table.schema.field(index).type != type_:
+            return None
+        column = self._table.column(index)
+        if pa.types.is_boolean(type_) and column.null_count:
+            return None
+        return pa.concat_arrays([*column.chunks, pa.nulls(0, type_)])

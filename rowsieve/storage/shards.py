@@ -1,0 +1,354 @@
+"""The parts of a version in one file whose columns are read one by one, shard by shard.
+
+    <segment> <segment> ...      one group of columns of one shard each: an Arrow record batch
+    <index>                      the columns' schema, then a table with a row a shard
+
+A shard is a run of up to `SHARD_PARTS` parts. The groups are `id`, `sizes` (what every plan adds
+up), `keys`, `files` (what a read needs to know of a part), and one a subject of statistics. The
+index has `parts`, the number of parts of each shard; `<group>.start`, `<group>.stop` and
+`<group>.digest` (xxh3_128) of each segment; and the union of the shard's statistics
+(`rowsieve.stats.shard_unions`).
+
+Soundness: the file that names this one holds the place and the checksum of the index, and the
+index those of the segments, so nothing is believed that changed since it was written. A segment
+that did is read from the log instead: the same parts in the same order, which the digest of their
+ids proves. If that cannot be, statistics are unknown and all else is CorruptData.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from rowsieve.errors import CorruptData, RowsieveError, StoreError
+from rowsieve.objects import ObjectNotFound, ObjectStore
+from rowsieve.stats.columnar import PartStatistics
+from rowsieve.stats.model import Derived, Subject
+from rowsieve.stats.shard_unions import unions_of
+from rowsieve.storage.columns import Indices
+from rowsieve.storage.manifest import PartTable, check_columns, check_values
+from rowsieve.types.schema import Schema
+
+SHARD_PARTS: Final = 16_384
+_SIZES: Final = ("data.rows", "deletes.rows", "data.size_bytes", "deletes.size_bytes")
+_FIRST_GROUPS: Final = ("sizes", "keys", "id", "files")
+_STATISTICS: Final = "stats."
+_LARGEST_GAP_BYTES: Final = 64 * 1024  # between two segments that are read at once
+_log = logging.getLogger(__name__)
+
+Recover: TypeAlias = Callable[[], PartTable]
+
+
+def group_of(name: str) -> str:
+    """The group that a column of the manifest lies in."""
+    if name == "part_id":
+        return "id"
+    if name in _SIZES:
+        return "sizes"
+    if name.startswith("key."):
+        return "keys"
+    return name.rpartition(".")[0] if name.startswith(_STATISTICS) else "files"
+
+
+def digest_of_ids(parts: PartTable) -> str:
+    """What tells whether two lists of parts are the same in the same order."""
+    ids = parts.column("part_id")
+    digest = xxhash.xxh3_128()
+    for chunk in ids.chunks:
+        digest.update(pc.binary_length(chunk).to_numpy())
+    for chunk in ids.chunks:
+        first, last = (chunk.offset, chunk.offset + len(chunk))
+        offsets = np.frombuffer(chunk.buffers()[1], np.int32)[first : last + 1]
+        if len(chunk):
+            digest.update(memoryview(chunk.buffers()[2])[offsets[0] : offsets[-1]])
+    return f"xxh3_128:{digest.hexdigest()}"
+
+
+def read_range(store: ObjectStore, path: str, start: int, stop: int) -> bytes:
+    """Bytes `[start, stop)`; CorruptData if the object is shorter, whatever the store says."""
+    try:
+        return store.get_range(path, start, stop)
+    except StoreError as error:
+        if store.size(path) >= stop:
+            raise
+        raise CorruptData(f"{path} in {store.uri} ends before byte {stop}") from error
+
+
+def encode_shards(parts: PartTable, schema: Schema, shard_parts: int) -> tuple[bytes, int]:
+    """The file, and where its index starts. There is at least one part."""
+    starts = np.arange(0, len(parts), shard_parts)
+    table = parts.table.combine_chunks()
+    groups = _groups(table.schema)
+    index: dict[str, pa.Array] = {"parts": pa.array(np.diff(starts, append=len(parts)))}
+    sink = pa.BufferOutputStream()
+    for group, names in groups.items():
+        offsets, digests = [sink.tell()], []
+        for segment in _segments(table.select(names), starts, shard_parts):
+            sink.write(segment)
+            offsets.append(sink.tell())
+            digests.append(xxhash.xxh3_128_digest(segment))
+        index[f"{group}.start"] = pa.array(offsets[:-1], pa.int64())
+        index[f"{group}.stop"] = pa.array(offsets[1:], pa.int64())
+        index[f"{group}.digest"] = pa.array(digests, pa.binary(16))
+    statistics = PartStatistics(parts, schema)
+    subjects = [_subject(group) for group in groups if group.startswith(_STATISTICS)]
+    index.update(unions_of(statistics, subjects, starts))
+    index_start = sink.tell()
+    sink.write(table.schema.serialize())
+    shards = pa.table(index)
+    with pa.ipc.new_stream(sink, shards.schema) as writer:
+        writer.write_table(shards)
+    return bytes(sink.getvalue()), index_start
+
+
+def _segments(columns: pa.Table, starts: Indices, shard_parts: int) -> Iterator[memoryview]:
+    """Record batches without their schema, compressed."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, columns.schema, options=options) as writer:
+        writer.write_batch(_no_rows(columns.schema))  # so that the schema is written
+        offsets = [sink.tell()]
+        for start in starts.tolist():
+            (batch,) = columns.slice(start, shard_parts).to_batches()
+            writer.write_batch(batch)
+            offsets.append(sink.tell())
+    data = memoryview(sink.getvalue())
+    for begin, end in itertools.pairwise(offsets):
+        yield data[begin:end]
+
+
+def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(0, type_) for type_ in schema.types], schema=schema)
+
+
+def decode_index(data: bytes) -> tuple[pa.Schema, pa.Table]:
+    """The columns' schema and the table of shards; CorruptData for anything else."""
+    try:
+        reader = pa.BufferReader(data)
+        columns = pa.ipc.read_schema(reader)
+        with pa.ipc.open_stream(reader) as stream:
+            shards = stream.read_all()
+        shards.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptData(f"its index is not readable: {error}") from error
+    check_columns(columns)
+    expected = {f"{group}.{fact}" for group in _groups(columns) for fact in _SEGMENT_FACTS}
+    expected.add("parts")
+    for name in expected:
+        index = shards.schema.get_field_index(name)
+        type_ = _SEGMENT_FACTS.get(name.rpartition(".")[2], pa.int64())
+        if index < 0 or shards.schema.field(index).type != type_ or shards.column(index).null_count:
+            raise CorruptData(f"its index has no {name!r}")
+    return columns, shards
+
+
+_SEGMENT_FACTS: Final = {"start": pa.int64(), "stop": pa.int64(), "digest": pa.binary(16)}
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedFile:
+    """Where the shards lie, and what the file that names them says of them."""
+
+    store: ObjectStore
+    path: str
+    ids: str  # digest_of_ids
+
+    @property
+    def name(self) -> str:
+        """For errors."""
+        return f"{self.path} in {self.store.uri}"
+
+
+class ShardedParts:
+    """A `Source` of the columns of a manifest; what was read is kept.
+
+    `recover` makes the same parts from elsewhere. `unreadable` counts the parts, once a subject,
+    whose statistics were lost.
+    """
+
+    def __init__(
+        self, file: ShardedFile, schema: pa.Schema, shards: pa.Table, recover: Recover | None
+    ) -> None:
+        self._file = file
+        self._schema = schema
+        self._recover = recover
+        self._recovered: pa.Table | None = None
+        self._segments: dict[tuple[str, int], pa.RecordBatch] = {}
+        self._groups = {
+            group: pa.schema([schema.field(name) for name in names])
+            for group, names in _groups(schema).items()
+        }
+        self._places = {
+            group: tuple(shards.column(f"{group}.{fact}").to_pylist() for fact in _SEGMENT_FACTS)
+            for group in self._groups
+        }
+        self._stops = np.cumsum(shards.column("parts").to_numpy())
+        self.unions = shards
+        self.unreadable = 0
+
+    @property
+    def row_count(self) -> int:
+        """How many parts there are."""
+        return int(self._stops[-1]) if len(self._stops) else 0
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the manifest."""
+        return self._schema
+
+    def shards_of(self, rows: Indices | None) -> Indices:
+        """(n,) the shard of each part, or of each of those at these places."""
+        if rows is None:
+            return np.repeat(np.arange(len(self._stops)), np.diff(self._stops, prepend=0))
+        return np.searchsorted(self._stops, rows, side="right")
+
+    def read(self, names: Sequence[str], rows: Indices | None) -> pa.Table:
+        """Some columns, of all parts or of those at ascending places; reads their shards alone."""
+        schema = pa.schema([self._schema.field(name) for name in names])
+        if rows is None:
+            chosen: Sequence[int] = range(len(self._stops))
+        else:
+            chosen = np.unique(self.shards_of(rows)).tolist()
+        self._load(dict.fromkeys(map(group_of, names)), chosen)
+        if self._recovered is not None:
+            table = _as_schema(self._recovered, schema)
+            return table if rows is None else table.take(pa.array(rows))
+        arrays = [
+            pa.chunked_array(
+                [self._segments[group_of(field.name), i].column(field.name) for i in chosen],
+                field.type,
+            )
+            for field in schema
+        ]
+        table = pa.table(arrays, schema=schema)
+        if rows is None:
+            return table
+        counts = np.diff(self._stops, prepend=0)[chosen]
+        if len(rows) == int(counts.sum()):
+            return table
+        before = np.cumsum(counts) - counts
+        shifts = self._stops[chosen] - counts - before
+        return table.take(pa.array(rows - np.repeat(shifts, self._per_shard(rows, chosen))))
+
+    def _per_shard(self, rows: Indices, chosen: Sequence[int]) -> Indices:
+        """How many of the ascending places lie in each of the shards."""
+        return np.diff(np.searchsorted(rows, self._stops[chosen]), prepend=0)
+
+    def _load(self, groups: Iterable[str], shards: Sequence[int]) -> None:
+        if self._recovered is not None:
+            return
+        wanted = [
+            (group, i) for group in groups for i in shards if (group, i) not in self._segments
+        ]
+        for run in self._runs(wanted):
+            if not self._load_run(run):
+                return
+
+    def _runs(self, wanted: Sequence[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
+        """Segments that lie beside each other, or nearly so."""
+        run: list[tuple[str, int]] = []
+        end = 0
+        for group, i in sorted(wanted, key=lambda each: self._places[each[0]][0][each[1]]):
+            start, stop = (self._places[group][fact][i] for fact in (0, 1))
+            if run and not 0 <= start - end <= _LARGEST_GAP_BYTES:
+                yield run
+                run = []
+            run.append((group, i))
+            end = stop
+        if run:
+            yield run
+
+    def _load_run(self, run: Sequence[tuple[str, int]]) -> bool:
+        """Read segments that lie beside each other; False if all parts came from elsewhere."""
+        begin, end = self._places[run[0][0]][0][run[0][1]], self._places[run[-1][0]][1][run[-1][1]]
+        try:
+            data = memoryview(read_range(self._file.store, self._file.path, begin, end))
+        except (CorruptData, ObjectNotFound) as error:
+            return self._replaced(run, error)
+        for group, i in run:
+            start, stop, digest = (facts[i] for facts in self._places[group])
+            segment = data[start - begin : stop - begin]
+            if xxhash.xxh3_128_digest(segment) != digest:
+                what = f"bytes [{start}, {stop}) of {self._file.name} differ from their checksum"
+                if not self._replaced([(group, i)], CorruptData(what)):
+                    return False
+                continue
+            try:
+                batch = pa.ipc.read_record_batch(pa.py_buffer(segment), self._groups[group])
+                batch.validate(full=True)
+                check_values(pa.Table.from_batches([batch]))
+            except (pa.ArrowException, OSError, CorruptData) as error:
+                raise CorruptData(f"{group} of {self._file.name}: {error}") from error
+            self._segments[group, i] = batch
+        return True
+
+    def _replaced(self, segments: Sequence[tuple[str, int]], error: RowsieveError) -> bool:
+        """Say that segments are unknown, True; or take all parts from elsewhere, False.
+
+        Only statistics may be unknown.
+        """
+        if self._recover is not None:
+            try:
+                parts = self._recover()
+                if digest_of_ids(parts) == self._file.ids:
+                    _log.warning("%s: its parts are taken from the log instead", error)
+                    self._recovered = parts.table
+                    return False
+            except (CorruptData, ObjectNotFound, StoreError) as cause:
+                _log.warning("%s: its parts cannot be had from the log either: %s", error, cause)
+        for group, i in segments:
+            if not group.startswith(_STATISTICS):
+                raise CorruptData(f"{error}; restore it from a copy of the table") from error
+            count = int(np.diff(self._stops, prepend=0)[i])
+            schema = self._groups[group]
+            self._segments[group, i] = pa.RecordBatch.from_arrays(
+                [pa.nulls(count, field.type) for field in schema], schema=schema
+            )
+            self.unreadable += count
+            _log.warning("%s: %s of %d parts are unknown", error, group, count)
+        return True
+
+
+def _groups(schema: pa.Schema) -> dict[str, list[str]]:
+    """The columns of each group; the ones that plans read first come first."""
+    found: dict[str, list[str]] = {group: [] for group in _FIRST_GROUPS}
+    for name in schema.names:
+        found.setdefault(group_of(name), []).append(name)
+    return {group: names for group, names in found.items() if names}
+
+
+def _subject(group: str) -> Subject:
+    field_id, _, what = group.removeprefix(_STATISTICS).partition(".")
+    return Derived(int(field_id), what) if what else int(field_id)
+
+
+def _as_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    return pa.table(
+        [
+            table.column(field.name)
+            if field.name in table.column_names
+            else pa.chunked_array([pa.nulls(table.num_rows, field.type)], field.type)
+            for field in schema
+        ],
+        schema=schema,
+    )
+
+
+__all__ = [
+    "SHARD_PARTS",
+    "ShardedFile",
+    "ShardedParts",
+    "decode_index",
+    "digest_of_ids",
+    "encode_shards",
+    "group_of",
+    "read_range",
+]

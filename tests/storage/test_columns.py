@@ -1,0 +1,97 @@
+"""Columns that lie here and there are those of one table, and what is not named is not read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rowsieve.storage.columns import Columns, Indices
+from tests.profiles import examples
+
+TYPES = {"a": pa.int64(), "b": pa.string(), "c": pa.float64()}
+
+
+@dataclass
+class File:
+    """A source that notes what it was asked for."""
+
+    table: pa.Table
+    asked: list[str] = field(default_factory=list)
+
+    @property
+    def row_count(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.table.schema
+
+    def read(self, names: Sequence[str], rows: Indices | None) -> pa.Table:
+        self.asked += names
+        found = self.table.select(names)
+        if rows is None:
+            return found
+        assert (np.diff(rows) > 0).all()
+        return found.take(pa.array(rows))
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> pa.Table:
+    names = draw(st.lists(st.sampled_from(sorted(TYPES)), min_size=1, unique=True))
+    count, first = draw(st.integers(0, 5)), draw(st.integers(0, 100))
+    columns = {n: pa.array(range(first, first + count)).cast(TYPES[n]) for n in names}
+    return pa.table(columns)
+
+
+def same(columns: Columns, table: pa.Table) -> None:
+    assert len(columns) == table.num_rows
+    assert set(columns.schema.names) == set(table.column_names)
+    assert columns.table().select(table.column_names).equals(table)
+
+
+@given(st.lists(st.tuples(tables(), st.booleans()), min_size=1, max_size=4), st.data())
+@examples(200)
+def test_they_are_what_one_table_would_be(
+    pieces: list[tuple[pa.Table, bool]], data: st.DataObject
+) -> None:
+    first, *others = [Columns.of(File(table) if lies else table) for table, lies in pieces]
+    columns = first.append(others)
+    table = pa.concat_tables([table for table, _ in pieces], promote_options="default")
+    for _ in range(data.draw(st.integers(0, 3))):
+        count = len(columns)
+        if data.draw(st.booleans()):
+            rows = sorted(
+                data.draw(st.sets(st.integers(0, count - 1)) if count else st.just(set()))
+            )
+        else:
+            rows = data.draw(st.lists(st.integers(0, count - 1)) if count else st.just([]))
+        columns = columns.take(np.array(rows, dtype=np.int64))
+        table = table.take(pa.array(rows, pa.int64()))
+    name = data.draw(st.sampled_from(table.column_names))
+    assert columns.column(name).equals(table.column(name))
+    same(columns, table)
+    same(columns.in_one_chunk(), table)
+    same(columns.select(lambda each: each == name), table.select([name]))
+
+
+def test_only_what_is_named_is_read_and_only_once() -> None:
+    file = File(pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"]}))
+    columns = Columns.of(file).append([Columns.of(pa.table({"a": [4]}))]).take(np.array([0, 2, 3]))
+    assert file.asked == []
+    assert columns.column("a").to_pylist() == [1, 3, 4]
+    assert columns.read(["a"]).num_rows == len(columns) == 3
+    assert file.asked == ["a"]
+    assert columns.column("b").to_pylist() == ["x", "z", None]
+    with pytest.raises(KeyError, match="d"):
+        columns.column("d")
+
+
+def test_types_that_differ_are_not_mixed() -> None:
+    with pytest.raises(pa.ArrowException, match="a"):
+        Columns.of(File(pa.table({"a": [1]}))).append([Columns.of(pa.table({"a": ["x"]}))])
