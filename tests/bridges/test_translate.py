@@ -176,3 +176,9 @@ def test_other_syntax_is_no_filter() -> None:
         rs.translate("id > 5", "spark", target="mysql", syntax_only=True, strict=True)
     with pytest.raises(InvalidPredicate):
         rs.translate("id > (SELECT 1)", "mysql", target="duckdb", syntax_only=True)
+
+
+def test_a_condition_of_the_wrong_types_is_left_alone() -> None:
+    made = rs.translate("id > 5 AND name = 1", "spark", target="duckdb", schema=ROWS)
+    assert made.expression == '"id" > 5'
+    assert made.residual == "name = 1"

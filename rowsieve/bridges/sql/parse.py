@@ -48,12 +48,9 @@ def conditions(text: str, dialect: str) -> list[tuple[str, Predicate | InvalidPr
     """
     try:
         source, node = _parsed(text, dialect_named(dialect))
-        try:
-            return [(text.strip(), Reader(source).predicate(node))]
-        except InvalidPredicate as error:
-            pieces, terms = split_at_and(source), _terms(node)
-            if len(pieces) != len(terms):
-                return [(text.strip(), error)]
+        pieces, terms = split_at_and(source), _terms(node)
+        if len(pieces) != len(terms):
+            return [(text.strip(), _attempt(source, node))]
         return [(piece, _attempt(source, term)) for piece, term in zip(pieces, terms, strict=True)]
     except RecursionError:
         raise InvalidPredicate("the filter nests too deeply to be read; simplify it") from None
