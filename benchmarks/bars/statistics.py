@@ -33,6 +33,11 @@ TEN = (
     "date_trunc('day', ts) < timestamptz '2044-01-01 00:00:00Z' and id + 1 < 100000 and "
     "cast(ts as date) > date '2023-01-01'"
 )
+CALENDAR = {
+    "year and month": "extract(year FROM ts) = 2024 AND extract(month FROM ts) = 1",
+    "a month later": "ts + INTERVAL '1 month' < timestamptz '2024-02-02 00:00:00Z'",
+}
+CALENDAR_WALL_S = 0.250
 SCHEMA = Schema(
     0,
     (
@@ -69,6 +74,28 @@ def planning(sizes: Sizes, _: Path) -> list[Bar]:
                 found=f"{series.wall_s() * 1000:.0f} ms, {series.cpu_s() * 1000:.0f} ms CPU",
                 met=series.wall_s() < most,
                 cases=[case] if name == "two" else [],
+            )
+        )
+    return [*bars, *_calendar(manifest, sizes)]
+
+
+def _calendar(manifest: _Manifest, sizes: Sizes) -> list[Bar]:
+    """Fields and months of the bounds of every part."""
+    works = {name: _judge(text, manifest) for name, text in CALENDAR.items()}
+    for name, work in works.items():
+        kept = work()
+        expect(f"some and not all parts kept by {name}", 0 < kept < sizes.parts, expected=True)
+    case = Case("verdicts by the calendar", take_turns(works, sizes.repeats))
+    bars = []
+    for name in works:
+        wall_s, cpu_s = case.of(name).wall_s(), case.of(name).cpu_s()
+        bars.append(
+            Bar(
+                name=f"verdicts by {name}",
+                promise=f"over {sizes.parts:,} parts in under {CALENDAR_WALL_S * 1000:.0f} ms",
+                found=f"{wall_s * 1000:.0f} ms, {cpu_s * 1000:.0f} ms CPU",
+                met=wall_s < CALENDAR_WALL_S,
+                cases=[],
             )
         )
     return bars

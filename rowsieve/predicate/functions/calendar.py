@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.predicate.abstract import AbstractValue
 from rowsieve.predicate.arrays import Computed, filled, null_mask, with_nulls
+from rowsieve.predicate.functions.days import Days, first_of_month, months_of
 from rowsieve.predicate.functions.row import (
     Argument,
     Direction,
@@ -33,8 +33,6 @@ _DAY = 86_400 * _SECOND
 _LEAST_DAY, _MOST_DAY = -(2**31), 2**31 - 1
 _FARTHEST_YEAR = 5_879_000  # no date of 32 bits lies farther from 1970
 _UP, _DOWN, _NONE = Direction.INCREASING, Direction.DECREASING, Direction.NONE
-
-Days = npt.NDArray[np.int64]
 
 
 def _resolve_bin(arguments: Sequence[Argument]) -> Signature | None:
@@ -57,16 +55,6 @@ def _resolve_bin(arguments: Sequence[Argument]) -> Signature | None:
 def _starts_month(day: int) -> bool:
     days = np.array([day], dtype=np.int64)
     return bool(first_of_month(months_of(days))[0] == day)
-
-
-def months_of(days: Days) -> Days:
-    """Months since January 1970."""
-    return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-
-
-def first_of_month(months: Days) -> Days:
-    """The day that a month begins with."""
-    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
 
 
 def _bin(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from rowsieve.predicate.abstract import AbstractValue, is_point
 from rowsieve.predicate.arrays import Computed, Mask, filled, null_mask, with_nulls, without
+from rowsieve.predicate.functions.days import Days, by_day, first_of_month, months_of
 from rowsieve.predicate.functions.row import (
     Argument,
     Direction,
@@ -65,16 +66,18 @@ def _resolve(arguments: Sequence[Argument], *, keeps_dates: bool | None) -> Sign
 def _evaluate(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
     values = arguments[0]
     nulls = np.logical_or.reduce([null_mask(part) for part in arguments])
-    start = filled(values).astype(np.int64)
-    months, days, micros = (filled(part) for part in arguments[1:])
+    start = filled(values).astype(np.int64, copy=False)
+    months, days, micros = (_single(filled(part)) for part in arguments[1:])
     if isinstance(signature.result, Date):
         return _moved_dates(start, months, days, nulls)
     day, clock = start // _DAY_US, start % _DAY_US
     day, lost = _plus_months(day, months)
     day, too_far = _plus_days(day, days)
-    whole = day + micros // _DAY_US
-    clock = clock + micros % _DAY_US
-    whole, clock = whole + clock // _DAY_US, clock % _DAY_US
+    whole = day
+    if micros.any():
+        whole = whole + micros // _DAY_US
+        clock = clock + micros % _DAY_US
+        whole, clock = whole + clock // _DAY_US, clock % _DAY_US
     least, most = _LEAST // _DAY_US, _MOST // _DAY_US
     outside = (whole < least) | (whole > most)
     safe = np.where(outside, 0, whole)
@@ -108,12 +111,24 @@ def _plus_months(
         return day, np.zeros(len(day), dtype=np.bool_)
     lost: Mask = (months > _FARTHEST_MONTHS) | (months < -_FARTHEST_MONTHS)
     shift = np.where(lost, 0, months).astype(np.int64)
-    month = day.astype("datetime64[D]").astype("datetime64[M]")
-    in_month = day - _first_day(month)
-    target = month + shift.astype("timedelta64[M]")
-    length = _first_day(target + np.timedelta64(1, "M")) - _first_day(target)
-    moved = _first_day(target) + np.minimum(in_month, length - 1)
-    return np.where(shift == 0, day, moved), lost
+    if len(shift) == 1:
+        return by_day(lambda each: _shifted(each, shift), day), lost
+    return _shifted(day, shift), lost
+
+
+def _shifted(day: Days, months: Days) -> Days:
+    """The same day of a later month, or its last day."""
+    month = months_of(day)
+    in_month = day - first_of_month(month)
+    first = first_of_month(month + months)
+    length = first_of_month(month + months + 1) - first
+    return np.where(months == 0, day, first + np.minimum(in_month, length - 1))
+
+
+def _single(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """One number where all are the same: it is broadcast."""
+    same = len(numbers) > 1 and bool((numbers == numbers[0]).all())
+    return numbers[:1] if same else numbers
 
 
 def _plus_days(
@@ -121,11 +136,6 @@ def _plus_days(
 ) -> tuple[npt.NDArray[np.int64], Mask]:
     too_far: Mask = (days > _FARTHEST_DAYS) | (days < -_FARTHEST_DAYS)
     return day + np.where(too_far, 0, days), too_far
-
-
-def _first_day(month: Any) -> npt.NDArray[np.int64]:
-    first: npt.NDArray[np.int64] = month.astype("datetime64[D]").astype(np.int64)
-    return first
 
 
 def _direction(signature: Signature) -> tuple[Direction, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.abstract import AbstractValue
 from rowsieve.predicate.arrays import Computed, Mask, filled, null_mask, with_nulls, without
+from rowsieve.predicate.functions.days import Days, by_day, first_of_month, months_of
 from rowsieve.predicate.functions.row import (
     Argument,
     Direction,
@@ -113,13 +113,13 @@ def next_unit(unit: str, start: int) -> int:
         return start + _FIXED[unit]
     if unit == "week":
         return start + 7 * _DAY
-    month = int(_months(np.array([start // _DAY]))[0]) + (_MONTHS | _ERAS)[unit]
-    return int(_first_day(np.array([month]))[0]) * _DAY
+    month = int(months_of(np.array([start // _DAY]))[0]) + (_MONTHS | _ERAS)[unit]
+    return int(first_of_month(np.array([month]))[0]) * _DAY
 
 
 def year_start(year: int) -> int:
     """Days from 1970 to the first of January of a year."""
-    return int(_first_day(np.array([(year - _YEARS_BEFORE_EPOCH) * 12]))[0])
+    return int(first_of_month(np.array([(year - _YEARS_BEFORE_EPOCH) * 12]))[0])
 
 
 def _unit_starts(unit: str, micros: Micros) -> Micros:
@@ -130,18 +130,13 @@ def _unit_starts(unit: str, micros: Micros) -> Micros:
         days = micros // _DAY
         if unit == "week":
             return np.asarray((days - (days + 3) % 7) * _DAY)
-        months = _months(days)
+        months = months_of(days)
         if unit in _MONTHS:
             first = months - months % _MONTHS[unit]
         else:
             years = months // 12 + _YEARS_BEFORE_EPOCH
             first = (_era_start(unit, years) - _YEARS_BEFORE_EPOCH) * 12
-        return np.asarray(_first_day(first) * _DAY)
-
-
-def _months(days: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Months since January 1970."""
-    return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+        return np.asarray(first_of_month(first) * _DAY)
 
 
 def _era_start(unit: str, years: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -157,17 +152,24 @@ def _extract(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) 
     nulls = null_mask(values)
     numbers = filled(values).astype(np.int64, copy=False)
     field = signature.option
+    days = clock = numbers
     if isinstance(signature.arguments[1], Date):
-        days, clock = numbers, np.zeros_like(numbers)
+        clock = np.zeros_like(numbers)
+    elif field in _DATE_FIELDS:
+        days = numbers // _DAY
     else:
-        days, clock = numbers // _DAY, numbers % _DAY
+        clock = numbers % _DAY
     if field in ("second", "epoch"):
         scaled = clock % (60 * _SECOND) if field == "second" else numbers
         if field == "epoch" and isinstance(signature.arguments[1], Date):
             return Computed(_decimal(numbers * 86_400, nulls, 0).cast(pa.decimal128(22, 6)))
         precision = 8 if field == "second" else 22
         return Computed(_decimal(scaled, nulls, 6).cast(pa.decimal128(precision, 6)))
-    return Computed(with_nulls(_field(field, days, clock), nulls, pa.int64()))
+    if field in _DATE_FIELDS:
+        found = by_day(lambda each: _date_field(field, each), days)
+    else:
+        found = _clock_field(field, clock)
+    return Computed(with_nulls(found, nulls, pa.int64()))
 
 
 def _decimal(unscaled: npt.NDArray[np.int64], nulls: Mask, scale: int) -> pa.Array:
@@ -179,13 +181,13 @@ def _decimal(unscaled: npt.NDArray[np.int64], nulls: Mask, scale: int) -> pa.Arr
     return without(pa.Array.from_buffers(pa.decimal128(38, scale), len(unscaled), buffers), nulls)
 
 
-def _field(field: str, days: Any, clock: Any) -> Any:
-    months = _months(days)
+def _date_field(field: str, days: Days) -> Days:
+    months = months_of(days)
     match field:
         case "year":
             return months // 12 + _YEARS_BEFORE_EPOCH
         case "isoyear":
-            return _months(days - (days + 3) % 7 + 3) // 12 + _YEARS_BEFORE_EPOCH
+            return months_of(days - (days + 3) % 7 + 3) // 12 + _YEARS_BEFORE_EPOCH
         case "decade":
             return (months // 12 + _YEARS_BEFORE_EPOCH) // 10
         case "century" | "millennium":
@@ -195,17 +197,21 @@ def _field(field: str, days: Any, clock: Any) -> Any:
         case "month":
             return months % 12 + 1
         case "day":
-            return days - _first_day(months) + 1
+            return days - first_of_month(months) + 1
         case "doy":
-            return days - _first_day(months - months % 12) + 1
+            return days - first_of_month(months - months % 12) + 1
         case "dow":
             return (days + 4) % 7
         case "isodow":
             return (days + 3) % 7 + 1
-        case "week":
+        case _:
             thursday = days - (days + 3) % 7 + 3
-            new_year = _first_day(_months(thursday) // 12 * 12)
+            new_year = first_of_month(months_of(thursday) // 12 * 12)
             return (thursday - new_year) // 7 + 1
+
+
+def _clock_field(field: str, clock: Days) -> Days:
+    match field:
         case "hour":
             return clock // (3_600 * _SECOND)
         case "minute":
@@ -222,10 +228,6 @@ def _counted_years(field: str, years: npt.NDArray[np.int64]) -> npt.NDArray[np.i
     """The century or millennium of each year: the first begins with the year 1, none is 0."""
     size = 100 if field == "century" else 1000
     return np.where(years > 0, (years - 1) // size + 1, -(-years // size + 1))
-
-
-def _first_day(months: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
 
 
 def _extract_direction(signature: Signature) -> tuple[Direction, ...]:
@@ -264,8 +266,8 @@ def _extract_range(
         for end in (value.lower, value.upper)
     ]
     type_ = ends[0].type
-    starts = [_unit_start(unit, end, signature.arguments[1]) for end in (value.lower, value.upper)]
-    within = (starts[0] == starts[1]) & ~null_mask(value.lower) & ~null_mask(value.upper)
+    units = [_unit_number(unit, end, signature.arguments[1]) for end in (value.lower, value.upper)]
+    within = (units[0] == units[1]) & ~null_mask(value.lower) & ~null_mask(value.upper)
     lower, upper = (
         pc.if_else(pa.array(within), end, _field_end(outer, type_))
         for end, outer in zip(ends, (least, greatest), strict=True)
@@ -279,19 +281,22 @@ def _field_end(value: int, type_: pa.DataType) -> pa.Scalar:
     return pa.scalar(value, type_)
 
 
-def _unit_start(unit: str, end: pa.Array, type_: LogicalType) -> npt.NDArray[np.int64]:
-    """Where the unit begins that a bound lies in; any number where it is NULL."""
-    numbers = filled(end).astype(np.int64)
-    if unit == "sunday":
-        days = numbers if isinstance(type_, Date) else numbers // _DAY
-        return (days + 4) // 7
-    if not isinstance(type_, Date):
-        return truncate(unit, numbers)
-    if unit in _FIXED:
-        return numbers
-    if unit == "week":
-        return numbers - (numbers + 3) % 7
-    return _first_day(_months(numbers) // _MONTHS[unit] * _MONTHS[unit])
+def _unit_number(unit: str, end: pa.Array, type_: LogicalType) -> Days:
+    """A number of the unit that a bound lies in, another for another; any where it is NULL."""
+    numbers = filled(end).astype(np.int64, copy=False)
+    if unit in ("hour", "minute"):
+        return numbers // _FIXED[unit]
+    days = numbers if isinstance(type_, Date) else numbers // _DAY
+    match unit:
+        case "day":
+            return days
+        case "sunday":
+            return (days + 4) // 7
+        case "week":
+            return (days + 3) // 7
+        case _:
+            months = months_of(days)
+            return months // 12 if unit == "year" else months
 
 
 ROWS = (
