@@ -23,7 +23,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from rowsieve.bridges import datafusion_exprs, polars_exprs, pyarrow_exprs, spark_filters
+from rowsieve.bridges import (
+    datafusion_exprs,
+    iceberg_exprs,
+    polars_exprs,
+    pyarrow_exprs,
+    spark_filters,
+)
 from rowsieve.bridges.native import is_predicate, read_predicate, write_predicate
 from rowsieve.bridges.sql import translation as sql
 from rowsieve.bridges.sql.dialects import DIALECTS
@@ -99,6 +105,14 @@ BRIDGES: tuple[Bridge, ...] = (
         polars_exprs.is_polars_expression,
         polars_exprs.from_polars,
         polars_exprs.to_polars,
+    ),
+    Bridge(
+        "iceberg",
+        "an expression of pyiceberg",
+        Semantics.ICEBERG,
+        iceberg_exprs.is_iceberg_expression,
+        iceberg_exprs.from_iceberg,
+        iceberg_exprs.to_iceberg,
     ),
 )
 _BY_NAME: Mapping[str, Bridge] = {bridge.name: bridge for bridge in BRIDGES}

@@ -74,6 +74,7 @@ class Semantics:
     DUCKDB: ClassVar[Semantics]
     POLARS: ClassVar[Semantics]
     PYARROW: ClassVar[Semantics]
+    ICEBERG: ClassVar[Semantics]
 
     def compares_bits(self, member_count: int) -> bool:
         """Whether an IN list of so many floats tells -0.0 from 0.0."""
@@ -129,6 +130,7 @@ Semantics.PYARROW = Semantics(
     bitwise_lists_from=1,
     float_division_by_zero=OnFailure.IEEE,
 )
+Semantics.ICEBERG = Semantics("iceberg", nan=NanOrder.IEEE, bitwise_lists_from=2)
 
 _BY_NAME = {
     semantics.name: semantics
@@ -139,5 +141,6 @@ _BY_NAME = {
         Semantics.DUCKDB,
         Semantics.POLARS,
         Semantics.PYARROW,
+        Semantics.ICEBERG,
     )
 }

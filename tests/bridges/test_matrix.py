@@ -13,6 +13,7 @@ import pytest
 
 from rowsieve.bridges import spark_filters
 from rowsieve.bridges.datafusion_exprs import table as datafusion
+from rowsieve.bridges.iceberg_exprs import table as iceberg
 from rowsieve.bridges.matrix import matrix
 from rowsieve.bridges.polars_exprs import table as polars
 from rowsieve.bridges.pyarrow_exprs import table as pyarrow
@@ -35,6 +36,13 @@ TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
         "other": polars.OTHERS,
     },
     "pyarrow_exprs": {"function": pyarrow.FUNCTIONS},
+    "iceberg": {
+        "junction": iceberg.JUNCTIONS,
+        "predicate": iceberg.PREDICATES,
+        "bound": iceberg.BOUND,
+        "term": iceberg.TERMS,
+        "literal": iceberg.LITERALS,
+    },
 }
 
 

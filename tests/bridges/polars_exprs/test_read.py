@@ -59,7 +59,7 @@ EXPRESSIONS: list[pl.Expr] = [
     c("b") & c("b2"),
     c("b") | ~c("b2"),
     c("b") ^ c("b2"),
-    c("b") & pl.lit(None),
+    c("b") & pl.lit(None, dtype=pl.Boolean),
     c("b") == c("b2"),
     c("b") == True,  # noqa: E712 - a comparison in polars
     pl.lit(value=True) & c("b"),

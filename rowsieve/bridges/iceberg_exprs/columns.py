@@ -1,0 +1,122 @@
+"""Our columns as pyiceberg has them, and the way back from what it has bound.
+
+A column of a type that Iceberg lacks is left out, so that a condition on it is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rowsieve.bridges.extras import imported
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import BoundColumn, Column, FieldAccess, Operand
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Field,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    Struct,
+    Time,
+    Timestamp,
+    Uuid,
+    type_name,
+)
+from rowsieve.types.schema import Schema
+
+
+class Columns:
+    """The columns of one schema in both forms, members of structs included."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._types: Any = imported("pyiceberg.types", "iceberg")
+        self._schema = schema
+        self._operands: dict[int, tuple[Operand, LogicalType]] = {}
+        fields = [self._field(field, Column(field.name)) for field in schema]
+        whole: Any = imported("pyiceberg.schema", "iceberg").Schema
+        self.foreign = whole(*(field for field in fields if field is not None))
+
+    def bound(self, field_id: int) -> tuple[Operand, LogicalType]:
+        """The operand that a field of `foreign` is, and its type."""
+        return self._operands[field_id]
+
+    def named(self, term: Any) -> tuple[Operand, LogicalType]:
+        """The column of a term that was bound elsewhere: by its name, if the types agree."""
+        field = term.ref().field
+        if term.ref().accessor.inner is not None:
+            raise UnsupportedOperation("a member of a struct was bound; give it unbound")
+        self._schema.field(field.name)  # UnknownColumn where there is none
+        for known in self.foreign.fields:
+            if known.name == field.name and known.field_type == field.field_type:
+                return self.bound(known.field_id)
+        raise UnsupportedOperation(
+            f"the column {field.name!r} was bound as {field.field_type}; give it unbound"
+        )
+
+    def _field(self, field: Field, operand: Operand) -> Any:
+        """The field as pyiceberg's, under an id of ours; None for a type that it lacks."""
+        if "." in field.name:
+            return None
+        type_ = self._type(field.type, operand)
+        if type_ is None:
+            return None
+        field_id = len(self._operands) + 1
+        self._operands[field_id] = (operand, field.type)
+        return self._types.NestedField(
+            field_id, field.name, type_, required=not field.nullable and isinstance(operand, Column)
+        )
+
+    def _type(self, type_: LogicalType, operand: Operand) -> Any:
+        types = self._types
+        match type_:
+            case Bool():
+                return types.BooleanType()
+            case Int(bits=bits, signed=signed):
+                if bits < 32 or (bits == 32 and signed):
+                    return types.IntegerType()
+                return types.LongType() if bits == 32 or signed else None
+            case Float(bits=bits):
+                return types.FloatType() if bits == 32 else types.DoubleType()
+            case Decimal(precision=precision, scale=scale):
+                return types.DecimalType(precision, scale)
+            case String():
+                return types.StringType()
+            case Binary():
+                return types.BinaryType()
+            case Date():
+                return types.DateType()
+            case Time():
+                return types.TimeType()
+            case Timestamp(utc=utc):
+                return types.TimestamptzType() if utc else types.TimestampType()
+            case Uuid():
+                return types.UUIDType()
+            case Struct(fields=fields):
+                made = [self._field(f, FieldAccess(operand, f.name)) for f in fields]
+                return types.StructType(*(field for field in made if field is not None))
+            case _:
+                return None
+
+
+def check_known(type_: LogicalType) -> None:
+    """Refuse a type that Iceberg lacks."""
+    if type_ == Int(64, signed=False) or type(type_).__name__ in ("Json", "List", "Map", "Struct"):
+        raise UnsupportedOperation(f"Iceberg has no constants of the type {type_name(type_)}")
+
+
+def path_of(operand: Operand) -> str:
+    """The name by which pyiceberg knows a column or a member of one."""
+    names: list[str] = []
+    while isinstance(operand, FieldAccess):
+        names.append(operand.name)
+        operand = operand.operand
+    if not isinstance(operand, BoundColumn):
+        raise UnsupportedOperation("an expression of pyiceberg's is about a column itself")
+    names.append(operand.name)
+    if any("." in name for name in names):
+        raise UnsupportedOperation("a dot in the name of a column would be a path there")
+    return ".".join(reversed(names))

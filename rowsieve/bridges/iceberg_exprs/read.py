@@ -1,0 +1,194 @@
+"""pyiceberg's expressions as our tree: bound leaf by leaf, so that constants are as it has them.
+
+Soundness: what a leaf is of NULL is written out, as the scan or the evaluator has it.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.bridges.extras import imported
+from rowsieve.bridges.iceberg_exprs import table
+from rowsieve.bridges.iceberg_exprs.columns import Columns
+from rowsieve.bridges.translation import Exactness
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import (
+    FALSE,
+    TRUE,
+    And,
+    BooleanOperand,
+    Call,
+    Comparison,
+    ComparisonOp,
+    InList,
+    IsNull,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Date, Decimal, Float, Int, LogicalType, String, Time, Timestamp
+from rowsieve.types.schema import Schema
+
+if TYPE_CHECKING:
+    from pyiceberg.expressions import BooleanExpression
+
+_SHOWN = 20  # leaves of an expression that a note still shows
+_DEPTH = 150
+
+
+def chain(expression: BooleanExpression, kind: str) -> list[BooleanExpression]:
+    """The terms of an AND or an OR, in the order written; iterative, for chains may be long."""
+    found: list[BooleanExpression] = []
+    stack = [expression]
+    while stack:
+        item: Any = stack.pop()
+        if type(item).__name__ == kind:
+            stack.extend((item.right, item.left))
+        else:
+            found.append(item)
+    return found
+
+
+def joined(terms: Sequence[BooleanExpression]) -> BooleanExpression:
+    """AND of conditions that were left out."""
+    module: Any = imported("pyiceberg.expressions", "iceberg")
+    whole: BooleanExpression = terms[0] if len(terms) == 1 else module.And(*terms)
+    return whole
+
+
+def shown(expression: BooleanExpression) -> str:
+    """The expression as pyiceberg writes it, if it is short."""
+    leaves, stack = 0, [expression]
+    while stack and leaves <= _SHOWN:
+        item: Any = stack.pop()
+        below = [getattr(item, name, None) for name in ("left", "right", "child")]
+        stack.extend(part for part in below if part is not None)
+        leaves += 1 + len(getattr(item, "literals", ()))
+    return str(expression) if leaves <= _SHOWN else f"a long {type(expression).__name__}"
+
+
+class Reader:
+    """Reads expressions over the columns of one schema."""
+
+    def __init__(self, schema: Schema, *, two_valued: bool) -> None:
+        self._schema = schema
+        self._columns = Columns(schema)
+        self._two_valued = two_valued
+        self._depth = 0
+
+    def predicate(self, expression: BooleanExpression) -> Predicate:
+        """The condition, or `UnsupportedOperation` with the reason."""
+        self._depth += 1
+        try:
+            if self._depth > _DEPTH:
+                raise UnsupportedOperation(f"it nests deeper than {_DEPTH} levels")
+            return self._known(expression)
+        finally:
+            self._depth -= 1
+
+    def _known(self, expression: Any) -> Predicate:
+        kind = type(expression).__name__
+        row = table.ROWS.get(kind)
+        if row is None or row.reads is not Exactness.EXACT:
+            raise UnsupportedOperation(f"the expression {kind} is not known here")
+        match kind:
+            case "AlwaysTrue":
+                return TRUE
+            case "AlwaysFalse":
+                return FALSE
+            case "And":
+                return And(tuple(self.predicate(term) for term in chain(expression, kind)))
+            case "Or":
+                return Or(tuple(self.predicate(term) for term in chain(expression, kind)))
+            case "Not":
+                return Not(self.predicate(expression.child))
+        if kind.startswith("Bound"):
+            return self._leaf(expression, *self._columns.named(expression.term))
+        bound = self._bound(expression)
+        if not type(bound).__name__.startswith("Bound"):
+            return self._known(bound)  # decided by the type alone
+        return self._leaf(bound, *self._columns.bound(bound.term.ref().field.field_id))
+
+    def _bound(self, expression: Any) -> Any:
+        self._schema.field(expression.term.name.partition(".")[0])
+        try:
+            return expression.bind(self._columns.foreign, case_sensitive=True)
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise UnsupportedOperation(f"pyiceberg cannot bind it: {error}") from error
+
+    def _leaf(self, bound: Any, operand: Operand, type_: LogicalType) -> Predicate:
+        kind = type(bound).__name__.removeprefix("Bound")
+        known = Not(IsNull(operand))
+        match kind:
+            case "IsNull":
+                return IsNull(operand)
+            case "NotNull":
+                return known
+            case "IsNaN":
+                return self._found(operand, Comparison(ComparisonOp.NE, operand, operand))
+            case "NotNaN":
+                return self._other(operand, Comparison(ComparisonOp.EQ, operand, operand))
+            case "In":
+                return And((known, InList(operand, self._members(bound, type_))))
+            case "NotIn":
+                return Or((IsNull(operand), Not(InList(operand, self._members(bound, type_)))))
+            case "StartsWith" | "NotStartsWith":
+                prefix = Literal(bound.literal.value, String())
+                starts = BooleanOperand(Call("starts_with", (operand, prefix)))
+                if kind == "StartsWith":
+                    return self._found(operand, starts)
+                return self._other(operand, Not(starts))
+        op = table.COMPARISONS[kind]
+        compared = Comparison(op, operand, self._constant(bound.literal, type_))
+        wrap = self._other if op is ComparisonOp.NE else self._found
+        return wrap(operand, compared)
+
+    def _found(self, operand: Operand, leaf: Predicate) -> Predicate:
+        """FALSE of NULL in the evaluator."""
+        return And((Not(IsNull(operand)), leaf)) if self._two_valued else leaf
+
+    def _other(self, operand: Operand, leaf: Predicate) -> Predicate:
+        """TRUE of NULL in the evaluator."""
+        return Or((IsNull(operand), leaf)) if self._two_valued else leaf
+
+    def _constant(self, literal: Any, type_: LogicalType) -> Literal:
+        row = table.ROWS.get(type(literal).__name__)
+        if row is None or row.reads is not Exactness.EXACT:
+            raise UnsupportedOperation(f"the constant {literal!r} has no counterpart here")
+        value: Any = literal.value
+        match type_:
+            case Int():
+                return Literal(int(value))
+            case Float(bits=32) if not self._two_valued:  # a scan compares in the column's type
+                return Literal(pa.scalar(value, pa.float32()).as_py(), type_)
+            case Float():
+                return Literal(float(value), Float(64))
+            case Decimal():
+                return Literal(decimal.Decimal(value))
+            case _:
+                return Literal(value, type_)
+
+    def _members(self, bound: Any, type_: LogicalType) -> ValueSet:
+        if any(type(item).__name__.endswith(("AboveMax", "BelowMin")) for item in bound.literals):
+            raise UnsupportedOperation("a member of the list is beyond the column's type")
+        values = list(bound.value_set)
+        held = {Date: pa.int32(), Time: pa.int64(), Timestamp: pa.int64()}
+        wide = isinstance(type_, Float) and self._two_valued
+        members: LogicalType = Float(64) if wide else Int(64) if isinstance(type_, Int) else type_
+        storage = arrow_type(members)
+        try:
+            array = pa.array(values, held.get(type(type_), storage)).view(storage)
+        except (pa.ArrowException, OverflowError, TypeError) as error:
+            raise UnsupportedOperation(f"a member of IN is of another type: {error}") from error
+        if wide and pc.any(pc.equal(array, 0.0)).as_py():
+            array = pa.concat_arrays([array, pa.array([0.0, -0.0])])
+        return ValueSet(array, members)

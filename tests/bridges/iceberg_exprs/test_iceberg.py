@@ -1,0 +1,330 @@
+"""pyiceberg's expressions both ways: the rows that its scans and its evaluator keep."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import functools
+import inspect
+import math
+import operator
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyiceberg.expressions as ice
+import pyiceberg.expressions.literals as ice_literals
+import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
+from pyiceberg.expressions.visitors import bind as bind_expression
+
+import rowsieve as rs
+from rowsieve.bridges.iceberg_exprs import from_iceberg, is_iceberg_expression, table, to_iceberg
+from rowsieve.bridges.iceberg_exprs.columns import Columns
+from rowsieve.bridges.translation import Exactness
+from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.evaluate import evaluate
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Opaque,
+    Or,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import schema_of
+from rowsieve.types.logical import Float, Int, String
+from tests.bridges.awkward import rows
+from tests.bridges.iceberg_exprs.engine import judged, ours, scanned
+from tests.profiles import IS_DEEP, examples
+from tests.strategies import (
+    COLUMN_TYPES,
+    SCHEMA,
+    SEMANTICS,
+    arrow_array,
+    literals_of,
+    predicates,
+    values_of,
+)
+
+D = decimal.Decimal
+UTC = datetime.UTC
+MOMENT = datetime.datetime(2013, 1, 1, 10, 30)
+CONSTANTS: dict[str, list[Any]] = {
+    "b": [True, False],
+    "i8": [0, 1, -1, 127, 200, 2**40, "7"],
+    "i32": [0, 7, 2**31 - 1, 2**31, -(2**40), D("1.5")],
+    "i64": [0, 1, 2**63 - 1, -(2**63)],
+    "u8": [0, 255, 256, -1],
+    "f32": [0.0, -0.0, 0.1, 1.5, 7, 1e300, -math.inf, D("0.1")],
+    "f64": [0.0, -0.0, 0.1, 1.5, 7, math.inf, D("0.1")],
+    "d": [D("1.50"), D("-2.50"), 7, "0.50"],
+    "s": ["", "a", "ab", "é", "\U0010ffff"],
+    "bin": [b"", b"a", b"\xff"],
+    "day": [datetime.date(1970, 1, 1), "2013-01-01", 15_706],
+    "time": [datetime.time(10, 30), 0],
+    "ts": [MOMENT, "1969-12-31T00:00:00", 0],
+    "tz": [MOMENT.replace(tzinfo=UTC), "2013-01-01T10:30:00+00:00", 1],
+    "uid": [uuid.UUID(int=0), uuid.UUID(bytes=b"a" * 16)],
+    "pair.x": [1, 2, -1],
+    "pair.y": ["a", ""],
+}
+BATCHES = [rows(seed, 40) for seed in range(100)]
+BY_NAME = [row.foreign for row in table.PREDICATES]
+
+
+@st.composite
+def leaves(draw: st.DrawFn) -> ice.BooleanExpression:
+    name = draw(st.sampled_from(list(CONSTANTS)))
+    kind: Any = getattr(ice, draw(st.sampled_from(BY_NAME)))
+    if issubclass(kind, ice.UnaryPredicate):
+        return kind(name)
+    if issubclass(kind, ice.SetPredicate):
+        return kind(name, draw(st.lists(st.sampled_from(CONSTANTS[name]), max_size=4)))
+    if "StartsWith" in kind.__name__:
+        return kind(draw(st.sampled_from(["s", "pair.y"])), draw(st.sampled_from(CONSTANTS["s"])))
+    return kind(name, draw(st.sampled_from(CONSTANTS[name])))
+
+
+EXPRESSIONS = st.recursive(
+    leaves() | st.sampled_from([ice.AlwaysTrue(), ice.AlwaysFalse()]),
+    lambda below: (
+        st.builds(ice.And, below, below)
+        | st.builds(ice.Or, below, below)
+        | st.builds(ice.Not, below)
+    ),
+    max_leaves=5,
+)
+
+
+@pytest.mark.parametrize("meaning", ["scan", "evaluator"])
+@examples(250)
+@given(expression=EXPRESSIONS, seed=st.integers(0, 99))
+def test_rows_are_those_of_pyiceberg(
+    meaning: Any, expression: ice.BooleanExpression, seed: int
+) -> None:
+    batch = BATCHES[seed]
+    read = from_iceberg(expression, SCHEMA, meaning=meaning)
+    if read.exactness is not Exactness.EXACT:
+        assert any(reason in str(read.notes) for reason in ("cannot bind it", "beyond the column"))
+        return
+    try:
+        found = (scanned if meaning == "scan" else judged)(expression, SCHEMA, batch)
+    except pa.ArrowException:
+        reject()
+    if found is not None:
+        assert ours(read.exact(), SCHEMA, batch, Semantics.ICEBERG) == found
+
+
+@pytest.mark.parametrize("semantics", [Semantics.ICEBERG, *SEMANTICS], ids=lambda it: it.name)
+@examples(40)
+@given(predicate=predicates(1), seed=st.integers(0, 99))
+def test_random_predicates_lose_no_row(
+    semantics: Semantics, predicate: Predicate, seed: int
+) -> None:
+    check(predicate, BATCHES[seed], semantics)
+
+
+def check(predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics) -> Exactness:
+    try:
+        written = to_iceberg(predicate, SCHEMA, semantics)
+    except InvalidPredicate:
+        reject()
+    if written.expression is None:
+        assert written.exactness is Exactness.UNSUPPORTED
+        return written.exactness
+    found = scanned(written.expression, SCHEMA, batch)
+    again = judged(written.expression, SCHEMA, batch)
+    assert found is None or found == again
+    found = again
+    whole = evaluate(bind(predicate, SCHEMA, semantics), batch)
+    if whole.failed.any():
+        return written.exactness
+    mine = [row for row, true in enumerate(whole.true) if true]
+    if written.exactness is Exactness.EXACT:
+        assert found == mine
+    else:
+        assert set(mine) <= set(found)
+    return written.exactness
+
+
+@st.composite
+def simple(draw: st.DrawFn) -> Predicate:
+    """What pyiceberg has an expression of, and its negation, and ANDs and ORs of it."""
+    name = draw(st.sampled_from([name for name in COLUMN_TYPES if name != "u64"]))
+    type_ = COLUMN_TYPES[name]
+    op = draw(st.sampled_from(list(ComparisonOp)))
+    members = draw(st.lists(st.none() | values_of(type_), max_size=5))
+    listed = InList(Column(name), ValueSet(arrow_array(members, type_), type_))
+    leaves_: list[Predicate] = [
+        Comparison(op, Column(name), draw(literals_of(type_))),
+        Comparison(op, Column(name), Column(name)),
+        listed,
+        IsNull(Column(name)),
+        BooleanOperand(Column("b")),
+        Like(Column("s"), draw(st.sampled_from(["a%", "ab", "!%%", ""])), "!"),
+    ]
+    made = draw(st.sampled_from(leaves_))
+    forms: list[Predicate] = [made, Not(made), Not(Not(made)), BooleanOperand(Condition(Not(made)))]
+    return draw(st.sampled_from(forms))
+
+
+@pytest.mark.parametrize("semantics", [Semantics.ICEBERG, *SEMANTICS], ids=lambda it: it.name)
+@examples(60)
+@given(
+    terms=st.lists(simple(), min_size=1, max_size=3),
+    kind=st.sampled_from([And, Or]),
+    seed=st.integers(0, 99),
+)
+def test_what_can_be_said_is_said(
+    semantics: Semantics, terms: list[Predicate], kind: Any, seed: int
+) -> None:
+    check(Not(kind(tuple(terms))), BATCHES[seed], semantics)
+    check(kind(tuple(terms)), BATCHES[seed], semantics)
+
+
+def test_every_class_is_listed() -> None:
+    found = {
+        name
+        for module in (ice, ice_literals)
+        for name, value in vars(module).items()
+        if inspect.isclass(value)
+        and value.__module__ == module.__name__
+        and issubclass(value, ice.BooleanExpression | ice.Term | ice_literals.Literal)
+        and not inspect.isabstract(value)
+    }
+    bases = {"Term", "AboveMax", "BelowMin"}
+    assert found - bases == set(table.ROWS)
+
+
+@pytest.mark.parametrize("meaning", ["scan", "evaluator"])
+@examples(60)
+@given(expression=EXPRESSIONS, seed=st.integers(0, 99))
+def test_bound_expressions_are_read_as_unbound_ones(
+    meaning: Any, expression: ice.BooleanExpression, seed: int
+) -> None:
+    read = from_iceberg(expression, SCHEMA, meaning=meaning)
+    if read.exactness is not Exactness.EXACT:
+        return
+    bound = bind_expression(Columns(SCHEMA).foreign, expression, case_sensitive=True)
+    again = from_iceberg(bound, SCHEMA, meaning=meaning)
+    if "pair." in str(expression):
+        return
+    both = (ours(it.exact(), SCHEMA, BATCHES[seed], Semantics.ICEBERG) for it in (read, again))
+    assert next(both) == next(both)
+
+
+def test_members_bound_elsewhere_are_not_guessed() -> None:
+    inner = ice.EqualTo("pair.x", 1).bind(Columns(SCHEMA).foreign)
+    assert "give it unbound" in from_iceberg(inner, SCHEMA).notes[0]
+    other = schema_of(pa.schema([("s", pa.int64())]))[0]
+    wrong = ice.EqualTo("s", 1).bind(Columns(other).foreign)
+    assert "was bound as long" in from_iceberg(wrong, SCHEMA).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        (ice.EqualTo("i32", 1.5), "Cannot convert DoubleLiteral into int"),
+        (ice.EqualTo("d", D("1.5")), "Could not convert 1.5"),
+        (ice.In("i32", [1, 2**40]), "beyond the column's type"),
+        (ice.EqualTo("u64", 1), "Could not find field with name u64"),
+        (ice.EqualTo("s.x", 1), "Could not find field with name s.x"),
+        (ice.StartsWith("i32", "1"), "is no string"),
+    ],
+    ids=str,
+)
+def test_what_pyiceberg_would_not_bind_is_left(expression: Any, reason: str) -> None:
+    read = from_iceberg(ice.And(ice.IsNull("i32"), expression), SCHEMA)
+    assert read.expression == IsNull(Column("i32"))
+    assert reason in read.notes[0]
+    assert read.notes[0].startswith("condition 2 of 2")
+    assert read.residual == expression
+    with pytest.raises(UnsupportedOperation, match="condition 2 of 2"):
+        from_iceberg(ice.And(ice.IsNull("i32"), expression), SCHEMA, strict=True)
+    for kept in (ice.Or(ice.IsNull("i32"), expression), ice.Not(ice.Or(expression, expression))):
+        assert from_iceberg(kept, SCHEMA).expression is None
+
+
+def test_a_scan_and_the_evaluator_differ_about_null() -> None:
+    batch = pa.record_batch({"x": pa.array([1, 2, None])})
+    schema = schema_of(batch.schema)[0]
+    other = ice.NotEqualTo("x", 1)
+    for meaning, found in (("scan", [1]), ("evaluator", [1, 2])):
+        read = from_iceberg(other, schema, meaning=meaning).exact()  # type: ignore[arg-type]
+        assert ours(read, schema, batch, Semantics.ICEBERG) == found
+    assert scanned(other, schema, batch) == [1]
+    assert judged(other, schema, batch) == [1, 2]
+    unequal = Comparison(ComparisonOp.NE, Column("x"), Literal(1, Int(64)))
+    written = to_iceberg(unequal, schema).exact()
+    assert written == ice.And(ice.NotNull("x"), other)
+    assert scanned(written, schema, batch) == judged(written, schema, batch) == [1]
+
+
+def test_what_pyiceberg_cannot_say_is_the_residual() -> None:
+    one = Comparison(ComparisonOp.EQ, Column("i32"), Literal(1, Int(32)))
+    two = Comparison(ComparisonOp.LT, Column("i32"), Column("i8"))
+    written = to_iceberg(And((one, two)), SCHEMA)
+    assert written.exactness is Exactness.SUPERSET
+    assert written.expression == ice.EqualTo("i32", 1)
+    assert written.residual == two
+    elsewhere = Opaque("rlike(s, 'a')", "spark", ("s",))
+    for predicate in (Or((one, elsewhere)), Not(And((one, elsewhere)))):
+        assert to_iceberg(predicate, SCHEMA).expression is None
+    infinite = Comparison(ComparisonOp.LT, Column("f32"), Literal(math.inf, Float(32)))
+    assert "infinite float32" in to_iceberg(infinite, SCHEMA).notes[0]
+    zeros = InList(Column("f64"), ValueSet(pa.array([0.0, 1.0, 2.0, 3.0]), Float(64)))
+    assert "-0.0" in to_iceberg(zeros, SCHEMA, Semantics.DATAFUSION).notes[0]
+    assert to_iceberg(zeros, SCHEMA, Semantics.SQL).exactness is Exactness.EXACT
+
+
+def test_a_dot_in_a_name_is_no_path() -> None:
+    schema = schema_of(pa.schema([("a.b", pa.string())]))[0]
+    dotted = Comparison(ComparisonOp.EQ, Column("a.b"), Literal("x", String()))
+    assert "would be a path" in to_iceberg(dotted, schema).notes[0]
+
+
+def test_long_chains_and_long_lists_pass() -> None:
+    chain = functools.reduce(operator.or_, [ice.EqualTo("i64", n) for n in range(10_000)])
+    assert "write long lists as IN" in from_iceberg(chain, SCHEMA).notes[0]
+    half = functools.reduce(operator.or_, [ice.EqualTo("i64", n) for n in range(5_000)])
+    read = from_iceberg(half, SCHEMA).exact()
+    assert isinstance(read, Or)
+    assert len(read.terms) == 5_000
+    written = to_iceberg(read, SCHEMA).exact()
+    assert from_iceberg(written, SCHEMA).exact() == read
+    nested = functools.reduce(lambda inner, _: ice.Not(ice.And(inner, half)), range(300), half)
+    assert "nests deeper" in from_iceberg(nested, SCHEMA).notes[0]
+    count = 1_000_000 if IS_DEEP else 100_000  # pyiceberg makes an object of each, three times
+    values = ValueSet(pa.array(range(count)), Int(64))
+    listed = to_iceberg(InList(Column("i64"), values), SCHEMA).exact()
+    assert isinstance(listed, ice.In)
+    assert len(listed.literals) == count
+    again = from_iceberg(listed, SCHEMA).exact()
+    assert isinstance(again, And)
+    assert isinstance(again.terms[1], InList)
+    assert again.terms[1].values.ordered.equals(values.array)
+
+
+def test_scans_take_expressions(tmp_path: Path) -> None:
+    data = pa.table({"id": [1, 2, 3], "x": [math.nan, 1.0, None]})
+    t = rs.create_table(str(tmp_path / "t"), data, key=["id"])
+    assert t.scan(where=ice.GreaterThan("x", 0.0)).to_arrow()["id"].to_pylist() == [2]
+    assert t.scan(where=ice.NotEqualTo("id", 2)).count() == 2
+    with pytest.raises(UnknownColumn):
+        t.scan(where=ice.IsNull("nowhere"))
+    assert is_iceberg_expression(ice.AlwaysTrue())
+    assert not is_iceberg_expression("id")
