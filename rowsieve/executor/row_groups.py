@@ -87,15 +87,13 @@ class RowGroup:
         page_rows = self.file.page_rows
         if rows is None or not page_rows or self.row_count <= page_rows:
             return None
+        edges = np.arange(-(-self.row_count // page_rows) + 1) * page_rows
         if isinstance(rows, RowSet):
             starts, stops = rows.ranges()
-            first, last = starts // page_rows, (stops - 1) // page_rows
-            held = np.zeros(-(-self.row_count // page_rows) + 1, dtype=np.int64)
-            np.add.at(held, first, 1)
-            np.add.at(held, last + 1, -1)
-            pages = np.flatnonzero(np.cumsum(held[:-1]))
+            held = np.searchsorted(starts, edges[1:]) > np.searchsorted(stops, edges[:-1], "right")
         else:
-            pages = np.unique(rows // page_rows)
+            held = np.diff(np.searchsorted(rows, edges)) > 0
+        pages = np.flatnonzero(held)
         few = len(pages) * page_rows <= FEW * self.row_count
         return pages if few else None
 
@@ -217,6 +215,9 @@ def selection(rows: Rows | RowSet | None, row_count: int) -> Callable[[pa.Array]
     """What takes rows out of an array of `row_count`: in runs where most rows are wanted."""
     if rows is None or len(rows) == row_count:
         return lambda array: array
+    first, stop = _span(rows)
+    if stop - first == len(rows) > row_count // 2:  # holds on to what it is a slice of
+        return lambda array: array.slice(first, stop - first)
     if len(rows) <= MOST * row_count:
         numbers = rows.to_ids() if isinstance(rows, RowSet) else rows
         indices = pa.array(numbers.astype(np.uint32))
@@ -229,6 +230,12 @@ def selection(rows: Rows | RowSet | None, row_count: int) -> Callable[[pa.Array]
     bits = pa.py_buffer(np.packbits(mask, bitorder="little"))
     wanted = pa.Array.from_buffers(pa.bool_(), row_count, [None, bits], 0)
     return lambda array: array.filter(wanted)
+
+
+def _span(rows: Rows | RowSet) -> tuple[int, int]:
+    if isinstance(rows, RowSet):
+        return rows.span
+    return (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:
