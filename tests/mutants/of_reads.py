@@ -51,8 +51,8 @@ MUTANTS = (
     Mutant(
         LIVE,
         "the row groups of a split are forgotten",
-        "RowSet.from_ranges([(start, stop)], source.row_count)])",
-        "RowSet.full(source.row_count)])",
+        "rows = _intersection([rows, self._asked(read)])",
+        "rows = _intersection([rows, RowSet.full(source.row_count)])",
     ),
     Mutant(
         LIVE,
@@ -76,20 +76,14 @@ MUTANTS = (
     Mutant(
         SOURCES,
         "rows are numbered within their row group",
-        "yield group.start + start,",
-        "yield start,",
+        "yield group.start + first + start,",
+        "yield first + start,",
     ),
     Mutant(
         SOURCES,
         "all columns prune before visibility is resolved (trap T1)",
         "return only if names_others else None",
         "return None",
-    ),
-    Mutant(
-        SOURCES,
-        "row groups of which all rows match are skipped",
-        "= verdicts != Verdict.NONE",
-        "= verdicts == Verdict.SOME",
     ),
     Mutant(
         SOURCES,
@@ -119,7 +113,7 @@ MUTANTS = (
     Mutant(
         EXECUTE,
         "every split reads all of its group",
-        "return rows == sum(part.data.rows for part in parts if part.data is not None)",
+        "return rows == sum(_row_count(parts, read) for piece in pieces for read in piece.reads)",
         "return rows > 0",
     ),
     Mutant(
@@ -137,8 +131,8 @@ MUTANTS = (
     Mutant(
         EXECUTE,
         "parts are put one after another where an order is asked for",
-        "        if not piece.needs_merge:\n            found = ahead",
-        "        if piece.reads:\n            found = ahead",
+        "        if not piece.needs_merge:\n            tasks =",
+        "        if piece.reads:\n            tasks =",
     ),
     Mutant(PACKAGE, "each batch has a limit of its own", "left -= batch.num_rows", "left -= 0"),
     Mutant(

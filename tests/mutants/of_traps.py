@@ -93,10 +93,10 @@ MUTANTS = (
     Mutant(
         COLUMNAR,
         "bounds of another type are taken for those of this one (trap T19)",
-        "if index < 0 or table.schema.field(index).type != type_:\n            return None",
+        "if index < 0 or columns.schema.field(index).type != type_:\n            return None",
         "if index < 0:\n            return None\n"
-        "        if table.schema.field(index).type != type_:\n"
-        "            return pc.cast(table.column(index), type_)",
+        "        if columns.schema.field(index).type != type_:\n"
+        "            return pc.cast(columns.column(index), type_)",
         STATISTICS,
     ),
     Mutant(

@@ -9,17 +9,24 @@ import os
 
 import pytest
 
-from tests.mutants import of_audits, of_kernels, of_reads, of_rowsets, of_traps
+from tests.mutants import of_audits, of_kernels, of_pages, of_reads, of_rowsets, of_traps
 from tests.mutants.workshop import REPOSITORY, Mutant, Workshop, source_of
 
 DEEP = os.environ.get("ROWSIEVE_TESTS") == "deep"
-SUITES = {**of_rowsets.SUITES, **of_audits.SUITES, **of_kernels.SUITES, **of_reads.SUITES}
+SUITES = {
+    **of_rowsets.SUITES,
+    **of_audits.SUITES,
+    **of_kernels.SUITES,
+    **of_reads.SUITES,
+    **of_pages.SUITES,
+}
 MUTANTS = (
     *of_rowsets.MUTANTS,
     *of_audits.MUTANTS,
     *of_kernels.MUTANTS,
     *of_reads.MUTANTS,
     *of_traps.MUTANTS,
+    *of_pages.MUTANTS,
 )
 QUICK = (
     "that all rows match is not checked (invariant 28)",
@@ -27,6 +34,7 @@ QUICK = (
     "the watermark is the largest last key",
     "hidden rows are shown",
     "the row groups of a split are forgotten",
+    "rows are counted as if no page were left out",
 )
 
 

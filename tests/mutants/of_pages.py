@@ -1,0 +1,153 @@
+"""What leaves pages out, reads single ones, and merges the few rows that a key leaves, broken."""
+
+from __future__ import annotations
+
+from tests.mutants.workshop import Mutant
+
+PRUNING, BOUNDS = "planner/prune_pages.py", "parquet/page_statistics.py"
+READER, DIRECTORY, MINI = (f"parquet/{name}.py" for name in ("page_reader", "pages", "mini_file"))
+GROUPS, LIVE, EXECUTE = (f"executor/{name}.py" for name in ("row_groups", "live_rows", "execute"))
+_PRUNING = ("tests/planner/test_prune_pages.py",)
+_PAGES = ("tests/parquet/test_pages.py",)
+_READS = ("tests/executor/test_visibility_model.py", "tests/test_random_scans.py")
+SUITES = {
+    PRUNING: _PRUNING,
+    BOUNDS: _PRUNING,
+    READER: _PAGES,
+    DIRECTORY: _PAGES,
+    MINI: _PAGES,
+    GROUPS: _READS,
+}
+
+MUTANTS = (
+    Mutant(
+        PRUNING,
+        "pages of another row group are left out",
+        "groups[:, None] * per_group",
+        "(groups[:, None] + 1) * per_group",
+    ),
+    Mutant(
+        PRUNING,
+        "row groups that are refuted come back",
+        "kept = np.repeat(groups, self.pages_per_group)",
+        "kept = np.repeat(groups | True, self.pages_per_group)",
+    ),
+    Mutant(
+        PRUNING,
+        "row groups of which all rows match are skipped",
+        "KeptPages(verdicts != Verdict.NONE, group_rows)",
+        "KeptPages(verdicts == Verdict.SOME, group_rows)",
+    ),
+    Mutant(
+        PRUNING,
+        "pages that may match are left out with those that cannot",
+        "interpret(predicate, together) != Verdict.NONE",
+        "interpret(predicate, together) == Verdict.ALL",
+    ),
+    Mutant(
+        BOUNDS,
+        "all columns prune whatever may prune",
+        "self._statistics.file_column(column.field_id)",
+        "self._statistics._footer.columns.get(column.field_id)",
+    ),
+    Mutant(
+        BOUNDS,
+        "a page of NULLs has no NULLs",
+        "nulls[pages][~there] = rows[pages][~there]",
+        "nulls[pages][~there] = 0",
+    ),
+    Mutant(
+        BOUNDS,
+        "integers are unsigned",
+        'INT64": lambda data: int.from_bytes(data, "little", signed=True)',
+        'INT64": lambda data: int.from_bytes(data, "little")',
+    ),
+    Mutant(BOUNDS, "short lists are believed", "len(one) == count", "len(one) <= count"),
+    Mutant(
+        READER, "digests are not compared", "if place.is_whole(number, found):", "if len(found):"
+    ),
+    Mutant(
+        READER,
+        "the last page has as many rows as the others",
+        "np.minimum((pages + 1) * page_rows, rows)",
+        "((pages + 1) * page_rows)",
+    ),
+    Mutant(
+        DIRECTORY,
+        "pages are counted from the chunk before",
+        "(self._bases[row_group] + leaf * count)",
+        "(self._bases[row_group] + max(leaf - 1, 0) * count)",
+    ),
+    Mutant(
+        DIRECTORY,
+        "pages that end early are sealed",
+        "if found is None or len(found) != _entries(group[3], page_rows):",
+        "if found is None:",
+    ),
+    Mutant(
+        MINI,
+        "a repeated column has a value a row",
+        "if not column.repeats:",
+        "if column.pages:",
+    ),
+    Mutant(
+        GROUPS,
+        "rows are counted as if no page were left out",
+        "return numbers - before[np.searchsorted(pages, numbers // page_rows)]",
+        "return numbers - before[0]",
+    ),
+    Mutant(
+        GROUPS,
+        "the page that a range ends in is not read",
+        "np.searchsorted(starts, edges[1:]) >",
+        'np.searchsorted(starts, edges[:-1], "right") >',
+    ),
+    Mutant(
+        GROUPS,
+        "rows of a run are numbered from its row group",
+        "yield int(run[0]) * self.file.page_rows,",
+        "yield 0,",
+    ),
+    Mutant(
+        LIVE,
+        "rows that are not asked for hide nothing",
+        "runs.append(Run(place, start, left, 0, order.columns(left), hides))",
+        "runs += [] if hides else [Run(place, start, left, 0, order.columns(left), hides)]",
+        _READS,
+    ),
+    Mutant(
+        LIVE,
+        "rows that are not asked for are given",
+        "hides = shown is None or start not in shown",
+        "hides = shown is None",
+        _READS,
+    ),
+    Mutant(
+        LIVE,
+        "rows on which the predicate fails leave before the merge",
+        "np.flatnonzero(outcome.true | outcome.failed)",
+        "np.flatnonzero(outcome.true)",
+        ("tests/executor/test_few_keys.py",),
+    ),
+    Mutant(
+        EXECUTE,
+        "any predicate is taken for one of the key (trap T1)",
+        "if any(column.name not in decides for column in predicate.columns):",
+        "if not predicate.columns:",
+        _READS,
+    ),
+    Mutant(
+        EXECUTE,
+        "zeros of both signs are one key for any predicate",
+        "if not isinstance(field.type, Float)}",
+        "}",
+        ("tests/executor/test_few_keys.py",),
+    ),
+    Mutant(
+        EXECUTE,
+        "deletion vectors are forgotten where few keys are left",
+        "return not has_vector and not is_resolved",
+        "return not is_resolved",
+        ("tests/executor/test_few_keys.py",),
+    ),
+)
