@@ -6,9 +6,33 @@ A failure of `make test` is then a failure of the code at hand; `make test-deep`
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("small", deadline=None, print_blob=True, derandomize=True)
 settings.register_profile("deep", deadline=None, print_blob=True)
 settings.load_profile("deep" if os.environ.get("ROWSIEVE_TESTS") == "deep" else "small")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One Spark session for the whole run: starting one takes some ten seconds."""
+    sql = pytest.importorskip("pyspark.sql")
+    from rowsieve.providers.spark.java import spark_session
+
+    if (other := sql.SparkSession.getActiveSession()) is not None:
+        other.stop()  # it may be a local one that never runs a failed task again
+    session = spark_session(
+        "rowsieve tests",
+        {
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+            "spark.log.level": "OFF",
+            "spark.sql.shuffle.partitions": "3",
+        },
+        master="local[2,4]",
+    )
+    yield session
+    session.stop()
