@@ -11,11 +11,12 @@ import pytest
 pytest.importorskip("pyspark")
 
 import rowsieve as rs
+from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.errors import KeyViolation
 from rowsieve.planner.overlap import overlap_groups
 from rowsieve.providers.spark import writer
 from rowsieve.providers.spark.options import WriteOptions
-from rowsieve.providers.spark.types import arrow_schema_of, spark_schema
+from rowsieve.providers.spark.types import arrow_schema_of
 from rowsieve.providers.spark.writer import RowsieveWriter, Written
 from rowsieve.storage.manifest import PartTable
 from rowsieve.types.keys import KeyOrder

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
 from pyspark.sql.types import StructType
 
+from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.bridges.where import to_predicate
 from rowsieve.config import DEFAULT
 from rowsieve.errors import InvalidInput, SnapshotExpired
@@ -29,7 +30,7 @@ from rowsieve.planner.plan import ScanPlan, table_columns
 from rowsieve.planner.scan import plan_scan
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.options import ReadOptions, WriteOptions
-from rowsieve.providers.spark.types import arrow_schema_of, spark_schema, to_spark
+from rowsieve.providers.spark.types import arrow_schema_of, to_spark
 from rowsieve.providers.spark.writer import RowsieveWriter
 from rowsieve.scan import read_split
 from rowsieve.storage.commit_log import CommitLog
@@ -68,7 +69,8 @@ class RowsieveSource(DataSource):
         snapshot = resolve_snapshot(CommitLog(store), options.version, options.as_of)
         self._pinned = Pinned(snapshot.table.uuid, snapshot.version, time.time_ns() // 1000)
         plan_read(options, snapshot, store.uri, self._pinned.now_us)  # finds a wrong filter now
-        return spark_schema(output_schema(options, snapshot.schema))
+        found: StructType = spark_schema(output_schema(options, snapshot.schema))
+        return found
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's name
         """A scan of what `schema()` has pinned."""

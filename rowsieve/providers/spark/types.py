@@ -15,7 +15,7 @@ SchemaMismatch. Spark checks the schema of a task's first batch alone, so every 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, assert_never
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -25,21 +25,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from rowsieve.errors import SchemaMismatch
 from rowsieve.types.logical import (
-    Binary,
-    Bool,
-    Date,
-    Decimal,
     Field,
-    Float,
     Int,
-    Json,
     List,
     LogicalType,
     Map,
-    String,
     Struct,
-    Time,
-    Timestamp,
     Uuid,
 )
 from rowsieve.types.schema import Schema
@@ -54,47 +45,9 @@ _NIBBLES: Final = np.array(
 )
 
 
-def spark_schema(schema: Schema) -> spark.StructType:
-    """The columns as Spark sees them."""
-    return spark.StructType(
-        [spark.StructField(f.name, spark_type(f.type), f.nullable) for f in schema]
-    )
-
-
 def arrow_schema_of(schema: spark.StructType) -> pa.Schema:
     """The Arrow schema of the batches that Spark hands out and wants, to the letter."""
     return to_arrow_schema(schema, timezone="UTC")
-
-
-def spark_type(type_: LogicalType) -> spark.DataType:
-    """The Spark type that holds every value of this type."""
-    match type_:
-        case Bool():
-            return spark.BooleanType()
-        case Int():
-            return _integer(type_)
-        case Float(bits=bits):
-            return spark.FloatType() if bits == 32 else spark.DoubleType()
-        case Decimal(precision=precision, scale=scale):
-            return spark.DecimalType(precision, scale)
-        case String() | Json() | Uuid():
-            return spark.StringType()
-        case Binary():
-            return spark.BinaryType()
-        case Date():
-            return spark.DateType()
-        case Time():
-            return spark.TimeType(6)
-        case Timestamp(utc=utc):
-            return spark.TimestampType() if utc else spark.TimestampNTZType()
-        case List(element=element):
-            return spark.ArrayType(spark_type(element.type), element.nullable)
-        case Struct():
-            return spark_schema(Schema(0, type_.fields))
-        case Map(key=key, value=value):
-            return spark.MapType(spark_type(key.type), spark_type(value.type), value.nullable)
-        case _:
-            assert_never(type_)
 
 
 def to_spark(rows: pa.RecordBatch, schema: Schema, target: pa.Schema) -> pa.RecordBatch:
@@ -120,17 +73,6 @@ def from_spark(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
         ]
         rows = rows.set_column(i, pa.field(name, chunks[0].type), pa.chunked_array(chunks))
     return rows
-
-
-def _integer(type_: Int) -> spark.DataType:
-    if not type_.signed and type_.bits == 64:
-        return spark.DecimalType(20, 0)
-    return {
-        8: spark.ByteType(),
-        16: spark.ShortType(),
-        32: spark.IntegerType(),
-        64: spark.LongType(),
-    }[type_.bits if type_.signed else type_.bits * 2]
 
 
 def _differs(type_: LogicalType) -> bool:

@@ -1,0 +1,136 @@
+"""Spark's columns as predicates and back.
+
+A classic column is resolved by Spark's own analyser, a Connect column has its tree on the client;
+either becomes the same tree of Catalyst's classes, which `table` lists and `read` and `functions`
+turn into ours. Soundness: a condition that means the same on every row is kept, any other is left
+out whole and named, so that what is left is TRUE wherever the original is. PySpark is imported at
+its first use, and nothing of it but what the caller's column came from.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from rowsieve.bridges.conditions import read_conditions, write_conditions
+from rowsieve.bridges.spark_columns.tree import Junction, Leaf, Node
+from rowsieve.bridges.translation import Translation
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import And, Or, Predicate
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.schema import Schema
+
+__all__ = ["from_spark_column", "is_spark_column", "to_spark_column"]
+
+
+def is_spark_column(value: object) -> bool:
+    """Whether this is a Spark column, classic or Connect; PySpark is not imported for it."""
+    module = sys.modules.get("pyspark.sql")
+    return module is not None and isinstance(value, module.Column)
+
+
+def from_spark_column(
+    column: Any, schema: Schema, *, strict: bool = False
+) -> Translation[Predicate, Any]:
+    """Read a column over the columns of a schema, meant under `Semantics.SPARK`.
+
+    The residual is a column of the conditions left out. A classic column wants the active session
+    in which it was made: its ANSI mode and time zone decide what is exact.
+    """
+    whole = _trees(column, schema)
+    parts = whole.terms if isinstance(whole, Junction) and whole.all_of else (whole,)
+    conditions = [(part, node) for part in parts for node in _conditions(part)]
+    return read_conditions(
+        conditions,
+        lambda condition: _read(condition[1], schema),
+        _residual,
+        schema,
+        Semantics.SPARK,
+        shown=lambda condition: _shown(*condition),
+        strict=strict,
+    )
+
+
+def to_spark_column(
+    predicate: Predicate,
+    schema: Schema,
+    semantics: Semantics = Semantics.SPARK,
+    *,
+    ansi: bool = True,
+    strict: bool = False,
+) -> Translation[Any, Predicate]:
+    """Write a predicate, meant under the semantics given, as a column over the schema.
+
+    `ansi` is whether the session that runs it has `spark.sql.ansi.enabled`; its time zone must be
+    that of the semantics. A row on which an operation fails may fail there even where another
+    condition excludes the row.
+    """
+    from rowsieve.bridges.spark_columns import write  # noqa: PLC0415 - an extra
+
+    writer = write.Writer(semantics, ansi=ansi)
+    return write_conditions(
+        predicate, writer.predicate, writer.conjunction, schema, semantics, strict=strict
+    )
+
+
+def _trees(column: Any, schema: Schema) -> Junction | Leaf:
+    if not hasattr(column, "_jc"):
+        raise UnsupportedOperation("a column of Spark Connect is not read; pass SQL text")
+    from rowsieve.bridges.spark_columns.read_classic import trees_of  # noqa: PLC0415 - an extra
+
+    return trees_of(column, schema)
+
+
+def _conditions(part: Junction | Leaf) -> list[Junction | Node]:
+    """The conditions of a part that is not an AND of columns: those of its own AND, if any."""
+    if isinstance(part, Junction):
+        return [part]
+    found: list[Junction | Node] = []
+    stack = [part.node]
+    while stack:
+        node = stack.pop()
+        if node.kind == "And":
+            stack.extend(reversed(node.children))
+        else:
+            found.append(node)
+    return found
+
+
+def _read(part: Junction | Leaf | Node, schema: Schema) -> Predicate:
+    from rowsieve.bridges.spark_columns.read import Reader  # noqa: PLC0415 - as large as it is
+
+    if isinstance(part, Node):
+        return Reader(schema).predicate(part)
+    if isinstance(part, Leaf):
+        return _read(part.node, schema)
+    terms = tuple(_read(term, schema) for term in part.terms)
+    return And(terms) if part.all_of else Or(terms)
+
+
+def _shown(part: Junction | Leaf, node: Junction | Leaf | Node) -> str:
+    if isinstance(part, Leaf):
+        if isinstance(node, Node) and node is not part.node and node.source is not None:
+            return str(node.source().sql())  # one of several conditions of SQL text
+        return str(part.column).removeprefix("Column<'").removesuffix("'>")
+    return (" AND " if part.all_of else " OR ").join(_shown(term, term) for term in part.terms[:4])
+
+
+def _residual(left: list[tuple[Junction | Leaf, Any]]) -> Any:
+    """AND of the columns that conditions were left out of, each once."""
+    columns = [_column(part) for part in {id(part): part for part, _ in left}.values()]
+    return _balanced(columns, all_of=True)
+
+
+def _column(part: Junction | Leaf) -> Any:
+    if isinstance(part, Leaf):
+        return part.column
+    return _balanced([_column(term) for term in part.terms], all_of=part.all_of)
+
+
+def _balanced(columns: list[Any], *, all_of: bool) -> Any:
+    """The columns joined two by two: Spark recurses as deep as a column is."""
+    while len(columns) > 1:
+        pairs = zip(columns[::2], columns[1::2], strict=False)
+        joined = [a & b if all_of else a | b for a, b in pairs]
+        columns = joined + columns[len(joined) * 2 :]
+    return columns[0]

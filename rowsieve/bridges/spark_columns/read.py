@@ -1,0 +1,324 @@
+"""Spark's resolved expressions as our tree, with Spark's choices of types kept.
+
+What `table` does not list is refused by name. Soundness: Spark has written every conversion into
+its tree, so each node is read in the types that it has there. A value that we hold in another type
+than Spark does (a part of a date, an unsigned column) is `loose`: equal in every comparison, but
+cast to Spark's type before anything is computed from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from rowsieve.bridges.spark_columns import table
+from rowsieve.bridges.spark_columns.patterns import check_pattern
+from rowsieve.bridges.spark_columns.tree import Node
+from rowsieve.bridges.spark_columns.types import type_named
+from rowsieve.bridges.spark_columns.values import (
+    Value,
+    folded_by_spark,
+    held,
+    literal_of,
+    members_of,
+    one_type,
+    parsed,
+    widens,
+)
+from rowsieve.bridges.translation import Exactness
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.coerce import convert
+from rowsieve.predicate.ir import (
+    FALSE,
+    TRUE,
+    And,
+    BooleanOperand,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.limits import MAX_DEPTH
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import (
+    Bool,
+    LogicalType,
+    String,
+    Struct,
+    Timestamp,
+    is_ordered,
+    type_name,
+)
+from rowsieve.types.schema import Schema
+
+_NO_ZONE = "the session's time zone is not UTC, and its rules are not known here"
+
+
+class Reader:
+    """Reads trees over the columns of one schema; recursion ends at `MAX_DEPTH`."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._depth = 0
+        self._common: dict[str, Node] = {}  # expressions that Spark has named
+
+    def predicate(self, node: Node) -> Predicate:
+        """The node as a condition."""
+        found = self._read(node)
+        if isinstance(found, Value):
+            if isinstance(found.operand, Literal) and isinstance(found.operand.value, bool):
+                return TRUE if found.operand.value else FALSE
+            if isinstance(found.operand, Condition):
+                return found.operand.predicate
+            if not isinstance(found.type, Bool | None):
+                raise UnsupportedOperation(f"a {type_name(found.type)} is no condition")
+            return BooleanOperand(found.operand)
+        return found
+
+    def value(self, node: Node) -> Value:
+        """The node as a value."""
+        found = self._read(node)
+        if isinstance(found, Value):
+            return found
+        if isinstance(found, BooleanOperand):
+            return Value(found.operand, Bool())
+        return Value(Condition(found), Bool())
+
+    def exact(self, node: Node) -> Operand:
+        """The node as a value in Spark's type."""
+        return self.value(node).exact
+
+    def common(self, node: Node) -> Value:
+        """What a reference to a named expression stands for."""
+        return self.value(self._common[str(node.fields["id"])])
+
+    def named(self, node: Node) -> Predicate | Value:
+        """An expression, and those that it refers to by name."""
+        body, *definitions = node.children
+        for definition in definitions:
+            self._common[str(definition.fields["id"])] = definition.children[0]
+        return self._read(body)
+
+    def _read(self, node: Node) -> Predicate | Value:
+        self._depth += 1
+        try:
+            if self._depth > MAX_DEPTH:
+                raise UnsupportedOperation(f"it nests deeper than {MAX_DEPTH} levels")
+            if node.constant and node.kind not in ("Literal", "Cast"):
+                folded = folded_by_spark(node)
+                if folded is not None:
+                    return folded
+            return self._listed(node)
+        finally:
+            self._depth -= 1
+
+    def _listed(self, node: Node) -> Predicate | Value:
+        from rowsieve.bridges.spark_columns.functions import FUNCTIONS  # noqa: PLC0415 - a circle
+
+        row = table.ROWS.get(node.kind)
+        if row is None or row.reads is not Exactness.EXACT:
+            raise UnsupportedOperation(f"{node.kind}: {row.note if row else 'not known here'}")
+        handler = NODES.get(node.kind) or FUNCTIONS.get(node.kind)
+        if handler is not None:
+            return handler(self, node)
+        if "replacement" not in node.fields:
+            raise UnsupportedOperation(f"{node.kind} without what Spark puts for it")
+        return self._read(node.children[0])
+
+    # Leaves
+
+    def column(self, node: Node) -> Value:
+        """A column as Spark holds it."""
+        field = self._schema.field(str(node.fields["name"]))
+        return held(Column(field.name), field.type)
+
+    def member(self, node: Node) -> Value:
+        """A member of a struct, by its place."""
+        struct = self.value(node.children[0])
+        if not isinstance(struct.type, Struct):
+            raise UnsupportedOperation("a member of something that is no struct")
+        field = struct.type.fields[int(node.fields["ordinal"])]
+        return held(FieldAccess(struct.operand, field.name), field.type)
+
+    # Conditions
+
+    def junction(self, node: Node) -> Predicate:
+        """AND or OR, chains of them as one."""
+        terms: list[Predicate] = []
+        stack = [node]
+        while stack:
+            item = stack.pop()
+            if item.kind == node.kind:
+                stack.extend(reversed(item.children))
+            else:
+                terms.append(self.predicate(item))
+        return And(tuple(terms)) if node.kind == "And" else Or(tuple(terms))
+
+    def comparison(self, node: Node) -> Predicate:
+        """A comparison of two values of one type."""
+        op = table.COMPARISONS[node.kind]
+        left, right = (self.value(child) for child in node.children)
+        if left.type != right.type and None not in (left.type, right.type):
+            raise UnsupportedOperation(f"{op.value} of two types: cast one side")
+        for side in (left, right):
+            if side.type is not None and not is_ordered(side.type):
+                raise UnsupportedOperation(f"values of {type_name(side.type)} are not compared")
+        return Comparison(op, left.operand, right.operand)
+
+    def in_list(self, node: Node) -> Predicate:
+        """IN; an empty list is FALSE, even for NULL."""
+        if len(node.children) == 1:
+            return FALSE
+        operand, *members = (self.value(child) for child in node.children)
+        types = {value.type for value in (operand, *members)} - {None}
+        if len(types) > 1 or not all(map(is_ordered, types)):  # type: ignore[arg-type]
+            raise UnsupportedOperation("IN of several types, or of values without an order")
+        literals = [value.operand for value in members]
+        constants = [item for item in literals if isinstance(item, Literal)]
+        if len(constants) < len(literals):
+            return Or(
+                tuple(Comparison(ComparisonOp.EQ, operand.operand, item) for item in literals)
+            )
+        type_ = next(iter(types), None)
+        if type_ is None:
+            return InList(operand.operand, ValueSet(pa.nulls(len(constants))))
+        return InList(operand.operand, ValueSet(members_of(constants, type_), type_))
+
+    def like(self, node: Node) -> Predicate:
+        """LIKE with a constant pattern; after the escape Spark takes a wildcard or itself only."""
+        text, pattern = node.children
+        found = self.value(pattern).operand
+        escape = str(node.option("escapeChar"))
+        if not isinstance(found, Literal) or not isinstance(found.value, str):
+            raise UnsupportedOperation("LIKE takes a constant pattern here")
+        check_pattern(found.value, escape)
+        used = escape if escape in found.value else None
+        if node.kind == "Like":
+            return Like(self.text(text), found.value, used)
+        if escape.isalpha():
+            raise UnsupportedOperation("a letter as the escape of a pattern of any case")
+        return Like(Call("lower", (self.text(text),)), found.value.lower(), used)
+
+    def text(self, node: Node) -> Operand:
+        """A value that must be text."""
+        found = self.value(node)
+        if not isinstance(found.type, String | None):
+            raise UnsupportedOperation(f"{type_name(found.type)} where text is wanted")
+        return found.exact
+
+    # Casts and choices
+
+    def cast(self, node: Node) -> Value:
+        """A cast, where ours gives the same value and fails alike."""
+        target = type_named(node.fields["dataType"])
+        if target is None:
+            raise UnsupportedOperation(f"a cast to {node.fields['dataType']} has no type here")
+        value = self.value(node.children[0])
+        if isinstance(value.operand, Literal):
+            return self._cast_constant(node, value, target)
+        source = value.type
+        if source == target or source is None:
+            return Value(value.operand, target, value.loose)
+        if widens(source, target):
+            return Value(value.operand, target, loose=True)
+        if (type(source).__name__, type(target).__name__) not in table.CASTS:
+            raise UnsupportedOperation(table.CAST_REFUSALS.get(_pair(source, target), _NO_CAST))
+        table.check_cast(source, target)
+        zoned = Timestamp(utc=True) in (source, target)
+        if zoned and str(node.option("timeZoneId")).upper() not in table.UTC:
+            raise UnsupportedOperation(_NO_ZONE)
+        mode = node.mode()
+        if mode == "TRY":
+            return Value(Cast(value.exact, target, try_=True), target)
+        if mode != "ANSI" and _pair(source, target) not in table.CAST_ANY_MODE:
+            raise UnsupportedOperation("a failing cast gives no error where ANSI mode is off")
+        return Value(Cast(value.exact, target), target)
+
+    def _cast_constant(self, node: Node, value: Value, target: LogicalType) -> Value:
+        literal, source = value.operand, value.type
+        assert isinstance(literal, Literal)
+        if literal.value is None:
+            return Value(Literal(None, target), target)
+        if source == target or (source is not None and widens(source, target)):
+            made = convert(literal, source, target, Semantics.SPARK)
+            return Value(made, target)
+        folded = folded_by_spark(node)
+        if folded is not None:
+            return folded
+        if isinstance(literal.value, str):
+            return Value(parsed(literal.value, target), target)
+        raise UnsupportedOperation(f"a constant {literal.value!r} cast to {type_name(target)}")
+
+    def case(self, node: Node) -> Value:
+        """CASE and IF: all results have one type."""
+        pairs = list(node.children)
+        last = Node("Literal", {"value": None, "dataType": "void"})
+        if len(pairs) % 2:
+            last = pairs.pop()
+        conditions = [self.predicate(when) for when in pairs[::2]]
+        results = [self.value(then) for then in (*pairs[1::2], last)]
+        type_ = one_type("CASE", results)
+        branches = tuple(
+            (when, _typed(then, type_)) for when, then in zip(conditions, results[:-1], strict=True)
+        )
+        return Value(Case(branches, _typed(results[-1], type_)), type_)
+
+
+_NO_CAST = "this cast may give other values here"
+Handler: TypeAlias = Callable[[Reader, Node], Value | Predicate]
+NODES: Mapping[str, Handler] = {
+    "AttributeReference": Reader.column,
+    "Literal": lambda _, node: literal_of(node),
+    "Alias": lambda reader, node: reader.value(node.children[0]),
+    "UnaryPositive": lambda reader, node: reader.value(node.children[0]),
+    "GetStructField": Reader.member,
+    "And": Reader.junction,
+    "Or": Reader.junction,
+    "Not": lambda reader, node: _negated(reader.predicate(node.children[0])),
+    "IsNull": lambda reader, node: IsNull(reader.value(node.children[0]).operand),
+    "IsNotNull": lambda reader, node: Not(IsNull(reader.value(node.children[0]).operand)),
+    **dict.fromkeys(table.COMPARISONS, Reader.comparison),
+    "In": Reader.in_list,
+    "Like": Reader.like,
+    "ILike": Reader.like,
+    "Cast": Reader.cast,
+    "CaseWhen": Reader.case,
+    "If": Reader.case,
+    "With": Reader.named,
+    "CommonExpressionRef": Reader.common,
+}
+
+
+def _typed(value: Value, type_: LogicalType | None) -> Operand:
+    if value.type is None and isinstance(value.operand, Literal) and type_ is not None:
+        return Literal(None, type_)
+    return value.exact
+
+
+def _negated(predicate: Predicate) -> Predicate:
+    """NOT; of `=` and `<=>` it is the comparison that says so."""
+    if isinstance(predicate, Comparison):
+        if predicate.op is ComparisonOp.EQ:
+            return Comparison(ComparisonOp.NE, predicate.left, predicate.right)
+        if predicate.op is ComparisonOp.NOT_DISTINCT:
+            return Comparison(ComparisonOp.DISTINCT, predicate.left, predicate.right)
+    return Not(predicate)
+
+
+def _pair(source: LogicalType, target: LogicalType) -> tuple[str, str]:
+    return type(source).__name__, type(target).__name__

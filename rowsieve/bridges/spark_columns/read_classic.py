@@ -1,0 +1,143 @@
+"""A classic Spark column as trees, by way of Spark's own analyser.
+
+The column is resolved against an empty DataFrame of the schema, so that names, types and implicit
+casts are Spark's decisions and not ours; nothing is parsed from text. AND and OR are taken apart
+before, since Spark's analyser recurses as deep as a column is and its stack is small.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rowsieve.bridges.spark_columns.tree import Junction, Leaf, Node, of_json
+from rowsieve.bridges.spark_columns.types import spark_schema
+from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.types.schema import Schema
+
+_JUNCTIONS = {"and": True, "or": False}
+_DEEP = "it nests too deep for Spark itself; write isin(…), or join the halves of a long list"
+_MOST_REPEATS = 8  # Spark writes twice what is below a CASE
+
+
+def trees_of(column: Any, schema: Schema) -> Junction | Leaf:
+    """The column's trees; `UnknownColumn` or `InvalidPredicate` where it means nothing to Spark."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra, at its first use
+
+    session: Any = SparkSession.active()
+    skeleton = _Skeleton(session._jvm)
+    shape = skeleton.taken_apart(column._jc.node())
+    nodes = _resolved(session, schema, skeleton.columns)
+    return _joined(shape, iter(zip(skeleton.columns, nodes, strict=True)))
+
+
+class _Skeleton:
+    """AND and OR of a column as they were written, chains of either as one."""
+
+    def __init__(self, jvm: Any) -> None:
+        self._jvm = jvm
+        self.columns: list[Any] = []
+
+    def taken_apart(self, node: Any) -> Any:
+        operator = _operator(node)
+        if operator is None:
+            self.columns.append(self._column(node))
+            return None
+        terms: list[Any] = []
+        stack = [node]
+        while stack:
+            item = stack.pop()
+            own = _operator(item)
+            if own == operator:
+                arguments = item.arguments()
+                stack += [arguments.apply(1), arguments.apply(0)]
+            else:
+                terms.append(self.taken_apart(item))
+        return _JUNCTIONS[operator], terms
+
+    def _column(self, node: Any) -> Any:
+        from pyspark.sql.classic.column import Column  # noqa: PLC0415 - an extra
+
+        return Column(self._jvm.org.apache.spark.sql.Column(node))
+
+
+def _operator(node: Any) -> str | None:
+    if not node.getClass().getName().endswith(".UnresolvedFunction"):
+        return None
+    name = str(node.functionName())
+    return name if name in _JUNCTIONS and node.arguments().length() == 2 else None
+
+
+def _joined(shape: Any, leaves: Iterator[tuple[Any, Node]]) -> Junction | Leaf:
+    if shape is None:
+        return Leaf(*next(leaves))
+    all_of, terms = shape
+    return Junction(all_of, tuple(_joined(term, leaves) for term in terms))
+
+
+def _resolved(session: Any, schema: Schema, columns: Sequence[Any]) -> list[Node]:
+    """The tree of each column, all of them analysed at once."""
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - an extra
+    from pyspark.errors import AnalysisException  # noqa: PLC0415 - an extra
+
+    jvm = session._jvm
+    listed = [column._jc for column in columns]
+    try:
+        rows = _empty(session, schema).select(jvm.PythonUtils.toSeq(listed))
+        plan = rows.queryExecution().analyzed()
+        if not plan.getClass().getName().endswith(".Project") or plan.child().children().length():
+            raise UnsupportedOperation(
+                "aggregates, window functions and generators have no value of one row"
+            )
+        found = plan.projectList()
+        return [_tree(jvm, found.apply(place), schema) for place in range(len(columns))]
+    except AnalysisException as error:
+        text = str(error).partition("\n")[0]
+        if str(error.getCondition()).startswith("UNRESOLVED_COLUMN"):
+            name = str((error.getMessageParameters() or {}).get("objectName", "")).strip("`")
+            raise UnknownColumn(text, name=name) from error
+        raise InvalidPredicate(f"Spark does not take this column: {text}") from error
+    except Py4JJavaError as error:
+        if error.java_exception.getClass().getName() != "java.lang.StackOverflowError":
+            raise
+        raise UnsupportedOperation(_DEEP) from error
+
+
+def _empty(session: Any, schema: Schema) -> Any:
+    """A DataFrame of the columns without rows, as Java has it."""
+    jvm = session._jvm
+    struct = jvm.org.apache.spark.sql.types.DataType.fromJson(spark_schema(schema).json())
+    return session._jsparkSession.createDataFrame(jvm.java.util.ArrayList(), struct)
+
+
+def _tree(jvm: Any, expression: Any, schema: Schema) -> Node:
+    if expression.getClass().getName().endswith(".Alias"):  # Spark's own, for the lack of a name
+        expression = expression.child()
+    _check_repeats(jvm, expression)
+    return of_json(json.loads(expression.toJSON()), expression, frozenset(schema.names))
+
+
+def _check_repeats(jvm: Any, expression: Any) -> None:
+    """Refuse what would be written down very often: these expressions name theirs twice."""
+    patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+    repeating = (patterns.CASE_WHEN(), patterns.RUNTIME_REPLACEABLE())
+    stack = [(expression, 0)]
+    while stack:
+        node, depth = stack.pop()
+        if not any(node.containsPattern(pattern) for pattern in repeating):
+            continue
+        if node.getClass().getName().endswith(".CaseWhen") or _is_replaced(node):
+            depth += 1
+        if depth > _MOST_REPEATS:
+            raise UnsupportedOperation(
+                f"CASE and functions that Spark replaces nest deeper than {_MOST_REPEATS} levels"
+            )
+        children = node.children()
+        stack += [(children.apply(place), depth) for place in range(children.length())]
+
+
+def _is_replaced(node: Any) -> bool:
+    return bool(node.nodePatterns().length()) and "RUNTIME_REPLACEABLE" in str(
+        node.nodePatterns().toString()
+    )

@@ -1,0 +1,488 @@
+"""A column that is read keeps, here, the rows that Spark keeps."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowsieve.bridges.spark_columns import from_spark_column, is_spark_column
+from rowsieve.bridges.translation import Exactness
+from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.predicate.ir import FALSE, InList, Or
+from tests.bridges.spark_columns.nasty import BATCH, MOMENTS, SCHEMA, in_spark, ours, theirs
+
+pytestmark = pytest.mark.spark
+
+D = decimal.Decimal
+UTC = datetime.UTC
+AT = datetime.datetime(2024, 3, 31, 2, 30)
+# Conditions as SQL text where PySpark's own methods say nothing else.
+TEXTS = [
+    "b",
+    "NOT b",
+    "b IS TRUE",
+    "b IS NOT FALSE",
+    "b = (i > 0)",
+    "i = 12",
+    "i <> 12",
+    "i <=> NULL",
+    "i = NULL",
+    "i IN (1, 2, NULL)",
+    "i NOT IN (1, 2, NULL)",
+    "i NOT IN (1, 2)",
+    "i IN (1.5, 2)",
+    "i IN (k, 12)",
+    "k > 9007199254740992",
+    "k = 1.0D",
+    "i = '12'",
+    "i > 1.5",
+    "i8 = 1 AND i16 = 2",
+    "i8 < i16",
+    "u8 > 199",
+    "u8 + 1 = 256",
+    "u64 = 18446744073709551615",
+    "u64 > k",
+    "i BETWEEN 1 AND 12",
+    "f > 1",
+    "f = 0.0D",
+    "f <=> -0.0D",
+    "f = double('NaN')",
+    "f >= double('Infinity')",
+    "isnan(f)",
+    "NOT isnan(f)",
+    "nanvl(f, 7D) = 7",
+    "f IN (0.0D, 1.5D, double('NaN'))",
+    "f IN (0D,1.5D,2D,3D,4D,5D,6D,7D,8D,9D,10D,11D,double('NaN'))",
+    "f NOT IN (0D,1.5D,2D,3D,4D,5D,6D,7D,8D,9D,10D,11D)",
+    "g = 1.5D",
+    "g = 0.1D",
+    "g > float('0.1')",
+    "g = f",
+    "f + 1 > 2",
+    "f * 2 = f",
+    "f - f = 0",
+    "g * g > 2",
+    "whole / 2 = 0.75",
+    "small / 7 = 1",
+    "whole % 2 = 0.5",
+    "try_divide(whole, small) > 0",
+    "try_mod(small, 7) = 0",
+    "small + small = 14",
+    "small - 1 = 0",
+    "small * small > 9",
+    "small div 3 = -1",
+    "small % 3 = -0",
+    "-small = 3",
+    "-f = 0",
+    "+f = 0",
+    "abs(small) = 3",
+    "abs(f) = 0.5",
+    "d + d = 3",
+    "d - 0.5 = 1",
+    "d * 2 = 4.5",
+    "d / 2 = 0.75",
+    "d % 2 = 1.5",
+    "d = 1.5",
+    "d = 1.5D",
+    "w = 1.5",
+    "d < w",
+    "abs(d) = 2.25",
+    "-d = 2.25",
+    "floor(d) = -3",
+    "ceil(d) = 3",
+    "floor(whole) = -3",
+    "ceil(whole) = 3",
+    "floor(small) = 7",
+    "round(whole) = 3",
+    "round(d, 1) = 2.3",
+    "round(d) = 2",
+    "round(small, 1) = 7",
+    "round(f) = 0",
+    "coalesce(i, small) = 7",
+    "coalesce(s, 'none') = 'none'",
+    "greatest(i, small) = 12",
+    "least(f, 0D) = 0",
+    "greatest(f, 0D) > 1e308D",
+    "nullif(i, 12) IS NULL",
+    "nvl(i, 0) = 0",
+    "ifnull(i, k) = 12",
+    "nvl2(i, 1, 2) = 2",
+    "nullifzero(small) IS NULL",
+    "zeroifnull(small) = 0",
+    "if(b, i, 0) = 12",
+    "CASE WHEN i > 0 THEN s WHEN b THEN 'x' END = 'x'",
+    "CASE i WHEN 12 THEN 'p' ELSE s END = 'p'",
+    "equal_null(s, NULL)",
+    "s = ''",
+    "s > 'é'",
+    "s < '\\ue000'",
+    "s LIKE 'a%'",
+    "s LIKE 'a\\\\%'",
+    "s LIKE 'a!_b' ESCAPE '!'",
+    "s LIKE '_'",
+    "s LIKE '%\\n%'",
+    "s NOT LIKE 'a%'",
+    "s LIKE ANY ('a%', '%b')",
+    "s ILIKE 'a%'",
+    "s ILIKE 's'",
+    "s ILIKE 'K'",
+    "s ILIKE 'i%'",
+    "lower(s) = 'i'",
+    "lower(s) = 'k'",
+    "lower(s) IN ('ss', 's', 'a')",
+    "lower(s) LIKE 'i_'",
+    "startswith(lower(s), 'i')",
+    "contains(lower(s), 'a')",
+    "upper(s) = 'SS'",
+    "upper(s) <> 'FI'",
+    "'S' = upper(s)",
+    "upper(s) IN ('I', 'K', NULL)",
+    "lower(s) = 'ας'",
+    "lower(s) > 'é'",
+    "upper(s) LIKE '%S'",
+    "octet_length(s) = 2",
+    "bit_length(s) = 8",
+    "ascii(s) > 127",
+    "md5(s) = md5('a')",
+    "sha2(s, 256) = sha2('a', 0)",
+    "hex(k) = 'C'",
+    "hex(small) = '64'",
+    "repeat(s, 2) = 'aa'",
+    "lpad(s, 3, 'xy') = 'xya'",
+    "rpad(s, 2) = 'a '",
+    "split_part(s, '_', 2) = 'b'",
+    "concat_ws('-', s, st.y) = 'a-a'",
+    "translate(s, 'ab', 'x') = 'x'",
+    "sqrt(whole) > 1",
+    "sqrt(-whole) = double('NaN')",
+    "degrees(f) > 80",
+    "radians(whole) < 0",
+    "sign(f) = 1",
+    "i & 3 = 2",
+    "i | 1 = 13",
+    "i ^ k = 0",
+    "shiftright(i, 2) = 3",
+    "shiftleft(k, 2) = 48",
+    "last_day(day) = DATE '2024-03-31'",
+    "datediff(day, DATE '2024-03-30') = 1",
+    "datediff(day, DATE '2024-03-30') * 2 = 2",
+    "unix_micros(ts) > 0",
+    "timestamp_seconds(small) > TIMESTAMP '1970-01-01 00:00:05Z'",
+    "make_date(2024, 3, 31) = day",
+    "make_date(year(day), 1, 1) < day",
+    "extract(YEAROFWEEK FROM day) = 1582",
+    "round(whole, 1) = 1.5",
+    "round(f, 15) = 1.5",
+    "startswith(s, 'a')",
+    "endswith(s, 'b')",
+    "contains(s, 'é')",
+    "startswith(s, st.y)",
+    "length(s) = 1",
+    "length(y) = 0",
+    "char_length(s) = 2",
+    "s || 'x' = 'ax'",
+    "concat(s, st.y, 'z') = 'aaz'",
+    "substring(s, 2) = 'b'",
+    "substring(s, 0, 1) = 'a'",
+    "substring(s, 1, 1) = 'é'",
+    "substring(s, 1, -1) = ''",
+    "left(s, 1) = 'a'",
+    "right(s, 1) = 'b'",
+    "left(s, -1) = ''",
+    "trim(s) = 'a'",
+    "ltrim(s) = 'a '",
+    "rtrim(s) = ' a'",
+    "trim(BOTH 'ab' FROM s) = ''",
+    "btrim(s) = 'a'",
+    "replace(s, 'a', 'b') = 'bb'",
+    "replace(s, '', 'b') = 'a'",
+    "instr(s, 'b') = 2",
+    "locate('b', s) = 2",
+    "position('é' IN s) = 1",
+    "reverse(s) = 'ba'",
+    "y = X'FF'",
+    "y > X''",
+    "day = DATE '2024-03-31'",
+    "day > '2024-02-29'",
+    "day < '1582-10-11'",
+    "n = TIMESTAMP_NTZ '2024-03-31 02:30:00'",
+    "ts >= TIMESTAMP '2024-10-27 02:30:00Z'",
+    "ts = '2024-03-31 02:30:00'",
+    "n = ts",
+    "day = n",
+    "day <= ts",
+    "year(ts) = 2024",
+    "year(day) * 2 = 4048",
+    "quarter(day) = 1",
+    "month(n) = 2",
+    "weekofyear(day) = 13",
+    "day(ts) = 31",
+    "dayofyear(day) = 91",
+    "dayofweek(day) = 1",
+    "weekday(day) = 6",
+    "hour(ts) = 2",
+    "minute(n) = 30",
+    "second(ts) = 59",
+    "extract(SECOND FROM n) = 59.999999",
+    "extract(SECOND FROM n) = 0.000001",
+    "date_part('year', day) = 1",
+    "date_trunc('month', ts) = TIMESTAMP '2024-03-01 00:00:00Z'",
+    "date_trunc('WEEK', n) = date_trunc('day', n)",
+    "date_trunc('quarter', day) < ts",
+    "trunc(day, 'MM') = day",
+    "date_add(day, 1) = DATE '2024-04-01'",
+    "date_sub(day, 1) = DATE '2024-03-30'",
+    "day + 1 = DATE '2024-03-01'",
+    "add_months(day, 1) = DATE '2024-04-30'",
+    "day + INTERVAL 1 MONTH = DATE '2024-03-29'",
+    "day + INTERVAL 1 DAY > day",
+    "ts + INTERVAL 1 HOUR > TIMESTAMP '2024-03-31 03:00:00Z'",
+    "ts - INTERVAL '1 02:03:04.5' DAY TO SECOND < TIMESTAMP '2024-03-30 00:00:00Z'",
+    "n - INTERVAL 1 MONTH = TIMESTAMP_NTZ '2024-02-29 02:30:00'",
+    "n + make_dt_interval(1, 2) > n",
+    "CAST(b AS int) = 1",
+    "CAST(b AS string) = 'true'",
+    "CAST(i AS bigint) + 1 = 2147483648",
+    "CAST(small AS tinyint) = 7",
+    "TRY_CAST(k AS int) IS NULL",
+    "TRY_CAST(f AS int) = 2",
+    "TRY_CAST(whole AS int) = -2",
+    "CAST(i AS boolean)",
+    "CAST(k AS double) = 9007199254740992D",
+    "CAST(k AS float) > 1",
+    "CAST(i AS decimal(12,2)) = 12",
+    "TRY_CAST(i AS decimal(4,2)) = 12",
+    "CAST(i AS string) = '12'",
+    "CAST(d AS int) = -2",
+    "CAST(d AS double) = 2.25D",
+    "CAST(w AS double) > 1",
+    "CAST(d AS decimal(8,1)) = 2.3",
+    "CAST(d AS string) = '-2.25'",
+    "CAST(w AS string) = '-0.0000000001'",
+    "CAST(day AS string) = '2024-02-29'",
+    "CAST(day AS timestamp) = ts",
+    "CAST(day AS timestamp_ntz) = n",
+    "CAST(ts AS date) = DATE '2024-03-31'",
+    "CAST(n AS date) = DATE '1969-12-31'",
+    "CAST(n AS string) = '2024-03-31 01:59:59.999999'",
+    "CAST(n AS string) LIKE '%02:30:00'",
+    "TRY_CAST(NULL AS int) = 1",
+    "st.x = 1",
+    "st.y IS NULL",
+    "st IS NULL",
+    "size(l) = 2",
+    "size(m) = 0",
+    "array_size(l) = 1",
+    "get(l, 0) = 1",
+    "try_element_at(l, 2) = 3",
+    "m['a'] = 1",
+    "element_at(m, 'a') IS NULL",
+    "sha1('a') = s OR i = 12",  # a constant is Spark's to compute
+    "true",
+    "NULL",
+    "1 = 1 AND i = 12",
+]
+
+
+@pytest.fixture(scope="module")
+def judged(spark: Any) -> dict[str, list[int]]:
+    """The rows that Spark keeps for each text."""
+    from pyspark.sql import functions as f
+
+    frame = in_spark(spark)
+    kept: list[list[int]] = []
+    for start in range(0, len(TEXTS), 40):
+        kept += theirs(frame, [f.expr(text) for text in TEXTS[start : start + 40]])
+    return dict(zip(TEXTS, kept, strict=True))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_rows_are_those_of_spark(text: str, spark: Any, judged: dict[str, list[int]]) -> None:
+    from pyspark.sql import functions as f
+
+    read = from_spark_column(f.expr(text), SCHEMA)
+    assert read.exactness is Exactness.EXACT, read.notes
+    assert ours(read.exact()) == judged[text]
+
+
+Build = Callable[[Any, Any], Any]
+METHODS: dict[str, Build] = {
+    "comparison": lambda c, f: (c("i") >= 1) & (c("i") <= 12) | ~c("b"),
+    "null safe": lambda c, f: c("s").eqNullSafe(None) | c("f").eqNullSafe(math.nan),
+    "isin": lambda c, f: c("s").isin("a", "é", None),
+    "isin nothing": lambda c, f: ~c("s").isin([]),
+    "decimal": lambda c, f: c("d") > D("1.49"),
+    "bytes": lambda c, f: c("y") == b"\xff",
+    "date": lambda c, f: c("day").between(datetime.date(1582, 10, 1), datetime.date(2024, 3, 1)),
+    "ntz": lambda c, f: c("n") == f.lit(AT).cast("timestamp_ntz"),
+    "instant": lambda c, f: c("ts") <= AT.replace(tzinfo=UTC),
+    "when": lambda c, f: f.when(c("i") > 0, "a").when(c("b"), c("s")).otherwise("b") == "b",
+    "member": lambda c, f: c("st")["x"].isNotNull() & c("st").getField("y").isNull(),
+    "infinity": lambda c, f: (c("f") < math.inf) & (c("f") > -math.inf),
+    "like": lambda c, f: c("s").like("a\\_%") | c("s").ilike("A_"),
+    "rounded": lambda c, f: f.round(c("whole")) == 3.0,
+    "null": lambda c, f: f.lit(None),
+    "deep": lambda c, f: ~(~(~(c("i") == 1) | c("b")) & (c("s") == "a")),
+    "aliased": lambda c, f: (c("i") == 12).alias("twelve"),
+}
+
+
+def test_columns_of_methods_are_read_too(spark: Any) -> None:
+    from pyspark.sql import functions as f
+
+    columns = {name: build(f.col, f) for name, build in METHODS.items()}
+    judged = theirs(in_spark(spark), list(columns.values()))
+    for (name, column), wanted in zip(columns.items(), judged, strict=True):
+        read = from_spark_column(column, SCHEMA)
+        assert read.exactness is Exactness.EXACT, (name, read.notes)
+        assert ours(read.exact()) == wanted, name
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("rand() > i", "another value at every look"),
+        ("s RLIKE 'a'", "regular expressions"),
+        ("s LIKE st.y", "constant pattern"),
+        ("s LIKE 'a\\\\b'", "escapes nothing"),
+        ("l[0] = 1", "F.get"),
+        ("substring(s, -1) = 'b'", "constant start"),
+        ("CAST(f AS bigint) = 1", "greatest bigint"),
+        ("CAST(f AS float) = 1", "infinite"),
+        ("CAST(f AS string) = '1.0'", "Java"),
+        ("CAST(s AS int) = 1", "other values"),
+        ("CAST(ts AS string) = ''", "offset"),
+        ("try_add(i, 1) = 2", "wrap"),
+        ("w * w = 1", "38 digits"),
+        ("round(g, 1) = 1", "digits"),
+        ("s COLLATE UNICODE = 'a'", "bytes"),
+        ("exists(l, x -> x > 1)", "functions of functions"),
+        ("i = (SELECT 1)", "no query"),
+        ("day - day = INTERVAL 1 DAY", "intervals"),
+    ],
+)
+def test_what_cannot_be_said_is_left_to_spark(spark: Any, text: str, reason: str) -> None:
+    from pyspark.sql import functions as f
+
+    column = (f.col("i") > 1) & f.expr(text)
+    read = from_spark_column(column, SCHEMA)
+    assert read.exactness is Exactness.SUPERSET
+    assert reason in read.notes[0]
+    assert read.notes[0].startswith("condition 2 of 2")
+    assert is_spark_column(read.residual)
+    assert str(read.residual) == str(f.expr(text))
+    with pytest.raises(UnsupportedOperation, match=r"condition 2 of 2"):
+        from_spark_column(column, SCHEMA, strict=True)
+
+
+def test_nothing_is_dropped_under_or_and_not(spark: Any) -> None:
+    from pyspark.sql import functions as f
+
+    either = (f.col("i") > 1) | f.expr("s RLIKE 'a'")
+    for column in (either, ~((f.col("i") > 1) & f.expr("s RLIKE 'a'"))):
+        read = from_spark_column(column, SCHEMA)
+        assert read.expression is None
+        assert read.exactness is Exactness.UNSUPPORTED
+        assert str(read.residual) == str(column)
+
+
+def test_conditions_of_sql_text_are_told_apart(spark: Any) -> None:
+    from pyspark.sql import functions as f
+
+    read = from_spark_column(f.expr("i > 1 AND s RLIKE 'a' AND b"), SCHEMA)
+    assert read.notes[0].startswith("condition 2 of 3 (RLIKE(s, 'a'))")
+    assert read.expression is not None
+    assert str(read.residual) == str(f.expr("i > 1 AND s RLIKE 'a' AND b"))
+
+
+def test_a_session_without_ansi_mode_decides_what_is_exact(spark: Any) -> None:
+    from pyspark.sql import functions as f
+
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        texts = ["whole / small > 0", "small % 0 IS NULL", "i + 1 > 0", "CAST(i AS tinyint) = 1"]
+        texts += ["d / 0 IS NULL", "d + d = 3", "size(l) = -1", "-f = 0", "f + 1 > 1"]
+        found = [from_spark_column(f.expr(text), SCHEMA) for text in texts]
+        exact = [text for text, read in zip(texts, found, strict=True) if read.residual is None]
+        assert exact == [*texts[:2], *texts[4:]]
+        judged = theirs(in_spark(spark), [f.expr(text) for text in exact])
+        assert [ours(read.exact()) for read in found if read.residual is None] == judged
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+
+
+def test_a_time_zone_other_than_utc_is_not_guessed(spark: Any) -> None:
+    from pyspark.sql import functions as f
+
+    rows = [(str(moment), str(moment.date())) for moment in MOMENTS[:5]]
+    texts = spark.createDataFrame(rows, "n string, day string")
+    frame = texts.selectExpr("CAST(n AS timestamp_ntz) AS n", "CAST(day AS date) AS day")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        for text in ("hour(ts) = 1", "CAST(ts AS date) = day", "n = ts", "day = ts"):
+            assert "UTC" in from_spark_column(f.expr(text), SCHEMA).notes[0]
+        for text in ("hour(n) = 2", "CAST(n AS date) = day", "n < '2024-03-31 02:00:00'"):
+            read = from_spark_column(f.expr(text), SCHEMA)
+            assert ours(read.exact(), BATCH.slice(0, 5)) == theirs(frame, [f.expr(text)])[0]
+        read = from_spark_column(f.expr("ts = '2024-03-31 04:30:00'"), SCHEMA)
+        assert ours(read.exact(), BATCH.slice(0, 5)) == [1]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_what_means_nothing_to_spark_is_refused(spark: Any) -> None:
+    from pyspark.sql import functions as f
+
+    with pytest.raises(UnknownColumn, match="nowhere"):
+        from_spark_column(f.col("nowhere") > 1, SCHEMA)
+    with pytest.raises(InvalidPredicate, match="Spark does not take this column"):
+        from_spark_column(f.col("b") + 1 > 1, SCHEMA)
+    with pytest.raises(InvalidPredicate, match="generator"):
+        from_spark_column(f.explode("l") > 1, SCHEMA)
+    with pytest.raises(UnsupportedOperation, match="one row"):
+        from_spark_column(f.max("i") > 1, SCHEMA)
+
+
+def test_long_chains_are_not_deep(spark: Any) -> None:
+    from pyspark.sql import functions as f
+
+    column = f.col("i") == 0
+    for value in range(1, 700):
+        column = column | (f.col("i") == value)
+    read = from_spark_column(column, SCHEMA).exact()
+    assert isinstance(read, Or)
+    assert len(read.terms) == 700
+
+
+def test_long_lists_are_one_list(spark: Any) -> None:
+    from pyspark.sql import functions as f
+
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(days) for days in range(300)]
+    read = from_spark_column(f.col("day").isin(days), SCHEMA).exact()
+    assert isinstance(read, InList)
+    assert read.values.array.to_pylist() == days
+    read = from_spark_column(f.col("k").isin(list(range(3_000))), SCHEMA).exact()
+    assert isinstance(read, InList)
+    assert read.values.array.equals(pa.array(range(3_000), pa.int64()))
+    assert from_spark_column(f.col("k").isin([]), SCHEMA).exact() == FALSE
+
+
+def test_depth_that_spark_itself_does_not_take_is_told(spark: Any) -> None:
+    from pyspark.sql import functions as f
+
+    column = f.col("i")
+    for _ in range(600):
+        column = column + 1
+    with pytest.raises(UnsupportedOperation, match="deep"):
+        from_spark_column(column > 1, SCHEMA, strict=True)
+    case = f.lit(0)
+    for value in range(12):
+        case = f.when(f.col("i") == value, value).otherwise(case)
+    with pytest.raises(UnsupportedOperation, match="deep"):
+        from_spark_column(case > 1, SCHEMA, strict=True)

@@ -1,0 +1,372 @@
+"""What is written keeps, in Spark, the rows that our evaluator keeps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rowsieve.bridges.spark_columns import from_spark_column, to_spark_column
+from rowsieve.bridges.sql import parse_predicate
+from rowsieve.bridges.translation import Exactness
+from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.evaluate import evaluate
+from rowsieve.predicate.ir import (
+    And,
+    Call,
+    Column,
+    Comparison,
+    ComparisonOp,
+    InList,
+    Like,
+    Literal,
+    Not,
+    Opaque,
+    Or,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.normalize import normalize
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import schema_of
+from rowsieve.types.logical import Float, Int, String
+from tests.bridges.spark_columns import nasty
+from tests.bridges.spark_columns.nasty import in_spark, ours, theirs
+from tests.profiles import examples
+from tests.strategies import IEEE, SCHEMA, batches, predicates
+
+pytestmark = pytest.mark.spark
+
+ELSEWHERE = Opaque("rlike(s, 'a')", "duckdb", ("s",))
+# In the SQL that has a spelling for each: one text for each function of ours, and each node.
+TEXTS = [
+    "b",
+    "NOT b",
+    "b = TRUE AND (i = 12 OR i IS NULL)",
+    "i IN (1, 2, NULL)",
+    "i NOT IN (1, 2)",
+    "i IS DISTINCT FROM 12",
+    "i IS NOT DISTINCT FROM NULL",
+    "f > 1 AND f < 3",
+    "f IS NOT DISTINCT FROM CAST('NaN' AS double precision)",
+    "g = CAST(1.5 AS real)",
+    "u8 > 199",
+    "u64 = 18446744073709551615",
+    "u64 IN (1, 9223372036854775808)",
+    "d = 1.5 OR d = -999999.99",
+    "w < 1.5",
+    "s = 'a' OR s > 'é'",
+    "s LIKE 'a\\%' OR s LIKE '_b%'",
+    "s LIKE 'a!_b' ESCAPE '!'",
+    "s LIKE 'a\\\\b'",
+    "s ILIKE 'S' OR s ILIKE 'k' OR s ILIKE 'I_'",
+    "lower(s) = 'i'",
+    "lower(s) IN ('k', 's', 'ss')",
+    "lower(s) LIKE 'i%'",
+    "contains(lower(s), 'i')",
+    "upper(s) = 'SS'",
+    "upper(s) <> 'FI'",
+    "upper(s) IS NULL",
+    "y = '\\xff'",
+    "y > '\\x'",
+    "day = '2024-03-31' OR day < '1582-10-11'",
+    "n = '2024-10-27 02:30:00.000001' OR n < '0001-01-02'",
+    "ts >= '2024-10-27 02:30:00.000001+00'",
+    "st.x = 1 OR st.y IS NULL",
+    "CASE WHEN i > 0 THEN s WHEN b THEN 'x' END = 'x'",
+    "small + 1 = 8",
+    "small - 7 = 0",
+    "small * small > 9",
+    "small / 3 = -1",
+    "small % 3 = 1",
+    "-small = 3",
+    "abs(small) = 3",
+    "f + 1 > 2",
+    "f * 2 = f",
+    "f - f = 0",
+    "whole / 2 = 0.75",
+    "whole % 2 = CAST(0.5 AS double precision)",
+    "-f = 0",
+    "abs(f) = CAST(0.5 AS double precision)",
+    "d + d = 3",
+    "d - 0.5 = 1",
+    "d * 2 = 4.5",
+    "d / 2 = 0.75",
+    "d % 2 = 1.5",
+    "-d = 2.25",
+    "abs(d) = 2.25",
+    "floor(d) = -3",
+    "ceil(d) = 3",
+    "round(d, 1) = 2.3",
+    "round(whole) = 3",
+    "round(small, 1) = 7",
+    "coalesce(i, small) = 7",
+    "greatest(i, small) = 12",
+    "least(f, 0) = 0",
+    "greatest(d, 0) = 2.25",
+    "nullif(i, 12) IS NULL",
+    "nullif(f, 0) IS NULL",
+    "lower(s) = 'ας'",
+    "upper(s) LIKE '%S'",
+    "octet_length(s) = 2",
+    "bit_length(s) = 8",
+    "ascii(s) > 127",
+    "md5(s) = md5('a')",
+    "sha256_hex(s) = 'x'",
+    "hex_digits(k) = 'C'",
+    "repeat(s, 2) = 'aa'",
+    "lpad(s, 3, 'xy') = 'xya'",
+    "rpad(s, 2) = 'a '",
+    "split_part(s, '_', 2) = 'b'",
+    "concat_ws('-', s, st.y) = 'a-a'",
+    "translate(s, 'ab', 'x') = 'x'",
+    "sqrt(whole) > 1",
+    "degrees(f) > 80",
+    "radians(whole) < 0",
+    "sign(f) = 1",
+    "is_nan(f)",
+    "i & 3 = 2",
+    "i | 1 = 13",
+    "k # 12 = 0",
+    "shift_right(i, 2) = 3",
+    "shift_left(k, 2) = 48",
+    "last_day(day) = CAST('2024-03-31' AS date)",
+    "days_between(day, CAST('2024-03-30' AS date)) = 1",
+    "epoch_us(ts) > 0",
+    "timestamp_seconds(small) > '1970-01-01 00:00:05+00'",
+    "make_date(2024, 3, 31) = day",
+    "extract(isoyear FROM day) = 1582",
+    "round(whole, 1) = 1.5",
+    "length(s) = 1",
+    "length(y) = 0",
+    "list_length(l) = 2",
+    "list_length(m) = 0",
+    "list_element(l, 1) = 7",
+    "map_value(m, 'a') = 1",
+    "concat(s, st.y) = 'a'",
+    "s || st.y = 'aa'",
+    "substr(s, 2) = 'b'",
+    "substr(s, 1, 1) = 'é'",
+    "left(s, 1) = 'a'",
+    "right(s, 1) = 'b'",
+    "trim(s) = 'a'",
+    "ltrim(s) = 'a '",
+    "rtrim(s) = ' a'",
+    "trim(BOTH 'ab' FROM s) = ''",
+    "replace(s, 'a', 'b') = 'bb'",
+    "position('b' IN s) = 2",
+    "reverse(s) = 'ba'",
+    "starts_with(s, 'a') OR ends_with(s, 'b')",
+    "contains(s, 'é')",
+    "extract(year FROM ts) = 2024",
+    "extract(quarter FROM day) = 1",
+    "extract(month FROM n) = 2",
+    "extract(week FROM day) = 13",
+    "extract(day FROM ts) = 31",
+    "extract(doy FROM day) = 91",
+    "extract(dow FROM day) = 0",
+    "extract(isodow FROM day) = 7",
+    "extract(hour FROM ts) = 2",
+    "extract(minute FROM n) = 30",
+    "extract(second FROM n) = 59.999999",
+    "date_trunc('month', ts) = '2024-03-01 00:00:00+00'",
+    "date_trunc('week', n) = date_trunc('day', n)",
+    "date_trunc('quarter', day) < n",
+    "day + INTERVAL '1 month' = '2024-04-30'",
+    "day + INTERVAL '1 day' = '2024-04-01 00:00:00'",
+    "shift(day, 1, 1, 0) = CAST('2024-05-01' AS date)",
+    "ts + INTERVAL '1 hour' > '2024-03-31 03:00:00+00'",
+    "n - INTERVAL '1 month 2 days 3.5 seconds' < '2024-02-28 02:30:00'",
+    "now() > ts",
+    "CAST(now() AS date) > day",
+    "CAST(b AS integer) = 1",
+    "CAST(b AS text) = 'true'",
+    "CAST(i AS bigint) + 1 = 2147483648",
+    "CAST(small AS smallint) = 7",
+    "CAST(i AS boolean)",
+    "CAST(k AS double precision) = 9007199254740992",
+    "CAST(small AS decimal(12,2)) = 7",
+    "CAST(i AS text) = '12'",
+    "CAST(d AS integer) = -2",
+    "CAST(d AS double precision) = 2.25",
+    "CAST(d AS decimal(8,1)) = 2.3",
+    "CAST(d AS text) = '-2.25'",
+    "CAST(day AS text) = '2024-02-29'",
+    "CAST(day AS timestamp) = n",
+    "CAST(ts AS date) = '2024-03-31'",
+    "CAST(n AS text) LIKE '%02:30:00'",
+    "TRUE",
+    "FALSE OR i = 12",
+]
+# What comes back in another form that means the same.
+OTHER_FORMS = (
+    *("ILIKE", "upper(s) IS", "round(small", "list_length(m)", "concat(", "dow FROM", "shift("),
+    *("date_trunc('week'", "date_trunc('quarter'", "INTERVAL", "rpad(", "is_nan("),
+)
+
+
+def written(predicate: Predicate, semantics: Semantics = Semantics.SPARK) -> Any:
+    return to_spark_column(predicate, nasty.SCHEMA, semantics).exact()
+
+
+def test_every_function_is_written(spark: Any) -> None:
+    found = [parse_predicate(text) for text in TEXTS]
+    judged = []
+    for start in range(0, len(TEXTS), 40):
+        columns = [written(predicate) for predicate in found[start : start + 40]]
+        judged += theirs(in_spark(spark), columns)
+    for text, predicate, wanted in zip(TEXTS, found, judged, strict=True):
+        assert ours(predicate) == wanted, text
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_is_written_is_read_again(spark: Any, text: str) -> None:
+    predicate = parse_predicate(text)
+    read = from_spark_column(written(predicate), nasty.SCHEMA)
+    assert read.exactness is Exactness.EXACT, read.notes
+    assert ours(read.exact()) == ours(predicate)
+    if not any(form in text for form in OTHER_FORMS):
+        assert settled(read.exact()) == settled(predicate)
+
+
+def settled(predicate: Predicate) -> Predicate:
+    bound = bind(predicate, nasty.SCHEMA, Semantics.SPARK, now_us=nasty.NOW_US)
+    return normalize(bound.root)
+
+
+@examples(6)
+@given(several=st.lists(predicates(1), min_size=24, max_size=24), batch=batches(min_rows=3))
+def test_random_predicates_keep_the_same_rows(
+    several: list[Predicate], batch: pa.RecordBatch, spark: Any
+) -> None:
+    columns, wanted, sound = [], [], []
+    for predicate in several:
+        try:
+            bound = bind(predicate, SCHEMA, Semantics.SPARK)
+        except InvalidPredicate:
+            continue
+        made = to_spark_column(predicate, SCHEMA)
+        outcome = evaluate(bound, batch)
+        if made.expression is None or outcome.failed.any():
+            continue
+        columns.append(made.expression)
+        wanted.append(outcome.true.tolist())
+        sound.append(made.exactness is Exactness.EXACT)
+    frame = in_spark(spark, batch, SCHEMA)
+    for kept, rows, exact in zip(kept_by(frame, columns, batch), wanted, sound, strict=True):
+        if kept is None:
+            continue
+        mine = [row for row, true in enumerate(rows) if true]
+        assert kept == mine if exact else set(mine) <= set(kept)
+
+
+def kept_by(frame: Any, columns: list[Any], batch: pa.RecordBatch) -> list[list[int] | None]:
+    """The rows of each column; None where Spark fails on a row that another condition excludes."""
+    from pyspark.errors import ArithmeticException, DateTimeException, NumberFormatException
+
+    if not columns:
+        return []
+    try:
+        return list(theirs(frame, columns, batch))
+    except (ArithmeticException, DateTimeException, NumberFormatException):
+        if len(columns) == 1:
+            return [None]
+        half = len(columns) // 2
+        return kept_by(frame, columns[:half], batch) + kept_by(frame, columns[half:], batch)
+
+
+def test_a_session_without_ansi_mode_gets_what_it_says_alike(spark: Any) -> None:
+    texts = ["i + 1 > 0", "whole / 2 > 0", "CAST(k AS integer) = 1", "d / 2 = 1", "-i = 1"]
+    said = ["f + 1 > 2", "d + d = 3", "CAST(i AS bigint) = 12", "CAST(day AS text) = ''", "-f = 0"]
+    for text in texts:
+        found = to_spark_column(parse_predicate(text), nasty.SCHEMA, Semantics.SPARK, ansi=False)
+        assert found.expression is None, text
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        found_columns = [
+            to_spark_column(parse_predicate(text), nasty.SCHEMA, ansi=False).exact()
+            for text in said
+        ]
+        judged = theirs(in_spark(spark), found_columns)
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+    assert judged == [ours(parse_predicate(text)) for text in said]
+
+
+def test_differences_of_semantics_are_not_passed_over(spark: Any) -> None:
+    above = Comparison(ComparisonOp.GT, Column("f"), Literal(0.0, Float(64)))
+    assert to_spark_column(above, nasty.SCHEMA, IEEE).expression is None
+    zeros = InList(Column("f"), ValueSet(pa.array([0.0, 1.0, 2.0, 3.0]), Float(64)))
+    assert to_spark_column(zeros, nasty.SCHEMA, Semantics.DATAFUSION).expression is None
+    total = Comparison(ComparisonOp.GT, Call("add", (Column("i"), Column("i"))), Literal(0))
+    whole = And((Comparison(ComparisonOp.EQ, Column("i"), Literal(1)), total))
+    made = to_spark_column(whole, nasty.SCHEMA, Semantics.DATAFUSION)
+    assert made.exactness is Exactness.SUPERSET
+    assert made.residual == total
+    assert "overflow" in made.notes[0]
+    quotient = parse_predicate("whole / f > 0")
+    assert to_spark_column(quotient, nasty.SCHEMA, Semantics.DUCKDB).expression is None
+    cut = parse_predicate("CAST(d AS integer) = 2")
+    assert to_spark_column(cut, nasty.SCHEMA, Semantics.SQL).expression is None
+    rounded = parse_predicate("round(whole) = 2")
+    half_to_even = written(rounded, Semantics.SQL)
+    bound = bind(rounded, nasty.SCHEMA, Semantics.SQL)
+    mine = evaluate(bound, nasty.BATCH).true.nonzero()[0].tolist()
+    assert theirs(in_spark(spark), [half_to_even]) == [mine]
+
+
+@pytest.mark.parametrize("semantics", [IEEE, Semantics.SQL])
+def test_operations_that_give_null_are_tried(spark: Any, semantics: Semantics) -> None:
+    texts = ["i + i > 0", "i * 2 < 0", "CAST(k AS smallint) = 12", "TRY_CAST(k AS integer) = 12"]
+    found = [parse_predicate(text, "duckdb") for text in texts]
+    columns = [to_spark_column(item, nasty.SCHEMA, semantics).exact() for item in found]
+    if semantics is IEEE:
+        judged = theirs(in_spark(spark), columns)
+        outcomes = [evaluate(bind(item, nasty.SCHEMA, IEEE), nasty.BATCH) for item in found]
+        assert judged == [outcome.true.nonzero()[0].tolist() for outcome in outcomes]
+
+
+def test_nothing_is_dropped_under_or_and_not(spark: Any) -> None:
+    one = Comparison(ComparisonOp.EQ, Column("i"), Literal(1))
+    for predicate in (Or((one, ELSEWHERE)), Not(And((one, ELSEWHERE)))):
+        made = to_spark_column(predicate, nasty.SCHEMA)
+        assert made.expression is None
+        assert made.residual == predicate
+        with pytest.raises(UnsupportedOperation, match=r"condition 1 of 1 .*another engine"):
+            to_spark_column(predicate, nasty.SCHEMA, strict=True)
+
+
+def test_an_empty_list_is_null_for_null(spark: Any) -> None:
+    empty = InList(Column("i"), ValueSet(pa.array([], pa.int32()), Int(32)))
+    assert theirs(in_spark(spark), [written(Not(empty))]) == [ours(Not(empty))]
+
+
+def test_wide_disjunctions_and_long_lists_pass(spark: Any) -> None:
+    terms = [Comparison(ComparisonOp.EQ, Column("i"), Literal(n)) for n in range(1, 500)]
+    values = ValueSet(pa.array([math.nan, 0.0, *map(float, range(1_000))]), Float(64))
+    columns = [written(Or(tuple(terms))), written(InList(Column("f"), values))]
+    judged = theirs(in_spark(spark), columns)
+    assert judged == [ours(Or(tuple(terms))), ours(InList(Column("f"), values))]
+
+
+def test_names_are_taken_as_they_are_written(spark: Any) -> None:
+    batch = pa.record_batch({"A `b`.c": pa.array(["x", "y"])})
+    schema = schema_of(batch.schema)[0]
+    predicate = Comparison(ComparisonOp.EQ, Column("A `b`.c"), Literal("y", String()))
+    made = to_spark_column(predicate, schema).exact()
+    assert theirs(in_spark(spark, batch, schema), [made], batch) == [[1]]
+    assert from_spark_column(made, schema).exact() == predicate
+
+
+def test_case_is_written_where_it_is_meant_in_full(spark: Any) -> None:
+    full = parse_predicate("upper(s) = 'SS'")
+    assert to_spark_column(full, nasty.SCHEMA, Semantics.SQL).expression is None
+    assert theirs(in_spark(spark), [written(full)]) == [ours(full)]
+    assert to_spark_column(parse_predicate("s ILIKE 'é'"), nasty.SCHEMA).expression is None
+    backslash = Like(Column("s"), "a\\b")
+    assert theirs(in_spark(spark), [written(backslash)]) == [ours(backslash)]
