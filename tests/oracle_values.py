@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.predicate.ir import ValueSet
+from rowsieve.predicate.semantics import DigitRounding, Semantics
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -172,6 +173,32 @@ def whole_number(function: str, value: Any, type_: LogicalType) -> Any:
         return float(math.floor(value) if function == "floor" else math.ceil(value))
     exact = math.floor(value) if function == "floor" else math.ceil(value)
     return fitted_decimal(Fraction(exact), type_) if isinstance(type_, Decimal) else exact
+
+
+def float_as_decimal(
+    value: float, source: LogicalType, target: Decimal, semantics: Semantics
+) -> decimal.Decimal:
+    """The decimal of a float: of its text, or of the float times a power of ten."""
+    match semantics.digit_rounding:
+        case DigitRounding.DECIMAL:
+            return fitted_decimal(Fraction(shortest(value, source)), target)
+        case DigitRounding.WIDE_DECIMAL:
+            return fitted_decimal(Fraction(shortest(value, Float(64))), target)
+        case DigitRounding.SCALED_FINITE:
+            factor = float(10**target.scale)
+        case _:
+            factor = math.prod(_squares(target.scale))
+    scaled = value * factor
+    if math.isinf(scaled):
+        raise Failed
+    return fitted_decimal(half_away(Fraction(scaled)) / Fraction(10) ** target.scale, target)
+
+
+def _squares(exponent: int) -> list[float]:
+    """The powers of ten that are multiplied for a power of ten, from the smallest on."""
+    powers = [float(10 ** (1 << place)) for place in range(5)]
+    powers.append(powers[4] * powers[4])
+    return [1.0, *(power for place, power in enumerate(powers) if exponent >> place & 1)]
 
 
 def shortest(value: float, type_: LogicalType) -> str:

@@ -28,11 +28,12 @@ class OnFailure(Enum):
 
 
 class DigitRounding(Enum):
-    """How `round` takes a float to some digits after its point."""
+    """How a float is taken to some digits after its point, by `round` or a cast to a decimal."""
 
-    DECIMAL = "decimal"  # the float nearest to its shortest decimal text, rounded
-    SCALED = "scaled"  # times a power of ten, to the whole number, and back
-    SCALED_FINITE = "scaled, finite"  # the same, but a float that overflows on the way stays
+    DECIMAL = "decimal"  # its shortest decimal text, rounded half away from zero
+    WIDE_DECIMAL = "wide decimal"  # the same; of a float32 the text of the float64 that it is
+    SCALED = "scaled"  # times a power of ten as it is multiplied up, to the whole number, and back
+    SCALED_FINITE = "scaled, finite"  # the nearest power; what overflows on the way stays
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ Semantics.SPARK = Semantics(
     "spark",
     casts_cut_fractions=True,
     rounds_half_to_even=False,
+    digit_rounding=DigitRounding.WIDE_DECIMAL,
     negative_roots_fail=False,
     full_case=True,
     floors_are_longs=True,

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, as_mask, filled, null_mask, with_nulls, without
-from rowsieve.predicate.functions import text_casts
+from rowsieve.predicate.functions import float_decimals, text_casts
 from rowsieve.predicate.functions.decimals import int_as_decimal, narrowed
 from rowsieve.predicate.literals import int_range
 from rowsieve.predicate.semantics import Semantics
@@ -203,24 +203,6 @@ def _float_to_int(
     return _computed(integers, null_mask(values), ~inside, target)
 
 
-def _float_to_decimal(
-    values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
-) -> Computed:
-    """The decimal nearest to the shortest text of the float, halves away from zero."""
-    assert isinstance(target, Decimal)
-    numbers = filled(values)
-    limit = 10.0 ** (target.precision - target.scale)
-    with np.errstate(invalid="ignore"):
-        fits = np.isfinite(numbers) & (np.abs(numbers) <= limit)
-    tiny = np.abs(numbers) < 10.0 ** -(target.scale + 1)
-    kept = with_nulls(
-        np.where(tiny, numbers.dtype.type(0), numbers), null_mask(values) | ~fits, values.type
-    )
-    narrow = narrowed(text_casts.shortest_as_decimal(kept), target)
-    failed = null_mask(narrow) & ~null_mask(values)
-    return Computed(narrow, failed if failed.any() else None)
-
-
 def _int_to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
     return Computed(pc.not_equal(values, pa.scalar(0).cast(values.type)))
 
@@ -266,7 +248,7 @@ _RULES: dict[tuple[type, type], CastRule] = {
     (Int, Float): CastRule(_int_to_float, increasing=True, can_fail=False),
     (Int, String): CastRule(_kernel, increasing=False, can_fail=False),
     (Float, Int): CastRule(_float_to_int, increasing=True, can_fail=True),
-    (Float, Decimal): CastRule(_float_to_decimal, increasing=True, can_fail=True),
+    (Float, Decimal): CastRule(float_decimals.to_decimal, increasing=True, can_fail=True),
     (Decimal, Int): CastRule(_decimal_to_int, increasing=True, can_fail=True),
     (Decimal, Float): CastRule(_decimal_to_float, increasing=True, can_fail=False),
     (Decimal, String): CastRule(text_casts.from_decimal, increasing=False, can_fail=False),

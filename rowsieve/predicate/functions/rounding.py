@@ -129,7 +129,7 @@ def _rounded_floats(values: pa.Array, *, to_even: bool) -> pa.Array:
 
 
 def _rounded_digits(values: pa.Array, digits: int, rule: DigitRounding) -> pa.Array:
-    if rule is DigitRounding.DECIMAL:
+    if rule in (DigitRounding.DECIMAL, DigitRounding.WIDE_DECIMAL):
         return _rounded_texts(values, digits)
     factor = 10.0**digits
     numbers = filled(values)

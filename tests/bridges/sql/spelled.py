@@ -18,10 +18,10 @@ import pyarrow as pa
 from rowsieve.bridges.sql import parse_expression, to_sql
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute
-from rowsieve.predicate.ir import Call, Column, Literal, Operand
+from rowsieve.predicate.ir import Call, Cast, Column, Literal, Operand
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
-from rowsieve.types.logical import Timestamp
+from rowsieve.types.logical import Decimal, Timestamp
 
 D = decimal.Decimal
 SHARED = ("spark", "datafusion", "duckdb")
@@ -118,6 +118,11 @@ OTHERS: Mapping[str, list[Operand]] = {  # not in all three
     ],
     "reverse": _texts("reverse"),
     "concat": [call("concat", "$s", "$t")],
+    "cast": [
+        Cast(Column(name), Decimal(precision, scale))
+        for name in ("f", "g")
+        for precision, scale in ((38, 38), (38, 20), (38, 37), (20, 10), (10, 2), (5, 5))
+    ],
 }
 
 _TEXTS = [

@@ -1,0 +1,93 @@
+"""Floats as decimals: by their shortest text or by a power of ten, as `Semantics` says.
+
+Either way halves go away from zero and what needs more digits than the type has fails, as do NaN
+and infinity. Both keep the order of the floats.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.arrays import Computed, filled, null_mask, with_nulls, without
+from rowsieve.predicate.functions.decimals import narrowed
+from rowsieve.predicate.semantics import DigitRounding, Semantics
+from rowsieve.types.logical import Decimal, LogicalType
+
+_WIDE = 76
+_FINE_SCALE = 70  # of numbers below 1: their 17 digits lie within
+_COARSE_SCALE = 38
+_MANTISSA_BITS = 53
+
+
+def to_decimal(
+    values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    """The cast of floats to a decimal type."""
+    assert isinstance(target, Decimal)
+    match semantics.digit_rounding:
+        case DigitRounding.SCALED:
+            narrow = _scaled(filled(values).astype(np.float64), _multiplied_up(target), target)
+        case DigitRounding.SCALED_FINITE:
+            factor = float(10**target.scale)
+            narrow = _scaled(filled(values).astype(np.float64), factor, target)
+        case DigitRounding.WIDE_DECIMAL:
+            narrow = _spelt(values.cast(pa.float64()), target)
+        case _:
+            narrow = _spelt(values, target)
+    nulls = null_mask(values)
+    failed = null_mask(narrow) & ~nulls
+    return Computed(without(narrow, nulls), failed if failed.any() else None)
+
+
+def _spelt(values: pa.Array, target: Decimal) -> pa.Array:
+    """The decimal nearest to the shortest text; NULL where it does not fit."""
+    numbers = filled(values)
+    size = np.abs(numbers)
+    with np.errstate(invalid="ignore"):
+        fits = np.isfinite(numbers) & (size <= 10.0 ** (target.precision - target.scale))
+    small, tiny = fits & (size < 1), size < 10.0 ** -(target.scale + 1)
+    parts = []
+    for chosen, scale in ((small, _FINE_SCALE), (fits & ~small, _COARSE_SCALE)):
+        kept = np.where(tiny & chosen, numbers.dtype.type(0), numbers)
+        texts = with_nulls(kept, ~chosen, values.type).cast(pa.string())
+        parts.append(narrowed(texts.cast(pa.decimal256(_WIDE, scale)), target))
+    return pc.coalesce(*parts)
+
+
+def _multiplied_up(target: Decimal) -> float:
+    """Ten to the scale by repeated squaring, each step rounded: above 10^22 it may be off."""
+    power, factor, left = 10.0, 1.0, target.scale
+    while left:
+        factor = factor * power if left & 1 else factor
+        power, left = power * power, left >> 1
+    return factor
+
+
+def _scaled(numbers: npt.NDArray[np.float64], factor: float, target: Decimal) -> pa.Array:
+    """The number times the factor as a whole one; NULL where it has too many digits."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        scaled = numbers * factor
+        whole = np.trunc(scaled)
+        whole += np.where(np.abs(scaled - whole) >= 0.5, np.copysign(1.0, scaled), 0.0)
+        fits = np.abs(whole) < float(10**target.precision)
+    points = _exact(np.where(fits, whole, 0.0))
+    digits = points.type.precision
+    placed = points.view(pa.decimal256(digits, target.scale))
+    return without(placed, ~fits).cast(pa.decimal128(target.precision, target.scale))
+
+
+def _exact(whole: npt.NDArray[np.float64]) -> pa.Array:
+    """Whole floats below 10^38 as decimals without a rounding: a mantissa times a power of two."""
+    excess = np.maximum(np.frexp(whole)[1] - _MANTISSA_BITS, 0)
+    mantissas = np.ldexp(whole, -excess).astype(np.int64)
+    powers, which = np.unique(excess, return_inverse=True)
+    factors: list[Any] = [2 ** int(power) for power in powers]
+    table = pa.array([str(factor) for factor in factors], pa.string()).cast(pa.decimal256(38, 0))
+    wide = pa.array(mantissas).cast(pa.decimal256(20, 0))
+    product = pc.multiply(wide, table.take(pa.array(which.reshape(-1))))
+    return product.cast(pa.decimal256(_WIDE, 0))
