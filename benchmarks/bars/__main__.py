@@ -19,6 +19,7 @@ from benchmarks.bars import (
     processes,
     restart,
     statistics,
+    translation,
     upsert,
 )
 from benchmarks.bars.sizes import BY_NAME, Sizes
@@ -41,6 +42,7 @@ BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "expressions": expressions.measure,
     "planning": statistics.planning,
     "collecting": statistics.collecting,
+    "translation": translation.measure,
     "checkpoint": checkpoint.measure,
 }
 

@@ -31,6 +31,7 @@ class Sizes:
     parts: int = 1_000_000
     expression_rows: int = 1_000_000
     collected: int = 4_000_000
+    list_values: int = 1_000_000
     months: tuple[int, ...] = (1, 12, 120)
     monthly: int = 100_000
     suite: suite.Sizes = suite.FULL
@@ -54,6 +55,7 @@ TINY = Sizes(
     parts=100,
     expression_rows=20_000,
     collected=2_000,
+    list_values=2_000,
     months=(1, 3),
     monthly=200,
     suite=suite.TINY,

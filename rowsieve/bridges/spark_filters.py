@@ -188,8 +188,11 @@ def _read_in(operand: Operand, type_: LogicalType, values: Sequence[Any]) -> Pre
         return FALSE  # in Spark even for NULL
     storage = arrow_type(type_)
     held = {Date: pa.int32(), Time: pa.int64(), Timestamp: pa.int64()}.get(type(type_), storage)
+    plain = isinstance(type_, Bool | Int | Float | String)
+    known = plain and set(map(type, values)) <= {*_ACCEPTED[type(type_)], type(None)}
     try:
-        members = pa.array([_physical(value, type_) for value in values], held).view(storage)
+        physical = values if known else [_physical(value, type_) for value in values]
+        members = pa.array(physical, held).view(storage)
     except (pa.ArrowException, OverflowError) as error:
         raise UnsupportedOperation(f"a value of IN is no {type_name(type_)}: {error}") from error
     return InList(operand, ValueSet(members, type_))
@@ -279,7 +282,9 @@ def _write_in(
     if bitwise and pc.any(pc.equal(members, 0.0)).as_py():
         raise UnsupportedOperation("Spark's IN finds zeros of both signs")
     physical = _physical_list(members, type_)
-    return _made("In", path, tuple(_python(value, type_) for value in physical))
+    if not isinstance(type_, Bool | Int | Float | String):
+        physical = [_python(value, type_) for value in physical]
+    return _made("In", path, tuple(physical))
 
 
 def _physical_list(members: pa.Array, type_: LogicalType) -> list[Any]:

@@ -8,13 +8,23 @@ decimal beside a float) the conversion is written into the tree, or the operator
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from rowsieve.bridges.datafusion_exprs import table
+from rowsieve.bridges.datafusion_exprs.constants import (
+    as_decimal,
+    as_float,
+    constant,
+    is_steady,
+    is_zero,
+    member_type,
+    plain_members,
+    type_named,
+)
+from rowsieve.bridges.datafusion_exprs.long_lists import members_of
 from rowsieve.bridges.datafusion_exprs.write import check_call
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
 from rowsieve.bridges.translation import Exactness
@@ -50,7 +60,6 @@ from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
-    Binary,
     Bool,
     Date,
     Decimal,
@@ -58,7 +67,6 @@ from rowsieve.types.logical import (
     Int,
     LogicalType,
     String,
-    Timestamp,
     type_name,
 )
 from rowsieve.types.schema import Schema
@@ -72,21 +80,6 @@ _TRUTHS = {
     "IsNotTrue": (ComparisonOp.DISTINCT, True),
     "IsNotFalse": (ComparisonOp.DISTINCT, False),
 }
-_TYPES: dict[str, LogicalType] = {
-    "Boolean": Bool(),
-    **{f"Int{bits}": Int(bits) for bits in (8, 16, 32, 64)},
-    **{f"UInt{bits}": Int(bits, signed=False) for bits in (8, 16, 32, 64)},
-    "Float32": Float(32),
-    "Float64": Float(64),
-    **dict.fromkeys(("Utf8", "LargeUtf8", "Utf8View"), String()),
-    **dict.fromkeys(("Binary", "LargeBinary", "BinaryView"), Binary()),
-    "Date32": Date(),
-    "Timestamp(µs)": Timestamp(),
-    'Timestamp(µs, "UTC")': Timestamp(utc=True),
-    'Timestamp(µs, "+00:00")': Timestamp(utc=True),
-}
-_DECIMAL = re.compile(r"Decimal(?:32|64|128)\((\d+), (\d+)\)")
-_DECIMAL_DIGITS = 15  # how DataFusion writes a float that meets a decimal
 
 
 def conditions(expression: Expr) -> list[Expr]:
@@ -238,7 +231,7 @@ class Reader:
         left, right = self._met(left, right)
         types = [type_ for side in (left, right) if (type_ := self._type(side)) is not None]
         if any(isinstance(type_, Float) for type_ in types):
-            steady = any(_is_steady(side) for side in (left, right))
+            steady = any(is_steady(side) for side in (left, right))
             if name == "modulo" or not steady or not all(isinstance(t, Float) for t in types):
                 raise UnsupportedOperation(f"{name} of floats may give a NaN of either sign")
         elif not all(isinstance(type_, Int | Decimal) for type_ in types):
@@ -258,7 +251,7 @@ class Reader:
         return And(tuple(bounds))
 
     def _in_list(self, operand: Operand, members: Sequence[Expr]) -> Predicate:
-        if (values := _plain_members(members)) is not None:
+        if (values := plain_members(members)) is not None:
             if values.type is not None and (own := self._type(operand)) is not None:
                 self._same_family("IN", [own, values.type])
             return InList(operand, values)
@@ -268,13 +261,22 @@ class Reader:
             if not isinstance(value, Literal):
                 raise UnsupportedOperation("IN takes constants here; write OR of comparisons")
             literals.append(value)
-        type_ = _member_type(literals)
+        type_ = member_type(literals)
         if type_ is None:
             return InList(operand, ValueSet(pa.nulls(len(literals))))
         if (own := self._type(operand)) is not None:
             self._same_family("IN", [own, type_])
         members_ = [scalar(Literal(item.value, type_)) for item in literals]
         return InList(operand, ValueSet(pa.array(members_, arrow_type(type_)), type_))
+
+    def _listed(self, arguments: Sequence[Expr]) -> Predicate:
+        members = members_of(arguments)
+        if members is None or members.null_count:
+            raise UnsupportedOperation("array_has takes a constant list without NULL here")
+        operand, values = self.operand(arguments[1]), ValueSet(*stored(members))
+        if values.type is None or self._type(operand) != values.type:
+            raise UnsupportedOperation("array_has of another type; cast the value to the list's")
+        return InList(operand, values)
 
     def _like(self, expression: Expr, inner: Any) -> Predicate:
         operator = expression.rex_call_operator()
@@ -308,14 +310,14 @@ class Reader:
         operand = self.operand(inner.expr())
         text = expression.canonical_name()
         spelled = text[text.rindex(" AS ") + 4 : -1]
-        target = _type_named(spelled)
+        target = type_named(spelled)
         source = self._type(operand)
         if (
             isinstance(operand, Literal)
             and isinstance(source, String)
             and operand.value is not None
         ):
-            return _constant(operand.value, spelled, target, try_=try_)
+            return constant(operand.value, spelled, target, try_=try_)
         if target is None:
             raise UnsupportedOperation(f"a cast to {spelled} has no type here")
         if source is None or source == target:
@@ -331,6 +333,8 @@ class Reader:
     def _function(self, expression: Expr) -> Operand:
         foreign = expression.rex_call_operator()
         row = table.FUNCTION_ROWS.get(foreign)
+        if foreign == "array_has":
+            return Condition(self._listed(expression.rex_call_operands()))
         if row is None:
             raise UnsupportedOperation(f"the function {foreign} has no counterpart here")
         arguments = tuple(self.operand(item) for item in expression.rex_call_operands())
@@ -340,7 +344,7 @@ class Reader:
             return Cast(Now(), Date())
         if foreign == "get_field":
             return _member(arguments)
-        if foreign == "round" and len(arguments) == 2 and _is_zero(arguments[1]):
+        if foreign == "round" and len(arguments) == 2 and is_zero(arguments[1]):
             arguments = arguments[:1]
         if foreign in ("date_part", "date_trunc"):
             unit = arguments[0]
@@ -377,17 +381,17 @@ class Reader:
             case (None, _) | (_, None):
                 return left, right
             case (Float(bits=64), Int()):
-                return left, _as_float(right)
+                return left, as_float(right)
             case (Int(), Float(bits=64)):
-                return _as_float(left), right
+                return as_float(left), right
             case (Float(bits=32), Int()):
                 return left, Cast(right, Float(32))
             case (Int(), Float(bits=32)):
                 return Cast(left, Float(32)), right
             case (Decimal(), Float()):
-                return left, _as_decimal(right)
+                return left, as_decimal(right)
             case (Float(), Decimal()):
-                return _as_decimal(left), right
+                return as_decimal(left), right
             case (a, b):
                 self._same_family("an operator", [a, b])
         return left, right
@@ -448,98 +452,8 @@ def _float_zeros(node: Comparison) -> Iterable[float]:
             yield float(inner.value)
 
 
-def _plain_members(members: Sequence[Expr]) -> ValueSet | None:
-    """Members that are constants of one Arrow type, all at once: lists may be long."""
-    values = []
-    for member in members:
-        if member.variant_name() != "Literal":
-            return None
-        values.append(member.python_value())
-    if not values or any(value.type != values[0].type for value in values):
-        return None
-    array, type_ = stored(pa.array(values, values[0].type))
-    return None if type_ is None else ValueSet(array, type_)
-
-
-def _member_type(literals: Sequence[Literal]) -> LogicalType | None:
-    """The one type of the members, or of whole numbers the one that holds all; None of NULLs."""
-    types = {item.type for item in literals if item.type is not None}
-    if types and all(isinstance(type_, Int) for type_ in types):
-        greatest = max((int(item.value) for item in literals if item.value is not None), default=0)
-        return Int(64, signed=greatest < 2**63)
-    if len(types) > 1:
-        raise UnsupportedOperation("the members of IN have several types; cast them to one")
-    return next(iter(types), None)
-
-
 def _family(type_: LogicalType) -> str:
     return type(type_).__name__
-
-
-def _is_steady(operand: Operand) -> bool:
-    """A constant beside which arithmetic gives NaN only where the other side is NaN."""
-    while isinstance(operand, Cast):
-        operand = operand.operand
-    value = operand.value if isinstance(operand, Literal) else None
-    return isinstance(value, int | float) and value != 0 and math.isfinite(value)
-
-
-def _is_zero(operand: Operand) -> bool:
-    return isinstance(operand, Literal) and operand.value == 0
-
-
-def _as_float(operand: Operand) -> Operand:
-    if isinstance(operand, Literal) and isinstance(operand.value, int):
-        return Literal(float(operand.value), Float(64))
-    return Cast(operand, Float(64))
-
-
-def _as_decimal(operand: Operand) -> Operand:
-    """A float constant as the decimal that DataFusion makes of it beside a decimal."""
-    value = operand.value if isinstance(operand, Literal) else None
-    if isinstance(value, float) and operand.type == Float(64) and abs(value) < 10**9:  # type: ignore[union-attr]
-        text = f"{value:.{_DECIMAL_DIGITS}f}"
-        if float(text) == value and len(repr(value)) < _DECIMAL_DIGITS:
-            digits = pa.scalar(repr(value)).cast(pa.decimal128(30, _DECIMAL_DIGITS))
-            return literal_of(pa.array([digits.as_py()], digits.type))
-    raise UnsupportedOperation("a float beside a decimal; cast the float to a decimal")
-
-
-def _type_named(spelled: str) -> LogicalType | None:
-    if (found := _TYPES.get(spelled)) is not None:
-        return found
-    if (match := _DECIMAL.fullmatch(spelled)) is not None:
-        return Decimal(int(match[1]), int(match[2]))
-    return None
-
-
-def _constant(text: Any, spelled: str, target: LogicalType | None, *, try_: bool) -> Operand:
-    """A constant out of text, as in `DATE '2020-01-01'`, where it is written in full."""
-    forms: dict[str, tuple[str, pa.DataType]] = {
-        "Date32": (r"\d{4}-\d\d-\d\d", pa.date32()),
-        "Timestamp(ns)": (_MOMENT, pa.timestamp("us")),
-        "Timestamp(µs)": (_MOMENT, pa.timestamp("us")),
-    }
-    if isinstance(target, String):
-        return Literal(text, String())
-    if spelled in forms:
-        pattern, storage = forms[spelled]
-        if re.fullmatch(pattern, text):
-            try:
-                return literal_of(pa.array([text]).cast(storage))
-            except pa.ArrowInvalid as error:
-                raise UnsupportedOperation(f"{text!r} is no {spelled}") from error
-    if target == Float(64) and re.fullmatch(r"NaN|-?\d{1,15}(\.\d{1,15})?", text):
-        return Literal(float(text), Float(64))
-    if isinstance(target, Int) and re.fullmatch(r"-?\d{1,18}", text) and not try_:
-        try:
-            return literal_of(pa.array([int(text)], arrow_type(target)))
-        except (pa.ArrowInvalid, OverflowError) as error:
-            raise UnsupportedOperation(f"{text!r} is no {spelled}") from error
-    raise UnsupportedOperation(f"the text {text!r} as {spelled}; write a literal of the type")
-
-
-_MOMENT = r"(?:1[7-9]|20|21)\d\d-\d\d-\d\d(?:[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?)?"
 
 
 def _member(arguments: Sequence[Operand]) -> Operand:

@@ -144,6 +144,7 @@ FUNCTIONS: tuple[Row, ...] = (
     _both("cardinality", "list_length", "of a list"),
     _both("array_element", "list_element", "a constant place from 1"),
     _both("get_field", "FieldAccess", "a constant name; written with a guard for a NULL struct"),
+    _both("array_has", "InList", "a constant list without NULL; long lists are written so"),
     _both("date_trunc", "date_trunc", "of timestamps; the units in UNITS"),
     _both("date_part", "extract", "the parts in PARTS"),
     _both("now", "Now"),

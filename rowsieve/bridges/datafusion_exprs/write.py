@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.datafusion_exprs import table
+from rowsieve.bridges.datafusion_exprs.long_lists import LONG, found_in
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.ir import (
@@ -188,6 +189,10 @@ class Writer:
                 members = _with_both_zeros(members)
             elif len(members) < (Semantics.DATAFUSION.bitwise_lists_from or 0):
                 raise UnsupportedOperation("a short list of floats compares bits in no DataFusion")
+        if len(members) >= LONG:
+            unknown = self._constant(pa.scalar(None, pa.bool_()))
+            found = found_in(operand, members.drop_null())
+            return self._exprs(found | unknown if members.null_count else found)
         listed = self._functions.in_list(operand, [self._constant(item) for item in members])
         return self._exprs(listed)
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from rowsieve.bridges.sql.dialects import Dialect
 from rowsieve.bridges.sql.render_calls import call_text
-from rowsieve.bridges.sql.render_literals import cast_text, literal_text, quoted
+from rowsieve.bridges.sql.render_literals import cast_text, literal_text, plain_texts, quoted
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.ir import (
     And,
@@ -155,6 +155,8 @@ class Writer:
         array, type_ = values.array, values.type
         if type_ is None and not _is_null_or_text(array.type):
             type_ = logical_type(pa.field("member", array.type), lambda: 0)
+        if (texts := plain_texts(array, _shown_type(type_, operand), self.dialect)) is not None:
+            return texts
         if isinstance(type_, Date):
             array = array.cast(pa.int32())
         elif isinstance(type_, Time | Timestamp):
@@ -231,6 +233,13 @@ def _plainer(literal: Literal, other: Operand) -> Literal:
     if isinstance(literal.type, String):
         return Literal(literal.value)
     return Literal(literal.value, Int(64)) if _is_small_int(literal.type) else literal
+
+
+def _shown_type(type_: LogicalType | None, other: Operand) -> LogicalType | None:
+    """The type that members need in their text, as `_plainer` says of each."""
+    if isinstance(other, BoundColumn) and type_ == other.type:
+        return None if isinstance(type_, String) else Int(64) if _is_small_int(type_) else type_
+    return type_
 
 
 def _is_small_int(type_: LogicalType | None) -> bool:

@@ -1,0 +1,127 @@
+"""Bars: translating predicates: a small one in no time, a list of a million values as an array.
+
+Every bridge is asked, both ways, but for Spark's columns, which are the JVM's. Each answer is read
+back and compared before it is timed; a bridge whose engine is not installed is named.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.bars.sizes import Sizes
+from benchmarks.measure import Work, take_turns
+from benchmarks.result import Bar, Case, WrongAnswer
+from rowsieve.bridges.registry import BRIDGES, Bridge
+from rowsieve.errors import MissingExtra
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.ir import (
+    And,
+    Column,
+    Comparison,
+    ComparisonOp,
+    InList,
+    IsNull,
+    Literal,
+    Not,
+    Predicate,
+    ValueSet,
+    walk,
+)
+from rowsieve.predicate.normalize import normalize
+from rowsieve.types.encodings import schema_of
+from rowsieve.types.logical import Int, String
+
+SMALL_WALL_S, ARRAY_WALL_S, TEXT_WALL_S = 0.001, 0.300, 3.0
+NOT_ASKED = ("rowsieve", "spark_columns")
+SCHEMA = schema_of(
+    pa.schema([("id", pa.int64()), ("name", pa.string()), ("x", pa.float64())]),
+)[0]
+SMALL = And(
+    (
+        Comparison(ComparisonOp.GT, Column("id"), Literal(5, Int(64))),
+        Comparison(ComparisonOp.EQ, Column("name"), Literal("x", String())),
+        Not(IsNull(Column("x"))),
+    )
+)
+
+
+def measure(sizes: Sizes, folder: Path) -> list[Bar]:
+    """A predicate of ten nodes, and a long list, through each bridge."""
+    del folder
+    assert sum(1 for _ in walk(SMALL)) == 10
+    absent: dict[str, str] = {}
+    small: dict[str, Work] = {}
+    long: dict[str, Work] = {}
+    values = np.random.default_rng(7).integers(-(10**12), 10**12, sizes.list_values)
+    listed = InList(Column("id"), ValueSet(pa.array(values), Int(64)))
+    for bridge in BRIDGES:
+        if bridge.name in NOT_ASKED:
+            continue
+        try:
+            small |= _both_ways(bridge, SMALL)
+            long |= _both_ways(bridge, listed)
+        except MissingExtra as error:
+            absent[bridge.name] = str(error)
+    return [
+        _bar("translation of ten nodes", small, sizes, absent, f"under {SMALL_WALL_S * 1e3:g} ms"),
+        _bar(
+            "translation of a long list",
+            long,
+            sizes,
+            absent,
+            f"IN of {sizes.list_values:,} values: under {ARRAY_WALL_S * 1e3:g} ms, as SQL text "
+            f"under {TEXT_WALL_S:g} s",
+        ),
+    ]
+
+
+def _both_ways(bridge: Bridge, predicate: Predicate) -> dict[str, Work]:
+    def write() -> Any:
+        return bridge.writes(predicate, SCHEMA, bridge.semantics).exact()
+
+    expression = write()
+
+    def read() -> Predicate:
+        return bridge.reads(expression, SCHEMA).exact()
+
+    shapes = [
+        normalize(bind(node, SCHEMA, bridge.semantics, simplified=False).root)
+        for node in (predicate, read())
+    ]
+    if shapes[0] != shapes[1]:
+        raise WrongAnswer(f"{bridge.name} reads back {shapes[1]} for {shapes[0]}")
+    return {f"{bridge.name} writes": write, f"{bridge.name} reads": read}
+
+
+def _bar(
+    name: str, works: dict[str, Work], sizes: Sizes, absent: dict[str, str], promise: str
+) -> Bar:
+    series = take_turns(works, sizes.repeats)
+    case = Case(name, series, absent)
+    walls = {each.system: each.wall_s() for each in series}
+    texts = {bridge.name for bridge in BRIDGES if bridge.is_text}
+    long = name.endswith("list")
+    missed = [
+        system
+        for system, wall_s in walls.items()
+        if wall_s
+        > (
+            SMALL_WALL_S
+            if not long
+            else TEXT_WALL_S
+            if system.split()[0] in texts
+            else ARRAY_WALL_S
+        )
+    ]
+    return Bar(
+        name=name,
+        promise=f"each bridge but spark_columns, either way, {promise}",
+        found="ms: " + "; ".join(f"{system} {wall * 1e3:.2f}" for system, wall in walls.items()),
+        met=not missed,
+        cases=[case],
+        facts={"missed": missed, "absent": absent},
+    )
