@@ -21,7 +21,7 @@ def datafusion_inner(table: Table) -> Any:
     return inner(table)
 
 
-def spark_frame(table: Table, spark: Any, where: str | None, columns: Sequence[str] | None) -> Any:
+def spark_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | None) -> Any:
     """A Spark DataFrame over this table."""
     from rowsieve.providers.spark.frames import read_frame  # noqa: PLC0415 - upward, on first use
 

@@ -243,10 +243,8 @@ class Table:
         """DataFusion's `register_table` asks for this."""
         return lazy.datafusion_inner(self)
 
-    def to_spark(
-        self, spark: Any, where: str | None = None, columns: Sequence[str] | None = None
-    ) -> Any:
-        """A Spark DataFrame of the pinned version."""
+    def to_spark(self, spark: Any, where: Any = None, columns: Sequence[str] | None = None) -> Any:
+        """A Spark DataFrame of the pinned version; `where` as text is Spark's SQL."""
         return lazy.spark_frame(self, spark, where, columns)
 
     # Changing

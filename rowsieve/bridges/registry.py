@@ -28,6 +28,7 @@ from rowsieve.bridges import (
     iceberg_exprs,
     polars_exprs,
     pyarrow_exprs,
+    spark_columns,
     spark_filters,
 )
 from rowsieve.bridges.native import is_predicate, read_predicate, write_predicate
@@ -81,6 +82,14 @@ BRIDGES: tuple[Bridge, ...] = (
         datafusion_exprs.is_datafusion_expression,
         datafusion_exprs.from_datafusion,
         datafusion_exprs.to_datafusion,
+    ),
+    Bridge(
+        "spark_columns",
+        "a Spark column",
+        Semantics.SPARK,
+        spark_columns.is_spark_column,
+        spark_columns.from_spark_column,
+        spark_columns.to_spark_column,
     ),
     Bridge(
         "spark_filters",

@@ -17,6 +17,7 @@ from rowsieve.bridges.iceberg_exprs import table as iceberg
 from rowsieve.bridges.matrix import matrix
 from rowsieve.bridges.polars_exprs import table as polars
 from rowsieve.bridges.pyarrow_exprs import table as pyarrow
+from rowsieve.bridges.spark_columns import table as spark_columns
 from rowsieve.bridges.sql import spellings
 from rowsieve.bridges.translation import Row
 
@@ -27,6 +28,7 @@ TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
         "operator": datafusion.OPERATORS,
         "function": datafusion.FUNCTIONS,
     },
+    "spark_columns": {"class": spark_columns.EXPRESSIONS},
     "spark_filters": {"filter": spark_filters.FILTERS},
     "polars": {
         "node": polars.NODES,

@@ -225,7 +225,7 @@ def test_frames_of_a_table_fail_before_spark_is_asked(spark: Any, table: rs.Tabl
     with pytest.raises(InvalidInput, match="list of names"):
         table.to_spark(spark, columns="id")
     with pytest.raises(InvalidInput, match="SQL text"):
-        table.to_spark(spark, where=3)  # type: ignore[arg-type]
+        table.to_spark(spark, where=3)
     in_memory = rs.create_table("memory:///spark-read", numbered(1), key=["id"])
     with pytest.raises(UnsupportedOperation, match="memory of one process"):
         in_memory.to_spark(spark)

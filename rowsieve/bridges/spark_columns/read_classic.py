@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rowsieve.bridges.spark_columns.sessions import active_session
 from rowsieve.bridges.spark_columns.tree import Junction, Leaf, Node, of_json
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
@@ -23,9 +24,7 @@ _MOST_REPEATS = 8  # Spark writes twice what is below a CASE
 
 def trees_of(column: Any, schema: Schema) -> Junction | Leaf:
     """The column's trees; `UnknownColumn` or `InvalidPredicate` where it means nothing to Spark."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra, at its first use
-
-    session: Any = SparkSession.active()
+    session = active_session()
     skeleton = _Skeleton(session._jvm)
     shape = skeleton.taken_apart(column._jc.node())
     nodes = _resolved(session, schema, skeleton.columns)

@@ -16,8 +16,10 @@ from typing import Any, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.extras import imported
 from rowsieve.bridges.spark_columns import table
 from rowsieve.bridges.spark_columns.patterns import FOLDED, spark_pattern
+from rowsieve.bridges.spark_columns.sessions import check_session
 from rowsieve.bridges.spark_columns.types import ddl_of, held_type
 from rowsieve.bridges.spark_columns.write_calls import CALLS
 from rowsieve.errors import UnsupportedOperation
@@ -74,8 +76,8 @@ class Writer:
     """Writes bound trees that are meant under the semantics, for a session in ANSI mode or not."""
 
     def __init__(self, semantics: Semantics, *, ansi: bool) -> None:
-        from pyspark.sql import functions  # noqa: PLC0415 - an extra, at its first use
-
+        functions = imported("pyspark.sql.functions", "spark")
+        check_session()
         self.semantics = semantics
         self.ansi = ansi
         self.functions: Any = functions

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from rowsieve import errors
+from rowsieve.bridges.translate import translate
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.providers.spark.options import (
     MODES,
@@ -33,11 +34,14 @@ if TYPE_CHECKING:
 _OWN_ERROR: Final = re.compile(r"rowsieve\.errors\.(\w+): (.+)")
 
 
-def read_frame(table: Table, spark: Any, where: str | None, columns: Sequence[str] | None) -> Any:
-    """A DataFrame of the version that the table has pinned."""
+def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | None) -> Any:
+    """A DataFrame of the version that the table has pinned.
+
+    A condition that is no text travels as Spark's SQL, whole or not at all.
+    """
     check_reachable(table.uri)
     if where is not None and not isinstance(where, str):
-        raise InvalidInput(f"to_spark takes where= as SQL text, not {type(where).__name__}")
+        where = translate(where, target="spark", schema=table.schema, strict=True).exact()
     if isinstance(columns, str):
         raise InvalidInput(f"columns= is a list of names, not the text {columns!r}")
     options = {"version": str(table.version), **_storage(table)}
