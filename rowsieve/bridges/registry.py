@@ -25,6 +25,7 @@ from typing import Any
 
 from rowsieve.bridges import (
     datafusion_exprs,
+    delta_dnf,
     iceberg_exprs,
     polars_exprs,
     pyarrow_exprs,
@@ -122,6 +123,14 @@ BRIDGES: tuple[Bridge, ...] = (
         iceberg_exprs.is_iceberg_expression,
         iceberg_exprs.from_iceberg,
         iceberg_exprs.to_iceberg,
+    ),
+    Bridge(
+        "delta_dnf",
+        "a list of DNF filters",
+        Semantics.PYARROW,
+        delta_dnf.is_dnf_filters,
+        delta_dnf.from_dnf_filters,
+        delta_dnf.to_dnf_filters,
     ),
 )
 _BY_NAME: Mapping[str, Bridge] = {bridge.name: bridge for bridge in BRIDGES}

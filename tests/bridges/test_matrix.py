@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rowsieve.bridges import spark_filters
+from rowsieve.bridges import delta_dnf, spark_filters
 from rowsieve.bridges.datafusion_exprs import table as datafusion
 from rowsieve.bridges.iceberg_exprs import table as iceberg
 from rowsieve.bridges.matrix import matrix
@@ -45,6 +45,7 @@ TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
         "term": iceberg.TERMS,
         "literal": iceberg.LITERALS,
     },
+    "delta_dnf": {"operator": delta_dnf.OPERATORS},
 }
 
 

@@ -9,7 +9,7 @@ constants are converted to the column's type by pyiceberg itself. It is imported
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.translation import Translation
@@ -69,5 +69,8 @@ def to_iceberg(
     from rowsieve.bridges.iceberg_exprs import write  # noqa: PLC0415 - an extra
 
     writer = write.Writer(semantics)
-    join: Any = writer.conjunction
-    return write_conditions(predicate, writer.condition, join, schema, semantics, strict=strict)
+
+    def joined(terms: list[BooleanExpression]) -> BooleanExpression:
+        return writer.junction(terms, all_of=True)
+
+    return write_conditions(predicate, writer.rows, joined, schema, semantics, strict=strict)

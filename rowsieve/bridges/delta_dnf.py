@@ -1,0 +1,299 @@
+"""Filters in disjunctive normal form, as deltalake and pyarrow take them, as predicates and back.
+
+A list of tuples `(column, operator, value)` is the AND of them, a list of such lists the OR. They
+mean what `pyarrow.parquet.filters_to_expression` makes of them, and are read through it; a filter
+keeps the rows on which it is TRUE, so only those are written (`leaves`). Soundness: no operator
+finds NaN of every kind, hence a condition that wants NaN is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rowsieve.bridges.conditions import read_conditions, write_conditions
+from rowsieve.bridges.leaves import KeptRows, Leaf, Members, zeros_apart
+from rowsieve.bridges.pyarrow_exprs import from_pyarrow
+from rowsieve.bridges.translation import Exactness, Row, Translation
+from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate.ir import BoundColumn, Literal, Or, Predicate, conjoin
+from rowsieve.predicate.like import after_prefix
+from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.operand_types import type_of
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import (
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    Uuid,
+    is_nested,
+    type_name,
+)
+from rowsieve.types.schema import Schema
+
+Filter: TypeAlias = tuple[str, str, Any]
+Filters: TypeAlias = list[Filter] | list[list[Filter]]
+
+MAX_FILTERS = 100_000  # tuples written: ANDs of ORs multiply
+
+_EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
+_FLOATS = "of floats by IEEE's rules"
+OPERATORS: tuple[Row, ...] = (
+    Row("=", "=", _EXACT, _EXACT),
+    Row("==", "=", _EXACT, _NO, "written as ="),
+    Row("!=", "<>", _EXACT, _EXACT, f"{_FLOATS}: TRUE of NaN"),
+    Row("<", "<", _EXACT, _EXACT),
+    Row("<=", "<=", _EXACT, _EXACT),
+    Row(">", ">", _EXACT, _EXACT, f"{_FLOATS}: NaN is never above"),
+    Row(">=", ">=", _EXACT, _EXACT, f"{_FLOATS}: NaN is never above"),
+    Row("in", "InList", _EXACT, _EXACT, "compares bits, NULL with NULL; [None] is IS NULL"),
+    Row("not in", "Not(InList)", _EXACT, _EXACT, "TRUE of NULL; written with None in the list"),
+)
+_ROWS = {row.foreign: row for row in OPERATORS}
+_COMPARISONS = {row.ours: row.foreign for row in OPERATORS[:7] if row.writes is _EXACT}
+
+
+def is_dnf_filters(value: object) -> bool:
+    """Whether this is a list of tuples `(column, operator, value)`, or a list of such lists."""
+    if not isinstance(value, list) or not value:
+        return False
+    listed = value if isinstance(value[0], list) else [value]
+    return all(
+        isinstance(group, list)
+        and bool(group)
+        and all(
+            isinstance(item, tuple)
+            and len(item) == 3
+            and isinstance(item[0], str)
+            and isinstance(item[1], str)
+            for item in group
+        )
+        for group in listed
+    )
+
+
+def from_dnf_filters(
+    filters: Filters, schema: Schema, *, strict: bool = False
+) -> Translation[Predicate, Filters]:
+    """Read filters over columns of the schema, meant under `Semantics.PYARROW`.
+
+    The residual is the filters left out. With `strict`, such a filter is `UnsupportedOperation`.
+    """
+    if not is_dnf_filters(filters):
+        raise InvalidPredicate(
+            "filters are a list of tuples (column, operator, value), or a list of such lists; "
+            "none may be empty"
+        )
+    groups: list[Any] = filters if isinstance(filters[0], list) else [filters]
+    conditions: list[list[list[Filter]]] = [groups]
+    if len(groups) == 1:
+        conditions = [[[item]] for item in groups[0]]
+
+    def join(left: list[list[list[Filter]]]) -> Filters:
+        return filters if len(groups) > 1 else [group[0][0] for group in left]
+
+    return read_conditions(
+        conditions,
+        lambda condition: _read(condition, schema),
+        join,
+        schema,
+        Semantics.PYARROW,
+        shown=_shown,
+        strict=strict,
+    )
+
+
+def to_dnf_filters(
+    predicate: Predicate,
+    schema: Schema,
+    semantics: Semantics = Semantics.PYARROW,
+    *,
+    strict: bool = False,
+) -> Translation[Filters, Predicate]:
+    """Write a predicate, meant under the semantics given, as filters over the schema."""
+    writer = _Writer(semantics)
+    return write_conditions(
+        predicate,
+        writer.condition,
+        lambda terms: _finished(writer.junction(terms, all_of=True), schema),
+        schema,
+        semantics,
+        strict=strict,
+    )
+
+
+# Reading
+
+
+def _read(groups: list[list[Filter]], schema: Schema) -> Predicate:
+    read = tuple(conjoin([_one(item, schema) for item in group]) for group in groups)
+    return read[0] if len(read) == 1 else Or(read)
+
+
+def _one(item: Filter, schema: Schema) -> Predicate:
+    column, operator, value = item
+    type_ = schema.field(column).type
+    if operator not in _ROWS:
+        raise UnsupportedOperation(f"{operator!r} is none of {', '.join(_ROWS)}")
+    try:
+        if "in" in operator and isinstance(type_, Float | Decimal):
+            value = _as_column(value, arrow_type(type_))
+        expression = pq.filters_to_expression([(column, operator, value)])
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise UnsupportedOperation(f"pyarrow has no constant of the value: {error}") from error
+    read = from_pyarrow(expression, schema)
+    if read.expression is None:
+        raise UnsupportedOperation(read.notes[0].partition("): ")[2])
+    return read.expression
+
+
+def _as_column(members: Any, storage: pa.DataType) -> Any:
+    """Members of a kindred type as the column's, as `is_in` casts them when it runs."""
+    array = members if isinstance(members, pa.Array) else pa.array(members)
+    for kind in (pa.types.is_floating, pa.types.is_decimal):
+        if kind(array.type) and kind(storage):
+            return array.cast(storage)
+    return members
+
+
+def _shown(groups: list[list[Filter]]) -> str:
+    column, operator, value = groups[0][0]
+    listed = isinstance(value, list | tuple | set | pa.Array) and len(value) > 5
+    first = f"({column!r}, {operator!r}, {f'{len(value)} values' if listed else repr(value)})"
+    return first if len(groups) == 1 else f"{first} and {len(groups) - 1} more by OR"
+
+
+# Writing
+
+_Groups: TypeAlias = list[list[Filter]]
+
+
+class _Writer(KeptRows[_Groups]):
+    """All rows are one empty AND, no row is no AND at all."""
+
+    def __init__(self, semantics: Semantics) -> None:
+        super().__init__(semantics)
+        self._width = 1
+
+    def condition(self, root: Predicate) -> _Groups:
+        """A condition of the AND at the top, which multiplies with the others."""
+        groups = self.rows(root)
+        width = self._width * max(1, len(groups))
+        if len(groups) > 1 and width * 2 > MAX_FILTERS:
+            raise UnsupportedOperation(f"an AND of ORs makes more than {MAX_FILTERS:,} filters")
+        self._width = width
+        return groups
+
+    def always(self, *, value: bool) -> _Groups:
+        """An empty AND, or an empty OR."""
+        return [[]] if value else []
+
+    def junction(self, terms: Sequence[_Groups], *, all_of: bool) -> _Groups:
+        """The groups of all; AND of ORs multiplies them."""
+        if not all_of:
+            return [group for term in terms for group in term]
+        made: _Groups = [[]]
+        for term in terms:
+            if len(made) * len(term) * 2 > MAX_FILTERS and len(term) > 1:
+                raise UnsupportedOperation(f"an AND of ORs makes more than {MAX_FILTERS:,} filters")
+            made = [[*group, *other] for group in made for other in term]
+        return made
+
+    def leaf(self, leaf: Leaf) -> _Groups:
+        """The leaf as the rows that pyarrow keeps, what it makes of NULL and NaN put right."""
+        if not isinstance(leaf.operand, BoundColumn):
+            raise UnsupportedOperation("a filter is about a column itself")
+        name, type_ = leaf.operand.name, type_of(leaf.operand)
+        if is_nested(type_):
+            raise UnsupportedOperation(f"no filter is about a {type_name(type_)}")
+        not_nan: _Groups = [[]]
+        if isinstance(type_, Float) and not leaf.on_nan:
+            not_nan = [[(name, "<=", math.inf)]]
+        if isinstance(leaf.others, tuple):
+            groups = self._tested(name, type_, leaf, not_nan)
+        elif leaf.others:
+            groups = not_nan if not_nan != [[]] else [[(name, "not in", _listed(None, type_))]]
+        else:
+            self._refuse_nan(type_, leaf)
+            groups = []
+        null: _Groups = [[(name, "in", _listed(None, type_))]] if leaf.on_null else []
+        return groups + null
+
+    def _tested(self, name: str, type_: LogicalType, leaf: Leaf, not_nan: _Groups) -> _Groups:
+        assert isinstance(leaf.others, tuple)
+        test, constant = leaf.others
+        if test not in ("<>", "NOT IN"):
+            self._refuse_nan(type_, leaf)
+        if isinstance(constant, Members):
+            return self._in(name, test, constant, not_nan)
+        if test in _COMPARISONS:
+            made: _Groups = [[(name, _COMPARISONS[test], _value(constant))]]
+            return self.junction([made, not_nan], all_of=True) if test == "<>" else made
+        prefix = str(constant.value)
+        after = after_prefix(prefix)
+        if test == "STARTS WITH":
+            return [[(name, ">=", prefix)] + ([] if after is None else [(name, "<", after)])]
+        return [[(name, "<", prefix)]] + ([] if after is None else [[(name, ">=", after)]])
+
+    def _in(self, name: str, test: str, members: Members, not_nan: _Groups) -> _Groups:
+        array, signs = zeros_apart(members)
+        if members.bitwise:
+            array, signs = members.array, frozenset()
+        if test == "IN":
+            listed: _Groups = [[(name, "in", _listed(array, members.type))]] if len(array) else []
+            return listed + ([[(name, "=", 0.0)]] if signs else [])
+        left = [(name, "not in", _listed(array, members.type, null=True))]
+        return self.junction(
+            [[left + ([(name, "!=", 0.0)] if signs else [])], not_nan], all_of=True
+        )
+
+    @staticmethod
+    def _refuse_nan(type_: LogicalType, leaf: Leaf) -> None:
+        if isinstance(type_, Float) and leaf.on_nan:
+            raise UnsupportedOperation("no filter finds NaN of every kind")
+
+
+def _finished(groups: _Groups, schema: Schema) -> Filters:
+    """The groups in the shape that pyarrow takes, where none may be empty."""
+    if groups and all(groups):
+        return groups[0] if len(groups) == 1 else groups
+    for field in schema:
+        if not is_nested(field.type):
+            none = pa.array([], arrow_type(field.type))
+            return [(field.name, "not in" if groups else "in", none)]
+    raise UnsupportedOperation("a filter of all rows or of none wants a column that is not nested")
+
+
+def _value(literal: Literal) -> Any:
+    """The constant as Python has it, or as Arrow has it where pyarrow would read another type."""
+    value = scalar(literal)
+    if literal.type in (Int(64, signed=False), Uuid()):
+        return value
+    try:
+        return value.as_py()
+    except (ValueError, OverflowError):  # a day or a moment beyond Python's
+        return value
+
+
+def _listed(array: pa.Array | None, type_: LogicalType, *, null: bool = False) -> Any:
+    """The members as a Python list, or as an Arrow array where that would be read otherwise.
+
+    None as array is a list of NULL alone.
+    """
+    storage = arrow_type(type_)
+    if array is None:
+        return [None] if not isinstance(type_, String) else pa.nulls(1, storage)
+    typed = pa.concat_arrays([array.cast(storage), pa.nulls(1 if null else 0, storage)])
+    if type_ in (Int(64, signed=False), Uuid()) or not len(array):
+        return typed
+    try:
+        return typed.to_pylist()
+    except (ValueError, OverflowError):
+        return typed

@@ -1,0 +1,213 @@
+"""Predicates for languages that know conditions on single columns and keep the rows that are TRUE.
+
+Such languages have no third value, or two opinions on it. So NOT goes into the leaves, and a `Leaf`
+says for itself what it is of NULL and of NaN. Soundness: AND and OR of leaves keep the rows for
+which the predicate is TRUE, as they never ask of a term more than whether it is TRUE.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeAlias, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    BoundColumn,
+    Call,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    FalsePredicate,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+    TruePredicate,
+)
+from rowsieve.predicate.like import parse_pattern
+from rowsieve.predicate.operand_types import type_of
+from rowsieve.predicate.semantics import NanOrder, Semantics
+from rowsieve.types.logical import Bool, Float, LogicalType, String
+
+E = TypeVar("E")
+
+_OPPOSITES = {
+    "=": "<>",
+    "<": ">=",
+    ">": "<=",
+    "IN": "NOT IN",
+    "STARTS WITH": "NOT STARTS WITH",
+}
+_OPPOSITES |= {other: name for name, other in _OPPOSITES.items()}
+_DISTINCT = (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT)
+_REFLEXIVE = (ComparisonOp.EQ, ComparisonOp.LE, ComparisonOp.GE, ComparisonOp.NOT_DISTINCT)
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The members of a list, without NULL and NaN; `bitwise`: -0.0 and 0.0 are two."""
+
+    array: pa.Array
+    type: LogicalType
+    bitwise: bool
+
+
+Test: TypeAlias = tuple[str, Literal | Members]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """What a condition on one column is of NULL, of NaN (None: of no matter) and of other values.
+
+    `on_null` is None for NULL. `others` is a test (`=` `<>` `<` `<=` `>` `>=` with a constant, `IN`
+    and `NOT IN` with members, `STARTS WITH` and its NOT with text), or one answer for all of them.
+    """
+
+    operand: Operand
+    others: Test | bool | None
+    on_null: bool | None = None
+    on_nan: bool | None = None
+
+    def negated(self) -> Leaf:
+        """The leaf's NOT; NULL stays NULL."""
+        others = self.others
+        if isinstance(others, tuple):
+            others = (_OPPOSITES[others[0]], others[1])
+        else:
+            others = None if others is None else not others
+        nan, null = self.on_nan, self.on_null
+        return replace(
+            self,
+            others=others,
+            on_null=None if null is None else not null,
+            on_nan=None if nan is None else not nan,
+        )
+
+
+class KeptRows(ABC, Generic[E]):
+    """Writes bound trees, meant under the semantics given, as the rows on which they are TRUE."""
+
+    def __init__(self, semantics: Semantics) -> None:
+        self.semantics = semantics
+
+    def rows(self, node: Predicate, *, negated: bool = False) -> E:
+        """The rows on which the condition, or its NOT, is TRUE."""
+        match node:
+            case TruePredicate() | FalsePredicate():
+                return self.always(value=isinstance(node, TruePredicate) is not negated)
+            case Not(term=term):
+                return self.rows(term, negated=not negated)
+            case And(terms=terms) | Or(terms=terms):
+                kept = [self.rows(term, negated=negated) for term in terms]
+                return self.junction(kept, all_of=isinstance(node, And) is not negated)
+            case BooleanOperand(operand=Condition(predicate=inner)):
+                return self.rows(inner, negated=negated)
+            case BooleanOperand(operand=Literal(value=value)):
+                return self.always(value=value is (not negated))
+            case InList() if negated and node.values.array.null_count:
+                return self.always(value=False)  # FALSE or NULL, and so is what it negates
+        leaf = self._leaf(node)
+        return self.leaf(leaf.negated() if negated else leaf)
+
+    @abstractmethod
+    def always(self, *, value: bool) -> E:
+        """All rows, or none."""
+
+    @abstractmethod
+    def junction(self, terms: Sequence[E], *, all_of: bool) -> E:
+        """The rows in all of the terms, or in any."""
+
+    @abstractmethod
+    def leaf(self, leaf: Leaf) -> E:
+        """The rows for which a leaf is TRUE, or `UnsupportedOperation`."""
+
+    def _leaf(self, node: Predicate) -> Leaf:
+        match node:
+            case Comparison(op=op, left=left, right=Literal() as right):
+                return self._compared(op, left, right)
+            case Comparison(op=op, left=left, right=right) if left == right:
+                return self._with_itself(op, left)
+            case InList(operand=operand):
+                return self._listed(node, operand)
+            case IsNull(operand=operand):
+                return Leaf(operand, others=False, on_null=True, on_nan=False)
+            case BooleanOperand(operand=BoundColumn() | FieldAccess() as operand):
+                return Leaf(operand, ("=", Literal(value=True, type=Bool())))
+            case BooleanOperand(
+                operand=Call(function="starts_with", arguments=(text, Literal() as part))
+            ) if isinstance(part.value, str):
+                return Leaf(text, ("STARTS WITH", part))
+            case Like(operand=operand, ignore_case=False):
+                pattern = parse_pattern(node.pattern, node.escape)
+                if pattern.is_exact or pattern.is_prefix:
+                    test = "=" if pattern.is_exact else "STARTS WITH"
+                    return Leaf(operand, (test, Literal(pattern.prefix, String())))
+        raise UnsupportedOperation("there is no expression of this form there")
+
+    def _compared(self, op: ComparisonOp, operand: Operand, constant: Literal) -> Leaf:
+        value, type_ = constant.value, type_of(operand)
+        null: bool | None = None
+        if op in _DISTINCT:
+            null = (value is None) is (op is ComparisonOp.NOT_DISTINCT)
+            op = ComparisonOp.EQ if op is ComparisonOp.NOT_DISTINCT else ComparisonOp.NE
+            if value is None:
+                rest = op is ComparisonOp.NE
+                return Leaf(operand, rest, null, rest)
+        if value is None:
+            return Leaf(operand, None)
+        if not isinstance(type_, Float):
+            return Leaf(operand, (op.value, constant), null)
+        assert isinstance(value, float)
+        ieee = self.semantics.nan is NanOrder.IEEE
+        if not math.isnan(value):
+            above = op in (ComparisonOp.GT, ComparisonOp.GE) and not ieee
+            return Leaf(operand, (op.value, constant), null, op is ComparisonOp.NE or above)
+        if ieee:
+            never = op is ComparisonOp.NE
+            return Leaf(operand, never, null, never)
+        below = op in (ComparisonOp.NE, ComparisonOp.LT, ComparisonOp.LE)
+        return Leaf(operand, below, null, op in _REFLEXIVE)
+
+    def _with_itself(self, op: ComparisonOp, operand: Operand) -> Leaf:
+        same = op in _REFLEXIVE
+        nan: bool | None = None
+        if isinstance(type_of(operand), Float):
+            unequal = op in (ComparisonOp.NE, ComparisonOp.DISTINCT)
+            nan = unequal if self.semantics.nan is NanOrder.IEEE else same
+        return Leaf(operand, same, same if op in _DISTINCT else None, nan)
+
+    def _listed(self, node: InList, operand: Operand) -> Leaf:
+        members, type_ = node.values.array, type_of(operand)
+        if node.values.type not in (type_, None):
+            raise UnsupportedOperation("the members of the list are of another type")
+        known, nan = members.drop_null(), None
+        if isinstance(type_, Float):
+            marked = pc.is_nan(known)
+            nan = self.semantics.nan is NanOrder.GREATEST and bool(pc.any(marked).as_py())
+            known = known.filter(pc.invert(marked))
+        if not len(known):
+            return Leaf(operand, others=False, on_nan=nan)
+        bitwise = self.semantics.compares_bits(len(members))
+        return Leaf(operand, ("IN", Members(known, type_, bitwise)), on_nan=nan)
+
+
+def zeros_apart(members: Members) -> tuple[pa.Array, frozenset[float]]:
+    """The members of floats without zeros, and the signs of the zeros among them."""
+    if not isinstance(members.type, Float):
+        return members.array, frozenset()
+    zeros = members.array.filter(pc.equal(members.array, 0.0))
+    signs = frozenset(math.copysign(1.0, value) for value in zeros.to_pylist())
+    return members.array.filter(pc.not_equal(members.array, 0.0)), signs
