@@ -16,6 +16,7 @@ import msgspec
 
 from rowsieve import errors
 from rowsieve.bridges.translate import translate
+from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.providers.spark.options import (
     MODES,
@@ -41,7 +42,9 @@ def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
     """
     check_reachable(table.uri)
     if where is not None and not isinstance(where, str):
-        where = translate(where, target="spark", schema=table.schema, strict=True).exact()
+        schema = table.snapshot_for_engines().schema
+        predicate, meant = to_predicate(where, "spark", schema), semantics_of("spark", where)
+        where = translate(predicate, target="spark", schema=schema, semantics=meant).exact()
     if isinstance(columns, str):
         raise InvalidInput(f"columns= is a list of names, not the text {columns!r}")
     options = {"version": str(table.version), **_storage(table)}
