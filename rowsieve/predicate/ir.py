@@ -223,12 +223,12 @@ class ValueSet:
 
     def __hash__(self) -> int:
         if self._hash is None:
-            head = tuple(repr(value) for value in self._array[:8])
+            head = tuple(_shown(value) for value in self._array[:8])
             self._hash = hash((len(self._array), str(self._array.type), head))
         return self._hash
 
     def __repr__(self) -> str:
-        shown = ", ".join(str(value) for value in self._array[:5])
+        shown = ", ".join(_shown(value) for value in self._array[:5])
         return f"ValueSet({shown}{', …' if len(self) > 5 else ''}; {len(self)} values)"
 
 
@@ -406,3 +406,10 @@ def column_names(root: Node) -> tuple[str, ...]:
 def literal(value: Any, type_: LogicalType | None = None) -> Literal:
     """A literal of a physical Python value."""
     return Literal(value, type_)
+
+
+def _shown(value: pa.Scalar) -> str:
+    try:
+        return str(value)
+    except (OverflowError, ValueError):  # a moment that Python cannot hold
+        return str(value.value)

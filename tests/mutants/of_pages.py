@@ -79,12 +79,6 @@ MUTANTS = (
         "(self._bases[row_group] + max(leaf - 1, 0) * count)",
     ),
     Mutant(
-        DIRECTORY,
-        "pages that end early are sealed",
-        "if found is None or len(found) != _entries(group[3], page_rows):",
-        "if found is None:",
-    ),
-    Mutant(
         MINI,
         "a repeated column has a value a row",
         "if not column.repeats:",
@@ -141,13 +135,6 @@ MUTANTS = (
         "zeros of both signs are one key for any predicate",
         "if not isinstance(field.type, Float)}",
         "}",
-        ("tests/executor/test_few_keys.py",),
-    ),
-    Mutant(
-        EXECUTE,
-        "deletion vectors are forgotten where few keys are left",
-        "return not has_vector and not is_resolved",
-        "return not is_resolved",
         ("tests/executor/test_few_keys.py",),
     ),
 )

@@ -41,6 +41,7 @@ KEYED = Schema(
         Field(2, "name", String()),
         Field(3, "x", Float()),
         Field(4, "n", Int()),
+        Field(5, "down", Int(32)),
     ),
 )
 
@@ -98,6 +99,7 @@ def table(count: int) -> pa.Table:
             "name": [f"n{i:03}" for i in ids],
             "x": [float("nan") if i == 3 else i / 2 for i in ids],
             "n": [None if i % 8 < 4 else i for i in ids],
+            "down": [-i for i in ids],
         },
         arrow_schema(KEYED),
     )
@@ -125,6 +127,7 @@ def pages(count: int, text: str, **options: Any) -> str:
         ("id = 5 OR name = 'n016'", "xx+xxxxx+"),
         ("10 / n > 1", "xx+xxxxxx"),
         ("10 / (n - 5) > 1", "xx++xxxxx"),  # fails on 5
+        ("down = -5 AND id - 20 < 0", "xx+xxxxxx"),
         ("id < 100", "+++++++++"),
     ],
 )

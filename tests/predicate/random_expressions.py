@@ -1,0 +1,179 @@
+"""Random typed expressions: every function of the registry over one another, from a seed.
+
+A call is one of the sample calls of `claims` whose columns are replaced by expressions of their
+types, drawn the same way; so a function that joins the registry with its samples is drawn at once.
+Up to four levels, 64 nodes and nine columns.
+"""
+
+from __future__ import annotations
+
+import decimal
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+    ValueSet,
+    walk,
+)
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Bool, Decimal, LogicalType, String, is_ordered
+from tests.predicate.claims import SAMPLES, Sample, cast_samples, pool, schema_of
+from tests.strategies import arrow_array
+
+MAX_NODES, MAX_DEPTH, MAX_COLUMNS = 64, 4, 9
+
+_ALL: Mapping[str, Sequence[Sample]] = {**SAMPLES, "cast": cast_samples()}
+N = TypeVar("N", Operand, Predicate)
+_PATTERNS = ("a%", "%b", "a_c", "", "%", "_", "ab", "a%c_")
+
+
+@dataclass(frozen=True)
+class Typed:
+    """An operand and its type."""
+
+    operand: Operand
+    type: LogicalType
+
+
+class Expressions:
+    """Expressions over some columns, drawn from one generator of random numbers."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        count = rng.randint(1, MAX_COLUMNS)
+        types = rng.sample(_TYPES, min(count, len(_TYPES)))
+        self.columns = {f"c{i}": type_ for i, type_ in enumerate(types)}
+        self.schema = schema_of(self.columns)
+
+    def operand(self) -> Operand:
+        """An operand of any type."""
+        return self._smallest(lambda: self._grown(MAX_DEPTH).operand)
+
+    def predicate(self) -> Predicate:
+        """A condition."""
+        return self._smallest(lambda: self._condition(MAX_DEPTH - 1))
+
+    def _smallest(self, draw: Callable[[], N]) -> N:
+        while True:
+            found = draw()
+            if sum(1 for _ in walk(found)) <= MAX_NODES:
+                return found
+
+    def _grown(self, depth: int) -> Typed:
+        """An operand of at most this depth: a column, or a call of operands that are less deep."""
+        if not depth or self._rng.random() < 0.15:
+            return self._column()
+        for _ in range(8):
+            inner = self._grown(depth - 1)
+            if self._rng.random() < 0.1:
+                inner = Typed(Condition(self._condition(depth - 1)), Bool())
+            functions = _BY_TYPE.get(inner.type)
+            if functions is None:
+                continue
+            sample = self._rng.choice(functions[self._rng.choice(list(functions))])
+            other = None if sample.y is None else self._of(sample.y, depth - 1)
+            operand = _replaced(sample.operand, inner.operand, other)
+            if self._rng.random() < 0.08:
+                operand = Case(((self._condition(depth - 1), operand),), operand)
+            try:
+                bound = bind_operand(operand, self.schema)
+            except InvalidPredicate:  # not every constant folds, nor every argument fits
+                continue
+            return Typed(operand, bound.type)
+        return self._column()
+
+    def _column(self) -> Typed:
+        name = self._rng.choice(list(self.columns))
+        return Typed(Column(name), self.columns[name])
+
+    def _of(self, type_: LogicalType, depth: int) -> Operand:
+        """An operand of just this type."""
+        for _ in range(4):
+            found = self._grown(depth)
+            if found.type == type_:
+                return found.operand
+        names = [name for name, one in self.columns.items() if one == type_]
+        return Column(self._rng.choice(names)) if names else self._literal(type_)
+
+    def _literal(self, type_: LogicalType) -> Literal:
+        return Literal(self._rng.choice(_values(type_)), type_)
+
+    def _condition(self, depth: int) -> Predicate:
+        kind = self._rng.randrange(10 if depth > 0 else 5)
+        if kind >= 8:
+            return Not(self._condition(depth - 1))
+        if kind >= 5:
+            join = And if kind % 2 else Or
+            return join(tuple(self._condition(depth - 1) for _ in range(self._rng.randint(2, 3))))
+        one = self._grown(max(depth - 1, 0))
+        if kind == 4 or not is_ordered(one.type):
+            return IsNull(one.operand)
+        if kind == 3 and isinstance(one.type, Bool):
+            return BooleanOperand(one.operand)
+        if kind == 3 and isinstance(one.type, String):
+            return Like(one.operand, self._rng.choice(_PATTERNS))
+        if kind >= 2:
+            members = self._rng.choices(_values(one.type), k=self._rng.randint(1, 4))
+            return InList(one.operand, ValueSet(arrow_array(members, one.type), one.type))
+        other = self._literal(one.type) if kind else self._of(one.type, max(depth - 1, 0))
+        return Comparison(self._rng.choice(list(ComparisonOp)), one.operand, other)
+
+
+_TYPES = list(dict.fromkeys(sample.x for samples in _ALL.values() for sample in samples))
+_BY_TYPE: dict[LogicalType, dict[str, list[Sample]]] = {}
+for _name, _samples in _ALL.items():
+    for _sample in _samples:
+        _BY_TYPE.setdefault(_sample.x, {}).setdefault(_name, []).append(_sample)
+
+
+def _values(type_: LogicalType) -> list[Any]:
+    """Awkward values of a type, and NULL."""
+    values = pool(type_)
+    if isinstance(type_, Decimal):
+        most = decimal.Decimal(10) ** (type_.precision - type_.scale)
+        values = [value for value in values if abs(value) < most]
+    return [*values, None]
+
+
+def _replaced(node: Any, x: Operand, y: Operand | None) -> Any:
+    """The sample's operand with these in the places of its columns."""
+    match node:
+        case Column(name="x"):
+            return x
+        case Column(name="y"):
+            return y
+        case Call(function=name, arguments=arguments):
+            return Call(name, tuple(_replaced(one, x, y) for one in arguments))
+        case Cast() | FieldAccess():
+            return replace(node, operand=_replaced(node.operand, x, y))
+        case Literal():
+            return node
+    raise AssertionError(f"samples have grown: {node}")
+
+
+def semantics_of(seed: int) -> Semantics:
+    """The engines in turns."""
+    every = (Semantics.SQL, Semantics.DATAFUSION, Semantics.SPARK, Semantics.DUCKDB)
+    return every[seed % len(every)]
