@@ -41,7 +41,7 @@ KEYED = Schema(
         Field(2, "name", String()),
         Field(3, "x", Float()),
         Field(4, "n", Int()),
-        Field(5, "down", Int(32)),
+        Field(5, "down", Int()),
     ),
 )
 
