@@ -110,6 +110,9 @@ def test_casts_agree_with_the_oracle(data: st.DataObject) -> None:
 
 
 _SPELLED_NUMBERS = [
+    "0.",
+    "-00.",
+    "5.",
     "-",
     "+",
     "-0",

@@ -73,7 +73,7 @@ def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semant
     assert isinstance(target, Decimal)
     text = _trimmed(values)
     good = as_mask(pc.match_substring_regex(text, r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$"))
-    bare = pc.replace_substring_regex(text, r"^([+-]?)0*([0-9.])", r"\1\2")
+    bare = pc.replace_substring_regex(text, r"^([+-]?)0*([0-9])", r"\1\2")
     bare = pc.replace_substring_regex(bare, r"(\.[0-9]{37})[0-9]+$", r"\1")
     good &= as_mask(pc.match_substring_regex(bare, r"^[+-]?[0-9]{0,38}(\.[0-9]*)?$"))
     wide = _as_decimal(without(bare, ~good), pa.decimal256(76, 38))
