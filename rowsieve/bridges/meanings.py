@@ -9,6 +9,7 @@ operation on which the rules differ is never passed on without one.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -45,12 +46,50 @@ from rowsieve.predicate.ir import (
     ValueSet,
 )
 from rowsieve.predicate.operand_types import type_of
-from rowsieve.predicate.semantics import NanOrder, Semantics
+from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
 from rowsieve.types.logical import Date, Decimal, Float, Int, LogicalType, Timestamp, type_name
 
 _WHOLE = frozenset({"add", "subtract", "multiply", "negate", "abs", "divide", "modulo", "round"})
-_OF_FLOATS = _WHOLE - {"round"}
-_ORDERING = frozenset({"greatest", "least", "nullif"})
+# Which functions hang on which rule; of floats, where it is said so.
+_CALLS: Mapping[str, frozenset[str]] = {
+    "full_case": frozenset({"lower", "upper", "initcap"}),
+    "negative_roots_fail": frozenset({"sqrt"}),
+    "nan_has_sign": frozenset({"sign"}),
+    "shifts_wrap": frozenset({"shift_left"}),
+}
+_CALLS_OF_FLOATS: Mapping[str, frozenset[str]] = {
+    "float_division_by_zero": _WHOLE - {"round"},
+    "rounds_half_to_even": frozenset({"round"}),
+    "digit_rounding": frozenset({"round"}),
+    "floors_are_longs": frozenset({"floor", "ceil"}),
+    "nan": frozenset({"greatest", "least", "nullif"}),
+}
+_SHOWN: Mapping[str, tuple[str, str]] = {
+    "integer_overflow": ("of whole numbers that overflows", ""),
+    "integer_division_by_zero": ("of whole numbers by zero", ""),
+    "float_division_by_zero": ("of floats divided by zero or out of range", ""),
+    "failed_cast": ("that fails", ""),
+    "full_case": ("of letters that become several", " differs"),
+    "negative_roots_fail": ("of a negative number", " fails in one engine only"),
+    "nan_has_sign": ("of NaN", " differs"),
+    "shifts_wrap": ("that loses bits", " fails in one engine only"),
+    "rounds_half_to_even": ("of halves", " differs"),
+    "digit_rounding": ("of floats", " takes their digits in another way"),
+    "floors_are_longs": ("of floats beyond 64 bits", " fails in one engine only"),
+    "nan": ("of floats", " orders NaN in another way"),
+    "casts_cut_fractions": ("", "treats fractions in another way"),
+    "time_zone": ("", "depends on the time zone, which differs"),
+    "first_duplicate_wins": ("of equal keys", " takes another one"),
+}
+_VERBS: Mapping[OnFailure, str] = {
+    OnFailure.ERROR: "it fails",
+    OnFailure.NULL: "it is NULL",
+    OnFailure.WRAP: "it wraps around",
+    OnFailure.IEEE: "it is infinite or NaN",
+}
+# What the guards of comparisons and lists see to.
+GUARDED = frozenset({"name", "nan", "bitwise_lists_from"})
+RULES = GUARDED | frozenset(_SHOWN)
 
 
 def differ(ours: Semantics, theirs: Semantics) -> bool:
@@ -195,49 +234,44 @@ class _Guards:
     # Operations
 
     def check_call(self, node: Call) -> None:
-        ours, theirs, name = self.ours, self.theirs, node.function
-        types = [type_of(argument) for argument in node.arguments]
-        result = type_of(node)
-        if isinstance(result, Int) and name in _WHOLE:
-            if ours.integer_overflow is not theirs.integer_overflow:
-                raise UnsupportedOperation(
-                    f"{name} of whole numbers: one engine {_verb(ours.integer_overflow.value)} "
-                    f"where it overflows, the other {_verb(theirs.integer_overflow.value)}"
-                )
-            if ours.integer_division_by_zero is not theirs.integer_division_by_zero:
-                raise UnsupportedOperation(f"{name} by zero differs between the engines")
-        if any(isinstance(type_, Float) for type_ in (*types, result)):
-            self.check_floats(name)
+        name, types, result = (
+            node.function,
+            [type_of(item) for item in node.arguments],
+            type_of(node),
+        )
+        floats = any(isinstance(type_, Float) for type_ in (*types, result))
         zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in types)
-        if zoned and ours.time_zone != theirs.time_zone:
-            raise UnsupportedOperation(f"{name} depends on the time zone, which differs")
-        if name.startswith("json") and ours.first_duplicate_wins is not theirs.first_duplicate_wins:
-            raise UnsupportedOperation("of equal keys in JSON the engines take different ones")
+        touched = [field for field, names in _CALLS.items() if name in names]
+        if isinstance(result, Int) and name in _WHOLE:
+            touched += ["integer_overflow", "integer_division_by_zero"]
+        if floats:
+            touched += [field for field, names in _CALLS_OF_FLOATS.items() if name in names]
+        if zoned:
+            touched.append("time_zone")
+        if name.startswith("json"):
+            touched.append("first_duplicate_wins")
+        self.check(name, touched)
 
-    def check_floats(self, name: str) -> None:
-        ours, theirs = self.ours, self.theirs
-        if name in _OF_FLOATS and (
-            ours.float_division_by_zero is not theirs.float_division_by_zero
-        ):
-            raise UnsupportedOperation(
-                f"{name} of floats divided by zero or out of range differs between the engines"
-            )
-        if name == "round" and ours.rounds_half_to_even is not theirs.rounds_half_to_even:
-            raise UnsupportedOperation("round takes halves another way in the other engine")
-        if name in _ORDERING and ours.nan is not theirs.nan:
-            raise UnsupportedOperation(f"{name} orders NaN another way in the other engine")
+    def check(self, what: str, touched: Iterable[str]) -> None:
+        """Refuse an operation that hangs on a rule on which the engines differ."""
+        for field in touched:
+            ours, theirs = getattr(self.ours, field), getattr(self.theirs, field)
+            if ours != theirs:
+                when, differs = _SHOWN[field]
+                if isinstance(ours, OnFailure):
+                    differs = f": {_VERBS[ours]} in one engine, {_VERBS[theirs]} in the other"
+                raise UnsupportedOperation(f"{what} {when}{differs}")
 
     def check_cast(self, node: Cast) -> None:
-        ours, theirs = self.ours, self.theirs
         source, target = type_of(node.operand), node.type
-        shown = f"a cast of {type_name(source)} to {type_name(target)}"
-        cuts = isinstance(target, Int) and isinstance(source, Float | Decimal)
-        if cuts and ours.casts_cut_fractions is not theirs.casts_cut_fractions:
-            raise UnsupportedOperation(f"{shown} treats fractions another way there")
-        if not node.try_ and ours.failed_cast is not theirs.failed_cast:
-            raise UnsupportedOperation(f"{shown} fails in one engine and is NULL in the other")
-        if ours.time_zone != theirs.time_zone and _meets_zone(source, target):
-            raise UnsupportedOperation(f"{shown} depends on the time zone, which differs")
+        touched = [] if node.try_ else ["failed_cast"]
+        if isinstance(target, Int) and isinstance(source, Float | Decimal):
+            touched.append("casts_cut_fractions")
+        if isinstance(target, Decimal) and isinstance(source, Float):
+            touched.append("digit_rounding")
+        if _meets_zone(source, target):
+            touched.append("time_zone")
+        self.check(f"a cast of {type_name(source)} to {type_name(target)}", touched)
 
 
 def _never_nan(operand: Operand) -> bool:
@@ -249,7 +283,3 @@ def _never_nan(operand: Operand) -> bool:
 def _meets_zone(source: LogicalType, target: LogicalType) -> bool:
     zoned = [type_.utc for type_ in (source, target) if isinstance(type_, Timestamp)]
     return any(zoned) and (not all(zoned) or Date() in (source, target) or len(zoned) == 1)
-
-
-def _verb(what: str) -> str:
-    return {"error": "fails", "null": "gives NULL", "wrap": "wraps around"}.get(what, what)

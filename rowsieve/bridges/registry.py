@@ -10,7 +10,7 @@ three functions of its module.
 - `writes(predicate, schema, semantics)`: a `Translation` whose `expression` is theirs and whose
   `residual` is our predicate, which is meant by the semantics given. `translate` settles the
   differences between engines before (`meanings`) and passes the bridge's own semantics; only where
-  `meanings` has no guard does it pass the original's, for a bridge may have one.
+  `meanings` has no guard, and the bridge has, does it pass the original's.
 
 Soundness: a bridge's semantics say what its engine does with every row; a bridge that reads or
 writes an operation that they do not describe refuses it.
@@ -53,6 +53,7 @@ class Bridge:
     reads: Callable[[Any, Schema], Translation[Predicate, Any]]
     writes: Callable[[Predicate, Schema, Semantics], Translation[Any, Predicate]]
     is_text: bool = False
+    has_guards: bool = False  # its writer settles all differences itself, more than `meanings` can
 
 
 def _text(value: object) -> bool:
@@ -115,6 +116,7 @@ BRIDGES: tuple[Bridge, ...] = (
         polars_exprs.is_polars_expression,
         polars_exprs.from_polars,
         polars_exprs.to_polars,
+        has_guards=True,
     ),
     Bridge(
         "iceberg",

@@ -113,7 +113,7 @@ def _written(
         except UnsupportedOperation as error:
             left.append(condition)
             notes.append(place(index, len(conditions), condition, error))
-    if left:  # a bridge may know guards of its own
+    if left and aim.has_guards:
         direct = aim.writes(read.expression, schema, meant)
         if direct.exactness is Exactness.EXACT:
             return translated(direct.expression, read.residual, read.notes, strict=False)

@@ -65,8 +65,8 @@ def test_what_cannot_be_written_is_left_in_the_words_of_the_source() -> None:
     assert made.residual == "`id` + 1 > 5"
     assert made.notes == (
         (
-            'condition 1 of 2 ("id" + 1 > 5): add of whole numbers: one engine fails where it '
-            "overflows, the other wraps around"
+            'condition 1 of 2 ("id" + 1 > 5): add of whole numbers that overflows: it fails in '
+            "one engine, it wraps around in the other"
         ),
     )
 

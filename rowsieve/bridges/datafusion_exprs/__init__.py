@@ -10,10 +10,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from rowsieve.bridges.translation import Translation, place, translated
-from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
-from rowsieve.predicate.bind import bind
-from rowsieve.predicate.ir import Predicate, conjoin, root_conjuncts
+from rowsieve.bridges.conditions import read_conditions, write_conditions
+from rowsieve.bridges.meanings import with_meaning_kept
+from rowsieve.bridges.translation import Translation
+from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
 
@@ -39,24 +39,15 @@ def from_datafusion(
     """
     from rowsieve.bridges.datafusion_exprs import read  # noqa: PLC0415 - an extra
 
-    reader = read.Reader(schema)
-    conditions = read.conditions(expression)
-    kept: list[Predicate] = []
-    left: list[Expr] = []
-    notes: list[str] = []
-    for index, condition in enumerate(conditions):
-        try:
-            predicate = reader.predicate(condition)
-            bind(predicate, schema, Semantics.DATAFUSION, simplified=False)
-            kept.append(predicate)
-        except UnknownColumn:
-            raise
-        except (UnsupportedOperation, InvalidPredicate) as error:
-            shown = condition.canonical_name()
-            notes.append(place(index, len(conditions), shown, error))
-            left.append(condition)
-    residual = read.joined(left) if left else None
-    return translated(conjoin(kept) if kept or not left else None, residual, notes, strict=strict)
+    return read_conditions(
+        read.conditions(expression),
+        read.Reader(schema).predicate,
+        read.joined,
+        schema,
+        Semantics.DATAFUSION,
+        shown=lambda condition: condition.canonical_name(),
+        strict=strict,
+    )
 
 
 def to_datafusion(
@@ -72,18 +63,13 @@ def to_datafusion(
     """
     from rowsieve.bridges.datafusion_exprs import write  # noqa: PLC0415 - an extra
 
-    bind(predicate, schema, semantics, simplified=False)
-    writer = write.Writer(semantics)
-    conditions = root_conjuncts(predicate)
-    kept: list[Expr] = []
-    left: list[Predicate] = []
-    notes: list[str] = []
-    for index, condition in enumerate(conditions):
-        bound = bind(condition, schema, semantics, simplified=False)
-        try:
-            kept.append(writer.predicate(bound.root))
-        except UnsupportedOperation as error:
-            notes.append(place(index, len(conditions), condition, error))
-            left.append(condition)
-    whole = writer.conjunction(kept) if kept or not left else None
-    return translated(whole, conjoin(left) if left else None, notes, strict=strict)
+    theirs = Semantics.DATAFUSION
+    writer = write.Writer(theirs)
+    return write_conditions(
+        predicate,
+        lambda root: writer.predicate(with_meaning_kept(root, semantics, theirs)),
+        writer.conjunction,
+        schema,
+        semantics,
+        strict=strict,
+    )

@@ -50,7 +50,7 @@ def test_rows_are_those_of_our_evaluator(
     name: str, semantics: Semantics, *, negated: bool, has_null: bool
 ) -> None:
     storage, cells = MEMBERS[name]
-    members = pa.array((cells * LONG)[: max(LONG, len(cells))], storage)
+    members = pa.array((cells * LONG)[: max(4 * LONG, len(cells))], storage)
     batch = pa.record_batch({"x": pa.array(cells + OTHERS.get(name, []) + [None], storage)})
     if has_null:
         members = pa.concat_arrays([members, pa.nulls(1, storage)])

@@ -41,7 +41,7 @@ def equals(name: str, value: int) -> Comparison:
     return Comparison(ComparisonOp.EQ, Column(name), Literal(value))
 
 
-@pytest.mark.parametrize("name", ["datafusion", "sql", "duckdb"])
+@pytest.mark.parametrize("name", ["datafusion", "sql", "duckdb", "spark", "pyarrow"])
 @examples(60)
 @given(predicate=predicates(1), batch=batches(min_rows=1))
 def test_random_predicates_keep_the_same_rows(
@@ -141,9 +141,11 @@ def test_operations_on_which_the_engines_differ_stay_behind() -> None:
     written = to_datafusion(And((equals("i64", 1), total)), SCHEMA, Semantics.SQL)
     assert written.exactness is Exactness.SUPERSET
     assert written.residual == total
-    assert "wrap around" in written.notes[0]
+    assert "wraps around" in written.notes[0]
     above = Comparison(ComparisonOp.GT, Column("f64"), Literal(0.0, Float(64)))
-    assert to_datafusion(above, SCHEMA, IEEE).expression is None
+    guarded = to_datafusion(above, SCHEMA, IEEE).exact()
+    rows = pa.record_batch({"f64": pa.array([1.0, math.nan, None, -1.0])})
+    assert theirs(guarded, rows) == [0]
 
 
 def test_nothing_is_dropped_under_or_and_not() -> None:
