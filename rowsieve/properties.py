@@ -13,6 +13,7 @@ _PERCENTAGE = "a percentage from 0 to 100", re.compile(r"\d{1,2}(\.\d{1,9})?|100
 _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
     "target_part_bytes": _COUNT,
     "checkpoint_interval": _COUNT,
+    "statistics_inline_bytes": _COUNT,
     "audit_percent": _PERCENTAGE,
     "audit_on_violation": ("raise or report", re.compile("raise|report")),
 }
@@ -23,6 +24,7 @@ PROPERTIES: Mapping[str, str] = {
     "statistics": "'on' (default) or 'off': whether parts have statistics besides their key ranges",
     "statistics_bytes": "bytes of statistics that a part may have (default 1024)",
     "statistics_bytes_per_1000_rows": "bytes more for each thousand of its rows (default 16)",
+    "statistics_inline_bytes": "bytes of them in the list of parts itself (default 8192)",
     "critical_columns": "columns whose statistics are never trimmed, besides keys and times",
     "text_statistics": "text columns whose values may spell numbers or be compared in one case",
     "json_statistics": "paths in JSON columns, as payload.user.id; a column alone finds its paths",

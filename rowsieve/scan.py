@@ -279,6 +279,7 @@ def planned_metrics(plan: ScanPlan) -> ScanMetrics:
     metrics.bytes_pruned = sum(group.size_bytes for group in plan.pruned)
     metrics.bytes_considered = metrics.bytes_pruned + sum(piece.size_bytes for piece in pieces)
     metrics.statistics_contradicting = plan.statistics_contradicting
+    metrics.statistics_unreadable = plan.statistics_unreadable
     metrics.pruned_by = {group.by: group.parts for group in plan.pruned}
     return metrics
 

@@ -34,6 +34,7 @@ class ScanMetrics:
     bytes_audited: int = 0
     pruned_by: dict[str, int] = field(default_factory=dict)
     statistics_contradicting: int = 0
+    statistics_unreadable: int = 0
     plans_reused: int = 0
     planning_s: float = 0.0
     reading_s: float = 0.0

@@ -37,6 +37,10 @@ SCAN: Final = {
         "scan_statistics_contradicting_total",
         "Statistics of parts that contradicted themselves and were not believed.",
     ),
+    "statistics_unreadable": (
+        "scan_statistics_unreadable_total",
+        "Statistics of parts that were lost, as seen by each plan.",
+    ),
     "plans_reused": ("scan_plans_reused_total", "Scans whose plan was made before."),
     "planning_s": ("scan_planning_seconds_total", "Time spent making plans."),
     "reading_s": ("scan_reading_seconds_total", "Time that streams were open."),

@@ -130,6 +130,7 @@ class ScanPlan(msgspec.Struct, frozen=True):
     pruned: tuple[Pruned, ...] = ()
     pruning: bool = True
     statistics_contradicting: int = 0
+    statistics_unreadable: int = 0
 
     @property
     def schema(self) -> Schema:

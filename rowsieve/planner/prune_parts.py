@@ -53,7 +53,8 @@ class Pruning:
     `groups` hold the parts left (indices into the manifest), groups in key order, the parts of each
     newest first and no older than the oldest that is read. `reads` and `verdicts` go with their
     members: whether rows of it are returned, and which of them match once visible. `contradicting`
-    counts statistics that were asked for and not believed, as they contradict themselves.
+    counts statistics that were asked for and not believed, as they contradict themselves;
+    `unreadable` those that were lost, so far in this snapshot.
     """
 
     reasons: Verdicts
@@ -61,6 +62,7 @@ class Pruning:
     reads: Mask
     verdicts: Verdicts
     contradicting: int = 0
+    unreadable: int = 0
 
 
 def prune_parts(
@@ -111,7 +113,9 @@ def prune_parts(
         enough = _enough(parts, left, certain, limit)
         reasons[left.members[~enough]] = Reason.LIMIT
         left, verdicts = left.only(enough), verdicts[enough]
-    return Pruning(reasons, left, verdicts != Verdict.NONE, verdicts, contradicting)
+    return Pruning(
+        reasons, left, verdicts != Verdict.NONE, verdicts, contradicting, parts.columns.unreadable
+    )
 
 
 def _asks_for(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:

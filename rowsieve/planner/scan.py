@@ -58,4 +58,5 @@ def plan_scan(
         splits=cut_splits(pieces, split_bytes, ordered=ordered, in_process=in_process),
         pruned=summary(parts, pruned.reasons),
         statistics_contradicting=pruned.contradicting,
+        statistics_unreadable=pruned.unreadable,
     )

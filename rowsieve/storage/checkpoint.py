@@ -38,18 +38,18 @@ from rowsieve.storage.log_entry import (
     read_schema,
     schema_line,
 )
-from rowsieve.storage.manifest import FORMAT_VERSION, PartTable
+from rowsieve.storage.manifest import FORMAT_VERSION, PartTable, check_columns
 from rowsieve.storage.sealed_lines import checksum, seal
+from rowsieve.storage.segments import decode_index, read_range
 from rowsieve.storage.shards import (
     SHARD_PARTS,
     Recover,
     ShardedFile,
     ShardedParts,
-    decode_index,
     digest_of_ids,
     encode_shards,
-    read_range,
 )
+from rowsieve.storage.side_file import inline_bytes, large_subjects, with_side_file
 from rowsieve.storage.snapshot import Snapshot, Token
 from rowsieve.types.schema import Schema
 
@@ -115,7 +115,9 @@ def write_checkpoint_if_due(store: ObjectStore, snapshot: Snapshot) -> None:
 
 def write_checkpoint(store: ObjectStore, snapshot: Snapshot) -> None:
     """Put the parts, read them back, then put the file that makes them count."""
-    file = _put_parts(store, snapshot.parts, snapshot.schema)
+    file = _put_parts(
+        store, snapshot.parts, snapshot.schema, inline_bytes(snapshot.table.properties)
+    )
     head = _CheckpointLine(
         snapshot.version, snapshot.commit_id, snapshot.timestamp_us, snapshot.table.uuid
     )
@@ -132,9 +134,13 @@ def write_checkpoint(store: ObjectStore, snapshot: Snapshot) -> None:
         return  # of the same version, so it says the same
 
 
-def _put_parts(store: ObjectStore, parts: PartTable, schema: Schema) -> AddedFile | _ShardsLine:
+def _put_parts(
+    store: ObjectStore, parts: PartTable, schema: Schema, most_bytes: int
+) -> AddedFile | _ShardsLine:
     """Store the parts in the form that fits their number, and see that they read back."""
-    sharded = len(parts) >= SHARDED_FROM
+    sharded = len(parts) >= SHARDED_FROM or bool(large_subjects(parts, most_bytes))
+    if parts.columns.unreachable:
+        raise StoreError(f"statistics of its parts could not be read from {store.uri}")
     name = f"{uuid.uuid4().hex}.{'shards' if sharded else 'arrow'}"
     index_start = 0
     if sharded:
@@ -205,9 +211,11 @@ def _open_shards(store: ObjectStore, line: _ShardsLine, recover: Recover | None)
     if checksum(index) != line.index_checksum:
         raise CorruptData(f"the index of {where} does not match its checksum")
     try:
-        source = ShardedParts(ShardedFile(store, path, line.ids), *decode_index(index), recover)
+        schema, shards = decode_index(index)
+        check_columns(schema)
     except CorruptData as error:
         raise CorruptData(f"{where}: {error}") from error
+    source = ShardedParts(ShardedFile(store, path, line.ids), schema, shards, recover)
     if source.row_count != line.parts:
         raise CorruptData(f"{where} has {source.row_count} parts instead of {line.parts}")
     return PartTable(Columns.of(source))
@@ -220,8 +228,13 @@ def read_timestamp_us(store: ObjectStore, version: int) -> int:
     return _head(lines_by_kind(store.get(path), where, _KINDS), version, where).timestamp_us
 
 
-def read_parts(store: ObjectStore, folder: str, file: AddedFile) -> PartTable:
-    """Load the Arrow file that a sealed file names, held against its size and checksum."""
+def read_parts(
+    store: ObjectStore, folder: str, file: AddedFile, version: int | None = None
+) -> PartTable:
+    """Load the Arrow file that a sealed file names, held against its size and checksum.
+
+    Parts without commit_ts take the version (invariant I1).
+    """
     path = f"{folder}/{file.file}"
     data = store.get(path)
     if len(data) != file.size or checksum(data) != file.checksum:
@@ -230,12 +243,14 @@ def read_parts(store: ObjectStore, folder: str, file: AddedFile) -> PartTable:
             f"{file.checksum}, found {len(data)} with {checksum(data)}; restore it from a copy"
         )
     try:
-        parts = PartTable.from_ipc(data)
+        parts, metadata = PartTable.from_ipc_with_metadata(data)
     except CorruptData as error:
         raise CorruptData(f"{path} in {store.uri}: {error}") from error
     if len(parts) != file.parts:
         raise CorruptData(f"{path} in {store.uri} has {len(parts)} parts instead of {file.parts}")
-    return parts
+    if version is not None:
+        parts = parts.with_commit_ts(version)
+    return with_side_file(store, folder, parts, metadata)
 
 
 def row_count(parts: PartTable) -> int:

@@ -33,6 +33,16 @@ class Source(Protocol):
         """Names and types of the columns, known without reading them."""
         ...
 
+    @property
+    def unreadable(self) -> int:
+        """How many cells of statistics, a subject and a part each, could not be read so far."""
+        ...
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether a store that failed is why: another look may find them."""
+        ...
+
     def read(self, names: Sequence[str], rows: Indices | None) -> pa.Table:
         """Some columns, of all rows or of those at ascending places."""
         ...
@@ -101,6 +111,16 @@ class Columns:
             yield start, piece
             start += len(piece)
 
+    @property
+    def unreadable(self) -> int:
+        """How many statistics, a subject and a part each, could not be read so far."""
+        return sum(source.unreadable for source in self._sources())
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether a store that failed is why: another look may find them."""
+        return any(source.unreachable for source in self._sources())
+
     def column(self, name: str) -> pa.ChunkedArray:
         """One column; KeyError if there is none of the name."""
         if name not in self._read:
@@ -158,6 +178,9 @@ class Columns:
             for piece in self._pieces
         ]
         return Columns(pieces, self.schema)
+
+    def _sources(self) -> list[Source]:
+        return [each.source for each in self._pieces if not isinstance(each.source, pa.Table)]
 
     def _at(self, rows: Indices) -> Iterator[Piece]:
         for start, piece in self.pieces:

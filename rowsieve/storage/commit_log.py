@@ -52,6 +52,7 @@ from rowsieve.storage.log_reader import LogReader
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.replay import replay
 from rowsieve.storage.sealed_lines import checksum
+from rowsieve.storage.side_file import inline_bytes, put_side_file
 from rowsieve.storage.snapshot import MODES, WRITER_VERSION, Snapshot, TableInfo, instant
 from rowsieve.types.schema import Schema
 
@@ -93,7 +94,7 @@ class CommitLog(LogReader):
             "create", parts, metadata=metadata or {}, rows_written=row_count(parts) if parts else 0
         )
         check_request(request)
-        draft = self._stage(request)
+        draft = self._stage(request, table_info.properties)
         entry = LogEntry(
             version=0,
             commit_id=draft.commit_id,
@@ -131,7 +132,7 @@ class CommitLog(LogReader):
             check_against(request, head)
             self._prove_create_only(head)
             if draft is None or draft.request is not request:
-                draft = self._stage(request)
+                draft = self._stage(request, head.table.properties)
             published = self._publish(_entry_of(draft, head))
             if published is not None:
                 self._check_neighbours(head, published)
@@ -158,14 +159,14 @@ class CommitLog(LogReader):
         when = instant(last.timestamp_us)  # its entry expired; the token outlives it
         return Commit(last.version, last.commit_id, when, last.operation, 0, 0, 0, 0, {})
 
-    def _stage(self, request: CommitRequest) -> _Draft:
+    def _stage(self, request: CommitRequest, properties: Mapping[str, str]) -> _Draft:
         """Store the parts under a fresh commit id (invariants, rule 4)."""
         commit_id = uuid.uuid4().hex
         tables = [parts for parts in (request.added, request.restored) if parts]
         if not tables:
             return _Draft(request, commit_id, None, None)
         parts = tables[0].append(*tables[1:])
-        data = parts.to_ipc()
+        data = put_side_file(self._store, LOG, commit_id, parts, inline_bytes(properties))
         name = f"{commit_id}.arrow"
         put_fresh(self._store, f"{LOG}/{name}", data)  # before the entry (invariants, rule 3)
         file = AddedFile(name, len(data), checksum(data), len(parts), row_count(parts))
@@ -365,6 +366,7 @@ def _check_info(info: TableInfo) -> None:
             + ("a key: name its columns" if info.mode == "upsert" else "no key")
         )
     checkpoint_interval(info.properties)
+    inline_bytes(info.properties)
 
 
 def _now_us() -> int:

@@ -311,8 +311,7 @@ class LogReader:
     def _entry_with_parts(self, entry: LogEntry) -> LogEntry:
         if entry.file is None:
             return entry
-        parts = read_parts(self._store, LOG, entry.file)
-        return replace(entry, added=parts.with_commit_ts(entry.version))
+        return replace(entry, added=read_parts(self._store, LOG, entry.file, entry.version))
 
     def _overlapped(self, read: Callable[[_S], _T], what: Sequence[_S]) -> list[_T]:
         if self._threads == 1 or len(what) < 2:

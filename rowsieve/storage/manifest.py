@@ -168,6 +168,13 @@ class PartTable:
     @classmethod
     def from_ipc(cls, data: bytes | memoryview | pa.Buffer) -> PartTable:
         """Read `to_ipc`'s bytes; anything but a well-formed manifest is CorruptData."""
+        return cls.from_ipc_with_metadata(data)[0]
+
+    @classmethod
+    def from_ipc_with_metadata(
+        cls, data: bytes | memoryview | pa.Buffer
+    ) -> tuple[PartTable, Mapping[bytes, bytes]]:
+        """The same, and the metadata that `to_ipc` was given."""
         try:
             with pa.ipc.open_file(pa.py_buffer(data)) as reader:
                 table = reader.read_all()
@@ -175,13 +182,13 @@ class PartTable:
         except (pa.ArrowException, OSError) as error:
             raise CorruptData(f"a manifest is not a readable Arrow IPC file: {error}") from error
         check_parts(table)
-        return cls(table)
+        return cls(table.replace_schema_metadata(None)), table.schema.metadata or {}
 
-    def to_ipc(self) -> bytes:
+    def to_ipc(self, metadata: Mapping[bytes, bytes] | None = None) -> bytes:
         """Serialise as an Arrow IPC file, compressed with zstd where that pays."""
         codec = "zstd" if len(self) >= _COMPRESSED_FROM else None
         sink = pa.BufferOutputStream()
-        table = self.table.combine_chunks()
+        table = self.table.combine_chunks().replace_schema_metadata(metadata)
         options = pa.ipc.IpcWriteOptions(compression=codec)
         with pa.ipc.new_file(sink, table.schema, options=options) as writer:
             writer.write_table(table)

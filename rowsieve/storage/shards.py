@@ -1,13 +1,9 @@
 """The parts of a version in one file whose columns are read one by one, shard by shard.
 
-    <segment> <segment> ...      one group of columns of one shard each: an Arrow record batch
-    <index>                      the columns' schema, then a table with a row a shard
+    <segment> <segment> ... <index>                      see `rowsieve.storage.segments`
 
-A shard is a run of up to `SHARD_PARTS` parts. The groups are `id`, `sizes` (what every plan adds
-up), `keys`, `files` (what a read needs to know of a part), and one a subject of statistics. The
-index has `parts`, the number of parts of each shard; `<group>.start`, `<group>.stop` and
-`<group>.digest` (xxh3_128) of each segment; and the union of the shard's statistics
-(`rowsieve.stats.shard_unions`).
+A shard is a run of up to `SHARD_PARTS` parts. The index also has the union of the statistics of
+each shard (`rowsieve.stats.shard_unions`).
 
 Soundness: the file that names this one holds the place and the checksum of the index, and the
 index those of the segments, so nothing is believed that changed since it was written. A segment
@@ -17,7 +13,6 @@ ids proves. If that cannot be, statistics are unknown and all else is CorruptDat
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,28 +29,23 @@ from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.shard_unions import unions_of
 from rowsieve.storage.columns import Indices
-from rowsieve.storage.manifest import PartTable, check_columns, check_values
+from rowsieve.storage.manifest import PartTable, check_values
+from rowsieve.storage.segments import (
+    SEGMENT_FACTS,
+    STATISTICS,
+    encode_index,
+    encode_segments,
+    group_of,
+    groups_of,
+    read_range,
+)
 from rowsieve.types.schema import Schema
 
 SHARD_PARTS: Final = 16_384
-_SIZES: Final = ("data.rows", "deletes.rows", "data.size_bytes", "deletes.size_bytes")
-_FIRST_GROUPS: Final = ("sizes", "keys", "id", "files")
-_STATISTICS: Final = "stats."
 _LARGEST_GAP_BYTES: Final = 64 * 1024  # between two segments that are read at once
 _log = logging.getLogger(__name__)
 
 Recover: TypeAlias = Callable[[], PartTable]
-
-
-def group_of(name: str) -> str:
-    """The group that a column of the manifest lies in."""
-    if name == "part_id":
-        return "id"
-    if name in _SIZES:
-        return "sizes"
-    if name.startswith("key."):
-        return "keys"
-    return name.rpartition(".")[0] if name.startswith(_STATISTICS) else "files"
 
 
 def digest_of_ids(parts: PartTable) -> str:
@@ -72,85 +62,15 @@ def digest_of_ids(parts: PartTable) -> str:
     return f"xxh3_128:{digest.hexdigest()}"
 
 
-def read_range(store: ObjectStore, path: str, start: int, stop: int) -> bytes:
-    """Bytes `[start, stop)`; CorruptData if the object is shorter, whatever the store says."""
-    try:
-        return store.get_range(path, start, stop)
-    except StoreError as error:
-        if store.size(path) >= stop:
-            raise
-        raise CorruptData(f"{path} in {store.uri} ends before byte {stop}") from error
-
-
 def encode_shards(parts: PartTable, schema: Schema, shard_parts: int) -> tuple[bytes, int]:
     """The file, and where its index starts. There is at least one part."""
     starts = np.arange(0, len(parts), shard_parts)
     table = parts.table.combine_chunks()
-    groups = _groups(table.schema)
-    index: dict[str, pa.Array] = {"parts": pa.array(np.diff(starts, append=len(parts)))}
-    sink = pa.BufferOutputStream()
-    for group, names in groups.items():
-        offsets, digests = [sink.tell()], []
-        for segment in _segments(table.select(names), starts, shard_parts):
-            sink.write(segment)
-            offsets.append(sink.tell())
-            digests.append(xxhash.xxh3_128_digest(segment))
-        index[f"{group}.start"] = pa.array(offsets[:-1], pa.int64())
-        index[f"{group}.stop"] = pa.array(offsets[1:], pa.int64())
-        index[f"{group}.digest"] = pa.array(digests, pa.binary(16))
+    segments, index = encode_segments(table, starts, shard_parts)
     statistics = PartStatistics(parts, schema)
-    subjects = [_subject(group) for group in groups if group.startswith(_STATISTICS)]
-    index.update(unions_of(statistics, subjects, starts))
-    index_start = sink.tell()
-    sink.write(table.schema.serialize())
-    shards = pa.table(index)
-    with pa.ipc.new_stream(sink, shards.schema) as writer:
-        writer.write_table(shards)
-    return bytes(sink.getvalue()), index_start
-
-
-def _segments(columns: pa.Table, starts: Indices, shard_parts: int) -> Iterator[memoryview]:
-    """Record batches without their schema, compressed."""
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.ipc.new_stream(sink, columns.schema, options=options) as writer:
-        writer.write_batch(_no_rows(columns.schema))  # so that the schema is written
-        offsets = [sink.tell()]
-        for start in starts.tolist():
-            (batch,) = columns.slice(start, shard_parts).to_batches()
-            writer.write_batch(batch)
-            offsets.append(sink.tell())
-    data = memoryview(sink.getvalue())
-    for begin, end in itertools.pairwise(offsets):
-        yield data[begin:end]
-
-
-def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.nulls(0, type_) for type_ in schema.types], schema=schema)
-
-
-def decode_index(data: bytes) -> tuple[pa.Schema, pa.Table]:
-    """The columns' schema and the table of shards; CorruptData for anything else."""
-    try:
-        reader = pa.BufferReader(data)
-        columns = pa.ipc.read_schema(reader)
-        with pa.ipc.open_stream(reader) as stream:
-            shards = stream.read_all()
-        shards.validate(full=True)
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptData(f"its index is not readable: {error}") from error
-    check_columns(columns)
-    expected = {f"{group}.{fact}" for group in _groups(columns) for fact in _SEGMENT_FACTS}
-    expected.add("parts")
-    for name in expected:
-        index = shards.schema.get_field_index(name)
-        type_ = _SEGMENT_FACTS.get(name.rpartition(".")[2], pa.int64())
-        if index < 0 or shards.schema.field(index).type != type_ or shards.column(index).null_count:
-            raise CorruptData(f"its index has no {name!r}")
-    return columns, shards
-
-
-_SEGMENT_FACTS: Final = {"start": pa.int64(), "stop": pa.int64(), "digest": pa.binary(16)}
+    names = [name for name in groups_of(table.schema) if name.startswith(STATISTICS)]
+    index.update(unions_of(statistics, map(_subject, names), starts))
+    return segments + encode_index(table.schema, index), len(segments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +104,16 @@ class ShardedParts:
         self._segments: dict[tuple[str, int], pa.RecordBatch] = {}
         self._groups = {
             group: pa.schema([schema.field(name) for name in names])
-            for group, names in _groups(schema).items()
+            for group, names in groups_of(schema).items()
         }
         self._places = {
-            group: tuple(shards.column(f"{group}.{fact}").to_pylist() for fact in _SEGMENT_FACTS)
+            group: tuple(shards.column(f"{group}.{fact}").to_pylist() for fact in SEGMENT_FACTS)
             for group in self._groups
         }
         self._stops = np.cumsum(shards.column("parts").to_numpy())
         self.unions = shards
         self.unreadable = 0
+        self.unreachable = False  # whether some of those were lost to a store that failed
 
     @property
     def row_count(self) -> int:
@@ -273,6 +194,11 @@ class ShardedParts:
             data = memoryview(read_range(self._file.store, self._file.path, begin, end))
         except (CorruptData, ObjectNotFound) as error:
             return self._replaced(run, error)
+        except StoreError as error:
+            if self._recover is not None or not all(g.startswith(STATISTICS) for g, _ in run):
+                raise
+            self.unreachable = True
+            return self._replaced(run, error)
         for group, i in run:
             start, stop, digest = (facts[i] for facts in self._places[group])
             segment = data[start - begin : stop - begin]
@@ -286,7 +212,10 @@ class ShardedParts:
                 batch.validate(full=True)
                 check_values(pa.Table.from_batches([batch]))
             except (pa.ArrowException, OSError, CorruptData) as error:
-                raise CorruptData(f"{group} of {self._file.name}: {error}") from error
+                damage = CorruptData(f"{group} of {self._file.name}: {error}")
+                if not self._replaced([(group, i)], damage):
+                    return False
+                continue
             self._segments[group, i] = batch
         return True
 
@@ -305,7 +234,7 @@ class ShardedParts:
             except (CorruptData, ObjectNotFound, StoreError) as cause:
                 _log.warning("%s: its parts cannot be had from the log either: %s", error, cause)
         for group, i in segments:
-            if not group.startswith(_STATISTICS):
+            if not group.startswith(STATISTICS):
                 raise CorruptData(f"{error}; restore it from a copy of the table") from error
             count = int(np.diff(self._stops, prepend=0)[i])
             schema = self._groups[group]
@@ -317,16 +246,8 @@ class ShardedParts:
         return True
 
 
-def _groups(schema: pa.Schema) -> dict[str, list[str]]:
-    """The columns of each group; the ones that plans read first come first."""
-    found: dict[str, list[str]] = {group: [] for group in _FIRST_GROUPS}
-    for name in schema.names:
-        found.setdefault(group_of(name), []).append(name)
-    return {group: names for group, names in found.items() if names}
-
-
 def _subject(group: str) -> Subject:
-    field_id, _, what = group.removeprefix(_STATISTICS).partition(".")
+    field_id, _, what = group.removeprefix(STATISTICS).partition(".")
     return Derived(int(field_id), what) if what else int(field_id)
 
 
@@ -340,15 +261,3 @@ def _as_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
         ],
         schema=schema,
     )
-
-
-__all__ = [
-    "SHARD_PARTS",
-    "ShardedFile",
-    "ShardedParts",
-    "decode_index",
-    "digest_of_ids",
-    "encode_shards",
-    "group_of",
-    "read_range",
-]

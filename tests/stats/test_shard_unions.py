@@ -136,6 +136,27 @@ def test_a_part_that_is_not_believed_leaves_the_union_unknown(
     assert interpret(asked, together).tolist() == [Verdict.SOME]
 
 
+def test_nan_in_any_part_may_be_in_the_union() -> None:
+    schema = Schema(0, (Field(1, "x", Float()),))
+    known: list[Statistics] = [
+        {1: ColumnStatistics(0, count, pa.scalar(1.0), pa.scalar(2.0))} for count in (0, 1, 0)
+    ]
+    found = shards(manifest([5, 5, 5], known, schema), [0, 2], schema, [])
+    for text in ("x = 'NaN'", "x > 100"):
+        assert interpret(bound(text, schema), found).tolist() == [Verdict.SOME, Verdict.NONE]
+
+
+def test_a_document_that_is_no_json_leaves_the_union_unknown() -> None:
+    found = [take([{"id": 1, "j": text}])[1] for text in ('{"k": 5}', "{")]
+    unions = shards(manifest([1, 1], found, SCHEMA), [0], SCHEMA, found)
+    column = unions.subject(Derived(9, "json/k:int"))
+    assert column is not None
+    assert column.lower.null_count == column.upper.null_count == 1
+    assert interpret(bound("cast(j->>'k' as bigint) = 7", SCHEMA), unions).tolist() == [
+        Verdict.SOME
+    ]
+
+
 def test_a_part_without_values_of_a_kind_hides_none_of_the_others() -> None:
     found = [take([{"id": 1, "j": text}])[1] for text in ('{"k": 5}', '{"k": "a"}', '{"k": 7}')]
     known = manifest([1, 1, 1], found, SCHEMA)

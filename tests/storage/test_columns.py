@@ -23,6 +23,8 @@ class File:
 
     table: pa.Table
     asked: list[str] = field(default_factory=list)
+    unreadable: int = 0
+    unreachable: bool = False
 
     @property
     def row_count(self) -> int:

@@ -16,7 +16,8 @@ from rowsieve.storage.checkpoint import CHECKPOINTS, checkpoint_path, read_check
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.log_entry import LOG, log_path
 from rowsieve.storage.manifest import NewPart, PartTable
-from rowsieve.storage.shards import digest_of_ids, group_of
+from rowsieve.storage.segments import group_of
+from rowsieve.storage.shards import digest_of_ids
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field, Int
 from tests.storage.log_fixtures import FaultyStore, commit, copy, create, memory_store, part

@@ -1,0 +1,126 @@
+"""Columns of parts in a file that is read piece by piece, each piece with a digest.
+
+A segment is one group of columns of one run of parts (a shard): an Arrow record batch without its
+schema, compressed. The index has the columns' schema and a table with a row a shard: `parts`, the
+number of its parts, and `<group>.start`, `<group>.stop` and `<group>.digest` (xxh3_128) of its
+segments. Groups are `id`, `sizes` (what every plan adds up), `keys`, `files` (what a read needs to
+know of a part), and one a subject of statistics.
+
+Soundness: whoever names the file seals the index, and the index seals the segments.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from rowsieve.errors import CorruptData, StoreError
+from rowsieve.objects import ObjectStore
+from rowsieve.storage.columns import Indices
+
+STATISTICS: Final = "stats."
+SEGMENT_FACTS: Final = {"start": pa.int64(), "stop": pa.int64(), "digest": pa.binary(16)}
+_SIZES: Final = ("data.rows", "deletes.rows", "data.size_bytes", "deletes.size_bytes")
+_FIRST_GROUPS: Final = ("sizes", "keys", "id", "files")
+
+
+def group_of(name: str) -> str:
+    """The group that a column of the manifest lies in."""
+    if name == "part_id":
+        return "id"
+    if name in _SIZES:
+        return "sizes"
+    if name.startswith("key."):
+        return "keys"
+    return name.rpartition(".")[0] if name.startswith(STATISTICS) else "files"
+
+
+def groups_of(schema: pa.Schema) -> dict[str, list[str]]:
+    """The columns of each group; the ones that plans read first come first."""
+    found: dict[str, list[str]] = {group: [] for group in _FIRST_GROUPS}
+    for name in schema.names:
+        found.setdefault(group_of(name), []).append(name)
+    return {group: names for group, names in found.items() if names}
+
+
+def encode_segments(
+    table: pa.Table, starts: Indices, shard_parts: int
+) -> tuple[bytes, dict[str, pa.Array]]:
+    """The segments of a table in one chunk, one after another, and the columns of their index."""
+    index: dict[str, pa.Array] = {"parts": pa.array(np.diff(starts, append=table.num_rows))}
+    sink = pa.BufferOutputStream()
+    for group, names in groups_of(table.schema).items():
+        offsets, digests = [sink.tell()], []
+        for segment in _record_batches(table.select(names), starts, shard_parts):
+            sink.write(segment)
+            offsets.append(sink.tell())
+            digests.append(xxhash.xxh3_128_digest(segment))
+        index[f"{group}.start"] = pa.array(offsets[:-1], pa.int64())
+        index[f"{group}.stop"] = pa.array(offsets[1:], pa.int64())
+        index[f"{group}.digest"] = pa.array(digests, pa.binary(16))
+    return bytes(sink.getvalue()), index
+
+
+def encode_index(schema: pa.Schema, index: dict[str, pa.Array]) -> bytes:
+    """The schema of the columns, then a row a shard."""
+    sink = pa.BufferOutputStream()
+    sink.write(schema.serialize())
+    shards = pa.table(index)
+    with pa.ipc.new_stream(sink, shards.schema) as writer:
+        writer.write_table(shards)
+    return bytes(sink.getvalue())
+
+
+def read_range(store: ObjectStore, path: str, start: int, stop: int) -> bytes:
+    """Bytes `[start, stop)`; CorruptData if the object is shorter, whatever the store says."""
+    try:
+        return store.get_range(path, start, stop)
+    except StoreError as error:
+        if store.size(path) >= stop:
+            raise
+        raise CorruptData(f"{path} in {store.uri} ends before byte {stop}") from error
+
+
+def _record_batches(columns: pa.Table, starts: Indices, shard_parts: int) -> Iterator[memoryview]:
+    """Record batches without their schema, compressed."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, columns.schema, options=options) as writer:
+        writer.write_batch(_no_rows(columns.schema))  # so that the schema is written
+        offsets = [sink.tell()]
+        for start in starts.tolist():
+            (batch,) = columns.slice(start, shard_parts).to_batches()
+            writer.write_batch(batch)
+            offsets.append(sink.tell())
+    data = memoryview(sink.getvalue())
+    for begin, end in itertools.pairwise(offsets):
+        yield data[begin:end]
+
+
+def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(0, type_) for type_ in schema.types], schema=schema)
+
+
+def decode_index(data: bytes) -> tuple[pa.Schema, pa.Table]:
+    """The columns' schema and the table of shards; CorruptData for anything else."""
+    try:
+        reader = pa.BufferReader(data)
+        columns = pa.ipc.read_schema(reader)
+        with pa.ipc.open_stream(reader) as stream:
+            shards = stream.read_all()
+        shards.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptData(f"its index is not readable: {error}") from error
+    expected = {f"{group}.{fact}" for group in groups_of(columns) for fact in SEGMENT_FACTS}
+    expected.add("parts")
+    for name in expected:
+        index = shards.schema.get_field_index(name)
+        type_ = SEGMENT_FACTS.get(name.rpartition(".")[2], pa.int64())
+        if index < 0 or shards.schema.field(index).type != type_ or shards.column(index).null_count:
+            raise CorruptData(f"its index has no {name!r}")
+    return columns, shards

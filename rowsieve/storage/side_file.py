@@ -1,0 +1,162 @@
+"""Large statistics of a commit in a file of their own, read when a condition names their column.
+
+    _rowsieve/log/<commit id>.stats          segments, see `rowsieve.storage.segments`
+
+A list of parts whose statistics have more than `statistics_inline_bytes` a part keeps the smaller
+ones; the others lie in the side file, one segment a subject. The list names it in its own metadata
+(`rowsieve.side`: JSON with `file` and `index`), so whatever seals the list seals the index.
+
+Soundness: the file is put before the list that names it. Statistics that cannot be read are unknown
+and counted, never an error. Keys' own statistics stay in the list.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from rowsieve.errors import CorruptData, InvalidInput
+from rowsieve.objects import ObjectStore, put_fresh
+from rowsieve.storage.columns import Columns, Indices
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.segments import (
+    STATISTICS,
+    decode_index,
+    encode_index,
+    encode_segments,
+    groups_of,
+)
+from rowsieve.storage.shards import ShardedFile, ShardedParts
+
+DEFAULT_INLINE_BYTES: Final = 8_192
+POINTER: Final = b"rowsieve.side"
+_NAME = re.compile(r"[0-9a-f]{32}\.stats")
+_log = logging.getLogger(__name__)
+
+
+class _Pointer(msgspec.Struct, forbid_unknown_fields=True):
+    file: str
+    index: str
+
+
+def inline_bytes(properties: Mapping[str, str]) -> int:
+    """Read the property `statistics_inline_bytes`; InvalidInput unless it is a positive number."""
+    text = properties.get("statistics_inline_bytes", str(DEFAULT_INLINE_BYTES))
+    if not re.fullmatch(r"[1-9]\d{0,17}", text, re.ASCII):
+        raise InvalidInput(
+            f"table property statistics_inline_bytes is {text!r}; it is a number of bytes from 1"
+        )
+    return int(text)
+
+
+def large_subjects(parts: PartTable, most_bytes: int) -> list[str]:
+    """The columns of the subjects that have no room, the largest first; none if all have."""
+    table, room = parts.table, most_bytes * len(parts)
+    if table.nbytes <= room:
+        return []
+    names = {g: c for g, c in groups_of(table.schema).items() if g.startswith(STATISTICS)}
+    sizes = {g: sum(table.column(name).nbytes for name in c) for g, c in names.items()}
+    total = sum(sizes.values())
+    kept = {f"{STATISTICS}{field_id}" for field_id in parts.key_ids}
+    found: list[str] = []
+    for group in sorted(sizes.keys() - kept, key=lambda group: (-sizes[group], group)):
+        if total <= room:
+            break
+        found += names[group]
+        total -= sizes[group]
+    return found
+
+
+def put_side_file(
+    store: ObjectStore, folder: str, commit_id: str, parts: PartTable, most_bytes: int
+) -> bytes:
+    """Store the large statistics; the bytes of the list of parts, with or without them."""
+    large = large_subjects(parts, most_bytes)
+    if not large:
+        return parts.to_ipc()
+    file = f"{commit_id}.stats"
+    table = parts.columns.read(large).combine_chunks()
+    segments, index = encode_segments(table, np.zeros(1, dtype=np.int64), len(parts))
+    put_fresh(store, f"{folder}/{file}", segments)
+    encoded = base64.b64encode(encode_index(table.schema, index)).decode()
+    pointer = msgspec.json.encode(_Pointer(file, encoded))
+    out_of = set(large)
+    inline = PartTable(parts.columns.select(lambda name: name not in out_of))
+    return inline.to_ipc({POINTER: pointer})
+
+
+def with_side_file(
+    store: ObjectStore, folder: str, parts: PartTable, metadata: Mapping[bytes, bytes]
+) -> PartTable:
+    """The parts with the columns of the side file that their list names, none read yet."""
+    if POINTER not in metadata:
+        return parts
+    try:
+        pointer = msgspec.json.decode(metadata[POINTER], type=_Pointer)
+        schema, shards = decode_index(base64.b64decode(pointer.index, validate=True))
+    except (msgspec.MsgspecError, binascii.Error, CorruptData) as error:
+        _log.warning("a list of parts in %s/%s names no side file: %s", store.uri, folder, error)
+        return parts
+    side = ShardedParts(
+        ShardedFile(store, f"{folder}/{pointer.file}", ids=""), schema, shards, recover=None
+    )
+    only_statistics = all(name.startswith(STATISTICS) for name in schema.names)
+    if (
+        _NAME.fullmatch(pointer.file) is None
+        or side.row_count != len(parts)
+        or not only_statistics
+        or not set(schema.names).isdisjoint(parts.columns.schema.names)
+    ):
+        _log.warning("side file %s in %s does not fit its parts", pointer.file, store.uri)
+        return parts
+    return PartTable(Columns.of(_WithSide(parts.table, side)))
+
+
+class _WithSide:
+    """A `Source`: a table in memory and beside it columns of the same parts in a file."""
+
+    def __init__(self, table: pa.Table, side: ShardedParts) -> None:
+        self._table = table
+        self._side = side
+        self._schema = pa.schema([*table.schema, *side.schema])
+
+    @property
+    def row_count(self) -> int:
+        """How many parts there are."""
+        return int(self._table.num_rows)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns here and there."""
+        return self._schema
+
+    @property
+    def unreadable(self) -> int:
+        """Statistics of parts that were lost."""
+        return self._side.unreadable
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether some of them were lost to a store that failed."""
+        return self._side.unreachable
+
+    def read(self, names: Sequence[str], rows: Indices | None) -> pa.Table:
+        """Some columns, of all parts or of those at ascending places."""
+        here = set(self._table.column_names)
+        found = self._table.select([name for name in names if name in here])
+        if rows is not None:
+            found = found.take(pa.array(rows))
+        there = [name for name in names if name not in here]
+        lying = self._side.read(there, rows) if there else found
+        schema = pa.schema([self._schema.field(name) for name in names])
+        return pa.table(
+            [(found if name in here else lying).column(name) for name in names], schema=schema
+        )
