@@ -39,7 +39,7 @@ SCAN: Final = {
     ),
     "statistics_unreadable": (
         "scan_statistics_unreadable_total",
-        "Statistics of parts that were lost, as seen by each plan.",
+        "Statistics of parts that were asked for and lost.",
     ),
     "plans_reused": ("scan_plans_reused_total", "Scans whose plan was made before."),
     "planning_s": ("scan_planning_seconds_total", "Time spent making plans."),

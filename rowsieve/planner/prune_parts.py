@@ -54,7 +54,7 @@ class Pruning:
     newest first and no older than the oldest that is read. `reads` and `verdicts` go with their
     members: whether rows of it are returned, and which of them match once visible. `contradicting`
     counts statistics that were asked for and not believed, as they contradict themselves;
-    `unreadable` those that were lost, so far in this snapshot.
+    `unreadable` those of its columns that are lost.
     """
 
     reasons: Verdicts
@@ -113,9 +113,8 @@ def prune_parts(
         enough = _enough(parts, left, certain, limit)
         reasons[left.members[~enough]] = Reason.LIMIT
         left, verdicts = left.only(enough), verdicts[enough]
-    return Pruning(
-        reasons, left, verdicts != Verdict.NONE, verdicts, contradicting, parts.columns.unreadable
-    )
+    lost = parts.columns.unreadable(*_asked(schema, predicate))
+    return Pruning(reasons, left, verdicts != Verdict.NONE, verdicts, contradicting, lost)
 
 
 def _asks_for(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:
@@ -158,10 +157,14 @@ def _only(parts: PartTable, indices: Indices) -> PartTable:
 
 def _facts(parts: PartTable, schema: Schema, predicate: BoundPredicate | None) -> PartTable:
     """The columns that the rest of planning looks at; the others stay untouched."""
+    return parts.select("key.", *_asked(schema, predicate), "data.rows", "deletes.rows")
+
+
+def _asked(schema: Schema, predicate: BoundPredicate | None) -> tuple[str, ...]:
+    """How the names of the statistics begin that may speak of the predicate's columns."""
     used = () if predicate is None else tuple(column.field_id for column in predicate.columns)
     ids = (id_ for field in schema if field.id in used for id_ in _ids(field))
-    prefixes = ("key.", *(statistics_name(id_, "") for id_ in ids))
-    return parts.select(*prefixes, "data.rows", "deletes.rows")
+    return tuple(statistics_name(id_, "") for id_ in ids)
 
 
 def _ids(field: Field) -> Iterator[int]:

@@ -9,7 +9,7 @@ and a source never changes the order of its rows. A column that a piece lacks is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
@@ -34,8 +34,8 @@ class Source(Protocol):
         ...
 
     @property
-    def unreadable(self) -> int:
-        """How many cells of statistics, a subject and a part each, could not be read so far."""
+    def unreadable(self) -> Mapping[str, int]:
+        """Of how many rows the columns that start so could not be read, of those asked for."""
         ...
 
     @property
@@ -111,10 +111,10 @@ class Columns:
             yield start, piece
             start += len(piece)
 
-    @property
-    def unreadable(self) -> int:
-        """How many statistics, a subject and a part each, could not be read so far."""
-        return sum(source.unreadable for source in self._sources())
+    def unreadable(self, *prefixes: str) -> int:
+        """Of how many rows columns that start so were asked for and lost, a subject each."""
+        lost = [each for source in self._sources() for each in source.unreadable.items()]
+        return sum(count for group, count in lost if f"{group}.".startswith(prefixes))
 
     @property
     def unreachable(self) -> bool:

@@ -90,8 +90,8 @@ class ShardedFile:
 class ShardedParts:
     """A `Source` of the columns of a manifest; what was read is kept.
 
-    `recover` makes the same parts from elsewhere. `unreadable` counts the parts, once a subject,
-    whose statistics were lost.
+    `recover` makes the same parts from elsewhere. `unreadable` counts the parts whose
+    statistics were lost, by group.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class ShardedParts:
         }
         self._stops = np.cumsum(shards.column("parts").to_numpy())
         self.unions = shards
-        self.unreadable = 0
+        self.unreadable: dict[str, int] = {}
         self.unreachable = False  # whether some of those were lost to a store that failed
 
     @property
@@ -241,7 +241,7 @@ class ShardedParts:
             self._segments[group, i] = pa.RecordBatch.from_arrays(
                 [pa.nulls(count, field.type) for field in schema], schema=schema
             )
-            self.unreadable += count
+            self.unreadable[group] = self.unreadable.get(group, 0) + count
             _log.warning("%s: %s of %d parts are unknown", error, group, count)
         return True
 

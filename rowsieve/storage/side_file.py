@@ -139,8 +139,8 @@ class _WithSide:
         return self._schema
 
     @property
-    def unreadable(self) -> int:
-        """Statistics of parts that were lost."""
+    def unreadable(self) -> Mapping[str, int]:
+        """Of how many parts statistics were lost, by group."""
         return self._side.unreadable
 
     @property

@@ -23,7 +23,7 @@ class File:
 
     table: pa.Table
     asked: list[str] = field(default_factory=list)
-    unreadable: int = 0
+    unreadable: dict[str, int] = field(default_factory=dict)
     unreachable: bool = False
 
     @property

@@ -135,7 +135,7 @@ def test_a_damaged_segment_is_read_from_the_log(caplog: pytest.LogCaptureFixture
         assert found.parts.column(first).equals(head.parts.column(first))
         assert "taken from the log" in caplog.text
         assert found == head
-        assert source_of(found).unreadable == 0
+        assert source_of(found).unreadable == {}
 
 
 def test_without_the_log_only_statistics_may_be_lost() -> None:
@@ -150,7 +150,7 @@ def test_without_the_log_only_statistics_may_be_lost() -> None:
             continue
         lost = found.column(names[0]).is_null().to_numpy()
         assert 1 <= lost.sum() <= 2
-        assert source_of(CommitLog(damaged(log._store, byte, *gone)).latest()).unreadable == 0
+        assert source_of(CommitLog(damaged(log._store, byte, *gone)).latest()).unreadable == {}
         rest = [name for name in head.parts.columns.schema.names if group_of(name) != group]
         assert found.columns.read(rest).equals(head.parts.columns.read(rest))
 
@@ -159,10 +159,12 @@ def test_lost_statistics_are_counted() -> None:
     log, _ = five_parts()
     byte = next(byte for group, byte in segments(log._store) if group == "stats.1")
     found = CommitLog(damaged(log._store, byte, log_path(2))).latest()
-    assert source_of(found).unreadable == 0
+    assert source_of(found).unreadable == {}
     found.parts.column("stats.1.lower")
     found.parts.column("stats.1.upper")
-    assert source_of(found).unreadable == 2
+    assert source_of(found).unreadable == {"stats.1": 2}
+    assert found.parts.columns.unreadable("stats.1.", "stats.2.") == 2
+    assert found.parts.columns.unreadable("stats.2.") == 0
 
 
 def test_parts_in_another_order_take_no_place_of_damaged_ones() -> None:
