@@ -31,6 +31,7 @@ from rowsieve.bridges import (
     pyarrow_exprs,
     spark_columns,
     spark_filters,
+    substrait_exprs,
 )
 from rowsieve.bridges.native import is_predicate, read_predicate, write_predicate
 from rowsieve.bridges.sql import translation as sql
@@ -133,6 +134,14 @@ BRIDGES: tuple[Bridge, ...] = (
         delta_dnf.is_dnf_filters,
         delta_dnf.from_dnf_filters,
         delta_dnf.to_dnf_filters,
+    ),
+    Bridge(
+        "substrait",
+        "a message of Substrait's as bytes",
+        Semantics.SUBSTRAIT,
+        substrait_exprs.is_substrait_message,
+        substrait_exprs.from_substrait,
+        substrait_exprs.to_substrait,
     ),
 )
 _BY_NAME: Mapping[str, Bridge] = {bridge.name: bridge for bridge in BRIDGES}

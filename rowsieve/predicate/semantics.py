@@ -76,6 +76,7 @@ class Semantics:
     POLARS: ClassVar[Semantics]
     PYARROW: ClassVar[Semantics]
     ICEBERG: ClassVar[Semantics]
+    SUBSTRAIT: ClassVar[Semantics]
 
     def compares_bits(self, member_count: int) -> bool:
         """Whether an IN list of so many floats tells -0.0 from 0.0."""
@@ -133,6 +134,9 @@ Semantics.PYARROW = Semantics(
     float_division_by_zero=OnFailure.IEEE,
 )
 Semantics.ICEBERG = Semantics("iceberg", nan=NanOrder.IEEE, bitwise_lists_from=2)
+Semantics.SUBSTRAIT = Semantics(
+    "substrait", nan=NanOrder.IEEE, float_division_by_zero=OnFailure.IEEE
+)
 
 _BY_NAME = {
     semantics.name: semantics
@@ -144,5 +148,6 @@ _BY_NAME = {
         Semantics.POLARS,
         Semantics.PYARROW,
         Semantics.ICEBERG,
+        Semantics.SUBSTRAIT,
     )
 }

@@ -19,6 +19,7 @@ from rowsieve.bridges.polars_exprs import table as polars
 from rowsieve.bridges.pyarrow_exprs import table as pyarrow
 from rowsieve.bridges.spark_columns import table as spark_columns
 from rowsieve.bridges.sql import spellings
+from rowsieve.bridges.substrait_exprs import table as substrait
 from rowsieve.bridges.translation import Row
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "bridges.md"
@@ -46,6 +47,15 @@ TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
         "literal": iceberg.LITERALS,
     },
     "delta_dnf": {"operator": delta_dnf.OPERATORS},
+    "substrait": {
+        "expression": tuple(substrait.EXPRESSIONS.values()),
+        **{
+            file.removeprefix("functions_"): tuple(
+                row for (other, _), row in substrait.FUNCTIONS.items() if other == file
+            )
+            for file in dict.fromkeys(file for file, _ in substrait.FUNCTIONS)
+        },
+    },
 }
 
 

@@ -1,0 +1,115 @@
+"""The wire format of protocol buffers: numbered fields of a message, read and written.
+
+Damage is `InvalidPredicate`, never a value: what is cut off, or of a wire type that protocol
+buffers lack, is refused. Messages inside messages are read when they are asked for.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from rowsieve.errors import InvalidPredicate
+
+Value: TypeAlias = int | bytes  # a varint, or the bytes of anything else
+Message: TypeAlias = dict[int, list[Value]]
+
+_FIXED = {1: 8, 5: 4}
+
+
+def fields(data: Value) -> Message:
+    """The fields of a message by their numbers, repeated ones in order."""
+    if not isinstance(data, bytes):
+        raise InvalidPredicate("a Substrait message holds a number where a message is wanted")
+    found: Message = {}
+    at, size = 0, len(data)
+    while at < size:
+        tag, at = _varint(data, at)
+        wire = tag & 7
+        value: Value
+        if wire == 0:
+            value, at = _varint(data, at)
+        else:
+            if wire == 2:
+                length, at = _varint(data, at)
+            elif wire in _FIXED:
+                length = _FIXED[wire]
+            else:
+                raise InvalidPredicate(f"a Substrait message has a field of the wire type {wire}")
+            value = data[at : at + length]
+            at += length
+            if at > size:
+                raise InvalidPredicate("a Substrait message ends too early")
+        found.setdefault(tag >> 3, []).append(value)
+    return found
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    result = shift = 0
+    while True:
+        if at >= len(data) or shift > 63:
+            raise InvalidPredicate("a Substrait message ends too early")
+        byte = data[at]
+        at += 1
+        result |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return result, at
+        shift += 7
+
+
+def signed(value: Value) -> int:
+    """A varint as a number with a sign; protocol buffers write them in 64 bits."""
+    if not isinstance(value, int):
+        raise InvalidPredicate("a Substrait message holds bytes where a number is wanted")
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def text(value: Value) -> str:
+    """Bytes as text."""
+    if not isinstance(value, bytes):
+        raise InvalidPredicate("a Substrait message holds a number where text is wanted")
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidPredicate(f"a Substrait message holds damaged text: {error}") from error
+
+
+def real(value: Value, form: str) -> float:
+    """The eight or four bytes of a float."""
+    if not isinstance(value, bytes) or len(value) != struct.calcsize(form):
+        raise InvalidPredicate("a Substrait message holds a float of another size")
+    number: float = struct.unpack(form, value)[0]
+    return number
+
+
+def number(field: int, value: int) -> bytes:
+    """A field that is a varint; zero is written too."""
+    return _varint_of(field << 3) + _varint_of(value & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def part(field: int, *content: bytes) -> bytes:
+    """A field that is a message, text or bytes."""
+    whole = b"".join(content)
+    return _varint_of(field << 3 | 2) + _varint_of(len(whole)) + whole
+
+
+def parts(field: int, contents: Iterable[bytes]) -> bytes:
+    """A repeated field."""
+    return b"".join(part(field, content) for content in contents)
+
+
+def fixed(field: int, form: str, value: float) -> bytes:
+    """A field that is a float, `<d` or `<f`."""
+    return _varint_of(field << 3 | (1 if form == "<d" else 5)) + struct.pack(form, value)
+
+
+def _varint_of(value: int) -> bytes:
+    if value < 0x80:
+        return bytes((value,))
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)

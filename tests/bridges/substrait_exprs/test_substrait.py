@@ -1,0 +1,355 @@
+"""Substrait's messages both ways: pyarrow makes them for the reader, and judges the writer's."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.substrait as ps
+import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
+
+import rowsieve as rs
+from rowsieve.bridges.substrait_exprs import (
+    from_substrait,
+    is_substrait_message,
+    table,
+    to_substrait,
+)
+from rowsieve.bridges.substrait_exprs.types import literal_of_message
+from rowsieve.bridges.substrait_exprs.wire import fields, number, part
+from rowsieve.bridges.translation import Exactness
+from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.evaluate import evaluate
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    InList,
+    IsNull,
+    Literal,
+    Not,
+    Opaque,
+    Or,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import arrow_schema, schema_of
+from rowsieve.types.logical import Int, String, Time, Timestamp
+from tests.bridges.awkward import rows
+from tests.bridges.iceberg_exprs.test_iceberg import simple
+from tests.profiles import IS_DEEP, examples
+from tests.strategies import IEEE, SCHEMA, SEMANTICS, predicates
+
+D = decimal.Decimal
+BATCHES = [rows(seed, 40) for seed in range(100)]
+PAIR = pa.struct([("x", pa.int32()), ("y", pa.string())])
+PLAIN = pa.schema(
+    [(it.name, PAIR if it.name == "pair" else it.type) for it in arrow_schema(SCHEMA)]
+)
+UTC = pa.timestamp("us", "UTC")
+NEW_YEAR = datetime.datetime(2013, 1, 1, tzinfo=datetime.UTC)
+f = pc.field
+EXPRESSIONS: list[pc.Expression] = [
+    f("b"),
+    ~f("b"),
+    f("b") & (f("i64") > 0),
+    f("b") | (f("i64") > 0) | (f("s") == "a"),
+    f("i64") == 1,
+    f("i64") != f("i64"),
+    f("i8") < pa.scalar(7, pa.int8()),
+    f("i32") >= pa.scalar(-(2**31), pa.int32()),
+    f("f64") > 1.5,
+    f("f64") <= math.inf,
+    f("f64") == pa.scalar(math.nan),
+    f("f32") != pa.scalar(0.1, pa.float32()),
+    pc.is_nan(f("f64")),
+    pc.is_finite(f("f32")),
+    f("d") == pa.scalar(D("1.50"), pa.decimal128(6, 2)),
+    f("wide") < pa.scalar(D("9" * 28), pa.decimal128(38, 10)),
+    f("s") > "a",
+    f("bin") == b"\xff",
+    f("day") >= pa.scalar(datetime.date(1970, 1, 1)),
+    f("ts") < pa.scalar(datetime.datetime(2013, 1, 1, 10, 30), pa.timestamp("us")),
+    f("tz")
+    != pa.scalar(datetime.datetime(2013, 1, 1, tzinfo=datetime.UTC), pa.timestamp("us", "UTC")),
+    f("time") == pa.scalar(datetime.time(10, 30), pa.time64("us")),
+    f("uid") == pa.scalar(b"a" * 16, pa.binary(16)),
+    f("pair", "x") == pa.scalar(2, pa.int32()),
+    f("pair", "y").is_null(),
+    f("i64").is_valid(),
+    f("u64").is_null(),
+    f("i64") == pa.scalar(None, pa.int64()),
+    f("i64").isin([1, 7]),
+    f("s").isin(["a", ""]),
+    pc.starts_with(f("s"), "a"),
+    pc.ends_with(f("s"), "b"),
+    pc.match_substring(f("s"), "b"),
+    pc.coalesce(f("i64"), pa.scalar(7, pa.int64())) == 7,
+    pc.if_else(f("b").is_null(), f("i64"), pa.scalar(1, pa.int64())) == 1,
+    pc.add_checked(f("i8"), pa.scalar(0, pa.int8())) == pa.scalar(7, pa.int8()),
+    pc.subtract_checked(f("i64"), f("i64")) == 0,
+]
+
+
+def message_of(expression: pc.Expression) -> bytes:
+    return bytes(ps.serialize_expressions([expression], ["x"], PLAIN))
+
+
+def theirs(message: bytes, batch: pa.RecordBatch) -> list[int]:
+    """The rows that pyarrow keeps by the message, which knows columns by their places."""
+    (expression,) = ps.deserialize_expressions(message).expressions.values()
+    kept = batch.append_column("row number", pa.array(range(batch.num_rows))).filter(expression)
+    found: list[int] = kept["row number"].to_pylist()
+    return found
+
+
+def ours(predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics) -> list[int] | None:
+    outcome = evaluate(bind(predicate, SCHEMA, semantics), batch)
+    if outcome.failed.any():
+        return None
+    return [int(row) for row in np.flatnonzero(outcome.true)]
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS, ids=str)
+def test_rows_are_those_of_pyarrow(expression: pc.Expression) -> None:
+    message = message_of(expression)
+    read = from_substrait(message, SCHEMA)
+    assert read.exactness is Exactness.EXACT, read.notes
+    for batch in BATCHES[:5]:
+        assert ours(read.exact(), batch, Semantics.SUBSTRAIT) == theirs(message, batch)
+    if "== nan" in str(expression):
+        return
+    written = to_substrait(read.exact(), SCHEMA).exact()
+    for batch in BATCHES[:5]:
+        assert theirs(written, batch) == theirs(message, batch)
+
+
+@examples(150)
+@given(
+    parts=st.lists(st.sampled_from(range(len(EXPRESSIONS))), min_size=2, max_size=5),
+    seed=st.integers(0, 99),
+)
+def test_junctions_of_them_too(parts: list[int], seed: int) -> None:
+    whole = EXPRESSIONS[parts[0]] & ~EXPRESSIONS[parts[1]]
+    for place in parts[2:]:
+        whole = whole | EXPRESSIONS[place]
+    message = message_of(whole)
+    read = from_substrait(message, SCHEMA).exact()
+    assert ours(read, BATCHES[seed], Semantics.SUBSTRAIT) == theirs(message, BATCHES[seed])
+
+
+def check(predicate: Predicate, seed: int, semantics: Semantics) -> None:
+    try:
+        written = to_substrait(predicate, SCHEMA, semantics)
+    except InvalidPredicate:
+        reject()
+    if written.expression is None:
+        assert written.exactness is Exactness.UNSUPPORTED
+        return
+    mine = ours(predicate, BATCHES[seed], semantics)
+    try:
+        found = theirs(written.expression, BATCHES[seed])
+    except pa.ArrowInvalid as error:
+        if "overflow" not in str(error):
+            raise
+        return
+    if mine is None:
+        return
+    if written.exactness is Exactness.EXACT:
+        assert found == mine
+        read = from_substrait(written.expression, SCHEMA).exact()
+        assert ours(read, BATCHES[seed], Semantics.SUBSTRAIT) == mine
+    else:
+        assert set(mine) <= set(found)
+
+
+@pytest.mark.parametrize("semantics", [Semantics.SUBSTRAIT, *SEMANTICS], ids=lambda it: it.name)
+@examples(50)
+@given(
+    terms=st.lists(simple(), min_size=1, max_size=3),
+    kind=st.sampled_from([And, Or]),
+    seed=st.integers(0, 99),
+)
+def test_what_can_be_said_is_said(
+    semantics: Semantics, terms: list[Predicate], kind: Any, seed: int
+) -> None:
+    check(Not(kind(tuple(terms))), seed, semantics)
+    check(kind(tuple(terms)), seed, semantics)
+
+
+@pytest.mark.parametrize("semantics", [Semantics.SUBSTRAIT, Semantics.SQL], ids=lambda it: it.name)
+@examples(60)
+@given(predicate=predicates(1), seed=st.integers(0, 99))
+def test_random_predicates_lose_no_row(
+    semantics: Semantics, predicate: Predicate, seed: int
+) -> None:
+    check(predicate, seed, semantics)
+
+
+def test_every_function_of_pyarrow_is_listed() -> None:
+    found = set()
+    for name in ps.get_supported_functions():
+        uri, _, function = name.rpartition("#")
+        file = uri.rpartition("/")[2].removesuffix(".yaml").removeprefix("urn:")
+        found.add((file, function))
+    assert found == set(table.FUNCTIONS)
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        (pc.if_else(f("b"), f("i64"), 1) == 1, "if_then on what may be NULL"),
+        (pc.add(f("i64"), 1) == 1, "add whose overflow is no ERROR"),
+        (pc.abs(f("i64")) == 1, "the function abs of functions_arithmetic: it has no counterpart"),
+        (pc.divide_checked(f("i64"), 2) == 1, "the function divide"),
+        (pc.add_checked(f("f64"), 1.0) == 1.0, "something else than whole numbers"),
+        (pc.starts_with(f("s"), "a", ignore_case=True), "may ignore the case"),
+        (f("i64").cast(pa.int32(), safe=False) == pa.scalar(1, pa.int32()), "cast: what it does"),
+    ],
+    ids=str,
+)
+def test_what_has_no_counterpart_is_named_and_left(expression: pc.Expression, reason: str) -> None:
+    message = message_of(f("b") & expression)
+    read = from_substrait(message, SCHEMA)
+    assert read.expression == BooleanOperand(Column("b"))
+    assert read.exactness is Exactness.SUPERSET
+    assert read.notes[0].startswith("condition 2 of 2 (")
+    assert reason in read.notes[0]
+    assert read.residual == message
+    with pytest.raises(UnsupportedOperation, match="condition 2 of 2"):
+        from_substrait(message, SCHEMA, strict=True)
+    for kept in (f("b") | expression, ~(f("b") & expression)):
+        assert from_substrait(message_of(kept), SCHEMA).expression is None
+
+
+def test_what_substrait_cannot_say_is_the_residual() -> None:
+    one = Comparison(ComparisonOp.EQ, Column("i64"), Literal(1, Int(64)))
+    cast = Comparison(ComparisonOp.EQ, Cast(Column("s"), Int(64)), Literal(1, Int(64)))
+    unsigned = Comparison(ComparisonOp.EQ, Column("u64"), Literal(1))
+    for left in (cast, unsigned, Opaque("rlike(s, 'a')", "spark", ("s",))):
+        written = to_substrait(And((one, left)), SCHEMA)
+        assert written.exactness is Exactness.SUPERSET
+        assert written.residual == left
+        for predicate in (Or((one, left)), Not(And((one, left)))):
+            assert to_substrait(predicate, SCHEMA).expression is None
+    total = Comparison(ComparisonOp.GT, Call("add", (Column("i64"), Literal(1))), Literal(0))
+    assert to_substrait(total, SCHEMA).exactness is Exactness.EXACT
+    assert "wraps" in to_substrait(total, SCHEMA, Semantics.DATAFUSION).notes[0]
+
+
+def test_null_in_conditions_of_case_is_the_else_branch() -> None:
+    case = Case(((BooleanOperand(Column("b")), Literal(1, Int(64))),), Literal(2, Int(64)))
+    predicate = Comparison(ComparisonOp.EQ, case, Literal(2, Int(64)))
+    for batch in BATCHES[:5]:
+        written = to_substrait(predicate, SCHEMA).exact()
+        assert theirs(written, batch) == ours(predicate, batch, Semantics.SUBSTRAIT)
+
+
+def test_nan_is_said_where_engines_differ() -> None:
+    above = Comparison(ComparisonOp.GT, Column("f64"), Literal(1.0))
+    plain = to_substrait(Not(IsNull(Column("f64"))), SCHEMA).exact()
+    for semantics in (Semantics.SQL, IEEE):
+        written = to_substrait(above, SCHEMA, semantics).exact()
+        assert b"is_nan" in written
+        assert theirs(written, BATCHES[0]) == ours(above, BATCHES[0], semantics)
+    assert b"is_nan" not in plain
+
+
+def test_columns_are_known_by_their_places_and_types() -> None:
+    message = message_of(f("i64") == 1)
+    other = schema_of(PLAIN.set(3, pa.field("i64", pa.int32())))[0]
+    assert "'i64' is int64 there and int32 here" in from_substrait(message, other).notes[0]
+    with pytest.raises(UnknownColumn):
+        from_substrait(message, schema_of(PLAIN.remove(3))[0])
+    moved = schema_of(pa.schema([PLAIN.field("s"), PLAIN.field("i64")]))[0]
+    assert from_substrait(message, moved).exact() == Comparison(
+        ComparisonOp.EQ, Column("i64"), Literal(1, Int(64))
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "wanted"),
+    [
+        (number(14, 7_000_000), Literal(7_000_000, Timestamp())),
+        (part(34, number(1, 0), number(2, 7)), Literal(7_000_000, Timestamp())),
+        (part(34, number(1, 3), number(2, -7)), Literal(-7_000, Timestamp())),
+        (part(35, number(1, 9), number(2, 7_000)), Literal(7, Timestamp(utc=True))),
+        (part(35, number(1, 9), number(2, 7_001)), None),
+        (part(37, number(1, 6), number(2, 7)), Literal(7, Time())),
+        (part(22, part(1, b"a"), number(2, 1)), Literal("a", String())),
+        (part(21, b"a"), Literal("a", String())),
+        (number(19, 1), None),
+    ],
+)
+def test_constants_in_other_forms(message: bytes, wanted: Literal | None) -> None:
+    if wanted is None:
+        with pytest.raises(UnsupportedOperation):
+            literal_of_message(fields(message))
+    else:
+        assert literal_of_message(fields(message)) == wanted
+
+
+@examples(300)
+@given(seed=st.integers(0, 2**32), place=st.sampled_from(range(len(EXPRESSIONS))))
+def test_damage_is_named(seed: int, place: int) -> None:
+    chosen = random.Random(seed)
+    data = bytearray(message_of(EXPRESSIONS[place]))
+    for _ in range(chosen.randint(1, 3)):
+        data[chosen.randrange(len(data))] = chosen.randrange(256)
+    cut = bytes(data[: chosen.randint(1, len(data))])
+    for damaged in (bytes(data), cut):
+        try:
+            from_substrait(damaged, SCHEMA)
+        except (InvalidPredicate, UnsupportedOperation, UnknownColumn):
+            continue
+
+
+@pytest.mark.parametrize("bad", [b"", b"x", b"\x0a", bytes(20)])
+def test_what_is_no_message_is_refused(bad: bytes) -> None:
+    with pytest.raises(InvalidPredicate, match="Substrait"):
+        from_substrait(bad, SCHEMA)
+
+
+def test_several_expressions_are_several_messages() -> None:
+    both = bytes(ps.serialize_expressions([f("b"), ~f("b")], ["x", "y"], PLAIN))
+    with pytest.raises(InvalidPredicate, match="one message of each"):
+        from_substrait(both, SCHEMA)
+
+
+def test_wide_disjunctions_and_long_lists_pass() -> None:
+    equals = (Literal(n, Int(64)) for n in range(6_000))
+    wide = Or(tuple(Comparison(ComparisonOp.EQ, Column("i64"), literal) for literal in equals))
+    written = to_substrait(wide, SCHEMA).exact()
+    assert from_substrait(written, SCHEMA).exact() == wide
+    assert theirs(written, BATCHES[0]) == ours(wide, BATCHES[0], Semantics.SUBSTRAIT)
+    count = 1_000_000 if IS_DEEP else 100_000
+    values = ValueSet(pa.array(range(count)), Int(64))
+    listed = to_substrait(InList(Column("i64"), values), SCHEMA).exact()
+    assert from_substrait(listed, SCHEMA).exact() == InList(Column("i64"), values)
+
+
+def test_scans_take_messages(tmp_path: Path) -> None:
+    data = pa.table({"id": [1, 2, 3], "x": [math.nan, 1.0, None]})
+    t = rs.create_table(str(tmp_path / "t"), data, key=["id"])
+    message = bytes(ps.serialize_expressions([f("x") != 5.0], ["x"], data.schema))
+    assert t.scan(where=message).to_arrow()["id"].to_pylist() == [1, 2]
+    made = rs.translate("x < 5 AND id > 1", "duckdb", target="substrait", schema=data.schema)
+    assert rs.translate(made.exact(), target="rowsieve", schema=data.schema).exact()
+    assert is_substrait_message(message)
+    assert not is_substrait_message("id")
