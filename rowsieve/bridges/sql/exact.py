@@ -180,7 +180,10 @@ class _Exact:
                 raise self.lacks(type_)
         arguments = [self.operand(argument) for argument in node.arguments]
         if node.function in _ARITHMETIC:
-            arguments = [Cast(item, _INT64) if is_narrow(item) else item for item in arguments]
+            arguments = [
+                Cast(item, type_) if is_narrow(item) else item
+                for item, type_ in zip(arguments, types, strict=True)
+            ]
         return replace(node, arguments=tuple(arguments))
 
     def cast(self, node: Cast) -> Operand:

@@ -27,6 +27,7 @@ from rowsieve.types.logical import (
 
 EVERY = frozenset({"postgres", "spark", "datafusion", "duckdb", "trino"})
 UNITS = frozenset({"second", "minute", "hour", "day", "week", "month", "quarter", "year"})
+MORE_PARTS = frozenset({"dow", "isodow", "isoyear", "whole_second"})
 PARTS = frozenset({"year", "quarter", "month", "day", "hour", "minute", "doy", "week"})
 _LARGEST = 2**31
 _MOST_DIGITS = 38
@@ -73,6 +74,10 @@ def _text(use: Use) -> bool:
 
 def _constant_text(use: Use) -> bool:
     return _text(use) and all(isinstance(value, str) and value for value in use.constants)
+
+
+def _given_text(use: Use) -> bool:
+    return _text(use) and all(isinstance(value, str) for value in use.constants)
 
 
 def _replacement(use: Use) -> bool:
@@ -146,12 +151,40 @@ def _cut(use: Use) -> bool:
 
 
 def _part(use: Use) -> bool:
-    day = isinstance(use.types[1], Date) and _named(use) not in ("hour", "minute")
-    return _named(use) in PARTS and (day or _moment(use.types[1]))
+    return _named(use) in PARTS and _dated(use)
+
+
+def _more_parts(use: Use) -> bool:
+    return _named(use) in MORE_PARTS and _dated(use)
+
+
+def _dated(use: Use) -> bool:
+    clock = _named(use) in ("hour", "minute", "whole_second")
+    return _moment(use.types[1]) or (isinstance(use.types[1], Date) and not clock)
 
 
 def _moved(use: Use) -> bool:
     return _moment(use.types[0]) and all(abs(n) < _LARGEST * 10**6 for n in use.numbers)
+
+
+def _days(use: Use) -> bool:
+    return all(isinstance(type_, Date) or _moment(type_) for type_ in use.types)
+
+
+def _clock(use: Use) -> bool:
+    return all(map(_moment, use.types))
+
+
+def _filled(use: Use) -> bool:
+    return isinstance(use.types[0], String) and None not in use.constants
+
+
+def _bits(use: Use) -> bool:
+    return all(type_ in (Int(32), Int(64)) for type_ in use.types)
+
+
+def _shifted(use: Use) -> bool:
+    return use.types[0] == Int(64) and all(0 <= n < 64 for n in use.numbers)
 
 
 def _list(use: Use) -> bool:
@@ -168,6 +201,8 @@ _STEADY = f"{_SUM}; floats beside a finite constant other than 0, because NaN ke
 _NO_FLOATS = f"{_SUM}; not of floats, whose overflow is no error there"
 _OWN = frozenset({"duckdb", "datafusion", "spark"})
 _IEEE = frozenset({"duckdb", "trino", "postgres"})
+
+_OF_TEXT = ("lower", "upper", "octet_length", "bit_length", "ascii", "md5", "sha256_hex")
 
 CALLS: tuple[Vouched, ...] = (
     *(Vouched(name, _IEEE, _SUM, _sum) for name in ("add", "subtract", "multiply")),
@@ -195,12 +230,21 @@ CALLS: tuple[Vouched, ...] = (
     Vouched("negate", frozenset({"datafusion"}), "of whole numbers and decimals", _whole),
     Vouched("abs", EVERY - {"datafusion"}, "of numbers", _signed),
     Vouched("abs", frozenset({"datafusion"}), "of floats", _floats),
-    *(
-        Vouched(name, EVERY - {"spark"}, "of floats; spark gives a bigint", _floats)
-        for name in ("floor", "ceil")
-    ),
+    *(Vouched(name, EVERY, "of floats", _floats) for name in ("floor", "ceil")),
     Vouched("round", EVERY, "of floats, without digits", _floats),
     Vouched("length", EVERY, "of text", _text),
+    *(Vouched(name, _OWN, "of text", _text) for name in _OF_TEXT),
+    *(Vouched(name, _OWN, "with constants", _filled) for name in ("lpad", "rpad", "repeat")),
+    *(Vouched(name, _OWN, "with constants", _filled) for name in ("split_part", "translate")),
+    Vouched("concat_ws", _OWN, "of text", _text),
+    *(Vouched(name, _OWN, "of floats", _floats) for name in ("sqrt", "sign", "degrees")),
+    *(Vouched(name, _OWN, "of floats", _floats) for name in ("radians", "is_nan")),
+    *(Vouched(f"bit_{name}", _OWN, "of signed numbers", _bits) for name in ("and", "or", "xor")),
+    *(Vouched(f"shift_{name}", _OWN, "by a constant", _shifted) for name in ("left", "right")),
+    Vouched("hex_digits", _OWN, "of signed numbers of 32 or 64 bits", _bits),
+    Vouched("last_day", _OWN, "of dates and timestamps without a time zone", _days),
+    Vouched("days_between", _OWN, "of dates and timestamps without a time zone", _days),
+    Vouched("epoch_us", _OWN, "of timestamps without a time zone", _clock),
     Vouched("concat_strict", EVERY, "of text", _text),
     Vouched("concat", frozenset({"duckdb", "datafusion"}), "of text", _text),
     Vouched("replace", EVERY, "of text, by a constant that is not empty", _replacement),
@@ -214,11 +258,8 @@ CALLS: tuple[Vouched, ...] = (
     ),
     Vouched("substr", EVERY, "a constant start of 1 or more, a constant count", _from_one),
     Vouched("position", EVERY, "of a constant that is not empty", _constant_text),
-    Vouched("starts_with", EVERY, "with a constant that is not empty", _constant_text),
-    *(
-        Vouched(name, _OWN, "with a constant that is not empty", _constant_text)
-        for name in ("ends_with", "contains")
-    ),
+    Vouched("starts_with", EVERY, "with a constant", _given_text),
+    *(Vouched(name, _OWN, "with a constant", _given_text) for name in ("ends_with", "contains")),
     Vouched("reverse", EVERY - {"duckdb"}, "of text; duckdb keeps marks with letters", _text),
     Vouched("coalesce", EVERY, _SAME, _same),
     Vouched("nullif", EVERY, f"{_SAME}, not floats", _not_floats),
@@ -228,6 +269,7 @@ CALLS: tuple[Vouched, ...] = (
     ),
     Vouched("date_trunc", EVERY, "of timestamps without a time zone; the units in UNITS", _cut),
     Vouched("extract", EVERY, "of dates and timestamps without a time zone; see PARTS", _part),
+    Vouched("extract", _OWN, "of dates and timestamps without a time zone", _more_parts),
     *(
         Vouched(name, _OWN | {"postgres"}, "of timestamps without a time zone", _moved)
         for name in ("add_interval", "shift", "shift_timestamp")
@@ -266,7 +308,22 @@ def doubt(use: Use, dialect: str) -> str:
     return f"{name} may mean something else in {dialect}{note}"
 
 
+_NARROW = frozenset(
+    {
+        "extract",
+        "length",
+        "octet_length",
+        "bit_length",
+        "ascii",
+        "position",
+        "list_length",
+        "days_between",
+        "floor",
+        "ceil",
+    }
+)
+
+
 def is_narrow(operand: Operand) -> bool:
     """Whether engines give this function, a 64-bit number here, 32 bits."""
-    narrow = ("extract", "length", "position", "list_length")
-    return isinstance(operand, Call) and operand.function in narrow
+    return isinstance(operand, Call) and operand.function in _NARROW

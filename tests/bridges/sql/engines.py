@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
 
 import pyarrow as pa
 
@@ -10,13 +12,21 @@ Judge = Callable[[str, pa.RecordBatch], list[int] | None]
 ROW = "row number"
 
 
+@cache
+def _duckdb() -> Any:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
 def duckdb_rows(text: str, batch: pa.RecordBatch) -> list[int] | None:
     """The numbers of the rows that DuckDB keeps; None where it fails on a value."""
     import duckdb
 
     numbered = batch.append_column(ROW, pa.array(range(batch.num_rows), pa.int64()))
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
+    connection = _duckdb()
     connection.register("t", _with_uuids(pa.table(numbered)))
     try:
         found = connection.sql(f'SELECT "{ROW}" FROM t WHERE {text}').fetchall()
