@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rowsieve.bridges.registry import BRIDGES, bridge_of
+from rowsieve.bridges.registry import BRIDGES, bridge_named, bridge_of
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.errors import InvalidInput
@@ -21,7 +21,10 @@ def to_predicate(where: Any, dialect: str = "postgres", schema: Schema | None = 
     if where is None:
         return TRUE
     if isinstance(where, str):
-        return parse_predicate(where, dialect)
+        if not dialect_named(dialect).listed_only:
+            return parse_predicate(where, dialect)
+        if schema is not None:
+            return bridge_named(dialect).reads(where, schema).exact()
     if isinstance(where, Predicate):
         return where
     if schema is not None and (bridge := bridge_of(where)) is not None:
@@ -33,6 +36,8 @@ def to_predicate(where: Any, dialect: str = "postgres", schema: Schema | None = 
 def to_operand(expression: Any, dialect: str = "postgres") -> Operand:
     """SQL text or one of our operands."""
     if isinstance(expression, str):
+        if dialect_named(dialect).listed_only:
+            raise InvalidInput(f"expressions are not read in {dialect} SQL, only conditions")
         return parse_expression(expression, dialect)
     if isinstance(expression, Operand):
         return expression

@@ -73,6 +73,7 @@ class Semantics:
     DATAFUSION: ClassVar[Semantics]
     SPARK: ClassVar[Semantics]
     DUCKDB: ClassVar[Semantics]
+    TRINO: ClassVar[Semantics]
     POLARS: ClassVar[Semantics]
     PYARROW: ClassVar[Semantics]
     ICEBERG: ClassVar[Semantics]
@@ -118,6 +119,13 @@ Semantics.DUCKDB = Semantics(
     shifts_wrap=False,
     nan_has_sign=False,
 )
+Semantics.TRINO = Semantics(
+    "trino",
+    nan=NanOrder.IEEE,
+    float_division_by_zero=OnFailure.IEEE,
+    rounds_half_to_even=False,
+    negative_roots_fail=False,
+)
 Semantics.POLARS = Semantics(
     "polars",
     integer_overflow=OnFailure.WRAP,
@@ -145,6 +153,7 @@ _BY_NAME = {
         Semantics.DATAFUSION,
         Semantics.SPARK,
         Semantics.DUCKDB,
+        Semantics.TRINO,
         Semantics.POLARS,
         Semantics.PYARROW,
         Semantics.ICEBERG,

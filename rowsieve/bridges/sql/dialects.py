@@ -57,6 +57,7 @@ class Dialect:
     borrowed: frozenset[LogicalType] = frozenset()  # of these, names that the engine lacks
     orders_by_collation: bool = False  # text has another order than its code points
     semantics: Semantics = Semantics.SQL
+    listed_only: bool = False  # nothing is read or written but what `vouched` lists
 
 
 _COMMON_TYPES: Mapping[LogicalType, str] = {
@@ -153,11 +154,28 @@ SPARK = Dialect(
     },
 )
 
+# A TIMESTAMP without (6) has milliseconds there. No engine was at hand: what is not listed by its
+# documents is refused both ways.
+TRINO = Dialect(
+    "trino",
+    "trino",
+    like_escape=None,
+    types={
+        **{type_: name for type_, name in _COMMON_TYPES.items() if not isinstance(type_, Time)},
+        Int(8): "TINYINT",
+        Binary(): "VARBINARY",
+        Timestamp(utc=False): "TIMESTAMP(6)",
+        Uuid(): "UUID",
+    },
+    semantics=Semantics.TRINO,
+    listed_only=True,
+)
+
 # DataFusion's TIMESTAMPTZ hangs on the session; an instant has this name, for `arrow_cast`.
 DATAFUSION_INSTANT = 'Timestamp(Microsecond, Some("UTC"))'
 
 DIALECTS: Mapping[str, Dialect] = {
-    dialect.name: dialect for dialect in (POSTGRES, SPARK, DATAFUSION, DUCKDB)
+    dialect.name: dialect for dialect in (POSTGRES, SPARK, DATAFUSION, DUCKDB, TRINO)
 }
 
 

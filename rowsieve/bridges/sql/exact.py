@@ -43,6 +43,7 @@ from rowsieve.predicate.ir import (
     ValueSet,
 )
 from rowsieve.predicate.operand_types import type_of
+from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.logical import (
     Decimal,
     Float,
@@ -123,6 +124,9 @@ class _Exact:
     def comparison(self, node: Comparison) -> Predicate:
         type_ = type_of(node.left)
         self.check_order(type_, ranged=node.op in _RANGES)
+        ieee = self.dialect.semantics.nan is NanOrder.IEEE and isinstance(type_, Float)
+        if ieee and node.op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+            raise UnsupportedOperation(f"{self.dialect.name} takes NaN for no other than NaN here")
         left, right = self.operand(node.left), self.operand(node.right)
         zero = isinstance(right, Literal) and isinstance(right.value, float) and not right.value
         listed = self.dialect.semantics.bitwise_lists_from is not None

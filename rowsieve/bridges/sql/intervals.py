@@ -165,7 +165,8 @@ def _call(reader: Reader, node: Any, operand: Operand, interval: Interval) -> Op
     parts = (interval.months, interval.days, interval.micros)
     if max(map(abs, parts)) >= _LARGEST:
         raise reader.source.refusal(node, "the interval is too long")
-    name = FUNCTIONS[reader.dialect.name]
+    if (name := FUNCTIONS.get(reader.dialect.name, "")) == "":
+        raise reader.source.refusal(node, f"intervals are not read in {reader.dialect.name} SQL")
     if reader.dialect.name == "datafusion" and interval.micros:
         name = "shift_timestamp"  # it drops what is less than a day from a date
     return Call(name, (operand, *(Literal(part, Int(64)) for part in parts)))

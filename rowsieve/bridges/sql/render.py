@@ -116,7 +116,7 @@ class Writer:
 
     def _comparison(self, op: ComparisonOp, left: Operand, right: Operand) -> tuple[str, Binding]:
         is_distinct = op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT)
-        if is_distinct and right in _TRUTHS:
+        if is_distinct and right in _TRUTHS and not self.dialect.listed_only:
             negation = "NOT " if op is ComparisonOp.DISTINCT else ""
             return f"{self.atom(left)} IS {negation}{self.text(right)}", Binding.CONDITION
         text = f"{self._side(left, right)} {op.value} {self._side(right, left)}"

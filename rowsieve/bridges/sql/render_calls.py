@@ -12,7 +12,7 @@ from rowsieve.bridges.sql.intervals import interval_text
 from rowsieve.bridges.sql.members import PLAIN_PATH
 from rowsieve.bridges.sql.parts import PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.render_literals import quoted
-from rowsieve.bridges.sql.spellings import INFIX, template
+from rowsieve.bridges.sql.spellings import INFIX, TRINO_NAMES, template
 from rowsieve.bridges.sql.spellings import PARTS as OWN_PARTS
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.registry import FUNCTIONS
@@ -89,6 +89,10 @@ def _function(name: str, arguments: tuple[Operand, ...], writer: Writer) -> str:
     row = FUNCTIONS.get(name)
     if row is not None and dialect in row.spelling:
         return row.spelling[dialect]
+    if writer.dialect.listed_only:
+        if (own := TRINO_NAMES.get(name)) is None:
+            raise UnsupportedOperation(f"{name!r} is not among the functions known of {dialect}")
+        return own
     if name == "substr" and (dialect == "postgres" or _starts_inside(arguments)):
         return name
     if name in ("left", "right") and (dialect != "spark" or _counts_from_zero(arguments)):
@@ -112,7 +116,7 @@ def _counts_from_zero(arguments: tuple[Operand, ...]) -> bool:
 
 def _interval(call: Call, writer: Writer) -> str:
     text, dialect = interval_text(call), writer.dialect
-    wanted = INTERVALS[dialect.name]
+    wanted = INTERVALS.get(dialect.name, "")
     if dialect.name == "datafusion" and text and "microseconds" in text:
         wanted = "shift_timestamp"
     if text is None or call.function != wanted:

@@ -46,7 +46,7 @@ def literal_text(literal: Literal, dialect: Dialect) -> tuple[str, bool]:
             return _number_text(value, type_, dialect)
         case Binary() if isinstance(value, bytes) and dialect.binary_text is BinaryText.UTF8:
             return f"X'{value.hex()}'", False
-        case Date() | Time() | Timestamp() if dialect.types.get(type_) is not None:
+        case Date() | Time() | Timestamp() if "(" not in dialect.types.get(type_, "("):
             return f"{dialect.types[type_]} '{_spelt(value, type_, dialect)}'", False
         case _:
             return cast_text(quoted(_spelt(value, type_, dialect), dialect), type_, dialect), False

@@ -88,6 +88,22 @@ PARTS: Mapping[tuple[str, str], str] = {
     },
 }
 
+TRINO_NAMES: Mapping[str, str] = {
+    "abs": "abs",
+    "floor": "floor",
+    "ceil": "ceil",
+    "round": "round",
+    "length": "length",
+    "replace": "replace",
+    "substr": "substr",
+    "position": "strpos",
+    "starts_with": "starts_with",
+    "reverse": "reverse",
+    "coalesce": "coalesce",
+    "nullif": "nullif",
+    "list_length": "cardinality",
+}
+
 ABSENT: Mapping[tuple[str, str], str] = {
     ("date_bin", "spark"): "Spark has no bins for one value, only windows of a query",
     ("reverse", "duckdb"): "DuckDB turns letters with their accents around as one",

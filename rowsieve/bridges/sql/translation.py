@@ -13,6 +13,7 @@ from rowsieve.bridges.sql.exact import said_exactly
 from rowsieve.bridges.sql.render import Writer
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidInput, InvalidPredicate
+from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import Predicate, root_conjuncts
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
@@ -29,22 +30,25 @@ def from_text(
 
     if not isinstance(text, str):
         raise InvalidInput(f"a filter in {dialect} SQL is text, not {type(text).__name__}")
+    known = dialect_named(dialect)
+
+    def read(condition: tuple[str, Predicate | InvalidPredicate]) -> Predicate:
+        found = condition[1]
+        if isinstance(found, InvalidPredicate):
+            raise found
+        if known.listed_only:
+            said_exactly(bind(found, schema, known.semantics, simplified=False).root, known)
+        return found
+
     return read_conditions(
         parse.conditions(text, dialect),
-        _known,
+        read,
         _left,
         schema,
-        dialect_named(dialect).semantics,
+        known.semantics,
         shown=lambda condition: condition[0],
         strict=strict,
     )
-
-
-def _known(condition: tuple[str, Predicate | InvalidPredicate]) -> Predicate:
-    found = condition[1]
-    if isinstance(found, InvalidPredicate):
-        raise found
-    return found
 
 
 def _left(conditions: list[tuple[str, Predicate | InvalidPredicate]]) -> str:

@@ -63,6 +63,8 @@ def logical_type(node: Any, dialect: Dialect) -> LogicalType:
     parameters = [_whole_number(item) for item in node.expressions]
     if type_ is None:
         return _decimal(parameters, dialect)
+    if dialect.listed_only and isinstance(type_, Time | Timestamp) and parameters != [6]:
+        raise ValueError(f"give the {kind.lower()} its digits, as in TIMESTAMP(6)")
     if parameters and not (isinstance(type_, Time | Timestamp) and parameters == [6]):
         raise ValueError(f"a {kind.lower()} with a length or precision is not supported")
     return type_
