@@ -26,7 +26,7 @@ from rowsieve.objects import open_store
 from rowsieve.stats.subjects import describe
 from rowsieve.stats.tabulate import statistics_name
 from rowsieve.storage.checkpoint import write_checkpoint
-from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.manifest import FORMAT_VERSION, PartTable
 from rowsieve.storage.snapshot import TableInfo
 from rowsieve.types.logical import Date, Decimal, Field, Float, Int, String, Timestamp
@@ -61,13 +61,10 @@ def measure(sizes: Sizes, folder: Path) -> Bar:
     started = time.perf_counter()
     size_bytes = _table(uri, sizes.parts)
     made_s = time.perf_counter() - started
-    series = []
-    for name, where in QUESTIONS.items():
-        runs = [
-            in_own_process("benchmarks.bars.checkpoint", [uri, where], Sample)
-            for _ in range(sizes.long_repeats)
-        ]
-        series.append(Series(name, note=where, samples=runs))
+    series = [_asked(name, uri, where, sizes.long_repeats) for name, where in QUESTIONS.items()]
+    _commit(uri)
+    name, where = list(QUESTIONS.items())[1]
+    series.append(_asked(f"{name}, a commit later", uri, where, sizes.long_repeats))
     walls = [each.wall_s() for each in series]
     growths = [each.growth_bytes() or 0 for each in series]
     found = "; ".join(
@@ -102,18 +99,41 @@ def main(arguments: Sequence[str] | None = None) -> None:
     write_result(sample, options.write)
 
 
+def _asked(name: str, uri: str, where: str, repeats: int) -> Series:
+    """Open and plan, each time in a fresh process."""
+    module = "benchmarks.bars.checkpoint"
+    runs = [in_own_process(module, [uri, where], Sample) for _ in range(repeats)]
+    return Series(name, note=where, samples=runs)
+
+
+def _commit(uri: str) -> None:
+    """Put a part in the place of another, on top of the checkpoint."""
+    log = CommitLog(open_store(uri))
+    head = log.latest()
+    count = len(head.parts)
+    part = _parts(1, np.random.default_rng(1)).table
+    for name in ("commit_ts_min", "commit_ts_max"):
+        place = part.column_names.index(name)
+        part = part.set_column(place, part.schema.field(place), pa.nulls(1, pa.int64()))
+    removed = head.parts.column("part_id")[count // 2].as_py()
+    request = CommitRequest("compact", PartTable(part), (removed,), rows_written=ROWS_PER_PART)
+    _, changed = log.commit(request, head, lambda _head, _entries: request)
+    expect("parts after the commit", len(changed.parts), count)
+
+
 def _table(uri: str, count: int) -> int:
     """A table of so many parts at version 0, with a checkpoint; the checkpoint's bytes."""
     store = open_store(uri)
     info = TableInfo(uuid=uuid.uuid4().hex, key=("id",), mode="upsert")
-    snapshot = CommitLog(store).create(info, SCHEMA, len(SCHEMA.fields) + 1, _parts(count))
+    snapshot = CommitLog(store).create(
+        info, SCHEMA, len(SCHEMA.fields) + 1, _parts(count, np.random.default_rng(0))
+    )
     write_checkpoint(store, snapshot)
     return sum(map(store.size, store.list("_rowsieve/checkpoints")))
 
 
-def _parts(count: int) -> PartTable:
+def _parts(count: int, random: np.random.Generator) -> PartTable:
     """Parts of rising keys and times; one text rises too, the other columns are random."""
-    random = np.random.default_rng(0)
     ids = _hexes(random, count)
     nothing = pa.array(np.zeros(count, dtype=np.int64))
     sizes = random.integers(20_000, 90_000, count)

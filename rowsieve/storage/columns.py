@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 Indices: TypeAlias = npt.NDArray[np.int64]
+_LEAST_RUN: Final = 4_096  # rows on average, below which they are taken one by one
 
 
 class Source(Protocol):
@@ -188,6 +189,16 @@ class Columns:
             if first < stop:
                 whole = stop - first == len(piece)
                 yield piece if whole else piece.take(rows[first:stop] - start)
+
+
+def at_places(table: pa.Table, rows: Indices) -> pa.Table:
+    """The rows at ascending places; of long runs without a gap nothing is copied."""
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    if len(breaks) * _LEAST_RUN >= len(rows):
+        return table.take(pa.array(rows))
+    starts, stops = np.append(0, breaks), np.append(breaks, len(rows))
+    runs = zip(rows[starts].tolist(), (stops - starts).tolist(), strict=True)
+    return pa.concat_tables([table.slice(start, count) for start, count in runs])
 
 
 def _nulls(count: int, type_: pa.DataType) -> pa.ChunkedArray:

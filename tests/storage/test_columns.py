@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.storage.columns import Columns, Indices
+from rowsieve.storage import columns as columns_module
+from rowsieve.storage.columns import Columns, Indices, at_places
 from tests.profiles import examples
 
 TYPES = {"a": pa.int64(), "b": pa.string(), "c": pa.float64()}
@@ -92,6 +93,17 @@ def test_only_what_is_named_is_read_and_only_once() -> None:
     assert columns.column("b").to_pylist() == ["x", "z", None]
     with pytest.raises(KeyError, match="d"):
         columns.column("d")
+
+
+@given(st.sets(st.integers(0, 39), min_size=1), st.sampled_from([1, 3, 4_096]))
+@examples(200)
+def test_runs_of_places_are_the_rows_at_them(places: set[int], least_run: int) -> None:
+    rows = np.array(sorted(places))
+    pieces = [pa.table({"a": range(start, start + 10)}) for start in (0, 10, 20, 30)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns_module, "_LEAST_RUN", least_run)
+        found = at_places(pa.concat_tables(pieces), rows)
+    assert found.column("a").to_pylist() == rows.tolist()
 
 
 def test_types_that_differ_are_not_mixed() -> None:
