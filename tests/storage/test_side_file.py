@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -20,6 +23,7 @@ from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.log_entry import LOG
 from rowsieve.storage.log_reader import _seen
 from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.segments import encode_index, encode_segments
 from rowsieve.storage.side_file import POINTER, large_subjects, with_side_file
 from rowsieve.storage.snapshot import Snapshot
 from tests.small_tables import fresh_uri
@@ -226,7 +230,11 @@ def test_a_pointer_that_does_not_fit_is_not_followed() -> None:
     inline = PartTable.from_ipc(store.get(path))
     pointer = metadata[POINTER]
     twice = PartTable(pa.concat_tables([inline.table, inline.table]))
+    keys = pa.table({"key.9.lower": [1]})
+    index = encode_index(keys.schema, encode_segments(keys, np.zeros(1, dtype=np.int64), 1)[1])
+    other = {"file": f"{'0' * 32}.stats", "index": base64.b64encode(index).decode()}
     for parts, bad in (
+        (inline, json.dumps(other).encode()),
         (inline, b"{"),
         (inline, b"{}"),
         (inline, pointer.replace(b".stats", b".other")),
