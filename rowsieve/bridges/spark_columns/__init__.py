@@ -30,14 +30,20 @@ def is_spark_column(value: object) -> bool:
 
 
 def from_spark_column(
-    column: Any, schema: Schema, *, strict: bool = False
+    column: Any,
+    schema: Schema,
+    *,
+    strict: bool = False,
+    ansi: bool | None = None,
+    time_zone: str | None = None,
 ) -> Translation[Predicate, Any]:
     """Read a column over the columns of a schema, meant under `Semantics.SPARK`.
 
     The residual is a column of the conditions left out. A classic column wants the active session
-    in which it was made: its ANSI mode and time zone decide what is exact.
+    in which it was made: its ANSI mode and time zone decide what is exact. For a Connect column
+    they are `ansi` and `time_zone`, or those of the client's active session if it has one.
     """
-    whole = _trees(column, schema)
+    whole = _trees(column, schema, ansi=ansi, time_zone=time_zone)
     parts = whole.terms if isinstance(whole, Junction) and whole.all_of else (whole,)
     conditions = [(part, node) for part in parts for node in _conditions(part)]
     return read_conditions(
@@ -73,19 +79,23 @@ def to_spark_column(
     )
 
 
-def _trees(column: Any, schema: Schema) -> Junction | Leaf:
-    if not hasattr(column, "_jc"):
-        raise UnsupportedOperation("a column of Spark Connect is not read; pass SQL text")
-    from rowsieve.bridges.spark_columns.read_classic import trees_of  # noqa: PLC0415 - an extra
+def _trees(column: Any, schema: Schema, **given: Any) -> Junction | Leaf:
+    if hasattr(column, "_jc"):
+        from rowsieve.bridges.spark_columns import read_classic  # noqa: PLC0415 - an extra
 
-    return trees_of(column, schema)
+        return read_classic.trees_of(column, schema)
+    from rowsieve.bridges.spark_columns import read_connect  # noqa: PLC0415 - as large as it is
+    from rowsieve.bridges.spark_columns.sessions import client_session  # noqa: PLC0415
+
+    session = client_session(**given)
+    return read_connect.trees_of(column, schema, session)
 
 
-def _conditions(part: Junction | Leaf) -> list[Junction | Node]:
+def _conditions(part: Junction | Leaf) -> list[Junction | Leaf | Node]:
     """The conditions of a part that is not an AND of columns: those of its own AND, if any."""
-    if isinstance(part, Junction):
+    if isinstance(part, Junction) or not isinstance(part.node, Node):
         return [part]
-    found: list[Junction | Node] = []
+    found: list[Junction | Leaf | Node] = []
     stack = [part.node]
     while stack:
         node = stack.pop()
@@ -102,6 +112,8 @@ def _read(part: Junction | Leaf | Node, schema: Schema) -> Predicate:
     if isinstance(part, Node):
         return Reader(schema).predicate(part)
     if isinstance(part, Leaf):
+        if isinstance(part.node, UnsupportedOperation):
+            raise part.node
         return _read(part.node, schema)
     terms = tuple(_read(term, schema) for term in part.terms)
     return And(terms) if part.all_of else Or(terms)
@@ -111,7 +123,10 @@ def _shown(part: Junction | Leaf, node: Junction | Leaf | Node) -> str:
     if isinstance(part, Leaf):
         if isinstance(node, Node) and node is not part.node and node.source is not None:
             return str(node.source().sql())  # one of several conditions of SQL text
-        return str(part.column).removeprefix("Column<'").removesuffix("'>")
+        try:
+            return str(part.column).removeprefix("Column<'").removesuffix("'>")
+        except RecursionError:  # a client writes its columns recursively
+            return "a deep column"
     return (" AND " if part.all_of else " OR ").join(_shown(term, term) for term in part.terms[:4])
 
 

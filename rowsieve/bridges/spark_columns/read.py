@@ -239,15 +239,18 @@ class Reader:
         if (type(source).__name__, type(target).__name__) not in table.CASTS:
             raise UnsupportedOperation(table.CAST_REFUSALS.get(_pair(source, target), _NO_CAST))
         table.check_cast(source, target)
-        zoned = Timestamp(utc=True) in (source, target)
-        if zoned and str(node.option("timeZoneId")).upper() not in table.UTC:
-            raise UnsupportedOperation(_NO_ZONE)
+        self._check_zone(node, source, target)
         mode = node.mode()
         if mode == "TRY":
             return Value(Cast(value.exact, target, try_=True), target)
         if mode != "ANSI" and _pair(source, target) not in table.CAST_ANY_MODE:
             raise UnsupportedOperation("a failing cast gives no error where ANSI mode is off")
         return Value(Cast(value.exact, target), target)
+
+    def _check_zone(self, node: Node, *types: LogicalType) -> None:
+        zoned = Timestamp(utc=True) in types
+        if zoned and str(node.option("timeZoneId")).upper() not in table.UTC:
+            raise UnsupportedOperation(_NO_ZONE)
 
     def _cast_constant(self, node: Node, value: Value, target: LogicalType) -> Value:
         literal, source = value.operand, value.type
@@ -262,6 +265,12 @@ class Reader:
             return folded
         if isinstance(literal.value, str):
             return Value(parsed(literal.value, target), target)
+        if source is not None and _pair(source, target) in table.CASTS:
+            table.check_cast(source, target)
+            self._check_zone(node, source, target)
+            made = convert(literal, source, target, Semantics.SPARK)
+            if isinstance(made, Literal):
+                return Value(made, target)
         raise UnsupportedOperation(f"a constant {literal.value!r} cast to {type_name(target)}")
 
     def case(self, node: Node) -> Value:

@@ -27,8 +27,7 @@ def trees_of(column: Any, schema: Schema) -> Junction | Leaf:
     session = active_session()
     skeleton = _Skeleton(session._jvm)
     shape = skeleton.taken_apart(column._jc.node())
-    nodes = _resolved(session, schema, skeleton.columns)
-    return _joined(shape, iter(zip(skeleton.columns, nodes, strict=True)))
+    return _joined(shape, iter(_resolved(session, schema, skeleton.columns)))
 
 
 class _Skeleton:
@@ -68,39 +67,55 @@ def _operator(node: Any) -> str | None:
     return name if name in _JUNCTIONS and node.arguments().length() == 2 else None
 
 
-def _joined(shape: Any, leaves: Iterator[tuple[Any, Node]]) -> Junction | Leaf:
+def _joined(shape: Any, leaves: Iterator[Leaf]) -> Junction | Leaf:
     if shape is None:
-        return Leaf(*next(leaves))
+        return next(leaves)
     all_of, terms = shape
     return Junction(all_of, tuple(_joined(term, leaves) for term in terms))
 
 
-def _resolved(session: Any, schema: Schema, columns: Sequence[Any]) -> list[Node]:
-    """The tree of each column, all of them analysed at once."""
+def _resolved(session: Any, schema: Schema, columns: Sequence[Any]) -> list[Leaf]:
+    """Each column with its tree: all analysed at once, or by halves where one cannot be."""
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - an extra
     from pyspark.errors import AnalysisException  # noqa: PLC0415 - an extra
 
-    jvm = session._jvm
-    listed = [column._jc for column in columns]
     try:
-        rows = _empty(session, schema).select(jvm.PythonUtils.toSeq(listed))
-        plan = rows.queryExecution().analyzed()
-        if not plan.getClass().getName().endswith(".Project") or plan.child().children().length():
-            raise UnsupportedOperation(
-                "aggregates, window functions and generators have no value of one row"
-            )
-        found = plan.projectList()
-        return [_tree(jvm, found.apply(place), schema) for place in range(len(columns))]
+        return _analysed(session, schema, columns)
     except AnalysisException as error:
-        text = str(error).partition("\n")[0]
-        if str(error.getCondition()).startswith("UNRESOLVED_COLUMN"):
-            name = str((error.getMessageParameters() or {}).get("objectName", "")).strip("`")
-            raise UnknownColumn(text, name=name) from error
-        raise InvalidPredicate(f"Spark does not take this column: {text}") from error
+        if len(columns) == 1 or str(error.getCondition()).startswith("UNRESOLVED_COLUMN"):
+            raise _meaningless(error) from error
+        refusal = UnsupportedOperation(str(error))
+    except UnsupportedOperation as error:
+        refusal = error
     except Py4JJavaError as error:
         if error.java_exception.getClass().getName() != "java.lang.StackOverflowError":
             raise
-        raise UnsupportedOperation(_DEEP) from error
+        refusal = UnsupportedOperation(_DEEP)
+    if len(columns) == 1:
+        return [Leaf(columns[0], refusal)]
+    half = len(columns) // 2
+    return _resolved(session, schema, columns[:half]) + _resolved(session, schema, columns[half:])
+
+
+def _meaningless(error: Any) -> InvalidPredicate | UnknownColumn:
+    text = str(error).partition("\n")[0]
+    if str(error.getCondition()).startswith("UNRESOLVED_COLUMN"):
+        name = str((error.getMessageParameters() or {}).get("objectName", "")).strip("`")
+        return UnknownColumn(text, name=name)
+    return InvalidPredicate(f"Spark does not take this column: {text}")
+
+
+def _analysed(session: Any, schema: Schema, columns: Sequence[Any]) -> list[Leaf]:
+    jvm = session._jvm
+    listed = jvm.PythonUtils.toSeq([column._jc for column in columns])
+    plan = _empty(session, schema).select(listed).queryExecution().analyzed()
+    if not plan.getClass().getName().endswith(".Project") or plan.child().children().length():
+        raise UnsupportedOperation(
+            "aggregates, window functions and generators have no value of one row"
+        )
+    found = plan.projectList()
+    trees = [_tree(jvm, found.apply(place), schema) for place in range(len(columns))]
+    return [Leaf(column, node) for column, node in zip(columns, trees, strict=True)]
 
 
 def _empty(session: Any, schema: Schema) -> Any:

@@ -1,12 +1,38 @@
-"""The Spark session that columns belong to: classic ones are made and resolved in a running one."""
+"""The Spark session that columns belong to: classic ones are made and resolved in a running one.
+
+A Connect column is made without a session; what its tree does not say is asked of the client's, if
+there is one.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from rowsieve.errors import InvalidInput
 
 _NONE = "a Spark column belongs to a session, and none is running: start one first"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSession:
+    """The mode and the time zone of a Connect session; no zone is an unknown one."""
+
+    ansi: bool = True
+    time_zone: str | None = None
+
+
+def client_session(*, ansi: bool | None, time_zone: str | None) -> ClientSession:
+    """What is given, and the rest as the client's session has it; Spark's default without one."""
+    if ansi is None or time_zone is None:
+        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - an extra
+
+        session = SparkSession.getActiveSession()
+        if session is not None and time_zone is None:
+            time_zone = str(session.conf.get("spark.sql.session.timeZone"))
+        if session is not None and ansi is None:
+            ansi = session.conf.get("spark.sql.ansi.enabled") == "true"
+    return ClientSession(ansi=ansi is not False, time_zone=time_zone)
 
 
 def active_session() -> Any:

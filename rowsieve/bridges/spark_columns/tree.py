@@ -49,10 +49,10 @@ class Junction:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A column of its own, with its tree."""
+    """A column of its own, with its tree, or with the reason why it has none here."""
 
     column: Any
-    node: Node
+    node: Node | UnsupportedOperation
 
 
 def of_json(found: Sequence[Mapping[str, Any]], java: Any, names: Container[str]) -> Node:

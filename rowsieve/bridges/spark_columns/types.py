@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, assert_never
 
+from rowsieve.errors import UnsupportedOperation
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -55,6 +56,14 @@ _DDL: Final[Mapping[str, str]] = {
     "short": "smallint",
     "integer": "int",
     "long": "bigint",
+}
+
+_SYNONYMS: Final[Mapping[str, str]] = {
+    "real": "float",
+    "dec": "decimal(10,0)",
+    "decimal": "decimal(10,0)",
+    "numeric": "decimal(10,0)",
+    "timestamp_ltz": "timestamp",
 }
 
 
@@ -119,6 +128,23 @@ def type_named(spelled: Any) -> LogicalType | None:
     if (match := _DECIMAL.fullmatch(spelled)) is not None:
         return Decimal(int(match[1]), int(match[2]))
     return _NAMED.get(spelled)
+
+
+def json_of(type_: LogicalType) -> str:
+    """How Spark spells a flat type of its own in JSON."""
+    if isinstance(type_, Decimal):
+        return f"decimal({type_.precision},{type_.scale})"
+    return next(name for name, named in _NAMED.items() if named == type_)
+
+
+def cast_target(type_: Any) -> LogicalType:
+    """The type that a cast names, by Spark's class for it or in DDL."""
+    spelled = str(type_ if isinstance(type_, str) else type_.jsonValue()).strip().lower()
+    plain = {**{ddl: name for name, ddl in _DDL.items()}, **_SYNONYMS}
+    found = type_named(plain.get(spelled, spelled.replace(" ", "")))
+    if found is None:
+        raise UnsupportedOperation(f"a cast to {spelled} has no type here")
+    return found
 
 
 def ddl_of(type_: LogicalType) -> str:

@@ -122,10 +122,10 @@ def members_of(literals: list[Literal], type_: LogicalType) -> pa.Array:
 
 def folded_by_spark(node: Node) -> Value | None:
     """What Spark makes of an expression of constants; None where it cannot be asked."""
-    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - an extra
-
     if node.source is None:
         return None
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - an extra
+
     java = node.source()
     if not java.foldable():
         return None
@@ -168,7 +168,7 @@ def parsed(text: str, target: LogicalType) -> Literal:
             made = convert(Literal(text), None, target, Semantics.SPARK)
             assert isinstance(made, Literal)
             return made
-        if isinstance(target, Int | Decimal) and re.fullmatch(r"-?\d{1,18}(\.\d{1,18})?", text):
+        if isinstance(target, Int | Decimal) and re.fullmatch(r"-?\d{1,38}(\.\d{1,38})?", text):
             made = convert(Literal(text), None, target, Semantics.SPARK)
             assert isinstance(made, Literal)
             return made

@@ -40,6 +40,7 @@ _OPERATORS: Mapping[str, tuple[str, str]] = {
 _WRAPS = "whole numbers that overflow do so in another way there"
 _BY_ZERO = "division by zero gives something else there"
 _MOST = 2**31 - 1
+_BY_TEXT = (DigitRounding.DECIMAL, DigitRounding.WIDE_DECIMAL)  # alike for float64
 
 
 # Numbers
@@ -127,7 +128,7 @@ def _round(writer: Writer, node: Call) -> Any:
             even = writer.semantics.rounds_half_to_even
             return (writer.functions.bround if even else writer.functions.round)(operand, 0)
         case Float() if isinstance(digits, int) and digits > 0:
-            if writer.semantics.digit_rounding is not DigitRounding.DECIMAL:
+            if writer.semantics.digit_rounding not in _BY_TEXT:
                 raise UnsupportedOperation("digits after the point are rounded another way there")
             return writer.functions.round(operand, digits)
         case Int() if isinstance(digits, int) and digits >= 0:

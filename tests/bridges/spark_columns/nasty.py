@@ -101,7 +101,7 @@ def in_spark(spark: Any, batch: pa.RecordBatch = BATCH, schema: Schema = SCHEMA)
     from rowsieve.providers.spark.types import arrow_schema_of, to_spark
 
     held = to_spark(batch, schema, arrow_schema_of(spark_schema(schema)))
-    return spark.createDataFrame(pa.Table.from_batches([held])).repartition(1)
+    return spark.createDataFrame(pa.Table.from_batches([held])).coalesce(1)
 
 
 def theirs(frame: Any, columns: Sequence[Any], batch: pa.RecordBatch = BATCH) -> list[list[int]]:
