@@ -19,6 +19,7 @@ from benchmarks.bars import (
     processes,
     restart,
     statistics,
+    tightness,
     translation,
     upsert,
 )
@@ -44,6 +45,7 @@ BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "collecting": statistics.collecting,
     "translation": translation.measure,
     "checkpoint": checkpoint.measure,
+    "tightness": tightness.measure,
 }
 
 

@@ -29,6 +29,7 @@ class Sizes:
     deltas: int = 8
     lookups: int = 50
     parts: int = 1_000_000
+    tight_predicates: int = 200
     expression_rows: int = 1_000_000
     collected: int = 4_000_000
     list_values: int = 1_000_000
@@ -53,6 +54,7 @@ TINY = Sizes(
     deltas=2,
     lookups=3,
     parts=100,
+    tight_predicates=3,
     expression_rows=20_000,
     collected=2_000,
     list_values=2_000,

@@ -18,6 +18,7 @@ from rowsieve.predicate.abstract import (
     AbstractValue,
     anything,
     everywhere,
+    is_point,
     join,
     known,
     limited,
@@ -27,10 +28,11 @@ from rowsieve.predicate.abstract import (
 )
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
 from rowsieve.predicate.functions.casts import cast_rule, spelled_range
+from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.functions.row import Direction, Function, NullRule, Range, Signature
 from rowsieve.predicate.ir import Call, ComparisonOp, Literal
 from rowsieve.predicate.semantics import OnFailure, Semantics
-from rowsieve.types.logical import Float, Int, LogicalType, String
+from rowsieve.types.logical import Float, Int, LogicalType, String, is_ordered
 
 _MAX_CORNER_ARGUMENTS = 6
 
@@ -49,7 +51,8 @@ def call(
     fails = np.logical_or.reduce([value.fails for value in arguments])
     if row.nulls is NullRule.FIRST:
         null = arguments[0].null | _may_be_equal(arguments)
-        return replace(arguments[0], null=null, fails=fails)
+        present = arguments[0].present & ~_are_equal(arguments)
+        return replace(arguments[0], present=present, null=null, fails=fails)
     found = _bounds(node, row, signature, arguments, semantics)
     none = nowhere(part_count)
     nan = none if found.nan is None else found.nan
@@ -77,7 +80,48 @@ def call(
     result = AbstractValue(
         signature.result, lower, upper, present, null, fails | risky, nan & present
     )
+    if row.nulls is NullRule.STRICT and row.name in BUILT_IN:  # others may give what they like
+        return _at_points(settled(result), row, signature, arguments, semantics)
     return settled(result)
+
+
+def _at_points(
+    result: AbstractValue,
+    row: Function,
+    signature: Signature,
+    arguments: Sequence[AbstractValue],
+    semantics: Semantics,
+) -> AbstractValue:
+    """Exactly the value in parts where every argument has one; -0.0 and 0.0 are not one."""
+    if not is_ordered(result.type) or any(isinstance(v.type, Float) for v in arguments):
+        return result
+    if not all(is_ordered(value.type) for value in arguments):
+        return result
+    vague = result.present & ~known(ComparisonOp.EQ, result.lower, result.upper)
+    for value in arguments:
+        vague = vague & value.present & known(ComparisonOp.EQ, value.lower, value.upper)
+    where = np.flatnonzero(vague)
+    if not len(where):
+        return result
+    places = pa.array(where)
+    points = [value.lower.take(places) for value in arguments]
+    computed = row.evaluate(points, signature, semantics)
+    failed = np.zeros(len(where), np.bool_) if computed.failed is None else computed.failed
+    absent = null_mask(computed.values)
+    lower, upper = (
+        pc.replace_with_mask(end, pa.array(vague), computed.values)
+        for end in (result.lower, result.upper)
+    )
+    present, null, fails = result.present.copy(), result.null.copy(), result.fails.copy()
+    present[where] = ~absent
+    null[where] = np.logical_or.reduce([v.null[where] for v in arguments]) | (absent & ~failed)
+    fails[where] = np.logical_or.reduce([v.fails[where] for v in arguments]) | failed
+    exact = replace(result, lower=lower, upper=upper, present=present, null=null, fails=fails)
+    if isinstance(result.type, Float):
+        nan = result.nan.copy()
+        nan[where] = as_mask(pc.is_nan(computed.values))
+        exact = replace(exact, nan=nan)
+    return settled(exact)
 
 
 def cast_value(
@@ -162,6 +206,16 @@ def _may_be_equal(arguments: Sequence[AbstractValue]) -> Mask:
         apart |= known(ComparisonOp.LT, first.upper, other.lower)
         equal |= other.present & ~apart
     return equal & first.present
+
+
+def _are_equal(arguments: Sequence[AbstractValue]) -> Mask:
+    """Where the first argument is always another, which is never NULL."""
+    first = arguments[0]
+    equal = nowhere(len(first.present))
+    for other in arguments[1:]:
+        same = is_point(first) & is_point(other) & known(ComparisonOp.EQ, first.lower, other.lower)
+        equal |= same & ~other.null & other.present
+    return equal
 
 
 def _bounds(

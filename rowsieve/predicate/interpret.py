@@ -10,6 +10,7 @@ After the interpreter of Materialize (`src/expr/src/interpret.rs`), over arrays 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import assert_never
@@ -17,6 +18,7 @@ from typing import assert_never
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowsieve.predicate import abstract_calls
 from rowsieve.predicate.abstract import (
@@ -35,8 +37,9 @@ from rowsieve.predicate.abstract import (
     meet,
     nowhere,
 )
-from rowsieve.predicate.arrays import Mask, repeated, with_nulls
+from rowsieve.predicate.arrays import Mask, as_mask, repeated, with_nulls
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate
+from rowsieve.predicate.facts import Facts, facts_against, facts_of
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.ir import (
     And,
@@ -64,12 +67,12 @@ from rowsieve.predicate.ir import (
     TruePredicate,
     root_conjuncts,
 )
-from rowsieve.predicate.like import after_prefix, parse_pattern
+from rowsieve.predicate.like import Pattern, after_prefix, parse_pattern
 from rowsieve.predicate.literals import scalar
-from rowsieve.predicate.narrow import NarrowedColumns, spans, touches
-from rowsieve.predicate.ordered_members import members_within
+from rowsieve.predicate.narrow import narrowed, touches
+from rowsieve.predicate.ordered_members import are_members, members_within
 from rowsieve.predicate.semantics import NanOrder, Semantics
-from rowsieve.types.logical import Bool, Float, Struct, Timestamp
+from rowsieve.types.logical import Bool, Float, Int, Struct, Timestamp
 
 _END_OF_TIME = 253_402_300_799_999_999  # the year 9999: no statement runs later
 
@@ -97,15 +100,26 @@ def interpret(
         truth = interpreter.predicate(term)
         refuted |= ~(truth.true | truth.fails)
         certain &= ~(truth.false | truth.null | truth.fails)
-    bounded = spans(terms) if len(terms) > 1 else {}
-    if others := [term for term in terms if bounded and touches(term, bounded)]:
-        narrowed = replace(interpreter, columns=NarrowedColumns(columns, bounded))
-        for term in others:
-            truth = narrowed.predicate(term)
-            refuted |= ~(truth.true | truth.fails)
+    if len(terms) > 1:
+        refuted |= _refuted_together(terms, interpreter)
     verdicts = np.where(certain, Verdict.ALL, Verdict.SOME).astype(np.int8)
     verdicts[refuted] = Verdict.NONE
     return verdicts
+
+
+def _refuted_together(terms: Sequence[Predicate], interpreter: _Interpreter) -> Mask:
+    """Parts none of whose rows satisfies all conjuncts that cannot fail, and the others besides."""
+    facts = facts_of(terms)
+    others = [term for term in terms if touches(term, facts)]
+    if not others and not facts.says_more_than_each:
+        return nowhere(interpreter.part_count)
+    within = narrowed(interpreter.columns, facts)
+    refuted = within.refuted
+    inside = replace(interpreter, columns=within)
+    for term in others:
+        truth = inside.predicate(term)
+        refuted = refuted | ~(truth.true | truth.fails)
+    return refuted
 
 
 def interpret_operand(
@@ -175,6 +189,8 @@ class _Interpreter:
         members = node.values.array
         found, certain = members_within(value.lower, value.upper, node.values)
         certain &= is_point(value)
+        if isinstance(value.type, Int):
+            certain |= are_members(value.lower, value.upper, node.values)
         if isinstance(value.type, Float):
             if self.semantics.compares_bits(len(members)):
                 certain &= ~known(
@@ -192,9 +208,10 @@ class _Interpreter:
     def like(self, node: Like) -> Truth:
         value = self.operand(node.operand)
         pattern = parse_pattern(node.pattern, node.escape)
-        true, false = value.present, value.present
+        true, false = like_at_points(value, pattern, ignore_case=node.ignore_case)
         if not node.ignore_case:
-            true, false = prefix_truth(value, pattern.prefix)
+            starts, misses = prefix_truth(value, pattern.prefix)
+            true = true & starts
             if pattern.is_exact:
                 exact = repeated(pa.scalar(pattern.prefix), self.part_count)
                 true = value.present & ~(
@@ -204,8 +221,8 @@ class _Interpreter:
                 false = value.present & ~(
                     is_point(value) & known(ComparisonOp.EQ, value.lower, exact)
                 )
-            elif not pattern.is_prefix:
-                false = value.present
+            elif pattern.is_prefix:
+                false = misses
         return Truth(true, false, value.null, value.fails)
 
     def boolean(self, operand: Operand) -> Truth:
@@ -275,19 +292,48 @@ class _Interpreter:
                 assert_never(node)
 
     def case(self, node: Case) -> AbstractValue:
-        """Any branch that can be taken, with the failures of the conditions on the way."""
+        """Any branch that can be taken, with the failures of the conditions on the way.
+
+        A branch sees the rows on which its condition is TRUE and those before it are not.
+        """
         reached = everywhere(self.part_count)
         fails = nowhere(self.part_count)
         result: AbstractValue | None = None
+        here = self
         for when, then in node.branches:
-            truth = self.predicate(when)
+            truth = here.predicate(when)
             fails = fails | (truth.fails & reached)
-            value = limited(self.operand(then), reached & truth.true)
+            inside, nobody = here.within(facts_of(root_conjuncts(when)))
+            value = limited(inside.operand(then), reached & truth.true & ~nobody)
             result = value if result is None else join(result, value)
             reached = reached & (truth.false | truth.null)
-        last = limited(self.operand(node.otherwise), reached)
+            here, nobody = here.within(facts_against(when))
+            reached = reached & ~nobody
+        last = limited(here.operand(node.otherwise), reached)
         result = last if result is None else join(result, last)
         return replace(result, fails=result.fails | fails)
+
+    def within(self, facts: Facts) -> tuple[_Interpreter, Mask]:
+        """The interpreter of the rows on which these hold, and the parts that have none."""
+        if not facts.columns:
+            return self, nowhere(self.part_count)
+        inner = narrowed(self.columns, facts)
+        return replace(self, columns=inner), inner.refuted
+
+
+def like_at_points(
+    value: AbstractValue, pattern: Pattern, *, ignore_case: bool
+) -> tuple[Mask, Mask]:
+    """Whether the pattern may match, and may not, as far as parts with one text tell."""
+    points = is_point(value) & value.present
+    if not points.any():
+        return value.present, value.present
+    where = np.flatnonzero(points)
+    texts = value.lower.take(pa.array(where))
+    matches = as_mask(pc.match_substring_regex(texts, pattern.regex, ignore_case=ignore_case))
+    true, false = value.present.copy(), value.present.copy()
+    true[where], false[where] = matches, ~matches
+    return true, false
 
 
 def prefix_truth(value: AbstractValue, prefix: str) -> tuple[Mask, Mask]:

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from rowsieve.predicate.arrays import as_mask, null_mask, without
 from rowsieve.predicate.coerce import compare_with_number, unmatched
 from rowsieve.predicate.functions.casts import cast, cast_rule
+from rowsieve.predicate.functions.days import first_of_month, months_of
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.functions.temporal import next_unit, truncate, unit_name, year_start
 from rowsieve.predicate.ir import (
@@ -59,6 +60,7 @@ _LT, _LE, _GT, _GE = ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.GT, Comparis
 _POINTS = (_EQ, _NE, ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT)
 _DAY_US = 86_400_000_000
 _FARTHEST_YEAR = 290_000
+_FARTHEST_DAY = 100_000_000
 _FARTHEST_MONTHS = 12 * 1000
 _FARTHEST_US = 9_150_000_000_000_000_000  # more than a millennium before the last timestamp
 _SPELT_ONE_WAY = (Int, Decimal, Uuid, Time, Bool)  # each value has one text, and text one value
@@ -220,6 +222,19 @@ def _bin(question: _Question) -> Predicate | None:
     )
 
 
+def _month_end(question: _Question) -> Predicate | None:
+    """A last day is reached on the first of its month, and passed on that of the next."""
+    operand, last = question.call.arguments[0], question.constant.value
+    source = type_of(operand)
+    if not isinstance(last, int) or abs(last) > _FARTHEST_DAY:
+        return None
+    month = months_of(np.array([last]))
+    first, following = (int(first_of_month(month + step)[0]) for step in (0, 1))
+    size = 1 if isinstance(source, Date) else _DAY_US
+    passed = following if last == following - 1 else first
+    return _between_steps(question.op, operand, source, first * size, passed * size)
+
+
 def _instant(question: _Question) -> Predicate | None:
     """`epoch_us(x)` is the time itself."""
     operand = question.call.arguments[0]
@@ -372,6 +387,7 @@ INVERSES: Mapping[str, InverseRule] = {
     "date_trunc": _truncation,
     "date_bin": _bin,
     "epoch_us": _instant,
+    "last_day": _month_end,
     "extract": _field,
     "substr": _prefix,
     "left": _prefix,

@@ -3,7 +3,8 @@
 A row that survives, or raises, satisfies every conjunct that cannot fail: `ts >= a AND ts < b`
 holds on it, whatever stands beside it (invariant 27). So the other conjuncts need to be looked at
 between a and b only: `extract(month FROM ts) = 7` beside one year refutes parts that hold other
-Julys. This serves to refute parts, never to prove that all of their rows match.
+Julys. Where nothing is left between the bounds, no row of the part is left either. This serves to
+refute parts, never to prove that all of their rows match.
 """
 
 from __future__ import annotations
@@ -20,68 +21,57 @@ from rowsieve.predicate.abstract import (
     AbstractColumns,
     AbstractValue,
     KnownExpressions,
+    from_column,
+    known,
 )
-from rowsieve.predicate.arrays import as_mask, compare
+from rowsieve.predicate.arrays import Mask, compare, filled, null_mask, with_nulls
+from rowsieve.predicate.facts import DISCRETE, Facts, Span, whole_range
 from rowsieve.predicate.ir import (
     BoundColumn,
     Comparison,
     ComparisonOp,
+    IsNull,
     Literal,
     Operand,
     Predicate,
     walk,
 )
-from rowsieve.predicate.literals import int_range, scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Date, Int, LogicalType, Timestamp
+from rowsieve.types.logical import Float
 
-_ABOVE = (ComparisonOp.GT, ComparisonOp.GE, ComparisonOp.EQ)
-_BELOW = (ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.EQ)
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Inclusive bounds that the conjuncts set to a column; None is no bound."""
-
-    lower: pa.Scalar | None
-    upper: pa.Scalar | None
-
-
-def spans(terms: Sequence[Predicate]) -> dict[BoundColumn, Span]:
-    """The columns that conjuncts of the form `column op constant` bound."""
-    found: dict[BoundColumn, Span] = {}
-    for term in terms:
-        if not isinstance(term, Comparison) or not isinstance(term.left, BoundColumn):
-            continue
-        constant = term.right
-        if not isinstance(constant, Literal) or not _is_usable(constant, term.left.type):
-            continue
-        span = found.get(term.left, Span(None, None))
-        if term.op in _ABOVE:
-            end = scalar(_stepped(constant, 1) if term.op is ComparisonOp.GT else constant)
-            span = replace(span, lower=_outer(span.lower, end, ComparisonOp.GT))
-        if term.op in _BELOW:
-            end = scalar(_stepped(constant, -1) if term.op is ComparisonOp.LT else constant)
-            span = replace(span, upper=_outer(span.upper, end, ComparisonOp.LT))
-        if span != Span(None, None):
-            found[term.left] = span
-    return found
+_EQ, _NE, _LT, _LE = ComparisonOp.EQ, ComparisonOp.NE, ComparisonOp.LT, ComparisonOp.LE
+_GT, _GE = ComparisonOp.GT, ComparisonOp.GE
+_MIRRORED = {_LT: _GT, _LE: _GE, _GT: _LT, _GE: _LE}
+_LEAVES: dict[ComparisonOp, frozenset[str]] = {  # what of less, same and greater it allows
+    _EQ: frozenset("="),
+    _NE: frozenset("<>"),
+    _LT: frozenset("<"),
+    _LE: frozenset("<="),
+    _GT: frozenset(">"),
+    _GE: frozenset(">="),
+}
+_ROUNDS = 2
 
 
-def touches(term: Predicate, columns: dict[BoundColumn, Span]) -> bool:
-    """Whether a conjunct says of a bounded column more than a bound."""
+def touches(term: Predicate, facts: Facts) -> bool:
+    """Whether a conjunct says of a column, of which there are facts, more than they do."""
     if isinstance(term, Comparison) and isinstance(term.left, BoundColumn):
-        return not isinstance(term.right, Literal)
+        if isinstance(term.right, Literal):
+            return False
+    elif isinstance(term, IsNull) and isinstance(term.operand, BoundColumn):
+        return False
+    columns = facts.columns
     return any(isinstance(node, BoundColumn) and node in columns for node in walk(term))
 
 
 @dataclass(frozen=True, slots=True)
 class NarrowedColumns:
-    """The statistics of the rows that lie within the spans."""
+    """The statistics of the rows on which the facts hold; `refuted`: parts without such a row."""
 
     inner: AbstractColumns
-    spans: dict[BoundColumn, Span]
+    known: dict[BoundColumn, AbstractColumn]
+    refuted: Mask
 
     @property
     def part_count(self) -> int:
@@ -89,19 +79,8 @@ class NarrowedColumns:
         return self.inner.part_count
 
     def column(self, column: BoundColumn) -> AbstractColumn | None:
-        """What is known of the column on those rows; contradicting bounds say nothing."""
-        known, span = self.inner.column(column), self.spans.get(column)
-        if span is None:
-            return known
-        count, storage = self.part_count, arrow_type(column.type)
-        none = np.zeros(count, dtype=np.bool_)
-        nothing = pa.nulls(count, storage)
-        if known is None or known.lower.type != storage or known.upper.type != storage:
-            known = AbstractColumn(nothing, nothing, none, none)
-        may_be_nan = known.may_be_nan if span.upper is None else none
-        lower = _tightened(known.lower, span.lower, ComparisonOp.GT)
-        upper = _tightened(known.upper, span.upper, ComparisonOp.LT)
-        return replace(known, lower=lower, upper=upper, may_be_null=none, may_be_nan=may_be_nan)
+        """What is known of the column on those rows."""
+        return self.known.get(column) or self.inner.column(column)
 
     def expression(self, operand: Operand) -> AbstractValue | None:
         """What is known of expressions on all rows holds on these."""
@@ -110,32 +89,109 @@ class NarrowedColumns:
         return None
 
 
-def _is_usable(constant: Literal, type_: LogicalType) -> bool:
-    if constant.value is None or constant.type != type_:
-        return False
-    return not (isinstance(constant.value, float) and constant.value != constant.value)
+def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
+    """The columns within the facts."""
+    part_count = columns.part_count
+    refuted = np.zeros(part_count, dtype=np.bool_)
+    if facts.null & facts.present or _contradict(facts.pairs):
+        refuted = ~refuted
+    found: dict[BoundColumn, AbstractColumn] = {}
+    for column in facts.columns:
+        own = from_column(column, columns.column(column), part_count)
+        found[column] = AbstractColumn(own.lower, own.upper, ~own.present, own.null, own.nan)
+    for column, span in facts.spans.items():
+        found[column] = _within(found[column], column, span)
+    for _ in range(_ROUNDS if facts.pairs else 0):
+        for op, left, right in facts.pairs:
+            found[left], found[right] = _paired(op, left, found[left], found[right])
+    paired = {column for _, *pair in facts.pairs for column in pair}
+    none = np.zeros(part_count, dtype=np.bool_)
+    for column, within in found.items():
+        gone = within.empty
+        if (column in facts.spans or column in paired) and not isinstance(column.type, Float):
+            gone = gone | known(_GT, within.lower, within.upper)
+        null = within.may_be_null
+        if column in facts.present:
+            refuted, null = refuted | gone, none
+        if column in facts.null:
+            refuted, gone = refuted | ~null, ~none
+        found[column] = replace(within, empty=gone, may_be_null=null)
+    return NarrowedColumns(columns, found, refuted)
 
 
-def _stepped(constant: Literal, step: int) -> Literal:
-    """The next value of a type that has one."""
-    type_, value = constant.type, constant.value
-    if not isinstance(type_, Int | Date | Timestamp) or not isinstance(value, int):
-        return constant
-    bits = type_ if isinstance(type_, Int) else Int(32 if isinstance(type_, Date) else 64)
-    low, high = int_range(bits)
-    return Literal(value + step, type_) if low <= value + step <= high else constant
-
-
-def _outer(own: pa.Scalar | None, other: pa.Scalar, op: ComparisonOp) -> pa.Scalar:
-    if own is None:
-        return other
-    sides = [pa.repeat(side, 1) for side in (other, own)]
-    return other if as_mask(compare(op, sides[0], sides[1], NanOrder.GREATEST))[0] else own
+def _within(own: AbstractColumn, column: BoundColumn, span: Span) -> AbstractColumn:
+    nan = own.may_be_nan
+    if span.upper is not None and nan is not None:
+        nan = np.zeros_like(nan)
+    lower = _tightened(own.lower, span.lower, _GT)
+    upper = _tightened(own.upper, span.upper, _LT)
+    if span.excluded and isinstance(column.type, DISCRETE):
+        lower = _beyond(lower, column, span.excluded, 1)
+        upper = _beyond(upper, column, span.excluded, -1)
+    return replace(own, lower=lower, upper=upper, may_be_nan=nan)
 
 
 def _tightened(bound: pa.Array, end: pa.Scalar | None, op: ComparisonOp) -> pa.Array:
     if end is None:
         return bound
-    ends = pa.repeat(end, len(bound))
-    closer = pc.fill_null(compare(op, ends, bound, NanOrder.GREATEST), True)  # noqa: FBT003
-    return pc.if_else(closer, ends, bound)
+    return _inner(bound, pa.repeat(end, len(bound)), op)
+
+
+def _inner(bound: pa.Array, other: pa.Array, op: ComparisonOp) -> pa.Array:
+    """The narrower of two bounds; where one is missing, the other."""
+    closer = compare(op, other, bound, NanOrder.GREATEST)
+    return pc.coalesce(pc.if_else(closer, other, bound), bound, other)
+
+
+def _beyond(
+    bound: pa.Array, column: BoundColumn, excluded: Sequence[int] | frozenset[int], step: int
+) -> pa.Array:
+    """A bound moved off the values that the column does not have."""
+    numbers, nulls = filled(bound).copy(), null_mask(bound)
+    assert isinstance(column.type, DISCRETE)
+    low, high = whole_range(column.type)
+    for value in sorted(excluded, reverse=step < 0):
+        if low <= value + step <= high:
+            numbers[numbers == value] = value + step
+    return with_nulls(numbers, nulls, arrow_type(column.type))
+
+
+def _paired(
+    op: ComparisonOp, column: BoundColumn, left: AbstractColumn, right: AbstractColumn
+) -> tuple[AbstractColumn, AbstractColumn]:
+    """Both sides of `left op right`, each within what the other allows."""
+    if op in _MIRRORED and op in (_GT, _GE):
+        right, left = _paired(_MIRRORED[op], column, right, left)
+        return left, right
+    if op is _EQ:
+        lower = _inner(left.lower, right.lower, _GT)
+        upper = _inner(left.upper, right.upper, _LT)
+        return replace(left, lower=lower, upper=upper), replace(right, lower=lower, upper=upper)
+    if op is _NE:
+        return left, right
+    above, below = left.lower, right.upper
+    if op is _LT and isinstance(column.type, DISCRETE):
+        above, below = _moved(above, column, 1), _moved(below, column, -1)
+    return (
+        replace(left, upper=_inner(left.upper, below, _LT)),
+        replace(right, lower=_inner(right.lower, above, _GT)),
+    )
+
+
+def _moved(bound: pa.Array, column: BoundColumn, step: int) -> pa.Array:
+    """The next value; the bound itself where there is none."""
+    numbers, nulls = filled(bound), null_mask(bound)
+    assert isinstance(column.type, DISCRETE)
+    end = whole_range(column.type)[step > 0]
+    moved = np.where(numbers == end, numbers, numbers + numbers.dtype.type(step))
+    return with_nulls(moved, nulls, arrow_type(column.type))
+
+
+def _contradict(pairs: Sequence[tuple[ComparisonOp, BoundColumn, BoundColumn]]) -> bool:
+    """Whether no two values satisfy all comparisons of the same two columns."""
+    left: dict[tuple[BoundColumn, BoundColumn], frozenset[str]] = {}
+    for op, a, b in pairs:
+        if (b, a) in left:
+            a, b, op = b, a, _MIRRORED.get(op, op)  # noqa: PLW2901 - the same said the other way
+        left[a, b] = left.get((a, b), frozenset("<=>")) & _LEAVES[op]
+    return not all(left.values())

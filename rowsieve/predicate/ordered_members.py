@@ -28,6 +28,19 @@ def members_within(lower: pa.Array, upper: pa.Array, values: ValueSet) -> tuple[
     return first < stop, (after_lower > first) & ~no_lower
 
 
+def are_members(lower: pa.Array, upper: pa.Array, values: ValueSet) -> Mask:
+    """(n,) whether every whole number of [lower, upper] is a member; not where a bound is NULL."""
+    members = np.unique(filled(values.ordered))
+    low, high = filled(lower), filled(upper)
+    first, stop = np.searchsorted(members, low), np.searchsorted(members, high, side="right")
+    known: Mask = ~(null_mask(lower) | null_mask(upper)) & (stop > first)
+    last = members[np.maximum(stop - 1, 0)] if len(members) else low
+    start = members[np.minimum(first, len(members) - 1)] if len(members) else high
+    dense = (last - start).astype(np.uint64) == (stop - first - 1).astype(np.uint64)
+    whole: Mask = known & (start == low) & (last == high) & dense
+    return whole
+
+
 def is_member(column: pa.Array, values: ValueSet) -> Mask | None:
     """(n,) whether each value is a member, for long lists of whole numbers, dates and times.
 

@@ -100,7 +100,7 @@ def may_fail(row: Function) -> bool:
 FALLIBLE = frozenset(
     {"add", "subtract", "multiply", "divide", "modulo", "negate", "abs", "round", "substr"}
     | {"add_interval", "shift", "shift_timestamp", "sqrt", "shift_left"}
-    | {"last_day", "timestamp_seconds", "make_date", "floor", "ceil"}
+    | {"timestamp_seconds", "make_date", "floor", "ceil"}
 )
 
 

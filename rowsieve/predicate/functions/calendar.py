@@ -78,12 +78,9 @@ def _resolve_last_day(arguments: Sequence[Argument]) -> Signature | None:
 
 
 def _last_day(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
-    nulls = null_mask(arguments[0])
-    day = _days(arguments[0], signature, 0)
-    last = first_of_month(months_of(day) + 1) - 1
-    failed = (last > _MOST_DAY) & ~nulls
-    array = with_nulls(np.where(failed, 0, last), nulls | failed, pa.date32())
-    return Computed(array, failed if failed.any() else None)
+    """The last day of the month; the last of all days within the last month."""
+    last = first_of_month(months_of(_days(arguments[0], signature, 0)) + 1) - 1
+    return Computed(with_nulls(np.minimum(last, _MOST_DAY), null_mask(arguments[0]), pa.date32()))
 
 
 def _days(values: pa.Array, signature: Signature, place: int) -> Days:
@@ -192,7 +189,14 @@ ROWS = (
         *(_NONE, _NONE, _UP, _NONE),
         can_fail=never_fails,
     ),
-    _row("last_day", "last_day(date or timestamp)", _resolve_last_day, _last_day, _UP),
+    _row(
+        "last_day",
+        "last_day(date or timestamp)",
+        _resolve_last_day,
+        _last_day,
+        _UP,
+        can_fail=never_fails,
+    ),
     _row(
         "days_between",
         "days_between(later, earlier)",

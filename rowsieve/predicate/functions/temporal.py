@@ -239,7 +239,7 @@ def _extract_direction(signature: Signature) -> tuple[Direction, ...]:
 _SPANS: Mapping[str, tuple[int, int, str]] = {
     "quarter": (1, 4, "year"),
     "month": (1, 12, "year"),
-    "week": (1, 53, "week"),
+    "week": (1, 53, "isoyear"),
     "day": (1, 31, "month"),
     "doy": (1, 366, "year"),
     "dow": (0, 6, "sunday"),
@@ -294,6 +294,8 @@ def _unit_number(unit: str, end: pa.Array, type_: LogicalType) -> Days:
             return (days + 4) // 7
         case "week":
             return (days + 3) // 7
+        case "isoyear":
+            return by_day(lambda each: _date_field("isoyear", each), days)
         case _:
             months = months_of(days)
             return months // 12 if unit == "year" else months

@@ -1,0 +1,212 @@
+"""What conditions on columns that cannot fail say of the rows on which they hold.
+
+A comparison of a column with a constant or with another column of its type, IN, IS NULL and their
+negations have no failures. So a row that survives, or raises, satisfies every one of them that
+stands in the AND at the top (invariant 27), and a branch of CASE is reached only by rows that do
+not satisfy the conditions before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.arrays import as_mask, compare
+from rowsieve.predicate.ir import (
+    BooleanOperand,
+    BoundColumn,
+    Comparison,
+    ComparisonOp,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    PhysicalValue,
+    Predicate,
+)
+from rowsieve.predicate.literals import int_range, scalar
+from rowsieve.predicate.semantics import NanOrder
+from rowsieve.types.logical import Date, Float, Int, Timestamp, is_ordered
+
+_ABOVE = (ComparisonOp.GT, ComparisonOp.GE, ComparisonOp.EQ)
+_BELOW = (ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.EQ)
+_NEGATED: Mapping[ComparisonOp, ComparisonOp] = {
+    ComparisonOp.EQ: ComparisonOp.NE,
+    ComparisonOp.NE: ComparisonOp.EQ,
+    ComparisonOp.LT: ComparisonOp.GE,
+    ComparisonOp.LE: ComparisonOp.GT,
+    ComparisonOp.GT: ComparisonOp.LE,
+    ComparisonOp.GE: ComparisonOp.LT,
+}
+_MOST_EXCLUDED = 16
+DISCRETE = Int | Date | Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Inclusive bounds of a column's values, and values it does not have; None is no bound."""
+
+    lower: pa.Scalar | None = None
+    upper: pa.Scalar | None = None
+    excluded: frozenset[int] = frozenset()
+    sources: int = 0  # conditions that say so
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """`null` and `present`: columns that are NULL, and that are not; `pairs`: `a op b`."""
+
+    spans: Mapping[BoundColumn, Span] = field(default_factory=dict)
+    null: frozenset[BoundColumn] = frozenset()
+    present: frozenset[BoundColumn] = frozenset()
+    pairs: tuple[tuple[ComparisonOp, BoundColumn, BoundColumn], ...] = ()
+
+    @property
+    def columns(self) -> frozenset[BoundColumn]:
+        """Those of which something is said."""
+        paired = (column for _, *pair in self.pairs for column in pair)
+        return frozenset([*self.spans, *self.null, *self.present, *paired])
+
+    @property
+    def says_more_than_each(self) -> bool:
+        """Whether the conditions together exclude more than each of them does."""
+        several = any(span.sources > 1 for span in self.spans.values())
+        return several or len(self.pairs) > 1 or bool(self.null and self.present)
+
+
+def facts_of(terms: Iterable[Predicate]) -> Facts:
+    """What holds on rows on which all of these are TRUE."""
+    found = Facts()
+    for term in terms:
+        found = _with(found, term)
+    return found
+
+
+def facts_against(term: Predicate) -> Facts:
+    """What holds of the values, NULL aside, on rows on which this is not TRUE."""
+    found = Facts()
+    for each in term.terms if isinstance(term, Or) else (term,):
+        match each:
+            case IsNull(operand=BoundColumn() as column):
+                found = replace(found, present=found.present | {column})
+            case Comparison(op=op, left=BoundColumn() as column, right=Literal() as constant) if (
+                op in _NEGATED and not isinstance(column.type, Float)
+            ):
+                found = _bounded(found, _NEGATED[op], column, constant)
+            case InList(operand=BoundColumn() as column):
+                found = _outside(found, column, each)
+    return found
+
+
+def _with(found: Facts, term: Predicate) -> Facts:
+    match term:
+        case Comparison(op=op, left=BoundColumn() as column, right=Literal() as constant) if (
+            op in _NEGATED
+        ):
+            found = _bounded(found, op, column, constant)
+        case Comparison(op=op, left=BoundColumn() as a, right=BoundColumn() as b) if op in _NEGATED:
+            found = replace(found, present=found.present | {a, b})
+            if a.type == b.type and is_ordered(a.type) and not isinstance(a.type, Float):
+                return replace(found, pairs=(*found.pairs, (op, a, b)))
+            return found
+        case InList(operand=BoundColumn() as column):
+            found = _inside(found, column, term)
+        case Not(term=InList(operand=BoundColumn() as column) as listed):
+            found = _outside(found, column, listed)
+        case IsNull(operand=BoundColumn() as column):
+            return replace(found, null=found.null | {column})
+        case (
+            Not(term=IsNull(operand=BoundColumn() as column))
+            | Like(operand=BoundColumn() as column)
+            | Not(term=Like(operand=BoundColumn() as column))
+            | BooleanOperand(operand=BoundColumn() as column)
+            | Not(term=BooleanOperand(operand=BoundColumn() as column))
+        ):
+            pass
+        case _:
+            return found
+    return replace(found, present=found.present | {column})
+
+
+def _bounded(found: Facts, op: ComparisonOp, column: BoundColumn, constant: Literal) -> Facts:
+    if not _is_usable(constant, column):
+        return found
+    span = found.spans.get(column, Span())
+    if op is ComparisonOp.NE:
+        return _excluding(found, column, (constant.value,))
+    lower, upper = span.lower, span.upper
+    if op in _ABOVE:
+        end = scalar(_stepped(constant, 1) if op is ComparisonOp.GT else constant)
+        lower = _outer(lower, end, ComparisonOp.GT)
+    if op in _BELOW:
+        end = scalar(_stepped(constant, -1) if op is ComparisonOp.LT else constant)
+        upper = _outer(upper, end, ComparisonOp.LT)
+    return _spanned(found, column, replace(span, lower=lower, upper=upper))
+
+
+def _inside(found: Facts, column: BoundColumn, listed: InList) -> Facts:
+    """Between the least and the greatest member."""
+    members = listed.values.array.drop_null()
+    if listed.values.type != column.type or not len(members) or not is_ordered(column.type):
+        return found
+    if isinstance(column.type, Float):
+        return found
+    ends = pc.min_max(members)
+    span = found.spans.get(column, Span())
+    lower = _outer(span.lower, ends["min"], ComparisonOp.GT)
+    upper = _outer(span.upper, ends["max"], ComparisonOp.LT)
+    return _spanned(found, column, replace(span, lower=lower, upper=upper))
+
+
+def _outside(found: Facts, column: BoundColumn, listed: InList) -> Facts:
+    members = listed.values.array.drop_null()
+    if listed.values.type != column.type or len(members) > _MOST_EXCLUDED:
+        return found
+    if not isinstance(column.type, Int):
+        return found
+    return _excluding(found, column, members.to_pylist())
+
+
+def _excluding(found: Facts, column: BoundColumn, values: Sequence[PhysicalValue]) -> Facts:
+    span = found.spans.get(column, Span())
+    whole = frozenset(value for value in values if isinstance(value, int))
+    if not isinstance(column.type, DISCRETE) or len(span.excluded | whole) > _MOST_EXCLUDED:
+        return found
+    return _spanned(found, column, replace(span, excluded=span.excluded | whole))
+
+
+def _spanned(found: Facts, column: BoundColumn, span: Span) -> Facts:
+    counted = replace(span, sources=span.sources + 1)
+    return replace(found, spans={**found.spans, column: counted})
+
+
+def _is_usable(constant: Literal, column: BoundColumn) -> bool:
+    if constant.value is None or constant.type != column.type:
+        return False
+    return not (isinstance(constant.value, float) and constant.value != constant.value)
+
+
+def _stepped(constant: Literal, step: int) -> Literal:
+    """The next value of a type that has one."""
+    type_, value = constant.type, constant.value
+    if not isinstance(type_, DISCRETE) or not isinstance(value, int):
+        return constant
+    low, high = whole_range(type_)
+    return Literal(value + step, type_) if low <= value + step <= high else constant
+
+
+def whole_range(type_: Int | Date | Timestamp) -> tuple[int, int]:
+    """The least and the greatest of a type whose values are whole numbers beneath."""
+    return int_range(type_ if isinstance(type_, Int) else Int(32 if type_ == Date() else 64))
+
+
+def _outer(own: pa.Scalar | None, other: pa.Scalar, op: ComparisonOp) -> pa.Scalar:
+    if own is None:
+        return other
+    sides = [pa.repeat(side, 1) for side in (other, own)]
+    return other if as_mask(compare(op, sides[0], sides[1], NanOrder.GREATEST))[0] else own
