@@ -31,7 +31,7 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.predicate.literals import int_range, scalar
 from rowsieve.predicate.semantics import NanOrder
-from rowsieve.types.logical import Date, Float, Int, Timestamp, is_ordered
+from rowsieve.types.logical import Bool, Date, Float, Int, Timestamp, is_ordered
 
 _ABOVE = (ComparisonOp.GT, ComparisonOp.GE, ComparisonOp.EQ)
 _BELOW = (ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.EQ)
@@ -43,6 +43,7 @@ _NEGATED: Mapping[ComparisonOp, ComparisonOp] = {
     ComparisonOp.GT: ComparisonOp.LE,
     ComparisonOp.GE: ComparisonOp.LT,
 }
+_TRUE, _FALSE = (Literal(value=truth, type=Bool()) for truth in (True, False))
 _MOST_EXCLUDED = 16
 DISCRETE = Int | Date | Timestamp
 
@@ -73,10 +74,20 @@ class Facts:
         return frozenset([*self.spans, *self.null, *self.present, *paired])
 
     @property
-    def says_more_than_each(self) -> bool:
-        """Whether the conditions together exclude more than each of them does."""
-        several = any(span.sources > 1 for span in self.spans.values())
-        return several or len(self.pairs) > 1 or bool(self.null and self.present)
+    def connected(self) -> frozenset[BoundColumn]:
+        """Columns of which several conditions speak: together they exclude more than each does."""
+        several = (column for column, span in self.spans.items() if span.sources > 1)
+        paired = (column for _, *pair in self.pairs for column in pair)
+        return frozenset([*several, *paired, *(self.null & self.present)])
+
+    def about(self, columns: frozenset[BoundColumn]) -> Facts:
+        """The facts of these columns alone; both sides of a pair must be among them."""
+        return Facts(
+            {column: span for column, span in self.spans.items() if column in columns},
+            self.null & columns,
+            self.present & columns,
+            tuple(pair for pair in self.pairs if {*pair[1:]} <= columns),
+        )
 
 
 def facts_of(terms: Iterable[Predicate]) -> Facts:
@@ -124,10 +135,12 @@ def _with(found: Facts, term: Predicate) -> Facts:
             Not(term=IsNull(operand=BoundColumn() as column))
             | Like(operand=BoundColumn() as column)
             | Not(term=Like(operand=BoundColumn() as column))
-            | BooleanOperand(operand=BoundColumn() as column)
-            | Not(term=BooleanOperand(operand=BoundColumn() as column))
         ):
             pass
+        case BooleanOperand(operand=BoundColumn() as column):
+            found = _bounded(found, ComparisonOp.EQ, column, _TRUE)
+        case Not(term=BooleanOperand(operand=BoundColumn() as column)):
+            found = _bounded(found, ComparisonOp.EQ, column, _FALSE)
         case _:
             return found
     return replace(found, present=found.present | {column})

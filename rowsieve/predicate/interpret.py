@@ -66,6 +66,7 @@ from rowsieve.predicate.ir import (
     Predicate,
     TruePredicate,
     root_conjuncts,
+    walk,
 )
 from rowsieve.predicate.like import Pattern, after_prefix, parse_pattern
 from rowsieve.predicate.literals import scalar
@@ -111,7 +112,9 @@ def _refuted_together(terms: Sequence[Predicate], interpreter: _Interpreter) -> 
     """Parts none of whose rows satisfies all conjuncts that cannot fail, and the others besides."""
     facts = facts_of(terms)
     others = [term for term in terms if touches(term, facts)]
-    if not others and not facts.says_more_than_each:
+    asked = {node for term in others for node in walk(term) if isinstance(node, BoundColumn)}
+    facts = facts.about(facts.connected | asked)
+    if not facts.columns:
         return nowhere(interpreter.part_count)
     within = narrowed(interpreter.columns, facts)
     refuted = within.refuted

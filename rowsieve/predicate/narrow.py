@@ -57,7 +57,7 @@ _ROUNDS = 2
 def touches(term: Predicate, facts: Facts) -> bool:
     """Whether a conjunct says of a column, of which there are facts, more than they do."""
     if isinstance(term, Comparison) and isinstance(term.left, BoundColumn):
-        if isinstance(term.right, Literal):
+        if isinstance(term.right, Literal) and term.op in _LEAVES:
             return False
     elif isinstance(term, IsNull) and isinstance(term.operand, BoundColumn):
         return False
@@ -108,7 +108,10 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
     none = np.zeros(part_count, dtype=np.bool_)
     for column, within in found.items():
         gone = within.empty
-        if (column in facts.spans or column in paired) and not isinstance(column.type, Float):
+        span = facts.spans.get(column)
+        bounded = span is not None and (span.sources > 1 or column not in facts.present)
+        compared = bounded or column in paired
+        if compared and not isinstance(column.type, Float):  # NaN lies beyond every bound
             gone = gone | known(_GT, within.lower, within.upper)
         null = within.may_be_null
         if column in facts.present:

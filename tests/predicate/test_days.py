@@ -7,7 +7,7 @@ import datetime
 import numpy as np
 import pytest
 
-from rowsieve.predicate.functions.days import by_day, first_of_month, months_of
+from rowsieve.predicate.functions.days import Days, by_day, first_of_month, months_of
 
 EPOCH = datetime.date(1970, 1, 1)
 
@@ -29,7 +29,7 @@ def test_months_and_first_days_are_those_of_the_calendar(span: int) -> None:
 def test_days_close_together_are_computed_once() -> None:
     asked: list[int] = []
 
-    def double(days: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    def double(days: Days) -> Days:
         asked.append(len(days))
         return days * 2
 
