@@ -186,7 +186,8 @@ def _moved(bound: pa.Array, column: BoundColumn, step: int) -> pa.Array:
     numbers, nulls = filled(bound), null_mask(bound)
     assert isinstance(column.type, DISCRETE)
     end = whole_range(column.type)[step > 0]
-    moved = np.where(numbers == end, numbers, numbers + numbers.dtype.type(step))
+    one = numbers.dtype.type(1)
+    moved = np.where(numbers == end, numbers, numbers + one if step > 0 else numbers - one)
     return with_nulls(moved, nulls, arrow_type(column.type))
 
 
