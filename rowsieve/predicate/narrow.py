@@ -108,8 +108,8 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
     none = np.zeros(part_count, dtype=np.bool_)
     for column, within in found.items():
         gone = within.empty
-        span = facts.spans.get(column)
-        bounded = span is not None and (span.sources > 1 or column not in facts.present)
+        said = facts.spans.get(column)
+        bounded = said is not None and (said.sources > 1 or column not in facts.present)
         compared = bounded or column in paired
         if compared and not isinstance(column.type, Float):  # NaN lies beyond every bound
             gone = gone | known(_GT, within.lower, within.upper)
