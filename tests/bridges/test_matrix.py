@@ -18,7 +18,7 @@ from rowsieve.bridges.matrix import matrix
 from rowsieve.bridges.polars_exprs import table as polars
 from rowsieve.bridges.pyarrow_exprs import table as pyarrow
 from rowsieve.bridges.spark_columns import table as spark_columns
-from rowsieve.bridges.sql import spellings
+from rowsieve.bridges.sql import spellings, table
 from rowsieve.bridges.substrait_exprs import table as substrait
 from rowsieve.bridges.translation import Row
 
@@ -72,14 +72,21 @@ def test_the_page_shows_how_functions_are_written() -> None:
     assert found[1] == spellings.matrix()
 
 
+def test_the_page_shows_what_is_written_as_exact() -> None:
+    found = re.search(r"<!-- matrix: exact -->\n(.*?)\n<!-- end -->", PAGE.read_text(), re.DOTALL)
+    assert found is not None
+    assert found[1] == table.matrix()
+
+
 def write() -> None:
     """Put the matrices as they are now into the page."""
     text = PAGE.read_text()
-    for name, groups in TABLES.items():
+    made = {name: matrix(groups) for name, groups in TABLES.items()}
+    for name, found in {**made, "sql": spellings.matrix(), "exact": table.matrix()}.items():
         start, stop = f"<!-- matrix: {name} -->\n", "\n<!-- end -->"
         head, _, rest = text.partition(start)
         _, _, tail = rest.partition(stop)
-        text = f"{head}{start}{matrix(groups)}{stop}{tail}"
+        text = f"{head}{start}{found}{stop}{tail}"
     PAGE.write_text(text)
 
 

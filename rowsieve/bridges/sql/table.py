@@ -1,0 +1,87 @@
+"""The constructs of SQL conditions, and the dialects in which they are written as exact.
+
+Functions and casts are listed in `vouched`; here stands what has a form of its own. Soundness: a
+test writes an example of each in every dialect and finds it exact, or refused for the reason given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from rowsieve.bridges.sql.dialects import DIALECTS
+from rowsieve.bridges.sql.vouched import CALLS, CASTS, Vouched
+
+_COLLATION = {"postgres": "ordered by the collation of the database"}
+_LETTERS = dict.fromkeys(DIALECTS, "other letters may be folded than here")
+_TRY = dict.fromkeys(DIALECTS, "other values may fail there")
+_ZONE = dict.fromkeys(DIALECTS, "the time zone of the session is not known")
+_NO_TYPE = "it has no such type"
+
+
+@dataclass(frozen=True, slots=True)
+class Construct:
+    """A form of a condition, an example of it, and where it is refused."""
+
+    name: str
+    example: str  # in postgres, over the columns of the tests
+    refused: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+
+
+CONDITIONS: tuple[Construct, ...] = (
+    Construct("= <>", "i64 = 1 AND s <> 'a'", note="NaN has a guard in trino"),
+    Construct("< <= > >=", "i64 < 1 AND f64 >= 2", note="NaN has a guard in trino"),
+    Construct("< <= > >= of text", "s < 'a'", _COLLATION),
+    Construct("IS [NOT] DISTINCT FROM", "i64 IS DISTINCT FROM 1"),
+    Construct("[NOT] BETWEEN", "i64 BETWEEN 1 AND 2", note="as two comparisons"),
+    Construct("[NOT] IN (…)", "i64 IN (1, NULL)", note="floats get zeros of both signs"),
+    Construct("IS [NOT] NULL", "s IS NOT NULL"),
+    Construct("IS [NOT] TRUE, FALSE", "b IS TRUE"),
+    Construct("[NOT] LIKE", "s LIKE 'a!%' ESCAPE '!'"),
+    Construct("[NOT] ILIKE", "s ILIKE 'a%'", _LETTERS),
+    Construct("AND OR NOT", "NOT (i64 = 1 OR b) AND b"),
+    Construct("a boolean column", "b"),
+    Construct("CASE", "CASE WHEN b THEN i64 ELSE 2 END = 1"),
+    Construct("a member of a struct", "(pair).x = 1", note="with a guard in datafusion"),
+    Construct(
+        "a TIME", "time = '10:00:00'", dict.fromkeys(("spark", "datafusion", "trino"), _NO_TYPE)
+    ),
+    Construct(
+        "a UUID",
+        "uid = '00000000-0000-0000-0000-000000000000'",
+        dict.fromkeys(("spark", "datafusion"), _NO_TYPE),
+    ),
+    Construct("TRY_CAST", "TRY_CAST(i64 AS smallint) = 1", _TRY),
+    Construct("a cast that meets a time zone", "CAST(tz AS date) = '2024-01-01'", _ZONE),
+)
+
+
+def matrix() -> str:
+    """A line per construct, cast and function, a cell per dialect, for the documents."""
+    names = list(DIALECTS)
+    lines = ["| | | " + " | ".join(names) + " | |", "|---" * (len(names) + 3) + "|"]
+    for group, construct, cells, note in _rows():
+        shown = [cells[name] for name in names]
+        lines.append("| " + " | ".join([group, f"`{construct}`", *shown, note]) + " |")
+    return "\n".join(lines)
+
+
+def _rows() -> Iterator[tuple[str, str, Mapping[str, str], str]]:
+    for each in CONDITIONS:
+        cells = {name: each.refused.get(name, "exact") for name in DIALECTS}
+        yield "condition", each.name, cells, each.note
+    for source, target in sorted(set().union(*CASTS.values())):
+        cells = {
+            name: "exact" if (source, target) in CASTS[name] else "unsupported" for name in DIALECTS
+        }
+        yield "cast", f"{source} to {target}", cells, ""
+    for name, rows in groupby(sorted(CALLS, key=lambda row: row.name), lambda row: row.name):
+        found = list(rows)
+        yield "function", name, {dialect: _cell(found, dialect) for dialect in DIALECTS}, ""
+
+
+def _cell(rows: list[Vouched], dialect: str) -> str:
+    notes = [row.note for row in rows if dialect in row.dialects]
+    return "exact " + "; ".join(notes) if notes else "unsupported"
