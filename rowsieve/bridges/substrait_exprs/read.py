@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from rowsieve.bridges.substrait_exprs import table
+from rowsieve.bridges.substrait_exprs.lists import members_of
 from rowsieve.bridges.substrait_exprs.types import literal_of_message, type_of_message
 from rowsieve.bridges.substrait_exprs.wire import Message, Value, fields, signed, text
 from rowsieve.bridges.translation import Exactness, Row
@@ -89,9 +90,9 @@ class Source:
 
     def shown(self, expression: Value) -> str:
         """What kind of expression it is."""
-        kind, inner = _kind(expression)
+        kind, content = _kind(expression)
         if kind == _CALL:
-            return f"{self._function(inner)[1]}(…)"
+            return f"{self._function(fields(content))[1]}(…)"
         row = table.EXPRESSIONS.get(kind)
         return row.foreign if row else f"kind {kind}"
 
@@ -116,8 +117,9 @@ class Source:
         stack = [expression]
         while stack:
             item = stack.pop()
-            kind, inner = _kind(item)
-            if kind == _CALL and self._function(inner) == (table.BOOLEAN, name):
+            kind, content = _kind(item)
+            inner = fields(content) if kind == _CALL else {}
+            if inner and self._function(inner) == (table.BOOLEAN, name):
                 stack.extend(reversed(_arguments(inner)))
             else:
                 found.append(item)
@@ -128,11 +130,12 @@ class Source:
         try:
             if self._depth > _DEPTH:
                 raise UnsupportedOperation(f"it nests deeper than {_DEPTH} levels")
-            kind, inner = _kind(expression)
+            kind, content = _kind(expression)
             row = table.EXPRESSIONS.get(kind)
             if row is None or row.reads is not Exactness.EXACT:
                 shown = row.foreign if row else f"expression of kind {kind}"
                 raise UnsupportedOperation(f"{shown}: {row.note if row else 'not known here'}")
+            inner = fields(content)
             match kind:
                 case 1:
                     return literal_of_message(inner)
@@ -210,12 +213,15 @@ class Source:
         type_ = self._type(operand)
         if type_ is None:
             raise UnsupportedOperation("a list beside a NULL without a type")
+        options = inner.get(2, [])
+        if (members := members_of(options, type_)) is not None:
+            return InList(operand, ValueSet(members, type_))
         values = []
-        for item in inner.get(2, []):
+        for item in options:
             kind, content = _kind(item)
             if kind != _LITERAL:
                 raise UnsupportedOperation("singular_or_list of constants only; write OR")
-            literal = literal_of_message(content)
+            literal = literal_of_message(fields(content))
             if literal.type != type_:
                 raise UnsupportedOperation("the members of a list are of another type")
             values.append(literal.value)
@@ -369,12 +375,13 @@ def _members(type_: Message) -> int:
     return taken
 
 
-def _kind(expression: Value) -> tuple[int, Message]:
+def _kind(expression: Value) -> tuple[int, Value]:
+    """Which kind of expression it is, and its content, not yet read: lists may be long."""
     message = fields(expression)
     known = [at for at in message if at in table.EXPRESSIONS]
     if len(known) != 1:
         raise InvalidPredicate("a Substrait expression has not the one kind that it must have")
-    return known[0], fields(message[known[0]][-1])
+    return known[0], message[known[0]][-1]
 
 
 def _arguments(inner: Message) -> list[Value]:

@@ -25,14 +25,20 @@ def fields(data: Value) -> Message:
     found: Message = {}
     at, size = 0, len(data)
     while at < size:
-        tag, at = _varint(data, at)
+        tag = data[at]
+        at += 1
+        if tag > 0x7F:
+            tag, at = _varint(data, at - 1)
         wire = tag & 7
         value: Value
         if wire == 0:
             value, at = _varint(data, at)
         else:
             if wire == 2:
-                length, at = _varint(data, at)
+                length = data[at] if at < size else 0x80
+                at += 1
+                if length > 0x7F:
+                    length, at = _varint(data, at - 1)
             elif wire in _FIXED:
                 length = _FIXED[wire]
             else:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.substrait_exprs import table
+from rowsieve.bridges.substrait_exprs.lists import options_of
 from rowsieve.bridges.substrait_exprs.types import literal_message, type_message
 from rowsieve.bridges.substrait_exprs.wire import number, part, parts
 from rowsieve.errors import UnsupportedOperation
@@ -249,11 +250,12 @@ class Writer:
         if not len(members):
             unknown = self._constant(Literal(None, Bool()))
             return self._balanced([self._judged("is_null", operand), unknown], "and")
-        if isinstance(type_, Date | Time | Timestamp):
-            members = members.view(pa.int32() if isinstance(type_, Date) else pa.int64())
-        values = members.to_pylist()
-        options = [self._constant(Literal(value, type_)) for value in values]
-        return part(8, part(1, operand), parts(2, options))
+        if (options := options_of(members, type_)) is None:
+            if isinstance(type_, Date | Time | Timestamp):
+                members = members.view(pa.int32() if isinstance(type_, Date) else pa.int64())
+            values = members.to_pylist()
+            options = parts(2, (self._constant(Literal(value, type_)) for value in values))
+        return part(8, part(1, operand), options)
 
     def _like(self, node: Like) -> bytes:
         pattern = parse_pattern(node.pattern, node.escape)
