@@ -44,7 +44,7 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
-from rowsieve.types.logical import Int
+from rowsieve.types.logical import Float, Int
 from tests.bridges.awkward import rows
 from tests.bridges.iceberg_exprs.test_iceberg import simple
 from tests.profiles import examples
@@ -219,6 +219,22 @@ def test_nan_of_every_kind_cannot_be_asked_for() -> None:
     assert "NaN of every kind" in written.notes[0]
     below = Not(above)
     assert to_dnf_filters(below, SCHEMA, Semantics.SQL).exact() == [("f64", "<=", 1.0)]
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_lists_find_the_zeros_that_the_semantics_find(zero: float) -> None:
+    listed = InList(Column("f64"), ValueSet(pa.array([zero, 1.0, None]), Float(64)))
+    for semantics in (Semantics.PYARROW, Semantics.SQL, Semantics.DATAFUSION):
+        for predicate in (
+            listed,
+            Not(listed),
+            Not(InList(Column("f64"), ValueSet(pa.array([zero]), Float(64)))),
+        ):
+            found = to_dnf_filters(predicate, SCHEMA, semantics)
+            if found.expression is None:
+                assert "NaN of every kind" in found.notes[0]
+                continue
+            assert theirs(found.exact(), BATCHES[0]) == ours(predicate, BATCHES[0], semantics)
 
 
 def test_ands_of_ors_do_not_grow_without_end() -> None:

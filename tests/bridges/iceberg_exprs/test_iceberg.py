@@ -291,6 +291,16 @@ def test_what_pyiceberg_cannot_say_is_the_residual() -> None:
     assert to_iceberg(zeros, SCHEMA, Semantics.SQL).exactness is Exactness.EXACT
 
 
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_lists_find_zeros_of_both_signs(zero: float) -> None:
+    listed = InList(Column("f64"), ValueSet(pa.array([zero, 1.0, 2.0]), Float(64)))
+    for predicate in (listed, Not(listed)):
+        written = to_iceberg(predicate, SCHEMA, Semantics.SQL).exact()
+        mine = ours(predicate, SCHEMA, BATCHES[0], Semantics.SQL)
+        assert scanned(written, SCHEMA, BATCHES[0]) == mine
+        assert judged(written, SCHEMA, BATCHES[0]) == mine
+
+
 def test_a_dot_in_a_name_is_no_path() -> None:
     schema = schema_of(pa.schema([("a.b", pa.string())]))[0]
     dotted = Comparison(ComparisonOp.EQ, Column("a.b"), Literal("x", String()))
