@@ -209,6 +209,12 @@ class Reader:
             sides = self._plain(left), self._plain(right)
             self._only_text("||", sides)
             return Call("concat_strict", sides)
+        if operator in table.BITS:
+            sides = self._met(self._plain(left), self._plain(right))
+            types = [self._type(side) for side in sides]
+            if not all(isinstance(type_, Int) and type_.signed for type_ in types):
+                raise UnsupportedOperation(f"{operator} is of signed numbers here")
+            return Call(table.BITS[operator], sides)
         if isinstance(left, tuple) or isinstance(right, tuple):
             return _moved(operator, left, right)
         return self._arithmetic(table.ARITHMETIC[operator], left, right)

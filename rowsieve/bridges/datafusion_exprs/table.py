@@ -79,7 +79,8 @@ _NAN = (
     "of floats: read only beside a finite constant other than 0, because NaN of either sign may "
     "come out; written with nanvl around it"
 )
-_BITS = "bits have no counterpart here"
+_SHIFTS = "shifts have no counterpart here: the width of their result hangs on literals"
+_BITS = "of signed numbers; never written: Python's operators are taken by AND and OR"
 _REGEX = "regular expressions have no counterpart here"
 _ARRAYS = "containment of lists and JSON has no counterpart here"
 
@@ -100,6 +101,7 @@ ARITHMETIC: Mapping[str, str] = {
     "/": "divide",
     "%": "modulo",
 }
+BITS: Mapping[str, str] = {"&": "bit_and", "|": "bit_or", "BIT_XOR": "bit_xor"}
 OPERATORS: tuple[Row, ...] = (
     *(_both(name, op.value, _RANK) for name, op in COMPARISONS.items()),
     _both("AND", "And"),
@@ -108,19 +110,37 @@ OPERATORS: tuple[Row, ...] = (
     _both("||", "concat_strict", "of text"),
     *(_none(name, _REGEX) for name in ("~", "~*", "!~", "!~*")),
     *(_none(name, "written as the variant Like") for name in ("~~", "~~*", "!~~", "!~~*")),
-    *(_none(name, _BITS) for name in ("&", "|", "BIT_XOR", "<<", ">>")),
+    *(_read(name, ours, _BITS) for name, ours in BITS.items()),
+    *(_none(name, _SHIFTS) for name in ("<<", ">>")),
     *(_none(name, _ARRAYS) for name in ("@>", "<@", "?", "?|", "?&", "@?", "#-", "@@")),
     *(_none(name, "JSON has no counterpart in DataFusion") for name in ("->", "->>", "#>", "#>>")),
     *(_none(name, _NO_NODE) for name in ("DIV", ":")),
 )
 
 _TEXT = "of text"
+_COUNTED = "of text, with constants"
+_DOUBLES = "of float64"
 _SAME = "arguments of one type"
 FUNCTIONS: tuple[Row, ...] = (
     _both("abs", "abs", "of floats; the least whole number has none"),
     _both("floor", "floor", "of floats"),
     _both("ceil", "ceil", "of floats"),
     _both("round", "round", "of floats, without digits"),
+    _both("sqrt", "sqrt", f"{_DOUBLES}; a negative number fails"),
+    _both("degrees", "degrees", _DOUBLES),
+    _both("radians", "radians", _DOUBLES),
+    _both("signum", "sign", _DOUBLES),
+    _both("isnan", "is_nan", "of floats"),
+    _both("octet_length", "octet_length", _TEXT),
+    _both("bit_length", "bit_length", _TEXT),
+    _both("ascii", "ascii", _TEXT),
+    _both("md5", "md5", _TEXT),
+    _both("translate", "translate", _TEXT),
+    _both("repeat", "repeat", _COUNTED),
+    _both("lpad", "lpad", _COUNTED),
+    _both("rpad", "rpad", _COUNTED),
+    _both("split_part", "split_part", _COUNTED),
+    _both("concat_ws", "concat_ws", "of text, with a constant separator"),
     _both("lower", "lower", _TEXT),
     _both("upper", "upper", _TEXT),
     _both("character_length", "length", _TEXT),
@@ -151,7 +171,12 @@ FUNCTIONS: tuple[Row, ...] = (
     _read("current_date", "CAST(Now AS date)", "written as the cast"),
 )
 UNITS = frozenset({"second", "minute", "hour", "day", "week", "month", "quarter", "year"})
-PARTS = frozenset({"year", "quarter", "month", "day", "hour", "minute", "doy", "week"})
+PARTS = frozenset(
+    {"year", "quarter", "month", "day", "hour", "minute", "doy", "week"}
+    | {"dow", "isodow", "isoyear"}
+)
+REALS = frozenset({"sqrt", "degrees", "radians", "sign"})
+COUNTED = frozenset(row.ours for row in FUNCTIONS if row.note == _COUNTED)
 TEXT_FUNCTIONS = frozenset(row.ours for row in FUNCTIONS if row.note == _TEXT) | {"substr"}
 FLOAT_FUNCTIONS = frozenset({"floor", "ceil", "round"})
 SAME_TYPES = frozenset({"coalesce", "nullif", "greatest", "least"})

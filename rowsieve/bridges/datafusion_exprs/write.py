@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from rowsieve.bridges.datafusion_exprs import table
 from rowsieve.bridges.datafusion_exprs.long_lists import LONG, found_in
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.functions.registry import known_of, resolve
+from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
 from rowsieve.predicate.ir import (
     And,
     BooleanOperand,
@@ -244,7 +244,11 @@ class Writer:
             ):
                 raise UnsupportedOperation("halves are rounded another way there")
         values: list[Any] = [self.operand(item) for item in arguments]
-        if name in ("date_trunc", "extract") and isinstance(arguments[0], Literal):
+        if name == "sqrt" and not self._semantics.negative_roots_fail:
+            raise UnsupportedOperation("the root of a negative number is an error there")
+        if name == "sign" and not self._semantics.nan_has_sign:
+            raise UnsupportedOperation("the sign of NaN is NaN there")
+        if name in ("date_trunc", "extract", "concat_ws") and isinstance(arguments[0], Literal):
             values[0] = arguments[0].value
         made = getattr(self._functions, foreign)(*values)
         return self._exprs(made if is_nested(result) else made.cast(arrow_type(result)))
@@ -359,11 +363,30 @@ def check_call(name: str, arguments: Sequence[Operand], types: Sequence[LogicalT
             ok = str(constants[0]).lower() in table.UNITS and isinstance(types[1], Timestamp)
         case "extract":
             ok = str(constants[0]).lower() in table.PARTS
+        case "is_nan":
+            ok = len(types) == 1 and _is_float(types[0])
+        case "concat_ws":
+            ok = isinstance(constants[0], str) and all(isinstance(t, String) for t in types)
+        case _ if name in table.REALS:
+            ok = len(types) == 1 and types[0] == Float(64)
+        case _ if name in table.COUNTED:
+            given = len(numbers) + sum(
+                isinstance(value, str) and bool(value) for value in constants
+            )
+            ok = isinstance(types[0], String) and given == len(arguments) - 1
+            ok = ok and _is_known(name, arguments, types)
+        case "translate":
+            ok = _is_known(name, arguments, types)
         case _ if name in table.TEXT_FUNCTIONS:
             ok = all(isinstance(type_, String) for type_ in types)
     if not ok:
         note = next((row.note for row in table.FUNCTIONS if row.ours == name), "")
         raise UnsupportedOperation(f"{name} means the same there only {note}")
+
+
+def _is_known(name: str, arguments: Sequence[Operand], types: Sequence[LogicalType]) -> bool:
+    """Whether the constants are such that engines agree on them."""
+    return FUNCTIONS[name].resolve(known_of(arguments, types)) is not None
 
 
 def _balanced(terms: list[Expr], empty: Expr, *, all_of: bool) -> Expr:
