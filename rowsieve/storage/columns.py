@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final, Protocol, TypeAlias
 
 import numpy as np
@@ -142,6 +143,10 @@ class Columns:
 
     def table(self) -> pa.Table:
         """All columns."""
+        (first, *more) = (piece.source for piece in self._pieces)
+        here = not more and isinstance(first, pa.Table)
+        if here and first.schema.names == self.schema.names:
+            return first
         return self.read(self.schema.names)
 
     def select(self, wanted: Callable[[str], bool]) -> Columns:
@@ -154,13 +159,13 @@ class Columns:
         """These rows, then the others'; pa.ArrowException where types of a name differ."""
         schema = pa.unify_schemas([self.schema, *(other.schema for other in others)])
         pieces: list[Piece] = []
-        for piece in (piece for each in (self, *others) for piece in each._pieces):
-            last = pieces[-1].source if pieces else None
-            if isinstance(piece.source, pa.Table) and isinstance(last, pa.Table):
-                joined = pa.concat_tables([last, piece.source], promote_options="default")
-                pieces[-1] = Piece(joined)
-            elif len(piece):
-                pieces.append(piece)
+        every = [piece for each in (self, *others) for piece in each._pieces if len(piece)]
+        for lies, run in groupby(every, key=lambda piece: not isinstance(piece.source, pa.Table)):
+            if lies:
+                pieces += run
+            else:
+                tables = [piece.source for piece in run]
+                pieces.append(Piece(pa.concat_tables(tables, promote_options="default")))
         return Columns(pieces or [Piece(schema.empty_table())], schema)
 
     def take(self, rows: Indices) -> Columns:

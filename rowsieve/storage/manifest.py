@@ -38,6 +38,7 @@ from rowsieve.types.schema import Schema
 
 FORMAT_VERSION: Final = 1
 PART_PATH: Final = re.compile(r"data/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
+_FEW = 64  # parts, as one commit adds
 _COMPRESSED_FROM = 32  # parts; below it a codec costs more than it saves
 
 
@@ -278,7 +279,13 @@ class PartTable:
         """Give parts that have no commit_ts yet the version that commits them (invariant I1)."""
         table = self.table
         for name in ("commit_ts_min", "commit_ts_max"):
-            filled = pc.fill_null(table.column(name), pa.scalar(version, pa.int64()))
+            column = table.column(name)
+            if not column.null_count:
+                continue
+            if column.null_count == len(column):
+                filled = pa.array(np.full(len(column), version, dtype=np.int64))
+            else:
+                filled = pc.fill_null(column, pa.scalar(version, pa.int64()))
             table = table.set_column(table.column_names.index(name), name, filled)
         return PartTable(table)
 
@@ -399,16 +406,22 @@ def check_values(table: pa.Table) -> None:
 
 def _numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
     """The values with 0 for NULL."""
+    if column.null_count == len(column):
+        return np.zeros(len(column), dtype=np.int64)
     return np.asarray((column.fill_null(0) if column.null_count else column).to_numpy())
 
 
 def _check_paths(paths: pa.ChunkedArray) -> None:
     if paths.null_count == len(paths):
         return
-    bad_paths = paths.filter(pc.invert(pc.match_substring_regex(paths, f"^{PART_PATH.pattern}$")))
-    if len(bad_paths):
-        bad = bad_paths[0].as_py()
+    if len(paths) <= _FEW:  # a kernel takes longer to be set up
+        found = [path for path in paths.to_pylist() if path is not None]
+        bad = [path for path in found if PART_PATH.fullmatch(path) is None]
+    else:
+        fit = pc.match_substring_regex(paths, f"^{PART_PATH.pattern}$")
+        bad = paths.filter(pc.invert(fit)).to_pylist()
+    if bad:
         raise CorruptData(
-            f"a manifest names the file {bad!r}: parts lie in data/ under names of letters, "
+            f"a manifest names the file {bad[0]!r}: parts lie in data/ under names of letters, "
             "digits, '_', '.' and '-'; the table is not read"
         )
