@@ -10,11 +10,21 @@ from rowsieve.bridges.polars_exprs import table
 from rowsieve.bridges.polars_exprs.operands import Operands
 from rowsieve.bridges.translation import Row
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import Call, Cast, FieldAccess, Literal, Operand
+from rowsieve.predicate.ir import (
+    Call,
+    Cast,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    FieldAccess,
+    Literal,
+    Operand,
+)
 from rowsieve.types.logical import Date, Float, Int, List, String, Struct, Timestamp
 
 _STEP = re.compile(r"(-?)((?:\d+(?:y|q|mo|w|d|h|m|s|ms|us))+)")
 _STEPS = re.compile(r"(\d+)(y|q|mo|w|d|h|ms|us|m|s)")
+_SPECIAL = frozenset(r"\.+*?()|[]{}^$")  # of regular expressions in Rust
 _MONTHS = {"y": 12, "q": 3, "mo": 1}
 _DAYS = {"w": 7, "d": 1}
 _MICROS = {"h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1000, "us": 1}
@@ -78,7 +88,7 @@ class Calls:
                     raise UnsupportedOperation(f"{row.foreign} wants a constant count")
                 return Call(row.ours, (arguments[0], Literal(count, Int(64))))
             case "Contains" if not options["literal"]:
-                raise UnsupportedOperation("contains of a regular expression; give literal=True")
+                return self._plain_pattern(arguments[0], _text_of(arguments[1]))
             case "Replace":
                 return self._replaced(arguments, options)
             case "ConcatHorizontal":
@@ -91,6 +101,21 @@ class Calls:
                     raise UnsupportedOperation("what is stripped must be given, and constant")
         self._operands.expect(row.foreign, arguments, String)
         return Call(row.ours, arguments)
+
+    @staticmethod
+    def _plain_pattern(text: Operand, pattern: str | None) -> Operand:
+        """A regular expression of plain text, perhaps bound to the beginning or to the end."""
+        if pattern is None:
+            raise UnsupportedOperation("contains of a pattern that is no constant")
+        body = pattern.removeprefix("^")
+        begins = body != pattern
+        whole = body.removesuffix("$")
+        ends, part = whole != body, Literal(whole, String())
+        if any(sign in _SPECIAL for sign in whole):
+            raise UnsupportedOperation("contains of a regular expression; give literal=True")
+        if begins and ends:
+            return Condition(Comparison(ComparisonOp.EQ, text, part))
+        return Call("starts_with" if begins else "ends_with" if ends else "contains", (text, part))
 
     def _replaced(self, arguments: Sequence[Operand], options: Any) -> Operand:
         _, old, new = arguments

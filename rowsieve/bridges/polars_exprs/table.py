@@ -136,7 +136,9 @@ FUNCTIONS: Mapping[str, Row] = {
     "StringExpr.StartsWith": _both("str.starts_with", "starts_with", _TEXT),
     "StringExpr.EndsWith": _both("str.ends_with", "ends_with", _TEXT),
     "StringExpr.Contains": _both(
-        "str.contains", "contains", "with literal=True; LIKE is written as a regular expression"
+        "str.contains",
+        "contains",
+        "plain text, perhaps after ^ or before $; LIKE is written as a regular expression",
     ),
     "StringExpr.Lowercase": _both("str.to_lowercase", "lower", _TEXT),
     "StringExpr.Uppercase": _both("str.to_uppercase", "upper", _TEXT),
@@ -211,9 +213,12 @@ CASTS = frozenset(
         ("Int", "Decimal"),
         ("Int", "String"),
         ("Float", "Float"),
+        ("Float", "Int"),
+        ("Decimal", "Int"),
         ("Bool", "Int"),
         ("Date", "String"),
         ("Date", "Timestamp"),
         ("Timestamp", "Date"),
+        ("Timestamp", "Timestamp"),
     }
 )

@@ -15,10 +15,12 @@ from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import (
     And,
     Call,
+    Cast,
     Column,
     Comparison,
     ComparisonOp,
     InList,
+    IsNull,
     Like,
     Literal,
     Not,
@@ -109,6 +111,37 @@ def test_patterns_match_alike(pattern: str, escape: str | None, *, ignore_case: 
     like = Like(Column("s"), pattern, escape, ignore_case)
     found = theirs(to_polars(like, SCHEMA).exact(), rows)
     assert found == ours(like, SCHEMA, rows, Semantics.POLARS)
+
+
+EDGES = [
+    *(127.9, 128.0, -128.9, -129.0, -0.9, 255.5, 256.0, 2147483647.5, 2.0**31, -(2.0**31) - 1),
+    *(2.0**63 - 1024, 2.0**63, -(2.0**63), -(2.0**63) - 2048, 2.0**64 - 2048, 2.0**64, 1e300),
+    *(math.nan, math.inf, -math.inf, -0.0, 5e-324, None),
+]
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("try_", [True, False])
+@pytest.mark.parametrize("kind", ["float", "decimal"])
+def test_fractions_become_whole_numbers_alike(
+    bits: int, kind: str, *, signed: bool, try_: bool
+) -> None:
+    """Row by row, so that one that fails hides no other."""
+    cells = pa.array(EDGES)
+    if kind == "decimal":
+        small = [None if value is None or abs(value) >= 1e20 else value for value in EDGES[:-6]]
+        texts = [None if value is None else f"{value:.2f}" for value in small]
+        cells = pa.array(texts, pa.string()).cast(pa.decimal128(30, 2))
+    batch = pa.record_batch({"x": cells})
+    schema = schema_of(batch.schema)[0]
+    target = Int(bits, signed=signed)
+    made = Cast(Column("x"), target, try_)
+    for predicate in (IsNull(made), Comparison(ComparisonOp.LE, made, Literal(0, target))):
+        written = to_polars(predicate, schema).exact()
+        for row in range(len(cells)):
+            one = batch.slice(row, 1)
+            assert theirs(written, one) == ours(predicate, schema, one, Semantics.POLARS)
 
 
 @pytest.mark.parametrize("op", list(ComparisonOp))
