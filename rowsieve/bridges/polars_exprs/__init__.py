@@ -9,9 +9,11 @@ imported at its first use, and no pickled function inside an expression is ever 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
+from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.translation import Translation
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
@@ -66,4 +68,10 @@ def to_polars(
 
     writer = write.Writer(semantics)
     join: Any = writer.conjunction
-    return write_conditions(predicate, writer.predicate, join, schema, semantics, strict=strict)
+    own = {name: getattr(semantics, name) for name in write.SAID_BY_THE_WRITER}
+    theirs = replace(Semantics.POLARS, **own)
+
+    def written(root: Predicate) -> Expr:
+        return writer.predicate(with_meaning_kept(root, semantics, theirs))
+
+    return write_conditions(predicate, written, join, schema, semantics, strict=strict)

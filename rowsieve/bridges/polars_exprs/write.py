@@ -74,6 +74,19 @@ _COMPARE: dict[ComparisonOp, Callable[[Any, Any], Any]] = {
 }
 
 
+# What of other engines' rules is said or refused here; the rest is seen to before (`meanings`).
+SAID_BY_THE_WRITER = (
+    "nan",
+    "bitwise_lists_from",
+    "integer_overflow",
+    "integer_division_by_zero",
+    "float_division_by_zero",
+    "failed_cast",
+    "rounds_half_to_even",
+    "full_case",
+)
+
+
 class Writer:
     """Writes bound trees that are meant under the semantics given."""
 

@@ -144,6 +144,15 @@ def test_fractions_become_whole_numbers_alike(
             assert theirs(written, one) == ours(predicate, schema, one, Semantics.POLARS)
 
 
+def test_casts_that_round_are_not_those_that_cut() -> None:
+    rounded = Comparison(ComparisonOp.EQ, Cast(Column("f64"), Int(64)), Literal(2))
+    assert to_polars(rounded, SCHEMA, Semantics.SPARK).exactness is Exactness.EXACT
+    for semantics in (Semantics.SQL, Semantics.DUCKDB):
+        assert "fractions in another way" in to_polars(rounded, SCHEMA, semantics).notes[0]
+    floor = Comparison(ComparisonOp.GT, Call("floor", (Column("f64"),)), Literal(0.0))
+    assert to_polars(floor, SCHEMA, Semantics.SPARK).expression is None
+
+
 @pytest.mark.parametrize("op", list(ComparisonOp))
 def test_nan_that_is_unequal_to_itself_is_guarded(op: ComparisonOp) -> None:
     rows = pa.record_batch({"f64": arrow_array([math.nan, 1.0, -math.inf, None], Float(64))})
