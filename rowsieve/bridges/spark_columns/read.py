@@ -181,10 +181,13 @@ class Reader:
         return Comparison(op, left.operand, right.operand)
 
     def in_list(self, node: Node) -> Predicate:
-        """IN; an empty list is FALSE, even for NULL."""
-        if len(node.children) == 1:
-            return FALSE
+        """IN; an empty list is FALSE, even for NULL where ANSI mode is on."""
         operand, *members = (self.value(child) for child in node.children)
+        if not members:
+            if not node.option("legacyNullInEmptyBehavior"):
+                return FALSE
+            empty = ValueSet(members_of([], operand.type or Bool()), operand.type)
+            return InList(operand.operand, empty)
         types = {value.type for value in (operand, *members)} - {None}
         if len(types) > 1 or not all(map(is_ordered, types)):  # type: ignore[arg-type]
             raise UnsupportedOperation("IN of several types, or of values without an order")

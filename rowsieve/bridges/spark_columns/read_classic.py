@@ -8,6 +8,7 @@ before, since Spark's analyser recurses as deep as a column is and its stack is 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from rowsieve.types.schema import Schema
 
 _JUNCTIONS = {"and": True, "or": False}
 _DEEP = "it nests too deep for Spark itself; write isin(…), or join the halves of a long list"
+_TIME = re.compile(r'("(?:type|elementType|keyType|valueType)":)"time\(6\)"')
 _MOST_REPEATS = 8  # Spark writes twice what is below a CASE
 
 
@@ -106,9 +108,17 @@ def _meaningless(error: Any) -> InvalidPredicate | UnknownColumn:
 
 
 def _analysed(session: Any, schema: Schema, columns: Sequence[Any]) -> list[Leaf]:
+    from pyspark.errors import AnalysisException  # noqa: PLC0415 - an extra
+
     jvm = session._jvm
     listed = jvm.PythonUtils.toSeq([column._jc for column in columns])
-    plan = _empty(session, schema).select(listed).queryExecution().analyzed()
+    rows = _empty(session, schema)
+    try:
+        plan = rows.select(listed).queryExecution().analyzed()
+    except AnalysisException as error:
+        if not str(error.getCondition()).startswith("MISSING_ATTRIBUTES"):
+            raise
+        plan = _with_attributes(session, rows, columns).select(listed).queryExecution().analyzed()
     if not plan.getClass().getName().endswith(".Project") or plan.child().children().length():
         raise UnsupportedOperation(
             "aggregates, window functions and generators have no value of one row"
@@ -119,10 +129,55 @@ def _analysed(session: Any, schema: Schema, columns: Sequence[Any]) -> list[Leaf
 
 
 def _empty(session: Any, schema: Schema) -> Any:
-    """A DataFrame of the columns without rows, as Java has it."""
+    """A DataFrame of the columns without rows, as Java has it.
+
+    Times of day are bytes in it where the session has no such type: what is read of them is decided
+    by the type of ours.
+    """
     jvm = session._jvm
-    struct = jvm.org.apache.spark.sql.types.DataType.fromJson(spark_schema(schema).json())
+    text = spark_schema(schema).json()
+    if session.conf.get("spark.sql.timeType.enabled", "false") != "true":
+        text = _TIME.sub(r'\1"binary"', text)
+    struct = jvm.org.apache.spark.sql.types.DataType.fromJson(text)
     return session._jsparkSession.createDataFrame(jvm.java.util.ArrayList(), struct)
+
+
+def _with_attributes(session: Any, rows: Any, columns: Sequence[Any]) -> Any:
+    """The same, with the columns of a DataFrame that were meant by name: `frame.id` is one."""
+    jvm = session._jvm
+    meant = {attribute.name(): attribute for attribute in _attributes(columns)}
+    output = rows.queryExecution().analyzed().output()
+    taken = jvm.java.util.ArrayList()
+    for place in range(output.length()):
+        own = output.apply(place)
+        theirs = meant.pop(own.name(), None)
+        if theirs is not None and not own.dataType().equals(theirs.dataType()):
+            raise UnsupportedOperation(
+                f"{own.name()} is {theirs.dataType().simpleString()} in its DataFrame and "
+                f"{own.dataType().simpleString()} here; name the column with F.col"
+            )
+        taken.add(own if theirs is None else own.withExprId(theirs.exprId()))
+    nothing = jvm.PythonUtils.toSeq([])
+    relation = jvm.org.apache.spark.sql.catalyst.plans.logical.LocalRelation(
+        jvm.PythonUtils.toSeq(taken),
+        nothing,
+        False,
+        jvm.scala.Option.empty(),
+    )
+    return jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, relation)
+
+
+def _attributes(columns: Sequence[Any]) -> Iterator[Any]:
+    """The columns of DataFrames that columns hold, resolved already."""
+    stack = [column._jc.node() for column in columns]
+    while stack:
+        node = stack.pop()
+        if node.getClass().getName().endswith(".ExpressionColumnNode"):
+            if node.expression().getClass().getName().endswith(".AttributeReference"):
+                yield node.expression()
+            continue
+        children = node.children()
+        stack += [children.apply(place) for place in range(children.length())]
 
 
 def _tree(jvm: Any, expression: Any, schema: Schema) -> Node:

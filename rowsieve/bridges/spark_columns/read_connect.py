@@ -212,7 +212,8 @@ class Resolver:
         zone = {"timeZoneId": self._session.time_zone}
         match name, arguments:
             case "in", _:
-                return Node("In", {}, tuple(self._alike(arguments)))
+                empty = {"legacyNullInEmptyBehavior": not self._session.ansi}
+                return Node("In", empty, tuple(self._alike(arguments)))
             case "like" | "ilike", (text, pattern, *rest):
                 escape = str(rest[0].fields.get("value")) if rest else "\\"
                 kind = "Like" if name == "like" else "ILike"

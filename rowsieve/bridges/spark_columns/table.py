@@ -68,7 +68,7 @@ EXPRESSIONS: tuple[Row, ...] = (
     _both("Or", "Or"),
     _both("Not", "Not"),
     *(_both(name, op.value) for name, op in COMPARISONS.items()),
-    _both("In", "InList", "an empty list is FALSE, even for NULL"),
+    _both("In", "InList", "an empty list is FALSE, even for NULL where ANSI mode is on"),
     _both("IsNull", "IsNull"),
     _read("IsNotNull", "Not(IsNull)", "written as NOT … IS NULL"),
     _both("Like", "Like", "with a constant pattern"),

@@ -104,6 +104,11 @@ TEXTS = [
     "round(d) = 2",
     "round(small, 1) = 7",
     "round(f) = 0",
+    "floor(CASE WHEN isnan(f) OR abs(f) < 3 THEN f END) = 0",
+    "ceil(CASE WHEN isnan(f) OR abs(f) < 3 THEN f END) = 0",
+    "u8 IN (1, 200)",
+    "u64 IN (1, 18446744073709551615)",
+    "coalesce(u8, small) + 1 = 256",
     "coalesce(i, small) = 7",
     "coalesce(s, 'none') = 'none'",
     "greatest(i, small) = 12",
@@ -407,6 +412,11 @@ def test_a_session_without_ansi_mode_decides_what_is_exact(spark: Any) -> None:
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
         texts = ["whole / small > 0", "small % 0 IS NULL", "i + 1 > 0", "CAST(i AS tinyint) = 1"]
+        empty = ~f.col("i").isin([])
+        judged_empty = theirs(in_spark(spark), [empty, ~empty])
+        assert [ours(from_spark_column(item, SCHEMA).exact()) for item in (empty, ~empty)] == (
+            judged_empty
+        )
         texts += ["d / 0 IS NULL", "d + d = 3", "size(l) = -1", "-f = 0", "f + 1 > 1"]
         found = [from_spark_column(f.expr(text), SCHEMA) for text in texts]
         exact = [text for text, read in zip(texts, found, strict=True) if read.residual is None]
@@ -448,6 +458,20 @@ def test_what_means_nothing_to_spark_is_refused(spark: Any) -> None:
     found = from_spark_column((f.max("i") > 1) & (f.col("b") | f.col("i").isNull()), SCHEMA)
     assert found.exactness is Exactness.SUPERSET
     assert "one row" in found.notes[0]
+
+
+def test_columns_of_a_frame_are_taken_by_their_names(spark: Any) -> None:
+    from pyspark.sql import functions as f
+
+    frame = in_spark(spark)
+    column = (frame.i >= 1) & (frame["s"] == "a") | (f.col("k") == frame.k) & frame.b
+    read = from_spark_column(column, SCHEMA)
+    assert [ours(read.exact())] == theirs(frame, [column])
+    other = spark.createDataFrame([], "i string, nowhere int")
+    note = from_spark_column(other.i == "a", SCHEMA).notes[0]
+    assert "string in its DataFrame and int here" in note
+    with pytest.raises(InvalidPredicate, match="nowhere"):
+        from_spark_column(other.nowhere == 1, SCHEMA)
 
 
 def test_long_chains_are_not_deep(spark: Any) -> None:
