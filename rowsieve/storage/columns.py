@@ -125,6 +125,10 @@ class Columns:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """One column; KeyError if there is none of the name."""
+        if len(self._pieces) == 1 and isinstance(table := self._pieces[0].source, pa.Table):
+            place = table.schema.get_field_index(name)
+            if place >= 0 and self.schema.get_field_index(name) >= 0:
+                return table.column(place)
         if name not in self._read:
             if self.schema.get_field_index(name) < 0:
                 raise KeyError(name)
