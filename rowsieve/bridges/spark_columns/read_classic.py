@@ -157,12 +157,9 @@ def _with_attributes(session: Any, rows: Any, columns: Sequence[Any]) -> Any:
                 f"{own.dataType().simpleString()} here; name the column with F.col"
             )
         taken.add(own if theirs is None else own.withExprId(theirs.exprId()))
-    nothing = jvm.PythonUtils.toSeq([])
+    nothing, streaming = jvm.PythonUtils.toSeq([]), False
     relation = jvm.org.apache.spark.sql.catalyst.plans.logical.LocalRelation(
-        jvm.PythonUtils.toSeq(taken),
-        nothing,
-        False,
-        jvm.scala.Option.empty(),
+        jvm.PythonUtils.toSeq(taken), nothing, streaming, jvm.scala.Option.empty()
     )
     return jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, relation)
 

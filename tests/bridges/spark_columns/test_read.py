@@ -254,6 +254,7 @@ TEXTS = [
     "CAST(b AS int) = 1",
     "CAST(b AS string) = 'true'",
     "CAST(i AS bigint) + 1 = 2147483648",
+    "CAST(i AS bigint) * CAST(small AS bigint) > 2147483647",
     "CAST(small AS tinyint) = 7",
     "TRY_CAST(k AS int) IS NULL",
     "TRY_CAST(f AS int) = 2",
