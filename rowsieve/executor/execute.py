@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 from typing import TypeAlias
 
@@ -143,8 +143,9 @@ class Execution:
                     yield from self._in_batches(live.matching_by_key(reads, columns, kept))
                     continue
             live.look_up(reads)
+            readers = self._readers(self._columns)
             for read in reads:
-                yield from self._row_groups(live, read, self._columns)
+                yield from self._row_groups(live, read, readers[read.residual])
 
     def _reads_all_unresolved(self, pieces: Sequence[Piece]) -> bool:
         """Whether all rows of overlapping parts are wanted, and it is not known which are live."""
@@ -187,7 +188,8 @@ class Execution:
         live = self._live(piece, ahead)
         live.look_up(piece.reads)
         if not piece.needs_merge:
-            tasks = self._row_groups(live, piece.reads[0], self._columns)
+            (read,) = piece.reads
+            tasks = self._row_groups(live, read, self._readers(self._columns)[read.residual])
             found = ahead.done(tasks, _size_bytes)
             yield from (batch for batch in found if batch is not None)
             return
@@ -196,18 +198,19 @@ class Execution:
         if self._packaging.filter is None:
             yield from live.merged(columns)
         else:
-            reads = [(read, self._reader(read, columns)) for read in piece.reads]
+            readers = self._readers(columns)
+            reads = [(read, readers[read.residual]) for read in piece.reads]
             yield from live.interleaved(reads)
 
-    def _row_groups(self, live: LiveRows, read: Read, columns: Schema) -> Iterator[Task]:
-        reader = self._reader(read, columns)
+    def _row_groups(self, live: LiveRows, read: Read, reader: RowReader) -> Iterator[Task]:
         return (partial(reader.read, group) for group in live.row_groups(read))
 
     def _count(self, live: LiveRows, reads: Sequence[Read], ahead: ReadAhead) -> int:
         total = 0
         live.look_up(reads)
+        readers = self._readers(self._columns)
         for read in reads:
-            reader = self._reader(read, self._columns)
+            reader = readers[read.residual]
             if reader.predicate is None:
                 total += live.count(read)
             else:
@@ -215,15 +218,17 @@ class Execution:
                 total += sum(ahead.done(partial(reader.count, group) for group in groups))
         return total
 
-    def _reader(self, read: Read, columns: Schema) -> RowReader:
-        predicate = self._packaging.filter if read.residual else None
-        return RowReader.of(columns, predicate, self._packaging.columns_to_ask(self._schema))
+    def _readers(self, columns: Schema) -> tuple[RowReader, RowReader]:
+        """What reads columns of reads without residual, and with it."""
+        asked = self._packaging.columns_to_ask(self._schema)
+        plain = RowReader.of(columns, None, asked)
+        return plain, RowReader.of(columns, self._packaging.filter, asked)
 
-    @property
+    @cached_property
     def _columns(self) -> Schema:
         return self._packaging.columns_to_read(self._schema)
 
-    @property
+    @cached_property
     def _keys(self) -> Schema:
         return self._schema.select(self._order.names if self._order else ())
 

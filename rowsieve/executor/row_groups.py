@@ -28,6 +28,7 @@ from rowsieve.types.schema import Schema
 
 FEW = 0.5  # of the pages: from here on decoding all of them is cheaper
 AT_ONCE = 4  # columns: a call costs about as much as filtering four, whose bytes are in the cache
+AT_ONCE_OF_A_PAGE = 8  # columns: decoding as many costs as much as opening pages once more
 FEW_ROWS = 8_192  # fit into the processor's cache with all their columns
 MOST = 0.92  # of the rows: from here on a filter beats taking rows by number
 
@@ -76,6 +77,11 @@ class RowGroup:
             for array, type_ in zip(self._arrays(columns, pages), target.types, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=target)
+
+    def is_one_page(self, column_count: int) -> bool:
+        """Whether a page of so many columns is all that is read, and cheaper at once than twice."""
+        pages = self._pages(self.wanted)
+        return pages is not None and len(pages) == 1 and column_count <= AT_ONCE_OF_A_PAGE
 
     def _read(self, columns: Schema, pages: Pages | None) -> pa.RecordBatch:
         """These pages of these columns, None for all, as they decode."""

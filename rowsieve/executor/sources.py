@@ -165,7 +165,9 @@ class PartSource:
     ) -> None:
         self.metrics.note_row_groups(len(verdicts), int((verdicts == Verdict.NONE).sum()))
         self.metrics.note_pages(pages.considered, pages.pruned)
-        rows = RowSet.from_row_groups(pages.kept, pages.rows, ref.rows)
+        rows = RowSet.empty(ref.rows)
+        if pages.kept.any():
+            rows = RowSet.from_row_groups(pages.kept, pages.rows, ref.rows)
         self._known[ref.path, only] = (predicate, rows)
 
     def _row_groups(self, ref: FileRef, wanted: RowSet | None) -> Iterator[RowGroup]:

@@ -2,7 +2,7 @@
 
 Of each row group the columns that the predicate names are decoded, cut down to the wanted rows, and
 asked; a row that is not wanted is never asked, so it cannot fail. The other columns are decoded
-only where a row matches (late materialisation).
+only where a row matches (late materialisation). Of one page all that may be needed is read at once.
 """
 
 from __future__ import annotations
@@ -24,29 +24,36 @@ from rowsieve.types.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class RowReader:
-    """What is read of each row group: `columns` of the wanted rows that match."""
+    """What is read of each row group: `columns` of the wanted rows that match.
+
+    `asked` are the columns that the predicate names, `everything` those and `columns`.
+    """
 
     columns: Schema
     target: pa.Schema
     asked: Schema
+    everything: Schema
     predicate: BoundPredicate | None
 
     @classmethod
     def of(cls, columns: Schema, predicate: BoundPredicate | None, asked: Schema) -> RowReader:
         """A reader of `columns`; `asked` are those that the predicate names."""
-        return cls(columns, arrow_schema(columns), asked, predicate)
+        more = tuple(field for field in columns if field.name not in asked.names)
+        everything = Schema(columns.id, (*asked, *more))
+        return cls(columns, arrow_schema(columns), asked, everything, predicate)
 
     def read(self, group: RowGroup) -> pa.RecordBatch | None:
         """The rows, None if there are none. EvaluationError where the predicate fails on one."""
         if self.predicate is None:
             return group.read_only(self.columns, self.target, group.wanted)
-        rows = group.read_only(self.asked, arrow_schema(self.asked), group.wanted)
+        first = self.everything if group.is_one_page(len(self.everything)) else self.asked
+        rows = group.read_only(first, arrow_schema(first), group.wanted)
         matches = matching(self.predicate, rows)
         if not matches.any():
             return None
         kept = rows if matches.all() else rows.filter(pa.array(matches))
         names = self.columns.names
-        if rest := tuple(name for name in names if name not in self.asked.names):
+        if rest := tuple(name for name in names if name not in first.names):
             others = self.columns.select(rest)
             both = _matching_rows(group, matches)
             kept = _beside(kept, group.read_only(others, arrow_schema(others), both))

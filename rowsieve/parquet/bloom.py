@@ -11,7 +11,7 @@ Source: Apache Parquet format, BloomFilter.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -66,16 +66,14 @@ class BloomFilter:
         False only where no row of the group has the value. Encodes value by value: meant for the
         few values of a predicate.
         """
-        found = np.ones(len(values), dtype=np.bool_)
-        encoded = plain_encoded(values, self.column)
-        if encoded is None:
-            return found
-        hashes = np.fromiter(
-            (xxhash.xxh64_intdigest(value) for value in encoded if value is not None), np.uint64
-        )
-        held = np.array([value is not None for value in encoded], dtype=np.bool_)
-        found[~held] = False
-        found[held] = self._contains(hashes)
+        return self.may_contain_hashed(hashed(values, self.column))
+
+    def may_contain_hashed(self, values: Hashed) -> Mask:
+        """The same for values that are hashed for a column that is stored as this one."""
+        found = np.ones(len(values.held), dtype=np.bool_)
+        if values.hashes is not None:
+            found[~values.held] = False
+            found[values.held] = self._contains(values.hashes)
         return found
 
     def _contains(self, hashes: npt.NDArray[np.uint64]) -> Mask:
@@ -84,6 +82,26 @@ class BloomFilter:
         bits = np.uint32(1) << ((keys[:, None] * _SALT) >> _FIVE_BITS_LEFT)
         mask: Mask = ((self.words[blocks.astype(np.int64)] & bits) == bits).all(axis=1)
         return mask
+
+
+class Hashed(NamedTuple):
+    """Values as filters know them: `held` (n,) are those that the file's type can hold.
+
+    `hashes` are of those; None when it is not certain how the file stores such values.
+    """
+
+    held: Mask
+    hashes: npt.NDArray[np.uint64] | None
+
+
+def hashed(values: pa.Array, column: FileColumn) -> Hashed:
+    """Values without NULLs, in the storage type of the table's column, for filters of a file's."""
+    encoded = plain_encoded(values, column)
+    if encoded is None:
+        return Hashed(np.ones(len(values), dtype=np.bool_), None)
+    hashes = (xxhash.xxh64_intdigest(value) for value in encoded if value is not None)
+    held = np.array([value is not None for value in encoded], dtype=np.bool_)
+    return Hashed(held, np.fromiter(hashes, np.uint64))
 
 
 def plain_encoded(values: pa.Array, column: FileColumn) -> list[bytes | None] | None:

@@ -9,7 +9,7 @@ FALSE or NULL on every row, and then nothing raises, whatever the other conjunct
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Protocol
 
@@ -18,10 +18,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowsieve.parquet.bloom import BloomFilter
+from rowsieve.parquet.bloom import BloomFilter, Hashed, hashed
 from rowsieve.parquet.columns import FileColumn
 from rowsieve.parquet.row_groups import JoinedStatistics, RowGroupStatistics
-from rowsieve.predicate.abstract import AbstractValue, from_column
+from rowsieve.predicate.abstract import from_column
 from rowsieve.predicate.arrays import Mask, as_mask, compare
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict, interpret
@@ -98,12 +98,11 @@ def probe_blooms(
         if column is None:
             continue
         groups = np.flatnonzero(verdicts == Verdict.SOME)
-        known = from_column(point.column, statistics.column(point.column), len(verdicts))
-        candidates = _candidates(point, known, groups)
+        candidates = _candidates(point, column, statistics, groups)
         while batch := list(islice(candidates, _FILTERS_AT_ONCE)):
             filters = blooms.filters(column, [group for group, _ in batch])
             for (group, values), bloom in zip(batch, filters, strict=True):
-                if bloom is not None and not bloom.may_contain(values).any():
+                if bloom is not None and not bloom.may_contain_hashed(values).any():
                     verdicts[group] = Verdict.NONE
     return verdicts
 
@@ -114,6 +113,13 @@ class Point:
 
     column: BoundColumn
     values: pa.Array
+    _hashed: dict[FileColumn, Hashed] = field(default_factory=dict, compare=False, repr=False)
+
+    def hashed(self, column: FileColumn) -> Hashed:
+        """All values for the filters of a column as a file stores it, in any file alike."""
+        if column not in self._hashed:
+            self._hashed[column] = hashed(self.values, column)
+        return self._hashed[column]
 
 
 def _points(predicate: BoundPredicate) -> tuple[Point, ...]:
@@ -152,16 +158,20 @@ def _point(term: Predicate) -> Point | None:
 
 
 def _candidates(
-    point: Point, known: AbstractValue, groups: npt.NDArray[np.int64]
-) -> Iterator[tuple[int, pa.Array]]:
+    point: Point,
+    column: FileColumn,
+    statistics: RowGroupStatistics,
+    groups: npt.NDArray[np.int64],
+) -> Iterator[tuple[int, Hashed]]:
     """The groups worth a filter, with the values that their bounds leave possible."""
+    if len(point.values) == 1:
+        yield from ((group, point.hashed(column)) for group in groups.tolist())
+        return
+    known = from_column(point.column, statistics.column(point.column), statistics.part_count)
     for group in groups.tolist():
-        values = point.values
-        if len(values) > 1:
-            inside = _within(values, known.lower[group], known.upper[group])
-            values = values.filter(pa.array(inside))
-        if len(values) <= MAX_PROBES:
-            yield group, values
+        inside = _within(point.values, known.lower[group], known.upper[group])
+        if inside.sum() <= MAX_PROBES:
+            yield group, hashed(point.values.filter(pa.array(inside)), column)
 
 
 def _within(values: pa.Array, lower: pa.Scalar, upper: pa.Scalar) -> Mask:

@@ -40,6 +40,8 @@ class Ranges:
     @property
     def id_count(self) -> int:
         """How many rows."""
+        if len(self.starts) < 2:
+            return int(self.stops[0] - self.starts[0]) if len(self.starts) else 0
         return int(self.stops.sum()) - int(self.starts.sum())
 
     @property
