@@ -125,14 +125,14 @@ MUTANTS = (
     Mutant(
         EXECUTE,
         "the filter is not asked at all",
-        "predicate = self._packaging.filter if read.residual else None",
-        "predicate = None",
+        "return plain, RowReader.of(columns, self._packaging.filter, asked)",
+        "return plain, plain",
     ),
     Mutant(
         EXECUTE,
         "parts are put one after another where an order is asked for",
-        "        if not piece.needs_merge:\n            tasks =",
-        "        if piece.reads:\n            tasks =",
+        "        if not piece.needs_merge:\n            (read,) =",
+        "        if piece.reads:\n            (read, *_) =",
     ),
     Mutant(PACKAGE, "each batch has a limit of its own", "left -= batch.num_rows", "left -= 0"),
     Mutant(

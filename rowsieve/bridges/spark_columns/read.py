@@ -66,11 +66,12 @@ from rowsieve.types.logical import (
 )
 from rowsieve.types.schema import Schema
 
+_MOST_LEVELS = MAX_DEPTH // 2  # each takes five calls, and Python allows 1,000
 _NO_ZONE = "the session's time zone is not UTC, and its rules are not known here"
 
 
 class Reader:
-    """Reads trees over the columns of one schema; recursion ends at `MAX_DEPTH`."""
+    """Reads trees over the columns of one schema; recursion ends at 100 levels."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -117,8 +118,8 @@ class Reader:
     def _read(self, node: Node) -> Predicate | Value:
         self._depth += 1
         try:
-            if self._depth > MAX_DEPTH:
-                raise UnsupportedOperation(f"it nests deeper than {MAX_DEPTH} levels")
+            if self._depth > _MOST_LEVELS:
+                raise UnsupportedOperation(f"it nests deeper than {_MOST_LEVELS} levels")
             if node.constant and node.kind not in ("Literal", "Cast"):
                 folded = folded_by_spark(node)
                 if folded is not None:
