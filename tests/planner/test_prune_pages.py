@@ -23,6 +23,7 @@ from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.interpret import Verdict
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.normalize import normalize
+from rowsieve.predicate.rowset import RowSet
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage import part_file, part_writer
 from rowsieve.storage.part_writer import write_parts
@@ -168,3 +169,21 @@ def test_files_are_asked_together_and_each_has_its_own_answer() -> None:
         [i == 2 for i in range(5)],
     ]
     assert [(one.considered, one.pruned) for one in found] == [(9, 8), (2, 2), (5, 4)]
+
+
+def test_the_example_of_the_two_phase_design(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows are those of the pages that both columns leave: 200 to 249, not row 100."""
+    monkeypatch.setattr(part_file, "PAGE_ROWS", 50)
+    for module in (part_file, part_writer):
+        monkeypatch.setattr(module, "ROW_GROUP_ROWS", 300)
+    schema = Schema(0, (Field(1, "A", Int()), Field(2, "B", String())))
+    numbers = [(10 if row < 200 else 30) + row % 11 for row in range(300)]
+    spans = (("AC", 100), ("DG", 250), ("HZ", 300))
+    ends = [next(letters for letters, stop in spans if row < stop) for row in range(300)]
+    texts = [letters[row % 2] for row, letters in enumerate(ends)]
+    tail = written(schema, pa.table([numbers, texts], arrow_schema(schema)))
+    bound = bind(parse_predicate('"A" > 35 AND "B" = \'F\''), schema)
+    groups = prune_row_groups(bound, [(tail.metadata, None)], schema)[0]
+    (found,) = prune_pages(bound, [(tail, groups)], schema, 300)
+    rows = RowSet.from_row_groups(found.kept, found.rows, 300)
+    assert [span.tolist() for span in rows.ranges()] == [[200], [250]]
