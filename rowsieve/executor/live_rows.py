@@ -106,11 +106,13 @@ class LiveRows:
         for read in reads:
             asked[read.part] = asked[read.part].union(self._asked(read))
         shown = [rows for part in asked for rows in (None, part)]  # tombstones never are
-        tasks = [
-            partial(_runs, place, rows, shown[place], predicate, streams.order)
-            for place, rows in enumerate(streams.read(columns, kept))
-        ]
-        return winners([run for found in streams.ahead.done(iter(tasks)) for run in found])
+        return winners(
+            [
+                run
+                for place, rows in enumerate(streams.read(columns, kept))
+                for run in _runs(place, rows, shown[place], predicate, streams.order)
+            ]
+        )
 
     def interleaved(self, reads: Sequence[tuple[Read, RowReader]]) -> Iterator[pa.RecordBatch]:
         """The live rows that match, in key order; the readers' columns hold the key.
@@ -222,16 +224,14 @@ def _runs(
     shown: RowSet | None,
     predicate: BoundPredicate,
     order: KeyOrder,
-) -> list[Run]:
+) -> Iterator[Run]:
     """The rows of a stream on which the predicate is not FALSE, as deletions if not `shown`."""
-    runs = []
     for start, batch in batches:
         outcome = evaluate(predicate, batch)
         left = _taken(batch, np.flatnonzero(outcome.true | outcome.failed))
         if left.num_rows:
             hides = shown is None or start not in shown  # row groups are asked for whole
-            runs.append(Run(place, start, left, 0, order.columns(left), hides))
-    return runs
+            yield Run(place, start, left, 0, order.columns(left), hides)
 
 
 def _matching(groups: Iterator[RowGroup], reader: RowReader, batch_rows: int) -> Iterator[Numbered]:

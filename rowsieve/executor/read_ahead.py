@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from rowsieve.executor.windows import Numbered
+
+FEW: Final = 5  # tasks: fewer are done before threads have begun and taken turns
 
 T = TypeVar("T")
 
@@ -56,8 +58,8 @@ class ReadAhead:
 
         `size_bytes` of a result limits how many: the next ones will be about as large.
         """
-        first = list(islice(tasks, 2))
-        if self._pool is None or len(first) < 2:
+        first = list(islice(tasks, FEW)) if self._pool is not None else []
+        if self._pool is None or len(first) < FEW:
             yield from (task() for task in chain(first, tasks))
             return
         most = 2  # until the size of a result is known

@@ -93,6 +93,8 @@ class RowGroup:
         page_rows = self.file.page_rows
         if rows is None or not page_rows or self.row_count <= page_rows:
             return None
+        if len(rows) > FEW * self.row_count:  # as many rows are in more pages
+            return None
         edges = np.arange(-(-self.row_count // page_rows) + 1) * page_rows
         if isinstance(rows, RowSet):
             starts, stops = rows.ranges()

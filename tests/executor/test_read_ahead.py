@@ -57,21 +57,25 @@ def test_no_more_is_begun_than_threads_can_do_soon() -> None:
 
 @pytest.mark.parametrize(("reserve_bytes", "most"), [(0, 1), (250, 2), (500, 5), (10**9, 8)])
 def test_no_more_is_begun_than_the_reserve_holds(reserve_bytes: int, most: int) -> None:
-    begun = 0
-    done = 0
+    begun: list[int] = []
 
-    def tasks() -> Iterator[partial[int]]:
-        nonlocal begun
-        for i in range(40):
-            begun += 1
-            yield partial(int, i)
+    def task(i: int) -> int:
+        begun.append(i)
+        return i
 
     with ReadAhead(4, reserve_bytes) as ahead:
-        for i, result in enumerate(ahead.done(tasks(), lambda _: 100)):
-            assert result == i
-            done += 1
-            assert begun - done <= max(most - 1, 1)
-        assert done == 40
+        results = ahead.done((partial(task, i) for i in range(40)), lambda _: 100)
+        for done, result in enumerate(results):
+            assert result == done
+            assert len(begun) - done <= max(most, 2 if done == 0 else 1)
+    assert len(begun) == 40
+
+
+@pytest.mark.parametrize("count", [1, 4, 5])
+def test_few_tasks_are_done_without_threads(count: int) -> None:
+    with ReadAhead(4, 10**9) as ahead:
+        found = set(ahead.done(threading.get_ident for _ in range(count)))
+    assert (found == {threading.get_ident()}) == (count < 5)
 
 
 @pytest.mark.parametrize("reserve_bytes", [0, 1_000, 10**9])

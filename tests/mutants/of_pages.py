@@ -105,8 +105,8 @@ MUTANTS = (
     Mutant(
         LIVE,
         "rows that are not asked for hide nothing",
-        "runs.append(Run(place, start, left, 0, order.columns(left), hides))",
-        "runs += [] if hides else [Run(place, start, left, 0, order.columns(left), hides)]",
+        "        if left.num_rows:\n            hides",
+        "        if left.num_rows and (shown is None or start in shown):\n            hides",
         _READS,
     ),
     Mutant(
