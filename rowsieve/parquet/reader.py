@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from rowsieve.errors import CorruptData
 from rowsieve.objects import LocalStore, ObjectStore
 from rowsieve.parquet.chunks import ChunkFile, are_sealed
-from rowsieve.parquet.columns import dictionary_columns, leaves_by_name
+from rowsieve.parquet.columns import dictionary_columns, leaves_of
 from rowsieve.parquet.footer import ParquetRef, read_metadata, reading
 
 
@@ -31,6 +31,7 @@ class ParquetReader:
     def __init__(self, store: ObjectStore, ref: ParquetRef) -> None:
         self._path = ref.path
         self.metadata = read_metadata(store, ref)
+        self.leaves = leaves_of(self.metadata)
         self.fetches_together = not isinstance(store, LocalStore)
         with reading(ref.path):
             source = store.open_input(ref.path)
@@ -44,7 +45,6 @@ class ParquetReader:
                 pre_buffer=self._source is None and self.fetches_together,
                 page_checksum_verification=self._source is None,
             )
-        self.leaves = leaves_by_name(self._file.schema_arrow)
 
     def read(self, row_group: int, leaves: Sequence[int]) -> pa.Table:
         """Decode leaf columns of one row group; CorruptData if they are not what was written."""
