@@ -37,13 +37,13 @@ lint: $(READY)
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
-	  --all-extras --group dev --no-emit-package pandas --no-header --no-annotate \
+	  --all-extras --group dev --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --output-file $(LOCK)
 
 clean:
 	rm -rf $(VENV) build dist
 
-# --no-deps: the lock is complete, but for pandas, which the flights package asks for and nothing here uses.
+# --no-deps: the lock is complete.
 $(READY): $(LOCK) pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $(LOCK)
