@@ -146,26 +146,29 @@ class LocalStore:
 
     def open_input(self, path: str) -> NativeFile:
         """Open the file, not memory mapped: a short file is an error then, not a signal."""
-        self.size(path)  # pyarrow's own error for a directory says little
         with self._reading(path) as full:
-            return pa.OSFile(str(full), "rb")
+            try:
+                return pa.OSFile(str(full), "rb")
+            except OSError:
+                self.size(path)  # pyarrow's own error for a directory says little
+                raise
 
     def _taken(self, path: str) -> ObjectExists:
         return ObjectExists(f"{path} exists already in {self.uri}", path=path)
 
     def _resolve(self, path: str) -> Path:
         """Find the file of a path; InvalidInput if a symbolic link leads out of the directory."""
-        full = Path(self._root)
+        full = self._root
         for segment in checked_path(path).split("/"):
-            full = full / segment
-            if full.is_symlink():
+            full = f"{full}{os.sep}{segment}"
+            if os.path.islink(full):  # noqa: PTH114 - a Path takes as long as opening the file
                 real = os.path.realpath(full)
                 if os.path.commonpath((real, self._root)) != self._root:
                     raise InvalidInput(
                         f"{path} in {self.uri} leads out of the table's directory by a symbolic "
                         "link, which is refused"
                     )
-        return full
+        return Path(full)
 
     @contextmanager
     def _reading(self, path: str) -> Iterator[Path]:

@@ -144,15 +144,11 @@ def scalar(literal: Literal) -> pa.Scalar:
     """The Arrow scalar of a bound literal."""
     assert literal.type is not None
     storage, value = arrow_type(literal.type), literal.value
-    if value is None:
-        return pa.scalar(None, storage)
-    plain = storage
-    if pa.types.is_date32(storage):
-        plain = pa.int32()
-    elif pa.types.is_timestamp(storage) or pa.types.is_time64(storage):
-        plain = pa.int64()
     try:
-        return pa.array([value], plain).view(storage)[0]
+        if value is not None and pa.types.is_temporal(storage):
+            plain = pa.int32() if pa.types.is_date32(storage) else pa.int64()
+            return pa.array([value], plain).view(storage)[0]
+        return pa.scalar(value, storage)
     except (pa.ArrowException, TypeError, OverflowError) as error:
         raise InvalidPredicate(f"the constant {value!r} is no {type_name(literal.type)}") from error
 

@@ -9,6 +9,7 @@ foreign data to these types.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import lru_cache
 from typing import Any, assert_never
 
 import pyarrow as pa
@@ -96,6 +97,7 @@ def arrow_field(field: Field) -> pa.Field:
     return pa.field(field.name, arrow_type(field.type), field.nullable, metadata)
 
 
+@lru_cache(maxsize=1024)
 def arrow_schema(schema: Schema) -> pa.Schema:
     """The Arrow schema of a table's rows, without metadata of its own."""
     return pa.schema([arrow_field(field) for field in schema])
