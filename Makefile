@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/dev.lock
+PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadgroup
 READY := $(VENV)/.ready
 
 .PHONY: demo test test-deep demo-spark bench bench-bars docs lint lock clean
@@ -11,10 +12,10 @@ demo: $(READY)
 	$(BIN)/rowsieve demo
 
 test: $(READY) lint
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 test-deep: $(READY)
-	ROWSIEVE_TESTS=deep $(BIN)/python -m pytest
+	ROWSIEVE_TESTS=deep $(PYTEST)
 
 demo-spark: $(READY)
 	$(BIN)/rowsieve demo --engine spark

@@ -17,6 +17,14 @@ settings.register_profile("deep", deadline=None, print_blob=True)
 settings.load_profile("deep" if os.environ.get("ROWSIEVE_TESTS") == "deep" else "small")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Over several processes, the tests of a file stay together, and Spark's share one session."""
+    for item in items:
+        needs_spark = item.get_closest_marker("spark") is not None
+        group = "spark" if needs_spark else f"{item.path.parent.name}.{item.path.stem}"
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One Spark session for the whole run: starting one takes some ten seconds."""
