@@ -1,13 +1,15 @@
 """Filters in disjunctive normal form, as deltalake and pyarrow take them, as predicates and back.
 
 A list of tuples `(column, operator, value)` is the AND of them, a list of such lists the OR. They
-mean what `pyarrow.parquet.filters_to_expression` makes of them, and are read through it; a filter
-keeps the rows on which it is TRUE, so only those are written (`leaves`). Soundness: no operator
-finds NaN of every kind, hence a condition that wants NaN is refused.
+mean what `pyarrow.parquet.filters_to_expression` makes of them, and are read by the same reader; a
+filter keeps the rows on which it is TRUE, so only those are written (`leaves`). Soundness: no
+operator finds NaN of every kind, hence a condition that wants NaN is refused.
 """
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -17,10 +19,10 @@ import pyarrow.parquet as pq
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.leaves import KeptRows, Leaf, Members, zeros_apart
-from rowsieve.bridges.pyarrow_exprs import from_pyarrow
+from rowsieve.bridges.pyarrow_exprs import comparison_of_column, from_pyarrow, list_of_column
 from rowsieve.bridges.translation import Exactness, Row, Translation
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
-from rowsieve.predicate.ir import BoundColumn, Literal, Or, Predicate, conjoin
+from rowsieve.predicate.ir import BoundColumn, ComparisonOp, Literal, Or, Predicate, conjoin
 from rowsieve.predicate.like import after_prefix
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.operand_types import type_of
@@ -56,6 +58,7 @@ OPERATORS: tuple[Row, ...] = (
     Row("in", "InList", _EXACT, _EXACT, "compares bits, NULL with NULL; [None] is IS NULL"),
     Row("not in", "Not(InList)", _EXACT, _EXACT, "TRUE of NULL; written with None in the list"),
 )
+_PLAIN = (bool, int, float, str, bytes, decimal.Decimal, datetime.date, datetime.datetime)
 _ROWS = {row.foreign: row for row in OPERATORS}
 _COMPARISONS = {row.ours: row.foreign for row in OPERATORS[:7] if row.writes is _EXACT}
 
@@ -143,8 +146,15 @@ def _one(item: Filter, schema: Schema) -> Predicate:
     if operator not in _ROWS:
         raise UnsupportedOperation(f"{operator!r} is none of {', '.join(_ROWS)}")
     try:
-        if "in" in operator and isinstance(type_, Float | Decimal):
-            value = _as_column(value, arrow_type(type_))
+        if "in" in operator:
+            if isinstance(type_, Float | Decimal):
+                value = _as_column(value, arrow_type(type_))
+            members = value if isinstance(value, pa.Array) else pa.array(value)
+            return list_of_column(column, members, schema, negated=operator == "not in")
+        if type(value) in _PLAIN:
+            return comparison_of_column(
+                ComparisonOp(_ROWS[operator].ours), column, pa.scalar(value), schema
+            )
         expression = pq.filters_to_expression([(column, operator, value)])
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise UnsupportedOperation(f"pyarrow has no constant of the value: {error}") from error

@@ -44,7 +44,7 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.limits import check_limits
-from rowsieve.predicate.literals import constant_type, scalar
+from rowsieve.predicate.literals import check_literal, constant_type
 from rowsieve.predicate.members import bind_members
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.simplify import simplify
@@ -169,7 +169,7 @@ class _Binder:
                 return self.bound_column(node), node.type
             case Literal(value=value, type=type_):
                 if type_ is not None:
-                    scalar(node)  # refuses a value that is none of its type
+                    check_literal(node)
                 own = type_ or constant_type(value)
                 return Literal(value, own), own
             case Call():

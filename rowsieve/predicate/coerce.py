@@ -29,6 +29,7 @@ from rowsieve.predicate.ir import (
     Predicate,
 )
 from rowsieve.predicate.literals import (
+    check_literal,
     from_scalar,
     int_range,
     natural_type,
@@ -118,7 +119,7 @@ def convert(
         return typed(operand, target)
     if source == target:
         if isinstance(operand, Literal):
-            scalar(operand)  # refuses a number of more digits than any decimal
+            check_literal(operand)  # refuses a number of more digits than any decimal
         return operand
     check_zone(source, target, semantics)
     if cast_rule(source, target) is None:

@@ -6,7 +6,7 @@ from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import InList, Node, children
 
 MAX_DEPTH = 200
-MAX_NODES = 20_000
+MAX_NODES = 200_000
 MAX_IN_VALUES = 10_000_000
 
 

@@ -153,6 +153,25 @@ def scalar(literal: Literal) -> pa.Scalar:
         raise InvalidPredicate(f"the constant {value!r} is no {type_name(literal.type)}") from error
 
 
+def check_literal(literal: Literal) -> None:
+    """Refuse a value that is none of its literal's type."""
+    value = literal.value
+    match literal.type:
+        case Int() as type_ if type(value) is int:
+            low, high = int_range(type_)
+            fits = low <= value <= high
+        case Float(bits=64):
+            fits = type(value) is float
+        case String():
+            fits = type(value) is str and value.isascii()
+        case Bool():
+            fits = type(value) is bool
+        case _:
+            fits = False
+    if not fits:
+        scalar(literal)
+
+
 def from_scalar(value: pa.Scalar, type_: LogicalType) -> Literal:
     """The bound literal of an Arrow scalar of the type."""
     if not value.is_valid:

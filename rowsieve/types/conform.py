@@ -64,6 +64,11 @@ def conform(rows: Any, schema: Schema) -> Any:
     return kind.from_arrays(columns, schema=arrow_schema(schema))
 
 
+def conform_values(values: pa.Array, type_: LogicalType, name: str) -> pa.Array:
+    """The values as a column of this type and name would hold them; SchemaMismatch otherwise."""
+    return _convert(values, Field(1, name, type_), name)
+
+
 def canonical_key(values: Any) -> Any:
     """The array with -0.0 as 0.0 and one NaN; the same object if that changes nothing."""
     if not pa.types.is_floating(values.type):

@@ -103,13 +103,9 @@ def test_ten_thousand_terms_do_not_crash(bridge: Bridge) -> None:
         Comparison(ComparisonOp.EQ, Column("i64" if n % 2 else "i32"), Literal(n, Int(64)))
         for n in range(10_000)
     )
-    for wide in (Or(terms), Or(terms[:TERMS])):
-        try:
-            written = bridge.writes(wide, SCHEMA, bridge.semantics)
-            if written.expression is not None:
-                assert bridge.reads(written.expression, SCHEMA).expression is not None
-        except InvalidPredicate as error:
-            assert "more than 20,000 nodes" in str(error)  # noqa: PT017 - some take as many
+    written = bridge.writes(Or(terms), SCHEMA, bridge.semantics)
+    if written.expression is not None:
+        assert bridge.reads(written.expression, SCHEMA).expression is not None
 
 
 @pytest.mark.parametrize("bridge", HERE, ids=lambda bridge: bridge.name)

@@ -6,7 +6,7 @@ Soundness: what a leaf is of NULL is written out, as the scan or the evaluator h
 from __future__ import annotations
 
 import decimal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.iceberg_exprs import table
 from rowsieve.bridges.iceberg_exprs.columns import Columns
+from rowsieve.bridges.iceberg_exprs.lists import LONG, bound_values
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
@@ -113,15 +114,23 @@ class Reader:
                 return Not(self.predicate(expression.child))
         if kind.startswith("Bound"):
             return self._leaf(expression, *self._columns.named(expression.term))
+        if kind in ("In", "NotIn") and len(expression.literals) >= LONG:
+            bound = self._attempt(expression, expression.term.bind)
+            operand, type_ = self._columns.bound(bound.ref().field.field_id)
+            if (values := bound_values(expression.literals, type_)) is not None:
+                return _in(kind, operand, self._members(values, type_))
         bound = self._bound(expression)
         if not type(bound).__name__.startswith("Bound"):
             return self._known(bound)  # decided by the type alone
         return self._leaf(bound, *self._columns.bound(bound.term.ref().field.field_id))
 
     def _bound(self, expression: Any) -> Any:
+        return self._attempt(expression, expression.bind)
+
+    def _attempt(self, expression: Any, bind: Callable[..., Any]) -> Any:
         self._schema.field(expression.term.name.partition(".")[0])
         try:
-            return expression.bind(self._columns.foreign, case_sensitive=True)
+            return bind(self._columns.foreign, case_sensitive=True)
         except (TypeError, ValueError, ArithmeticError) as error:
             raise UnsupportedOperation(f"pyiceberg cannot bind it: {error}") from error
 
@@ -137,10 +146,8 @@ class Reader:
                 return self._found(operand, Comparison(ComparisonOp.NE, operand, operand))
             case "NotNaN":
                 return self._other(operand, Comparison(ComparisonOp.EQ, operand, operand))
-            case "In":
-                return And((known, InList(operand, self._members(bound, type_))))
-            case "NotIn":
-                return Or((IsNull(operand), Not(InList(operand, self._members(bound, type_)))))
+            case "In" | "NotIn":
+                return _in(kind, operand, self._bound_members(bound, type_))
             case "StartsWith" | "NotStartsWith":
                 prefix = Literal(bound.literal.value, String())
                 starts = BooleanOperand(Call("starts_with", (operand, prefix)))
@@ -177,10 +184,13 @@ class Reader:
             case _:
                 return Literal(value, type_)
 
-    def _members(self, bound: Any, type_: LogicalType) -> ValueSet:
-        if any(type(item).__name__.endswith(("AboveMax", "BelowMin")) for item in bound.literals):
+    def _bound_members(self, bound: Any, type_: LogicalType) -> ValueSet:
+        kinds = set(map(type, bound.literals))
+        if any(kind.__name__.endswith(("AboveMax", "BelowMin")) for kind in kinds):
             raise UnsupportedOperation("a member of the list is beyond the column's type")
-        values = list(bound.value_set)
+        return self._members([item.value for item in bound.literals], type_)
+
+    def _members(self, values: list[Any], type_: LogicalType) -> ValueSet:
         held = {Date: pa.int32(), Time: pa.int64(), Timestamp: pa.int64()}
         wide = isinstance(type_, Float) and self._two_valued
         members: LogicalType = Float(64) if wide else Int(64) if isinstance(type_, Int) else type_
@@ -192,3 +202,10 @@ class Reader:
         if wide and pc.any(pc.equal(array, 0.0)).as_py():
             array = pa.concat_arrays([array, pa.array([0.0, -0.0])])
         return ValueSet(array, members)
+
+
+def _in(kind: str, operand: Operand, members: ValueSet) -> Predicate:
+    """In is FALSE of NULL, NotIn TRUE."""
+    if kind == "In":
+        return And((Not(IsNull(operand)), InList(operand, members)))
+    return Or((IsNull(operand), Not(InList(operand, members))))

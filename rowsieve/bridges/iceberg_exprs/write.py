@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ import pyarrow as pa
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.iceberg_exprs import table
 from rowsieve.bridges.iceberg_exprs.columns import check_known, path_of
+from rowsieve.bridges.iceberg_exprs.lists import LONG, literal_set, with_literals
 from rowsieve.bridges.leaves import KeptRows, Leaf, Members, zeros_apart
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import PhysicalValue
@@ -99,11 +101,20 @@ class Writer(KeptRows["BooleanExpression"]):
             raise UnsupportedOperation("a list that tells -0.0 from 0.0 does so only in scans")
         if isinstance(members.type, Date | Time | Timestamp):
             array = array.view(pa.int32() if isinstance(members.type, Date) else pa.int64())
-        constants = [self._constant(value, members.type) for value in array.to_pylist()]
-        made = [self._made(_NAMES[test], path, constants)] if constants else []
+        made = [self._set(test, path, array.to_pylist(), members.type)] if len(array) else []
         if signs:
             made.append(self._made("EqualTo" if test == "IN" else "NotEqualTo", path, 0.0))
         return self.junction(made, all_of=test != "IN")
+
+    def _set(
+        self, test: str, path: str, values: list[PhysicalValue], type_: LogicalType
+    ) -> BooleanExpression:
+        if len(values) < LONG or type_ == Float(32):
+            constants = [self._constant(value, type_) for value in values]
+            return self._made(_NAMES[test], path, constants)
+        literals = literal_set(self._constant(values[0], type_), values)
+        few = self._made(_NAMES[test], path, list(islice(literals, 2)))
+        return few if len(literals) <= 2 else with_literals(few, literals)
 
     def _constant(self, value: PhysicalValue, type_: LogicalType) -> Any:
         """The constant such that pyiceberg binds it to the column's type unchanged."""

@@ -15,14 +15,17 @@ from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.pyarrow_exprs import read, write
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
 from rowsieve.bridges.pyarrow_exprs.pushed import pushed_predicate
+from rowsieve.bridges.pyarrow_exprs.read import comparison_of_column, list_of_column
 from rowsieve.bridges.translation import Translation
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
 
 __all__ = [
+    "comparison_of_column",
     "from_pyarrow",
     "is_pyarrow_expression",
+    "list_of_column",
     "literal_of",
     "pushed_predicate",
     "stored",

@@ -6,10 +6,9 @@ import pyarrow as pa
 
 from rowsieve.errors import SchemaMismatch, UnsupportedOperation
 from rowsieve.predicate.ir import Literal
-from rowsieve.types.conform import conform
+from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import logical_type
-from rowsieve.types.logical import Date, Field, LogicalType, Time, Timestamp, is_nested
-from rowsieve.types.schema import Schema
+from rowsieve.types.logical import Date, LogicalType, Time, Timestamp, is_nested
 
 
 def literal_of(column: pa.Array) -> Literal:
@@ -28,10 +27,11 @@ def stored(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
     """The values in the storage type of their logical type; values that do not fit are refused."""
     if pa.types.is_null(array.type):
         return array, None
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
     try:
         type_ = logical_type(pa.field("literal", array.type), lambda: 0)
-        schema = Schema(0, (Field(1, "literal", type_),))
-        found = conform(pa.table({"literal": array}), schema).column(0).combine_chunks()
+        found = conform_values(array, type_, "literal")
     except SchemaMismatch as error:
         raise UnsupportedOperation(
             f"a constant of the Arrow type {array.type} cannot stand in a predicate: {error}"

@@ -66,6 +66,7 @@ from rowsieve.types.schema import Schema
 
 _MATCH, _SKIP, _EMIT_NULL, _INCONCLUSIVE = range(4)  # SetLookupOptions::NullMatchingBehavior
 _NULL = BooleanOperand(Literal(None, Bool()))
+_COMPARISON_NAMES = {op: name for name, op in table.COMPARISONS.items()}
 _EXACT_IN_FLOAT32 = 2**24
 
 
@@ -81,6 +82,23 @@ def known(condition: Predicate) -> Predicate:
         if isinstance(node, Opaque):
             raise UnsupportedOperation(node.description)
     return condition
+
+
+def comparison_of_column(
+    op: ComparisonOp, column: str, constant: pa.Scalar, schema: Schema
+) -> Predicate:
+    """`column op constant` as that expression would be read."""
+    sides = Column(column), literal_of(pa.repeat(constant, 1))
+    _Reader(schema).met(_COMPARISON_NAMES[op], sides)
+    return Comparison(op, *sides)
+
+
+def list_of_column(
+    column: str, members: pa.Array, schema: Schema, *, negated: bool = False
+) -> Predicate:
+    """`column.isin(members)`, or its NOT, as a term of AND and OR at the top would be read."""
+    found = _Reader(schema).is_in(Column(column), members, _MATCH)
+    return Not(found) if negated else _judging(found)
 
 
 def _judging(term: Predicate) -> Predicate:
@@ -139,7 +157,9 @@ class _Reader:
             self.only(name, operands, Float)
             return Comparison(ComparisonOp.NE, operands[0], operands[0])
         if name == "is_in":
-            return self.is_in(operands[0], options)
+            members = options.take("value_set").values
+            behaviour = int(options.take("null_matching_behavior").as_py())
+            return self.is_in(operands[0], members, behaviour)
         if name in table.ARITHMETIC:
             self.met(name, operands)
             return Call(table.ARITHMETIC[name], operands)
@@ -151,9 +171,9 @@ class _Reader:
             return handler(self, name, operands, options)
         raise AssertionError(name)
 
-    def is_in(self, operand: Operand, options: _Options) -> Predicate:
-        array, type_ = stored(options.take("value_set").values)
-        behaviour = int(options.take("null_matching_behavior").as_py())
+    def is_in(self, operand: Operand, members: pa.Array, behaviour: int) -> Predicate:
+        """A list with the members as pyarrow finds NULL among them."""
+        array, type_ = stored(members)
         own = self.kind(operand)
         alike = own == type_ or (isinstance(own, Int) and isinstance(type_, Int))
         if type_ is not None and own is not None and not alike:

@@ -21,18 +21,22 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.sql.dialects import Dialect
 from rowsieve.bridges.sql.limits import MAX_MEMBERS
+from rowsieve.bridges.sql.typed_lists import (
+    TYPED,
+    bare_floats,
+    members_of,
+    numbers,
+    typed_members,
+)
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import ValueSet
-from rowsieve.types.logical import Date, Decimal, Float, Int, LogicalType, Timestamp
+from rowsieve.types.logical import Decimal, Int
 
 SHORT = 64  # members that the grammar reads well enough
 
-_STRING = r"'[^'\\]*+(?:''[^'\\]*+)*+'"
-_NUMBER = r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)"
-_DATED = r"(?:DATE|TIMESTAMP)\s*+'[0-9:. T-]*+'"
-_MEMBER = rf"(?:{_NUMBER}|{_STRING}|{_DATED}|NULL)"
-_LIST = rf"\bIN\s*+\(\s*+(?P<body>{_MEMBER}(?:\s*+,\s*+{_MEMBER})*+)\s*+\)"
-_TIMESTAMP_TEXT = r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?$"
+_STRING = r"'[^']*+(?:''[^']*+)*+'"
+_ESCAPED = r"'[^'\\]*+(?:\\['\\][^'\\]*+)*+'"
+_NUMBER = r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:E[+-]?[0-9]++)?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,13 @@ def _scanner(backslash_strings: bool) -> re.Pattern[str]:
     strings = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"|`[^`]*`"
     if not backslash_strings:
         strings = r"\bE'(?:[^'\\]|\\.|'')*+'|'[^']*'|\"[^\"]*\"|\$(\w*)\$.*?\$\1\$"
-    return re.compile(rf"{strings}|--[^\n]*|/\*.*?\*/|{_LIST}", re.IGNORECASE | re.DOTALL)
+    member = _member(_ESCAPED if backslash_strings else _STRING)
+    listed = rf"\bIN\s*+\(\s*+(?P<body>{member}(?:\s*+,\s*+{member})*+)\s*+\)"
+    return re.compile(rf"{strings}|--[^\n]*|/\*.*?\*/|{listed}", re.IGNORECASE | re.DOTALL)
+
+
+def _member(string: str) -> str:
+    return rf"(?:{_NUMBER}|{string}|{TYPED}|NULL)"
 
 
 def _values(body: str, dialect: Dialect) -> ValueSet | None:
@@ -100,65 +110,45 @@ def _values(body: str, dialect: Dialect) -> ValueSet | None:
     head = body.lstrip("nulNUL, \t\r\n")[:1]
     if head == "'":
         return _strings(body, dialect)
-    if head in "dDtT" and head:
-        return _dates(body)
+    if "'" in body:
+        return typed_members(body, dialect)
     return _numbers(body, dialect) if head else None
 
 
 def _strings(body: str, dialect: Dialect) -> ValueSet | None:
-    members = re.findall(_MEMBER, body, re.IGNORECASE)
-    if dialect.backslash_strings and any("''" in member[1:-1] for member in members):
-        return None
+    string = _ESCAPED if dialect.backslash_strings else _STRING
+    members = re.findall(_member(string), body, re.IGNORECASE)
     texts: list[str | None] = []
     for member in members:
         if member[0] == "'":
-            texts.append(member[1:-1].replace("''", "'"))
+            texts.append(member[1:-1])
         elif member.upper() == "NULL":
             texts.append(None)
         else:
             return None
-    return ValueSet(pa.array(texts, pa.string()))
+    found = pa.array(texts, pa.string())
+    if not dialect.backslash_strings:
+        found = pc.replace_substring(found, "''", "'")
+    elif "\\" in body:
+        found = pc.replace_substring_regex(found, r"\\(.)", r"\1")
+    return ValueSet(found)
 
 
 def _numbers(body: str, dialect: Dialect) -> ValueSet | None:
-    texts = _nulls_apart(pc.utf8_trim_whitespace(pa.array(body.split(","))))
-    if "." not in body:
+    texts = members_of(body)
+    exponents = "e" in body or "E" in body
+    if "." not in body and not exponents:
         unsigned = pc.utf8_ltrim(texts, "+") if "+" in body else texts
-        return _converted(unsigned, pa.int64(), Int(64))
+        return numbers(unsigned, Int(64))
     if dialect.point_is_float:
-        return _converted(texts, pa.float64(), Float(64))
+        return bare_floats(texts)
+    if exponents:
+        alike = pc.all(pc.match_substring_regex(texts, "[eE]")).as_py()
+        return bare_floats(texts) if alike and dialect.exponent_is_float else None
     digits = pc.utf8_ltrim(texts, "+-")
     point = pc.find_substring(digits, ".")
     length = pc.utf8_length(digits)
     whole = pc.max(pc.if_else(pc.less(point, 0), length, point)).as_py()
     scale = pc.max(pc.if_else(pc.less(point, 0), 0, pc.subtract(pc.subtract(length, point), 1)))
     type_ = Decimal(max(whole + scale.as_py(), 1), scale.as_py())
-    if type_.precision > 38:
-        return None
-    return _converted(texts, pa.decimal128(type_.precision, type_.scale), type_)
-
-
-def _dates(body: str) -> ValueSet | None:
-    words = {word.upper() for word in re.findall(r"[A-Za-z]{2,}", body)} - {"NULL"}
-    texts = pa.array(re.findall(r"'([^']*)'|NULL", body, re.IGNORECASE))
-    texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
-    if words == {"DATE"}:
-        return _converted(texts, pa.date32(), Date(), r"^\d{4}-\d{2}-\d{2}$")
-    if words == {"TIMESTAMP"}:
-        return _converted(texts, pa.timestamp("us"), Timestamp(), _TIMESTAMP_TEXT)
-    return None
-
-
-def _nulls_apart(texts: pa.Array) -> pa.Array:
-    return pc.if_else(pc.equal(pc.ascii_upper(texts), "NULL"), pa.scalar(None, pa.string()), texts)
-
-
-def _converted(
-    texts: pa.Array, storage: pa.DataType, type_: LogicalType, form: str = r"^[+-]?[0-9.]+$"
-) -> ValueSet | None:
-    if not pc.all(pc.match_substring_regex(texts, form)).as_py():
-        return None
-    try:
-        return ValueSet(texts.cast(storage), type_)
-    except pa.ArrowInvalid:
-        return None
+    return None if type_.precision > 38 else numbers(texts, type_)

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from rowsieve.bridges.sql.dialects import Dialect
 from rowsieve.bridges.sql.render_calls import call_text
-from rowsieve.bridges.sql.render_literals import cast_text, literal_text, plain_texts, quoted
+from rowsieve.bridges.sql.render_lists import list_texts
+from rowsieve.bridges.sql.render_literals import cast_text, literal_text, quoted
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.ir import (
     And,
@@ -155,7 +156,7 @@ class Writer:
         array, type_ = values.array, values.type
         if type_ is None and not _is_null_or_text(array.type):
             type_ = logical_type(pa.field("member", array.type), lambda: 0)
-        if (texts := plain_texts(array, _shown_type(type_, operand), self.dialect)) is not None:
+        if (texts := list_texts(array, _shown_type(type_, operand), self.dialect)) is not None:
             return texts
         if isinstance(type_, Date):
             array = array.cast(pa.int32())

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT, BinaryText, Dialect
 from rowsieve.bridges.sql.literals import negated, number, spelt
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
@@ -50,25 +47,6 @@ def literal_text(literal: Literal, dialect: Dialect) -> tuple[str, bool]:
             return f"{dialect.types[type_]} '{_spelt(value, type_, dialect)}'", False
         case _:
             return cast_text(quoted(_spelt(value, type_, dialect), dialect), type_, dialect), False
-
-
-def plain_texts(array: pa.Array, type_: LogicalType | None, dialect: Dialect) -> list[str] | None:
-    """The members of a list, all at once: whole numbers of 64 bits, or quoted text; else None."""
-    if type_ == Int(64) and pa.types.is_integer(array.type):
-        least = pc.min(array).as_py()
-        if least is None or least == -(2**63):
-            return None
-        texts = array.cast(pa.string())
-    elif type_ is None and pa.types.is_string(array.type) and array.null_count < len(array):
-        texts = array
-        if dialect.backslash_strings:
-            texts = pc.replace_substring(texts, "\\", "\\\\")
-        texts = pc.replace_substring(texts, "'", "\\'" if dialect.backslash_strings else "''")
-        texts = pc.binary_join_element_wise("'", texts, "'", "")
-    else:
-        return None
-    found: list[str] = pc.fill_null(texts, "NULL").to_pylist()
-    return found
 
 
 def cast_text(operand: str, type_: LogicalType, dialect: Dialect, *, try_: bool = False) -> str:

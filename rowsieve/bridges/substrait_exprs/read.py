@@ -15,7 +15,7 @@ import pyarrow as pa
 from rowsieve.bridges.substrait_exprs import table
 from rowsieve.bridges.substrait_exprs.lists import members_of
 from rowsieve.bridges.substrait_exprs.types import literal_of_message, type_of_message
-from rowsieve.bridges.substrait_exprs.wire import Message, Value, fields, signed, text
+from rowsieve.bridges.substrait_exprs.wire import Message, Value, fields, first_part, signed, text
 from rowsieve.bridges.translation import Exactness, Row
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind_operand
@@ -135,6 +135,8 @@ class Source:
             if row is None or row.reads is not Exactness.EXACT:
                 shown = row.foreign if row else f"expression of kind {kind}"
                 raise UnsupportedOperation(f"{shown}: {row.note if row else 'not known here'}")
+            if kind == _LIST:
+                return self._listed(content)
             inner = fields(content)
             match kind:
                 case 1:
@@ -146,7 +148,7 @@ class Source:
                 case 6:
                     return self._case(inner)
                 case _:
-                    return self._listed(inner)
+                    raise AssertionError(kind)
         finally:
             self._depth -= 1
 
@@ -206,18 +208,21 @@ class Source:
         self._one_type("if_then", [*(then for _, then in branches), otherwise])
         return Case(tuple(branches), otherwise)
 
-    def _listed(self, inner: Message) -> Predicate:
-        if 1 not in inner:
+    def _listed(self, content: Value) -> Predicate:
+        value, options = first_part(content)
+        inner = {} if value else fields(content)
+        if not value and 1 not in inner:
             raise InvalidPredicate("a singular_or_list of a Substrait message has no value")
-        operand = self.operand(inner[1][0])
+        operand = self.operand(value or inner[1][0])
         type_ = self._type(operand)
         if type_ is None:
             raise UnsupportedOperation("a list beside a NULL without a type")
-        options = inner.get(2, [])
-        if (members := members_of(options, type_)) is not None:
-            return InList(operand, ValueSet(members, type_))
+        if value:
+            if (members := members_of(options, type_)) is not None:
+                return InList(operand, ValueSet(members, type_))
+            inner = fields(content)
         values = []
-        for item in options:
+        for item in inner.get(2, []):
             kind, content = _kind(item)
             if kind != _LITERAL:
                 raise UnsupportedOperation("singular_or_list of constants only; write OR")

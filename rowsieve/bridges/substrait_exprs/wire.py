@@ -51,6 +51,16 @@ def fields(data: Value) -> Message:
     return found
 
 
+def first_part(data: Value) -> tuple[bytes, bytes]:
+    """Field 1 where a message begins with it, and all that follows; else two times nothing."""
+    if not isinstance(data, bytes) or data[:1] != b"\x0a":
+        return b"", b""
+    length, at = _varint(data, 1)
+    if at + length > len(data):
+        raise InvalidPredicate("a Substrait message ends too early")
+    return data[at : at + length], data[at + length :]
+
+
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     result = shift = 0
     while True:

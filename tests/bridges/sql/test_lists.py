@@ -93,8 +93,10 @@ def test_a_malformed_date_in_a_long_list_is_refused(member: str) -> None:
         parse_predicate(f"a IN ({body})")
 
 
-def test_strings_with_backslashes_are_left_to_the_grammar_where_they_escape() -> None:
-    assert not lift_lists(rf"a IN ({TEXTS}, 'x\'y')", SPARK).lists
+def test_strings_with_backslashes_are_taken_where_they_escape_a_quote_or_themselves() -> None:
+    values = lifted(rf"a IN ({TEXTS}, 'x\'y', 'x\\y', 'x\\\'')", "spark").values
+    assert values.array[-3:].to_pylist() == ["x'y", "x\\y", "x\\'"]
+    assert not lift_lists(rf"a IN ({TEXTS}, 'x\ny')", SPARK).lists
     assert not lift_lists(f"a IN ({TEXTS}, 'x''y')", SPARK).lists
     assert lifted(f"a IN ({TEXTS})", "spark").values.type is None
 
