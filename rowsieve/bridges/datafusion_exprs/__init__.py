@@ -45,7 +45,7 @@ def from_datafusion(
         read.joined,
         schema,
         Semantics.DATAFUSION,
-        shown=lambda condition: condition.canonical_name(),
+        shown=_shown,
         strict=strict,
     )
 
@@ -73,3 +73,13 @@ def to_datafusion(
         semantics,
         strict=strict,
     )
+
+
+def _shown(expression: Expr) -> str:
+    """The expression as DataFusion writes it, which panics over moments beyond its calendar."""
+    try:
+        return expression.canonical_name()
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        return f"a {expression.variant_name()} that DataFusion cannot write"

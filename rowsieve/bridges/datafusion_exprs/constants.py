@@ -6,6 +6,7 @@ same of it; any other form is refused.
 
 from __future__ import annotations
 
+import decimal
 import math
 import re
 from collections.abc import Sequence
@@ -97,11 +98,17 @@ def as_decimal(operand: Operand) -> Operand:
     """A float constant as the decimal that DataFusion makes of it beside a decimal."""
     value = operand.value if isinstance(operand, Literal) else None
     if isinstance(value, float) and operand.type == Float(64) and abs(value) < 10**9:  # type: ignore[union-attr]
-        text = f"{value:.{_DECIMAL_DIGITS}f}"
-        if float(text) == value and len(repr(value)) < _DECIMAL_DIGITS:
-            digits = pa.scalar(repr(value)).cast(pa.decimal128(30, _DECIMAL_DIGITS))
-            return literal_of(pa.array([digits.as_py()], digits.type))
+        with decimal.localcontext(prec=40):
+            digits = decimal.Decimal(_scaled(value)).scaleb(-_DECIMAL_DIGITS)
+        return literal_of(pa.array([digits], pa.decimal128(30, _DECIMAL_DIGITS)))
     raise UnsupportedOperation("a float beside a decimal; cast the float to a decimal")
+
+
+def _scaled(value: float) -> int:
+    """The digits: multiplied in floats, and rounded half away from zero."""
+    scaled = abs(value) * 10.0**_DECIMAL_DIGITS
+    whole = int(scaled) if scaled >= 2**52 else math.floor(scaled + 0.5)
+    return whole if value >= 0 else -whole
 
 
 def type_named(spelled: str) -> LogicalType | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowsieve.bridges.datafusion_exprs import table
 from rowsieve.bridges.datafusion_exprs.constants import (
@@ -234,6 +235,8 @@ class Reader:
         return side
 
     def _arithmetic(self, name: str, left: Operand, right: Operand) -> Operand:
+        if {_family(t) for t in (self._type(left), self._type(right)) if t} == {"Decimal", "Float"}:
+            raise UnsupportedOperation(f"{name} of a decimal and a float; cast one side")
         left, right = self._met(left, right)
         types = [type_ for side in (left, right) if (type_ := self._type(side)) is not None]
         if any(isinstance(type_, Float) for type_ in types):
@@ -260,7 +263,7 @@ class Reader:
         if (values := plain_members(members)) is not None:
             if values.type is not None and (own := self._type(operand)) is not None:
                 self._same_family("IN", [own, values.type])
-            return InList(operand, values)
+            return self._listing(operand, values)
         literals = []
         for member in members:
             value = self.operand(member)
@@ -273,7 +276,19 @@ class Reader:
         if (own := self._type(operand)) is not None:
             self._same_family("IN", [own, type_])
         members_ = [scalar(Literal(item.value, type_)) for item in literals]
-        return InList(operand, ValueSet(pa.array(members_, arrow_type(type_)), type_))
+        return self._listing(operand, ValueSet(pa.array(members_, arrow_type(type_)), type_))
+
+    def _listing(self, operand: Operand, values: ValueSet) -> Predicate:
+        """A short list is comparisons there only where a column itself is looked for."""
+        plain = isinstance(operand, Column) and self._type(operand) == values.type
+        short = not Semantics.DATAFUSION.compares_bits(len(values))
+        if isinstance(values.type, Float) and short and len(values) > 1 and not plain:
+            zeros = values.array.filter(pc.equal(values.array, 0.0)).to_pylist()
+            if len({math.copysign(1.0, zero) for zero in zeros}) == 1:
+                raise UnsupportedOperation(
+                    "a list of floats with 0.0, of what is no column of their type, compares bits"
+                )
+        return InList(operand, values)
 
     def _listed(self, arguments: Sequence[Expr]) -> Predicate:
         members = members_of(arguments)
@@ -328,7 +343,8 @@ class Reader:
             raise UnsupportedOperation(f"a cast to {spelled} has no type here")
         if source is None or source == target:
             return Cast(operand, target, try_)
-        if (type(source).__name__, type(target).__name__) not in table.CASTS:
+        infinite = try_ and isinstance(source, Float) and target == Float(32)
+        if infinite or (type(source).__name__, type(target).__name__) not in table.CASTS:
             raise UnsupportedOperation(
                 f"a cast from {type_name(source)} to {type_name(target)} may give other values here"
             )

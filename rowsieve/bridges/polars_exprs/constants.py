@@ -102,13 +102,20 @@ def members_of(payload: Any) -> ValueSet:
         family = "Series" if kind == "List" else family
     if family != "Series" or not isinstance(content, bytes):
         raise UnsupportedOperation("is_in takes a list of constants here")
-    column = pa.ipc.open_stream(pa.py_buffer(content)).read_all().column(0).combine_chunks()
+    try:
+        column = pa.ipc.open_stream(pa.py_buffer(content)).read_all().column(0).combine_chunks()
+    except pa.ArrowException as error:  # integers of 128 bits
+        raise UnsupportedOperation(
+            f"is_in with members of a type of polars' own: {error}"
+        ) from error
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0)
     if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         if len(column) != 1:  # a list for each row
             raise UnsupportedOperation("is_in takes one list here")
         column = column.flatten()
+    if pa.types.is_timestamp(column.type) and column.type.unit not in ("us", "ns"):
+        raise UnsupportedOperation(f"is_in with members of {column.type}; cast them to us")
     array, type_ = stored(column)
     return ValueSet(array, type_)
 
@@ -135,8 +142,10 @@ def _value(value: Any, type_: LogicalType) -> Any:
 
 
 def _microseconds(ticks: int, unit: str) -> int:
-    if unit == "Milliseconds":
-        return int(ticks) * 1000
+    if unit not in _PER_MICROSECOND:
+        raise UnsupportedOperation(
+            f"a constant of {unit.lower()}, to which polars would cut what stands beside it"
+        )
     whole, rest = divmod(int(ticks), _PER_MICROSECOND[unit])
     if rest:
         raise UnsupportedOperation("a time of less than a microsecond")

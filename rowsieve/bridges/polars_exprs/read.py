@@ -319,6 +319,8 @@ class Reader:
         types = {self._operands.type_of(b) for b in (low, high)}
         if len(kinds - {type(None)}) > 1 or len(types - {None}) > 1:
             raise UnsupportedOperation("is_between with bounds of two types")
+        if any(isinstance(b, Literal) and b.type is None and b.value is None for b in (low, high)):
+            raise UnsupportedOperation("is_between with NULL of no type is NULL on all rows")
         lower, upper = _CLOSED[closed]
         return And((self._compared(lower, operand, low), self._compared(upper, operand, high)))
 

@@ -53,7 +53,7 @@ def from_pyarrow(
         lambda _: expression,
         schema,
         Semantics.PYARROW,
-        shown=lambda condition: expression if len(conditions) == 1 else condition,
+        shown=lambda condition: _shown(expression) if len(conditions) == 1 else condition,
         strict=strict,
     )
 
@@ -77,3 +77,11 @@ def to_pyarrow(
         semantics,
         strict=strict,
     )
+
+
+def _shown(expression: pc.Expression) -> str:
+    """The expression as pyarrow has it in text, which bytes that are no text have not."""
+    try:
+        return str(expression)
+    except UnicodeDecodeError:
+        return "an expression that holds bytes"

@@ -43,7 +43,11 @@ class Frame:
     options: pa.StructScalar | None = None
 
 
-def decode(expression: pc.Expression, call: Callable[[Frame], Decoded]) -> Decoded:
+def decode(
+    expression: pc.Expression,
+    call: Callable[[Frame], Decoded],
+    constant: Callable[[pa.Array], Decoded] = literal_of,
+) -> Decoded:
     """The expression as our tree, its calls read by `call`, innermost first."""
     batch = pa.ipc.open_file(expression.__reduce__()[1][0]).get_batch(0)
     open_: list[Frame] = []
@@ -66,7 +70,7 @@ def decode(expression: pc.Expression, call: Callable[[Frame], Decoded]) -> Decod
                 for _ in range(int(value) - 1):
                     node = FieldAccess(node, next(pending)[1])
             case "literal":
-                node = literal_of(batch.column(int(value)))
+                node = constant(batch.column(int(value)))
             case _:
                 raise UnsupportedOperation(f"a pyarrow expression holds an unknown node {kind!r}")
         if not open_:

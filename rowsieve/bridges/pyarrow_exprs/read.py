@@ -25,7 +25,12 @@ from rowsieve.bridges.pyarrow_exprs.nodes import (
     truth,
 )
 from rowsieve.bridges.translation import Exactness
-from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.errors import (
+    InvalidPredicate,
+    SchemaMismatch,
+    UnknownColumn,
+    UnsupportedOperation,
+)
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.ir import (
     And,
@@ -50,7 +55,7 @@ from rowsieve.predicate.ir import (
     walk,
 )
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.encodings import logical_type
+from rowsieve.types.encodings import arrow_type, logical_type
 from rowsieve.types.logical import (
     Bool,
     Date,
@@ -59,6 +64,7 @@ from rowsieve.types.logical import (
     Int,
     LogicalType,
     String,
+    Time,
     Timestamp,
     type_name,
 )
@@ -72,7 +78,7 @@ _EXACT_IN_FLOAT32 = 2**24
 
 def conditions(expression: pc.Expression, schema: Schema) -> tuple[Predicate, ...]:
     """The terms of the AND at the top; one with an `Opaque` in it is not known whole."""
-    whole = _judging(as_predicate(decode(expression, _Reader(schema).call)))
+    whole = _judging(as_predicate(decode(expression, _Reader(schema).call, _constant_of)))
     return whole.terms if isinstance(whole, And) else (whole,)
 
 
@@ -112,6 +118,14 @@ def _judging(term: Predicate) -> Predicate:
             return Or(tuple(map(_judging, terms)))
         case _:
             return term
+
+
+def _constant_of(column: pa.Array) -> Decoded:
+    """The constant, or an `Opaque` that says why no predicate can hold it."""
+    try:
+        return literal_of(column)
+    except UnsupportedOperation as error:
+        return Opaque(str(error), "pyarrow")
 
 
 class _Reader:
@@ -181,12 +195,9 @@ class _Reader:
                 f"is_in of {type_name(own)} in {type_name(type_)}: give the set the column's type"
             )
         has_null, members = array.null_count > 0, array.drop_null()
-        has_nan = pa.types.is_floating(members.type) and pc.any(pc.is_nan(members)).as_py()
-        if has_nan:
-            members = members.filter(pc.invert(pc.is_nan(members)))
+        if pa.types.is_floating(members.type) and pc.any(pc.is_nan(members)).as_py():
+            raise UnsupportedOperation("is_in with NaN, which finds NaN of the same bits only")
         found: Predicate = InList(operand, ValueSet(members, type_))
-        if has_nan:
-            found = Or((found, Comparison(ComparisonOp.NE, operand, operand)))
         if behaviour == _EMIT_NULL:
             return found
         if behaviour == _INCONCLUSIVE:
@@ -420,7 +431,13 @@ def _chosen(
 
 
 def _cast(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options) -> Operand:
-    target = logical_type(pa.field(name, options.take("to_type").type), lambda: 0)
+    storage = options.take("to_type").type
+    try:
+        target = logical_type(pa.field(name, storage), lambda: 0)
+    except SchemaMismatch as error:
+        raise UnsupportedOperation(f"a cast to {storage}, which no column can have") from error
+    if isinstance(target, Float | Time | Timestamp) and storage != arrow_type(target):
+        raise UnsupportedOperation(f"a cast to {storage}, which holds other values than here")
     source = reader.kind(operands[0])
     if isinstance(source, Int):
         options.must("allow_int_overflow", value=False)

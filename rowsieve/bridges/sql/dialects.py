@@ -55,6 +55,7 @@ class Dialect:
     binary_text: BinaryText = BinaryText.UTF8
     types: Mapping[LogicalType, str] = field(default_factory=dict)  # how types are written
     borrowed: frozenset[LogicalType] = frozenset()  # of these, names that the engine lacks
+    trims_all_spaces: bool = False  # trim(s) takes what Unicode calls a space, not ' ' alone
     orders_by_collation: bool = False  # text has another order than its code points
     semantics: Semantics = Semantics.SQL
     listed_only: bool = False  # nothing is read or written but what `vouched` lists
@@ -106,6 +107,7 @@ DUCKDB = Dialect(
     like_escape=None,
     divides_integers=False,
     bracket_members=True,
+    trims_all_spaces=True,
     zeros_count=True,
     binary_text=BinaryText.ESCAPED,
     types={

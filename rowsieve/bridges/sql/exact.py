@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowsieve.bridges.sql.dialects import Dialect
 from rowsieve.bridges.sql.vouched import CASTS, Use, doubt, is_narrow
@@ -66,6 +67,11 @@ _INT64 = Int(64)
 def said_exactly(root: Predicate, dialect: Dialect) -> Predicate:
     """The bound condition, meant by the dialect's rules, in a form that its engine means alike."""
     return _Exact(dialect).predicate(root)
+
+
+def is_bare_trim(node: Call) -> bool:
+    """Whether it trims spaces without naming them."""
+    return node.function in ("trim", "ltrim", "rtrim") and len(node.arguments) == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +150,18 @@ class _Exact:
                 values = ValueSet(values.array.cast(pa.int64()), _INT64)
             except pa.ArrowInvalid as error:
                 raise self.lacks(node.values.type) from error
-        return InList(operand, values)
+        return InList(operand, self.with_zeros(node.operand, values))
+
+    def with_zeros(self, operand: Operand, values: ValueSet) -> ValueSet:
+        """DataFusion compares bits in short lists too where no column itself is looked for."""
+        members, semantics = values.array, self.dialect.semantics
+        short = not semantics.compares_bits(len(values))
+        if semantics.bitwise_lists_from is None or not short or isinstance(operand, BoundColumn):
+            return values
+        if not pa.types.is_floating(members.type) or not pc.any(pc.equal(members, 0.0)).as_py():
+            return values
+        zeros = pa.array([0.0, -0.0], members.type)
+        return ValueSet(pa.concat_arrays([members, zeros]), values.type)
 
     def like(self, node: Like) -> Predicate:
         if node.ignore_case:
@@ -183,6 +200,8 @@ class _Exact:
             if isinstance(type_, Int) and not self.has(type_):
                 raise self.lacks(type_)
         arguments = [self.operand(argument) for argument in node.arguments]
+        if self.dialect.trims_all_spaces and is_bare_trim(node):
+            arguments.append(Literal(" ", String()))
         if node.function in _ARITHMETIC:
             arguments = [
                 Cast(item, type_) if is_narrow(item) else item

@@ -9,12 +9,13 @@ from __future__ import annotations
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.sql.dialects import dialect_named
-from rowsieve.bridges.sql.exact import said_exactly
+from rowsieve.bridges.sql.exact import is_bare_trim, said_exactly
+from rowsieve.bridges.sql.mixtures import check_mixtures
 from rowsieve.bridges.sql.render import Writer
 from rowsieve.bridges.translation import Translation
-from rowsieve.errors import InvalidInput, InvalidPredicate
+from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.ir import Predicate, root_conjuncts
+from rowsieve.predicate.ir import Call, Predicate, root_conjuncts, walk
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
 
@@ -36,8 +37,14 @@ def from_text(
         found = condition[1]
         if isinstance(found, InvalidPredicate):
             raise found
+        bound = bind(found, schema, known.semantics, simplified=False).root
+        check_mixtures(found, bound, schema, known.semantics)
+        if known.trims_all_spaces and any(
+            isinstance(n, Call) and is_bare_trim(n) for n in walk(bound)
+        ):
+            raise UnsupportedOperation(f"trim takes all kinds of spaces in {known.name}: name them")
         if known.listed_only:
-            said_exactly(bind(found, schema, known.semantics, simplified=False).root, known)
+            said_exactly(bound, known)
         return found
 
     return read_conditions(

@@ -77,8 +77,8 @@ READ: list[Any] = [
     ~F("f").is_nan(),
     F("g") == 0.5,
     F("g") < 100,
-    F("f").isin([0.0, math.nan]),
-    ~F("f").isin([0.0, math.nan]),
+    F("f").isin([0.0, 7.5]),
+    ~F("f").isin([0.0, 7.5]),
     ~F("f").isin([-0.0, None]),
     F("k").isin([0, 7, None]),
     ~F("k").isin([0, 7]),
@@ -137,6 +137,11 @@ LEFT: list[tuple[Any, str]] = [
     (pc.round(F("f"), 2) == 1, "ndigits"),
     (pc.struct_field(F("p"), [0]) == 1, "by its number"),
     (pc.coalesce(F("i"), F("k")) == 1, "cast all to one type"),
+    (F("f").isin([0.0, math.nan]), "the same bits"),
+    (F("ts").cast(pa.timestamp("s"), safe=False) == F("ts"), "holds other values than here"),
+    (F("i").cast(pa.float16()) == F("i"), "holds other values than here"),
+    (F("i").cast(pa.duration("us")) == F("i"), "which no column can have"),
+    (F("d") == pa.scalar(1, pa.decimal256(40)), "decimal256"),
     (F("i") == (pc.utf8_title(F("s")) == "x"), "utf8_title"),
 ]
 
@@ -214,6 +219,13 @@ def test_what_is_not_known_is_left_whole(expression: Any, reason: str) -> None:
         assert from_pyarrow(inside, COLUMNS).expression is None
         with pytest.raises(UnsupportedOperation, match="condition 1 of 1"):
             from_pyarrow(inside, COLUMNS, strict=True)
+
+
+def test_bytes_that_are_no_text_are_left_too() -> None:
+    expression = pc.match_substring(F("s"), b"\xff", ignore_case=True)
+    read = from_pyarrow(expression, COLUMNS)
+    assert read.residual is expression
+    assert "holds bytes" in read.notes[0]
 
 
 @pytest.mark.parametrize("semantics", [*SEMANTICS, Semantics.PYARROW], ids=lambda item: item.name)

@@ -1,0 +1,185 @@
+"""Numbers of several types that an engine brings to another type than we do.
+
+Beside a float32 DuckDB and DataFusion bring whole numbers, and DuckDB decimals, to float32; beside
+a decimal DataFusion brings floats to decimals; a list and a BETWEEN have one type for all of their
+members. We compare each pair as float64. Soundness: text in which that can show is refused; what
+passes is compared with constants that both types hold, or has one type.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.ir import (
+    And,
+    BoundColumn,
+    Call,
+    Case,
+    Cast,
+    Comparison,
+    ComparisonOp,
+    InList,
+    Literal,
+    Node,
+    Operand,
+    Or,
+    Predicate,
+    ValueSet,
+    walk,
+)
+from rowsieve.predicate.literals import natural_type
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Decimal, Float, Int, LogicalType, type_name
+from rowsieve.types.schema import Schema
+
+# What meets a float32 and becomes one; what meets any float and draws it to itself.
+_TO_FLOAT32: Mapping[str, tuple[type[LogicalType], ...]] = {
+    "duckdb": (Int, Decimal),
+    "datafusion": (Int,),
+}
+_DRAWS_FLOATS: Mapping[str, tuple[type[LogicalType], ...]] = {"datafusion": (Decimal,)}
+_MET = frozenset({"coalesce", "nullif", "greatest", "least"})
+_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo"})
+_WHOLE_IN_DOUBLE, _DECIMAL_DIGITS = 2**53, 15
+
+
+def check_mixtures(
+    predicate: Predicate, root: Predicate, schema: Schema, semantics: Semantics
+) -> None:
+    """Refuse what the engine may compare or compute otherwise; `root` is the bound predicate."""
+    if semantics.name not in _TO_FLOAT32 or not _has_floats(root):
+        return
+    for what, members in _groups(predicate):
+        _check(what, members, schema, semantics)
+
+
+def _has_floats(root: Predicate) -> bool:
+    """Whether a column or a cast to a float32 is there, or a float beside a decimal."""
+    kinds = {
+        node.type
+        for node in walk(root)
+        if isinstance(node, BoundColumn | Literal | Cast) and node.type is not None
+    }
+    floats = any(isinstance(kind, Float) for kind in kinds)
+    return floats and len(kinds) > 1
+
+
+def _groups(predicate: Predicate) -> Iterator[tuple[str, Sequence[Operand | ValueSet]]]:
+    """What meets in one place."""
+    for node in walk(predicate):
+        match node:
+            case Comparison(left=left, right=right):
+                yield "a comparison", (left, right)
+            case InList(operand=operand, values=values):
+                yield "a list", (operand, values)
+            case And(terms=terms) | Or(terms=terms):
+                yield from _ranges(terms)
+            case Call(function=name, arguments=arguments) if name in _ARITHMETIC:
+                yield name, arguments
+            case Call(function=name, arguments=arguments) if name in _MET:
+                yield name, arguments
+            case Case(branches=branches, otherwise=otherwise):
+                yield "CASE", (*(then for _, then in branches), otherwise)
+
+
+def _ranges(terms: Sequence[Node]) -> Iterator[tuple[str, Sequence[Operand]]]:
+    """The sides of BETWEEN, and of IN that holds more than constants, have one type together."""
+    equals = [term for term in terms if isinstance(term, Comparison)]
+    if len(equals) > 1 and len(equals) == len(terms) and len({term.left for term in equals}) == 1:
+        if len({term.op for term in equals}) == 1 and equals[0].op is not ComparisonOp.EQ:
+            return
+        yield "BETWEEN or a list", (equals[0].left, *(term.right for term in equals))
+
+
+def _check(
+    what: str, members: Sequence[Operand | ValueSet], schema: Schema, semantics: Semantics
+) -> None:
+    types = [_type(member, schema, semantics) for member in members]
+    numbers = {type_ for type_ in types if isinstance(type_, Int | Float | Decimal)}
+    floats = {type_ for type_ in numbers if isinstance(type_, Float)}
+    others = numbers - floats
+    if not floats or not others:
+        return
+    computed = not what.startswith(("a ", "BETWEEN"))
+    narrow = Float(64) not in floats and any(
+        isinstance(type_, _TO_FLOAT32[semantics.name]) for type_ in others
+    )
+    drawn = any(isinstance(type_, _DRAWS_FLOATS.get(semantics.name, ())) for type_ in others)
+    for member, type_ in zip(members, types, strict=True):
+        if drawn and (computed or not _holds_decimal(member, type_)):
+            break
+        if narrow and (computed or not _holds_float32(member, type_)):
+            break
+        if len(members) > 2 and not _holds_double(member, type_):
+            break
+    else:
+        return
+    shown = " and ".join(sorted(type_name(type_) for type_ in numbers))
+    raise UnsupportedOperation(
+        f"{what} of {shown}: {semantics.name} brings them to another type than is done here; cast "
+        "them to one"
+    )
+
+
+def _type(member: Operand | ValueSet, schema: Schema, semantics: Semantics) -> LogicalType | None:
+    match member:
+        case ValueSet(type=type_):
+            return type_
+        case Literal(value=value, type=type_):
+            return natural_type(value) if type_ is None and not isinstance(value, str) else type_
+        case _:
+            return bind_operand(member, schema, semantics).type
+
+
+def _values(member: Operand | ValueSet) -> Sequence[object] | None:
+    """The values of constants; None of what is none."""
+    if isinstance(member, ValueSet):
+        return list(pc.unique(member.array).to_pylist())
+    return [member.value] if isinstance(member, Literal) else None
+
+
+def _holds_float32(member: Operand | ValueSet, type_: LogicalType | None) -> bool:
+    """A float32, or constants that are the same as float32."""
+    values = _values(member)
+    if type_ == Float(32) or type_ is None:
+        return True
+    return values is not None and all(
+        value is None or decimal.Decimal(str(value)) == _as_float32(value) for value in values
+    )
+
+
+def _as_float32(value: object) -> decimal.Decimal:
+    return decimal.Decimal(float(pa.scalar(float(str(value)), pa.float32()).as_py()))
+
+
+def _holds_decimal(member: Operand | ValueSet, type_: LogicalType | None) -> bool:
+    """No float, or float64 constants that keep their value as decimals, scaled in floats."""
+    if not isinstance(type_, Float):
+        return True
+    values = _values(member)
+    if values is None or type_ != Float(64):
+        return False
+    return all(value is None or _keeps(float(str(value))) for value in values)
+
+
+def _keeps(value: float) -> bool:
+    if abs(value) >= 10**9:
+        return False
+    exact = decimal.Decimal(repr(value)).scaleb(_DECIMAL_DIGITS)
+    return round(value * 10.0**_DECIMAL_DIGITS) == exact
+
+
+def _holds_double(member: Operand | ValueSet, type_: LogicalType | None) -> bool:
+    """A float, or constants that float64 holds."""
+    values = _values(member)
+    if isinstance(type_, Float) or type_ is None:
+        return True
+    return values is not None and all(
+        value is None or abs(decimal.Decimal(str(value))) <= _WHOLE_IN_DOUBLE for value in values
+    )
