@@ -87,6 +87,10 @@ SAID_BY_THE_WRITER = (
 )
 
 
+_DAY_US = 86_400_000_000
+_LAST_DAY = 95_000_000
+
+
 class Writer:
     """Writes bound trees that are meant under the semantics given."""
 
@@ -162,6 +166,11 @@ class Writer:
         value, type_ = literal.value, literal.type
         if isinstance(type_, Float) and isinstance(value, float) and math.isnan(value):
             value = math.nan
+        days = value if isinstance(type_, Date) else None
+        if isinstance(type_, Timestamp) and isinstance(value, int):
+            days = value // _DAY_US
+        if isinstance(days, int) and abs(days) > _LAST_DAY:
+            raise UnsupportedOperation("a day beyond polars' calendar, which ends after 262142")
         if value is not None and isinstance(type_, Date | Time | Timestamp | Decimal):
             made = self.polars.Series(pa.array([scalar(literal)], arrow_type(type_)))
             return self._made(self.polars.lit(made.item(), dtype=made.dtype))

@@ -31,7 +31,7 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
-from rowsieve.types.logical import Float, Int, String
+from rowsieve.types.logical import Date, Float, Int, String, Timestamp
 from tests.bridges.polars_exprs.engine import ours, theirs
 from tests.profiles import examples
 from tests.strategies import IEEE, SCHEMA, SEMANTICS, arrow_array, batches, predicates
@@ -231,3 +231,12 @@ def test_wide_disjunctions_and_long_lists_pass() -> None:
     listed = to_polars(InList(Column("i64"), values), SCHEMA).exact()
     assert from_polars(listed, SCHEMA).exact() == InList(Column("i64"), values)
     assert theirs(listed, batch) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("column", "literal"),
+    [("day", Literal(2**31 - 1, Date())), ("ts", Literal(2**63 - 1, Timestamp()))],
+)
+def test_days_beyond_the_calendar_are_refused(column: str, literal: Literal) -> None:
+    written = to_polars(Comparison(ComparisonOp.LT, Column(column), literal), SCHEMA)
+    assert "beyond polars' calendar" in written.notes[0]
