@@ -39,8 +39,29 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
             "spark.log.level": "OFF",
             "spark.sql.shuffle.partitions": "3",
+            "spark.connect.grpc.binding.address": "localhost",
+            "spark.connect.grpc.binding.port": "0",  # any that is free
         },
         master="local[2,4]",
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def client(spark: Any) -> Iterator[Any]:
+    """A client of Spark Connect, served by the JVM of the shared session: a session beside it.
+
+    It is no process's default: columns of both kinds live side by side, as they do for users who
+    import `pyspark.sql.connect` by name.
+    """
+    from pyspark.sql.connect.session import SparkSession
+
+    served = spark._jvm.org.apache.spark.sql.connect.service
+    served.SparkConnectService.start(spark._jsc.sc())
+    port = getattr(getattr(served, "SparkConnectService$"), "MODULE$").localPort()
+    session = SparkSession(f"sc://localhost:{port}", userId="tests")
+    yield session
+    session.stop()
+    nothing = spark._jvm.scala.Option.empty()
+    served.SparkConnectService.stop(nothing, nothing)

@@ -257,6 +257,8 @@ class Oracle:
             return Cell(signature.result, found)
         if function in ("floor", "ceil"):
             found = whole_number(function, values[0], signature.result)
+            if self.semantics.floors_are_longs and isinstance(found, float) and math.isnan(found):
+                found = 0.0
             fits = not isinstance(found, float) or -(2.0**63) <= found < 2.0**63
             if self.semantics.floors_are_longs and not fits:
                 raise Failed
@@ -340,10 +342,14 @@ class Oracle:
             case (_, Int()):
                 return self.whole(value, target)
             case (_, Float()):
-                return rounded_float(float(value), target.bits, overflow=True)
+                lenient = self.semantics.lenient_float_casts and isinstance(source, Float)
+                return rounded_float(float(value), target.bits, overflow=not lenient)
             case (Float(), Decimal()):
                 if not math.isfinite(value):
-                    raise Failed
+                    self.without_value(
+                        OnFailure.NULL if self.semantics.lenient_float_casts else OnFailure.ERROR
+                    )
+                    return None
                 return float_as_decimal(value, source, target, self.semantics)
             case (_, Decimal()):
                 return fitted_decimal(Fraction(value), target)
@@ -369,6 +375,9 @@ class Oracle:
         else:
             result = half_away(Fraction(value))
         low, high = limits(target)
+        lenient = self.semantics.lenient_float_casts and isinstance(value, float)
+        if lenient and target == Int(64) and result == 2**63:
+            return high
         if not low <= result <= high:
             raise Failed
         return result

@@ -75,7 +75,11 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "shifts_wrap": ("that loses bits", " fails in one engine only"),
     "rounds_half_to_even": ("of halves", " differs"),
     "digit_rounding": ("of floats", " takes their digits in another way"),
-    "floors_are_longs": ("of floats beyond 64 bits", " fails in one engine only"),
+    "floors_are_longs": (
+        "of floats",
+        " gives 0 for NaN, and fails beyond 64 bits, in one engine only",
+    ),
+    "lenient_float_casts": ("", "fails in one engine only on what is too large or not finite"),
     "nan": ("of floats", " orders NaN in another way"),
     "casts_cut_fractions": ("", "treats fractions in another way"),
     "time_zone": ("", "depends on the time zone, which differs"),
@@ -87,6 +91,7 @@ _VERBS: Mapping[OnFailure, str] = {
     OnFailure.WRAP: "it wraps around",
     OnFailure.IEEE: "it is infinite or NaN",
 }
+_NARROW = (Int(64), Float(32))
 # What the guards of comparisons and lists see to.
 GUARDED = frozenset({"name", "nan", "bitwise_lists_from"})
 RULES = GUARDED | frozenset(_SHOWN)
@@ -269,6 +274,8 @@ class _Guards:
             touched.append("casts_cut_fractions")
         if isinstance(target, Decimal) and isinstance(source, Float):
             touched.append("digit_rounding")
+        if isinstance(source, Float) and (isinstance(target, Decimal) or target in _NARROW):
+            touched.append("lenient_float_casts")
         if _meets_zone(source, target):
             touched.append("time_zone")
         self.check(f"a cast of {type_name(source)} to {type_name(target)}", touched)

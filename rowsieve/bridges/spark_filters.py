@@ -61,6 +61,11 @@ from rowsieve.types.schema import Schema
 
 _EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
 _VALUE = "a value of the column's own kind"
+_EMPTY = "no empty list is written; NOT IN of one is read where the ANSI mode is given"
+_NOTHING = (
+    "NOT IN of nothing keeps NULL where ANSI mode is on, and not where it is off: "
+    "pass ansi= to from_spark_filters"
+)
 
 FILTERS: tuple[Row, ...] = (
     Row("EqualTo", "=", _EXACT, _EXACT, _VALUE),
@@ -69,7 +74,7 @@ FILTERS: tuple[Row, ...] = (
     Row("GreaterThanOrEqual", ">=", _EXACT, _EXACT, _VALUE),
     Row("LessThan", "<", _EXACT, _EXACT, _VALUE),
     Row("LessThanOrEqual", "<=", _EXACT, _EXACT, _VALUE),
-    Row("In", "InList", _EXACT, _EXACT, f"{_VALUE}; no empty list is written, it is FALSE there"),
+    Row("In", "InList", _EXACT, _EXACT, f"{_VALUE}; {_EMPTY}"),
     Row("IsNull", "IsNull", _EXACT, _EXACT),
     Row("IsNotNull", "Not(IsNull)", _EXACT, _EXACT),
     Row("Not", "Not", _EXACT, _EXACT, "of one filter"),
@@ -111,15 +116,20 @@ def is_spark_filters(value: object) -> bool:
 
 
 def from_spark_filters(
-    filters: Sequence[Any], schema: Schema, *, strict: bool = False
+    filters: Sequence[Any], schema: Schema, *, strict: bool = False, ansi: bool | None = None
 ) -> Translation[Predicate, list[Any]]:
-    """Read filters over columns of the schema; the residual is the filters left out."""
+    """Read filters over columns of the schema; the residual is the filters left out.
+
+    `ansi` is whether the session that they come from has `spark.sql.ansi.enabled`: IN of nothing is
+    FALSE there and NULL for NULL without it. Unless it is known, NOT IN of nothing is left out;
+    IN of nothing keeps no row in either mode.
+    """
     kept: list[Predicate] = []
     left: list[Any] = []
     notes: list[str] = []
     for index, item in enumerate(filters):
         try:
-            predicate = _read(item, schema)
+            predicate = _read(item, schema, ansi)
             bind(predicate, schema, Semantics.SPARK, simplified=False)
             kept.append(predicate)
         except UnknownColumn:
@@ -158,13 +168,15 @@ def to_spark_filters(
 # Reading
 
 
-def _read(item: Any, schema: Schema) -> Predicate:
+def _read(item: Any, schema: Schema, ansi: bool | None) -> Predicate:
     kind = type(item).__name__
     if kind == "Not":
         depth = 0
         while type(item).__name__ == "Not":  # a chain of them may be long
             item, depth = item.child, depth + 1
-        inner = _read(item, schema)
+        if ansi is None and depth % 2 and type(item).__name__ == "In" and not item.value:
+            raise UnsupportedOperation(_NOTHING)
+        inner = _read(item, schema, ansi)
         return Not(inner) if depth % 2 else inner
     if kind not in {row.foreign for row in FILTERS}:
         raise UnsupportedOperation(f"the filter {kind} is not known here")
@@ -177,15 +189,17 @@ def _read(item: Any, schema: Schema) -> Predicate:
         literal = Literal(_physical(item.value, type_), type_)
         return Comparison(_COMPARISONS[kind], operand, literal)
     if kind == "In":
-        return _read_in(operand, type_, item.value)
+        return _read_in(operand, type_, item.value, ansi=ansi)
     if not isinstance(type_, String) or not isinstance(item.value, str):
         raise UnsupportedOperation(f"{kind} is of text, not of {type_name(type_)}")
     return BooleanOperand(Call(_TEXT[kind], (operand, Literal(item.value, String()))))
 
 
-def _read_in(operand: Operand, type_: LogicalType, values: Sequence[Any]) -> Predicate:
-    if not values:
-        return FALSE  # in Spark even for NULL
+def _read_in(
+    operand: Operand, type_: LogicalType, values: Sequence[Any], *, ansi: bool | None
+) -> Predicate:
+    if not values and ansi is not False:
+        return FALSE  # even for NULL; where the mode is not known it may be NULL, which keeps none
     storage = arrow_type(type_)
     held = {Date: pa.int32(), Time: pa.int64(), Timestamp: pa.int64()}.get(type(type_), storage)
     plain = isinstance(type_, Bool | Int | Float | String)

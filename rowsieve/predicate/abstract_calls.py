@@ -146,6 +146,8 @@ def cast_value(
         result = replace(result, lower=lower, upper=upper)
     if quiet or semantics.failed_cast is OnFailure.NULL:
         return replace(result, null=result.null | risky)
+    if semantics.lenient_float_casts and isinstance(value.type, Float):
+        result = replace(result, null=result.null | risky)
     return replace(result, fails=result.fails | risky)
 
 
@@ -168,6 +170,7 @@ def _strict(semantics: Semantics) -> Semantics:
         integer_division_by_zero=OnFailure.ERROR,
         float_division_by_zero=OnFailure.ERROR,
         failed_cast=OnFailure.ERROR,
+        lenient_float_casts=False,
         negative_roots_fail=True,
         shifts_wrap=False,
     )

@@ -48,7 +48,10 @@ class Semantics:
     lost; otherwise that is an overflow, as is a shift of a negative number. `nan_has_sign`: the
     sign of NaN is NaN; otherwise 0. `full_case`: a letter may become several in the other case, and
     a sigma at the end of a word is one of its own (upper('ß') is 'SS'); otherwise one by one.
-    `floors_are_longs`: `floor` and `ceil` of a float fail where 64 bits do not hold the result.
+    `floors_are_longs`: `floor` and `ceil` of a float fail where 64 bits do not hold the result, and
+    give 0 for NaN. `lenient_float_casts`: of floats, 2^63 becomes the greatest whole number of 64
+    bits, one beyond all of 32 bits infinity, and what is not finite as a decimal NULL; otherwise
+    these casts fail.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Semantics:
     nan_has_sign: bool = True
     full_case: bool = False
     floors_are_longs: bool = False
+    lenient_float_casts: bool = False
     time_zone: str = "UTC"
 
     SQL: ClassVar[Semantics]
@@ -108,6 +112,7 @@ Semantics.SPARK = Semantics(
     negative_roots_fail=False,
     full_case=True,
     floors_are_longs=True,
+    lenient_float_casts=True,
 )
 Semantics.DUCKDB = Semantics(
     "duckdb",

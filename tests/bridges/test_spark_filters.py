@@ -145,7 +145,7 @@ def test_every_class_of_spark_is_listed() -> None:
 @examples(300)
 @given(item=filters(), found=rows())
 def test_rows_are_those_of_the_documents(item: Any, found: list[dict[str, Any]]) -> None:
-    read = from_spark_filters([item], SPARK_SCHEMA)
+    read = from_spark_filters([item], SPARK_SCHEMA, ansi=True)
     assert read.exactness is Exactness.EXACT, read.notes
     bound = bind(read.exact(), SPARK_SCHEMA, Semantics.SPARK)
     kept = matching(bound, batch_of(found)).tolist()
@@ -155,7 +155,7 @@ def test_rows_are_those_of_the_documents(item: Any, found: list[dict[str, Any]])
 @examples(200)
 @given(item=filters(), found=rows())
 def test_what_is_read_is_written_back(item: Any, found: list[dict[str, Any]]) -> None:
-    predicate = from_spark_filters([item], SPARK_SCHEMA).exact()
+    predicate = from_spark_filters([item], SPARK_SCHEMA, ansi=True).exact()
     written = to_spark_filters(predicate, SPARK_SCHEMA)
     if written.expression is None:
         assert "()" in repr(item)  # an empty list
@@ -231,8 +231,19 @@ def test_differences_of_semantics_are_not_passed_over() -> None:
     assert to_spark_filters(zeros, SPARK_SCHEMA).expression is not None
 
 
-def test_an_empty_list_is_false_even_for_null() -> None:
-    assert from_spark_filters([spark.In(("i",), ())], SPARK_SCHEMA).exact() == FALSE
+def test_in_of_nothing_keeps_no_row_and_not_in_wants_the_mode() -> None:
+    nothing = spark.In(("i",), ())
+    for item in (nothing, spark.Not(spark.Not(nothing))):
+        assert from_spark_filters([item], SPARK_SCHEMA).exact() == FALSE
+    for item in (spark.Not(nothing), spark.Not(spark.Not(spark.Not(nothing)))):
+        read = from_spark_filters([spark.IsNull(("b",)), item], SPARK_SCHEMA)
+        assert read.exactness is Exactness.SUPERSET
+        assert read.residual == [item]
+        assert "ansi=" in read.notes[0]
+    batch = pa.record_batch({"i": pa.array([1, None], pa.int32())})
+    for ansi, wanted in ((True, [True, True]), (False, [True, False])):
+        found = from_spark_filters([spark.Not(nothing)], SPARK_SCHEMA, ansi=ansi).exact()
+        assert matching(bind(found, SPARK_SCHEMA, Semantics.SPARK), batch).tolist() == wanted
 
 
 @pytest.mark.parametrize(

@@ -106,13 +106,13 @@ class Reader:
 
     def common(self, node: Node) -> Value:
         """What a reference to a named expression stands for."""
-        return self.value(self._common[str(node.fields["id"])])
+        return self.value(self._common[_name_of(node)])
 
     def named(self, node: Node) -> Predicate | Value:
         """An expression, and those that it refers to by name."""
         body, *definitions = node.children
         for definition in definitions:
-            self._common[str(definition.fields["id"])] = definition.children[0]
+            self._common[_name_of(definition)] = definition.children[0]
         return self._read(body)
 
     def _read(self, node: Node) -> Predicate | Value:
@@ -315,6 +315,14 @@ NODES: Mapping[str, Handler] = {
     "With": Reader.named,
     "CommonExpressionRef": Reader.common,
 }
+
+
+def _name_of(node: Node) -> str:
+    """What Spark calls a common expression; its data lacks that, and such expressions nest."""
+    name = node.option("id")
+    if name is None:
+        raise UnsupportedOperation("a common expression without a name")
+    return str(name)
 
 
 def _typed(value: Value, type_: LogicalType | None) -> Operand:

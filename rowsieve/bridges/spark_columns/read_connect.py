@@ -14,11 +14,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from rowsieve.bridges.spark_columns import connect_names as names
+from rowsieve.bridges.spark_columns import table
 from rowsieve.bridges.spark_columns.read import Reader
 from rowsieve.bridges.spark_columns.sessions import ClientSession
 from rowsieve.bridges.spark_columns.tree import Junction, Leaf, Node
 from rowsieve.bridges.spark_columns.types import cast_target, json_of
 from rowsieve.bridges.spark_columns.values import constant_of
+from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.limits import MAX_DEPTH
 from rowsieve.types.logical import (
@@ -111,7 +113,7 @@ class Resolver:
                 expression, "_is_distinct", False
             ):
                 arguments = [self.node(argument) for argument in expression._args]
-                return self._function(str(expression._name).lower(), arguments)
+                return self._function(str(expression._name).lower().strip("`"), arguments)
             case "SQLExpression":
                 raise UnsupportedOperation(
                     "SQL text inside a Connect column is not resolved here; pass the text itself"
@@ -187,6 +189,8 @@ class Resolver:
     def _function(self, name: str, arguments: list[Node]) -> Node:
         fails = {"failOnError": self._session.ansi}
         zone = {"timeZoneId": self._session.time_zone}
+        if not names.takes(name, len(arguments)):
+            return self._special(name, arguments)
         if (kind := names.COMPARISONS.get(name)) is not None:
             return Node(kind, {}, tuple(self._alike(arguments)))
         if (kind := names.DIRECT.get(name)) is not None:
@@ -211,9 +215,10 @@ class Resolver:
     def _special(self, name: str, arguments: list[Node]) -> Node:
         zone = {"timeZoneId": self._session.time_zone}
         match name, arguments:
-            case "in", _:
-                empty = {"legacyNullInEmptyBehavior": not self._session.ansi}
-                return Node("In", empty, tuple(self._alike(arguments)))
+            case "in", (_, *_):
+                empty = len(arguments) == 1 and self._session.null_in_empty_list
+                fields = {"legacyNullInEmptyBehavior": empty}
+                return Node("In", fields, tuple(self._alike(arguments)))
             case "like" | "ilike", (text, pattern, *rest):
                 escape = str(rest[0].fields.get("value")) if rest else "\\"
                 kind = "Like" if name == "like" else "ILike"
@@ -231,8 +236,23 @@ class Resolver:
             case "nvl2", (value, then, other):
                 then, other = self._alike([then, other])
                 return Node("If", {}, (Node("IsNotNull", {}, (value,)), then, other))
-            case "equal_null", _:
+            case "equal_null", (_, _):
                 return Node("EqualNullSafe", {}, tuple(self._alike(arguments)))
+            case "between", (value, low, high):
+                sides = self._alike([value, low]), self._alike([value, high])
+                kinds = "GreaterThanOrEqual", "LessThanOrEqual"
+                pairs = zip(kinds, sides, strict=True)
+                return Node("And", {}, tuple(Node(kind, {}, tuple(side)) for kind, side in pairs))
+            case "nullifzero", (value,):
+                return self._special("nullif", [value, _number(0)])
+            case "zeroifnull", (value,):
+                return Node("Coalesce", {}, tuple(self._alike([value, _number(0)])))
+            case "if", (when, then, other):
+                return Node("If", {}, (when, *self._alike([then, other])))
+            case "position", (part, text):
+                return Node("StringLocate", {}, (part, text, _number(1)))
+            case _, (value,) if name in names.CASTS:
+                return self._as(value, cast_target(name))
             case "date_trunc", (unit, moment):
                 type_ = self._type(moment)
                 if type_ == Timestamp(utc=True):
@@ -242,8 +262,8 @@ class Resolver:
             case "extract" | "date_part" | "datepart", (part, moment):
                 return self._part(str(part.fields.get("value")).upper(), moment)
             case "size" | "cardinality", (value,):
-                return Node("Size", {"legacySizeOfNull": not self._session.ansi}, (value,))
-            case "try_element_at", _:
+                return Node("Size", {"legacySizeOfNull": self._session.size_of_null}, (value,))
+            case "try_element_at", (_, _):
                 return Node("ElementAt", {"failOnError": False}, tuple(arguments))
             case "make_ym_interval", (years, months):
                 whole = self._whole(years) * 12 + self._whole(months)
@@ -256,7 +276,11 @@ class Resolver:
                 return _constant("date", fields["value"])
             case "timestamp_micros", (Node(kind="Literal", fields=fields),):
                 return _constant("timestamp", fields["value"])
-        raise UnsupportedOperation(f"the function {name} is not resolved here")
+        row = table.ROWS.get(names.class_of(name) or "")
+        if row is not None and row.reads is not Exactness.EXACT:
+            raise UnsupportedOperation(f"{name}: {row.note}")
+        what = "of these arguments" if names.is_read(name) else "that is not Spark's own"
+        raise UnsupportedOperation(f"a function {name} {what} is not resolved here")
 
     def _whole(self, node: Node) -> int:
         value = constant_of(self._reader.value(node))
@@ -283,12 +307,14 @@ class Resolver:
         left, right = arguments
         types = self._type_or_interval(left), self._type_or_interval(right)
         match types:
+            case (Date(), "interval") if name in "+-" and _of_months(right):
+                step = right if name == "+" else Node("UnaryMinus", {}, (right,))
+                return Node("DateAddYMInterval", {}, (left, step))
             case (Date(), Int()) if name in "+-":
                 return Node("DateAdd" if name == "+" else "DateSub", {}, (left, right))
             case (Timestamp(), "interval") if name in "+-":
                 step = right if name == "+" else Node("UnaryMinus", {}, (right,))
-                months = str(right.fields["dataType"]).endswith("month")
-                kind = "TimestampAddYMInterval" if months else "TimestampAddInterval"
+                kind = "TimestampAddYMInterval" if _of_months(right) else "TimestampAddInterval"
                 return Node(kind, {"timeZoneId": self._session.time_zone}, (left, step))
             case (Int(), Int()) if name in ("/", "try_divide"):
                 left, right = self._double(left), self._double(right)
@@ -422,6 +448,10 @@ def _literal(expression: Any) -> Node:
 
 def _constant(spelled: str, value: Any) -> Node:
     return Node("Literal", {"dataType": spelled, "value": value}, constant=True)
+
+
+def _of_months(interval: Node) -> bool:
+    return str(interval.fields["dataType"]).endswith("month")
 
 
 def _text(value: str) -> Node:

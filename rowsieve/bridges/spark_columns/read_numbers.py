@@ -90,6 +90,7 @@ def _one_number(name: str) -> Handler:
             raise UnsupportedOperation(f"{name} of something that is no number")
         if isinstance(value.type, Int) and not node.option("failOnError"):
             raise UnsupportedOperation(_WRAPS)
+        table.check_sign(value.type)
         return Value(Call(name, (value.exact,)), value.type)
 
     return handler
@@ -107,9 +108,7 @@ def _to_whole(name: str) -> Handler:
                 result = Decimal(min(38, precision - scale + 1), 0)
                 return Value(Call(name, (value.exact,)), result, loose=True)
             case Float() if node.option("failOnError"):
-                whole = Cast(Call(name, (value.exact,)), Int(64))
-                nothing = Literal(0, Int(64))
-                return Value(Case(((_nan(value), nothing),), whole), Int(64))
+                return Value(Cast(Call(name, (value.exact,)), Int(64)), Int(64))
             case _:
                 raise UnsupportedOperation(f"{node.kind} gives bigints where ANSI mode is off")
 

@@ -24,7 +24,7 @@ REFUSED: Mapping[str, Sequence[str]] = {
             BitwiseCount BitwiseGet BitwiseNot ShiftRightUnsigned
         """,
         "code of users is not read": """
-            CallMethodViaReflection PythonUDF ScalaUDAF ScalaUDF TryReflect
+            CallMethodViaReflection PythonUDF ScalaUDAF ScalaUDF TryReflect UnwrapUDT
         """,
         "functions of functions have no counterpart here": """
             ArrayAggregate ArrayExists ArrayFilter ArrayForAll ArraySort ArrayTransform
@@ -60,9 +60,9 @@ REFUSED: Mapping[str, Sequence[str]] = {
             HyperLogLogPlusPlus Inline KllMergeAggBigint KllMergeAggDouble KllMergeAggFloat
             KllSketchAggBigint KllSketchAggDouble KllSketchAggFloat Kurtosis Lag Last Lead
             ListAgg Max MaxBy Measure Median Min MinBy Mode NTile NthValue PercentRank
-            Percentile PercentileCont PercentileDisc PosExplode Rank RegrAvgX RegrAvgY RegrCount
-            RegrIntercept RegrR2 RegrSXX RegrSXY RegrSYY RegrSlope RowNumber Skewness Stack
-            StddevPop StddevSamp Sum ThetaIntersectionAgg ThetaSketchAgg ThetaUnionAgg
+            Percentile PercentileCont PercentileDisc PosExplode Product Rank RegrAvgX RegrAvgY
+            RegrCount RegrIntercept RegrR2 RegrSXX RegrSXY RegrSYY RegrSlope RowNumber Skewness
+            Stack StddevPop StddevSamp Sum ThetaIntersectionAgg ThetaSketchAgg ThetaUnionAgg
             TryAverage TrySum TupleIntersectionAggDouble TupleIntersectionAggInteger
             TupleSketchAggDouble TupleSketchAggInteger TupleUnionAggDouble TupleUnionAggInteger
             VariancePop VarianceSamp
@@ -116,7 +116,8 @@ REFUSED: Mapping[str, Sequence[str]] = {
             MakeTimestampNTZ MicrosToTimestamp MillisToTimestamp MonthName MonthsBetween
             NanosToTimestamp NextDay ParseToDate ParseToTimestamp ParseToTimestampLTZ
             ParseToTimestampNTZ SessionWindow TimeBucket TimeDiff TimeFromMicros TimeFromMillis
-            TimeFromSeconds TimeToMicros TimeToMillis TimeToSeconds TimeTrunc TimeWindow ToTime
+            TimeFromSeconds TimeToMicros TimeToMillis TimeToSeconds TimeTrunc TimeWindow
+            TimestampAdd TimestampDiff ToTime
             ToUTCTimestamp ToUnixTimestamp TryMakeTimestamp TryMakeTimestampLTZ
             TryMakeTimestampNTZ TryToDate TryToTime TryToTimestamp UnixDate UnixMillis UnixNanos
             UnixSeconds UnixTimestamp WindowTime

@@ -20,19 +20,34 @@ class ClientSession:
 
     ansi: bool = True
     time_zone: str | None = None
+    session: Any = None  # of the client, for the settings that few columns hang on
+
+    @property
+    def null_in_empty_list(self) -> bool:
+        """Whether IN of nothing is NULL for NULL, and not FALSE."""
+        return self._is_on("spark.sql.legacy.nullInEmptyListBehavior", unset=not self.ansi)
+
+    @property
+    def size_of_null(self) -> bool:
+        """Whether the size of a NULL is -1, and not NULL."""
+        return not self.ansi and self._is_on("spark.sql.legacy.sizeOfNull", unset=True)
+
+    def _is_on(self, name: str, *, unset: bool) -> bool:
+        if self.session is None:
+            return unset
+        return str(self.session.conf.get(name, str(unset).lower())).lower() == "true"
 
 
 def client_session(*, ansi: bool | None, time_zone: str | None) -> ClientSession:
     """What is given, and the rest as the client's session has it; Spark's default without one."""
-    if ansi is None or time_zone is None:
-        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - an extra
+    from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - an extra
 
-        session = SparkSession.getActiveSession()
-        if session is not None and time_zone is None:
-            time_zone = str(session.conf.get("spark.sql.session.timeZone"))
-        if session is not None and ansi is None:
-            ansi = session.conf.get("spark.sql.ansi.enabled") == "true"
-    return ClientSession(ansi=ansi is not False, time_zone=time_zone)
+    session = SparkSession.getActiveSession()
+    if session is not None and time_zone is None:
+        time_zone = str(session.conf.get("spark.sql.session.timeZone"))
+    if session is not None and ansi is None:
+        ansi = session.conf.get("spark.sql.ansi.enabled") == "true"
+    return ClientSession(ansi=ansi is not False, time_zone=time_zone, session=session)
 
 
 def active_session() -> Any:

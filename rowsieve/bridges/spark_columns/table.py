@@ -15,7 +15,7 @@ from rowsieve.bridges.spark_columns.refused import REFUSED
 from rowsieve.bridges.translation import Exactness, Row
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import ComparisonOp
-from rowsieve.types.logical import Decimal, Float, Int, LogicalType, String, Timestamp
+from rowsieve.types.logical import Decimal, LogicalType, String, Timestamp
 
 _EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
 
@@ -42,6 +42,8 @@ _ZONED = "of instants: where the session's time zone is UTC"
 _COUNT = "by a constant number, of dates that stay within five million years"
 _NO_ERROR = "only where a place beyond the list gives NULL"
 _DIGITS = "; decimals of up to 38 digits in the result"
+
+_SIGNED = "; decimals of up to 34 digits, all that Spark keeps"
 
 COMPARISONS: Mapping[str, ComparisonOp] = {
     "EqualTo": ComparisonOp.EQ,
@@ -74,7 +76,11 @@ EXPRESSIONS: tuple[Row, ...] = (
     _both("Like", "Like", "with a constant pattern"),
     _read("ILike", "Like of lower", "with a constant pattern; written as LIKE in lower case"),
     _read("LikeAny", "Or of Like", "written as the LIKEs"),
-    _both("Cast", "Cast", "between the types in CASTS; TRY_CAST too"),
+    _both(
+        "Cast",
+        "Cast",
+        "between the types in CASTS; TRY_CAST too; as text, times of the years 1 to 9999",
+    ),
     _both("CaseWhen", "Case"),
     _read("If", "Case", "written as CASE"),
     _read("IsNaN", "IS NOT DISTINCT FROM NaN", "written as <=>"),
@@ -85,8 +91,8 @@ EXPRESSIONS: tuple[Row, ...] = (
     _both("Divide", "divide", f"of floats and decimals; {_ZERO}"),
     _both("IntegralDivide", "divide", f"of whole numbers; {_ERRORS}"),
     _both("Remainder", "modulo", _ZERO),
-    _both("UnaryMinus", "negate", _ERRORS),
-    _both("Abs", "abs", _ERRORS),
+    _both("UnaryMinus", "negate", _ERRORS + _SIGNED),
+    _both("Abs", "abs", _ERRORS + _SIGNED),
     _both("Floor", "floor", "floats become bigints there, NaN becomes 0; ANSI mode"),
     _both("Ceil", "ceil", "floats become bigints there, NaN becomes 0; ANSI mode"),
     _both("Round", "round", "to 0 or more digits; floats to 15 at most, float32 to none"),
@@ -230,6 +236,7 @@ CAST_ANY_MODE = frozenset(
         ("Int", "Bool"),
         ("Int", "Float"),
         ("Int", "String"),
+        ("Float", "Float"),
         ("Decimal", "Float"),
         ("Date", "String"),
         ("Date", "Timestamp"),
@@ -247,12 +254,14 @@ CAST_REFUSALS: Mapping[tuple[str, str], str] = {
 def check_cast(source: LogicalType, target: LogicalType) -> None:
     """Refuse pairs of families that differ for some of their types."""
     match source, target:
-        case Float(), Int(bits=64):
-            raise UnsupportedOperation("the float 2^63 becomes the greatest bigint in Spark")
-        case Float(bits=64), Float(bits=32):
-            raise UnsupportedOperation("a double beyond all floats becomes infinite in Spark")
         case Timestamp(utc=True), String():
             raise UnsupportedOperation("Spark writes an instant without its offset")
+
+
+def check_sign(type_: LogicalType) -> None:
+    """Refuse to change the sign of decimals that are longer than Spark computes it in."""
+    if isinstance(type_, Decimal) and type_.precision > 34:
+        raise UnsupportedOperation("Spark keeps 34 digits of a decimal whose sign it changes")
 
 
 def decimal_result(name: str, a: Decimal, b: Decimal) -> Decimal | None:

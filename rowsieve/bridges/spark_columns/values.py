@@ -124,7 +124,8 @@ def folded_by_spark(node: Node) -> Value | None:
     """What Spark makes of an expression of constants; None where it cannot be asked."""
     if node.source is None:
         return None
-    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - an extra
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - an extra
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
 
     java = node.source()
     if not java.foldable():
@@ -137,7 +138,7 @@ def folded_by_spark(node: Node) -> Value | None:
         return None
     try:
         value = java.eval(None)
-    except Py4JJavaError as error:
+    except (Py4JError, PySparkException) as error:  # the latter where PySpark knows the error
         raise UnsupportedOperation("this constant has no value: Spark fails on it") from error
     return Value(Literal(None if value is None else physical(value, type_), type_), type_)
 

@@ -267,6 +267,9 @@ class Writer:
         cut = pair in (("Float", "Int"), ("Decimal", "Int"))
         if cut and not self.semantics.casts_cut_fractions:
             raise UnsupportedOperation("a cast to a whole number drops the fraction in Spark")
+        lenient = isinstance(source, Float) and target in (Int(64), Float(32))
+        if lenient and not self.semantics.lenient_float_casts:
+            raise UnsupportedOperation("a float that does not fit may become the greatest in Spark")
         if Timestamp(utc=True) in (source, target):
             self.check_zone()
 

@@ -104,6 +104,7 @@ def _one_number(writer: Writer, node: Call) -> Any:
         _check_overflow(writer)
         if not type_.signed and node.function == "negate":
             raise UnsupportedOperation("Spark has no unsigned numbers")
+    table.check_sign(type_)
     return -operand if node.function == "negate" else writer.functions.abs(operand)
 
 
@@ -116,6 +117,8 @@ def _to_whole(writer: Writer, node: Call) -> Any:
         case Decimal():
             rounded = getattr(writer.functions, node.function)(operand)
             return rounded.cast(ddl_of(type_of(node)))
+        case Float() as type_ if writer.semantics.floors_are_longs and writer.ansi:
+            return getattr(writer.functions, node.function)(operand).cast(ddl_of(type_))
     raise UnsupportedOperation(f"{node.function} of a float becomes a bigint in Spark")
 
 

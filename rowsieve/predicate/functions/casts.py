@@ -182,11 +182,13 @@ def _decimal_to_float(
 
 
 def _float_to_float(
-    values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
+    values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
     numbers = filled(values)
     with np.errstate(over="ignore"):
         converted = numbers.astype(arrow_type(target).to_pandas_dtype())
+    if semantics.lenient_float_casts:
+        return Computed(with_nulls(converted, null_mask(values), arrow_type(target)))
     overflowed = np.isinf(converted) & ~np.isinf(numbers)
     return _computed(converted, null_mask(values), overflowed, target)
 
@@ -200,6 +202,9 @@ def _float_to_int(
     whole = np.trunc(numbers) if semantics.casts_cut_fractions else np.rint(numbers)
     inside = (whole >= float(low)) & (whole < float(high + 1))
     integers = np.where(inside, whole, 0.0).astype(arrow_type(target).to_pandas_dtype())
+    if semantics.lenient_float_casts and target == Int(64):
+        just_beyond = whole == float(high + 1)
+        integers, inside = np.where(just_beyond, high, integers), inside | just_beyond
     return _computed(integers, null_mask(values), ~inside, target)
 
 

@@ -1,7 +1,7 @@
 """Floats as decimals: by their shortest text or by a power of ten, as `Semantics` says.
 
 Either way halves go away from zero and what needs more digits than the type has fails, as do NaN
-and infinity. Both keep the order of the floats.
+and infinity, unless `Semantics` gives NULL for these. Both keep the order of the floats.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ def to_decimal(
             narrow = _spelt(values, target)
     nulls = null_mask(values)
     failed = null_mask(narrow) & ~nulls
+    if semantics.lenient_float_casts:
+        failed &= np.isfinite(filled(values))
     return Computed(without(narrow, nulls), failed if failed.any() else None)
 
 

@@ -7,7 +7,8 @@ the point up to 15. A float32 has no digits here: engines disagree on the width 
 from __future__ import annotations
 
 import decimal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -77,15 +78,20 @@ def _to_whole(mode: str) -> Evaluator:
         whole = (pc.floor if mode == "down" else pc.ceil)(values)
         if not semantics.floors_are_longs:
             return Computed(whole)
-        numbers = filled(whole)
-        beyond = ~((numbers >= -(2.0**63)) & (numbers < 2.0**63)) & ~null_mask(values)
-        return Computed(without(whole, beyond), beyond if beyond.any() else None)
+        nulls, numbers = null_mask(values), filled(whole)
+        numbers = np.where(np.isnan(numbers), 0.0, numbers) + 0.0  # of a bigint: no -0.0
+        beyond = ~((numbers >= -(2.0**63)) & (numbers < 2.0**63)) & ~nulls
+        longs = with_nulls(numbers.astype(filled(whole).dtype), nulls | beyond, values.type)
+        return Computed(longs, beyond if beyond.any() else None)
 
     return evaluate
 
 
 def _whole_range(evaluate: Evaluator) -> BoundsRule:
-    """In order, infinity included; it fails beyond 64 bits only where `Semantics` says so."""
+    """In order, infinity included; it fails beyond 64 bits only where `Semantics` says so.
+
+    It makes 0 of NaN there, which then is within the bounds.
+    """
 
     def bounds(
         arguments: Sequence[AbstractValue], signature: Signature, semantics: Semantics
@@ -96,9 +102,18 @@ def _whole_range(evaluate: Evaluator) -> BoundsRule:
         safe = ~(null_mask(lower) | null_mask(upper))
         if isinstance(value.type, Float) and not semantics.floors_are_longs:
             safe = np.ones(len(safe), dtype=np.bool_)
+        if isinstance(value.type, Float) and semantics.floors_are_longs:
+            nan, zero = pa.array(value.nan), pa.scalar(0, lower.type)
+            lower = pc.if_else(nan, _unless_null(pc.min_element_wise, lower, zero), lower)
+            upper = pc.if_else(nan, _unless_null(pc.max_element_wise, upper, zero), upper)
         return Range(lower, upper, safe=safe)
 
     return bounds
+
+
+def _unless_null(extreme: Callable[..., Any], bound: pa.Array, zero: pa.Scalar) -> pa.Array:
+    """The extreme of both; no bound stays none."""
+    return extreme(bound, zero, skip_nulls=False)
 
 
 def _round(arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics) -> Computed:

@@ -96,18 +96,30 @@ SCHEMA: Schema = schema_of(BATCH.schema)[0]
 
 
 def in_spark(spark: Any, batch: pa.RecordBatch = BATCH, schema: Schema = SCHEMA) -> Any:
-    """The rows as Spark holds them, computed anew by every query."""
+    """The rows as Spark holds them, computed by compiled code in every query."""
+    return in_driver(spark, batch, schema).coalesce(1)
+
+
+def in_driver(spark: Any, batch: pa.RecordBatch = BATCH, schema: Schema = SCHEMA) -> Any:
+    """The same, where the optimizer already computes what is selected: nothing is compiled."""
     from rowsieve.bridges.spark_columns.types import spark_schema
     from rowsieve.providers.spark.types import arrow_schema_of, to_spark
 
-    held = to_spark(batch, schema, arrow_schema_of(spark_schema(schema)))
-    return spark.createDataFrame(pa.Table.from_batches([held])).coalesce(1)
+    types = spark_schema(schema)  # else a wall clock would become an instant
+    held = to_spark(batch, schema, arrow_schema_of(types))
+    return spark.createDataFrame(pa.Table.from_batches([held]), types)
 
 
-def theirs(frame: Any, columns: Sequence[Any], batch: pa.RecordBatch = BATCH) -> list[list[int]]:
-    """The numbers of the rows on which each column is TRUE in Spark."""
-    from pyspark.sql import functions as f
+def theirs(
+    frame: Any, columns: Sequence[Any], batch: pa.RecordBatch = BATCH, functions: Any = None
+) -> list[list[int]]:
+    """The numbers of the rows on which each column is TRUE in Spark.
 
+    `functions` are those that the columns were made by, where they are not classic ones.
+    """
+    from pyspark.sql import functions as classic
+
+    f = functions or classic
     chosen = [
         f.coalesce(column, f.lit(col=False)).alias(f"c{n}") for n, column in enumerate(columns)
     ]

@@ -1,28 +1,34 @@
-"""Connect columns are read as Spark resolves the same column; no server runs for it.
+"""Connect columns mean here what a Spark Connect server makes of them, read and written.
 
-The client needs the extra `connect`: without it there are no such columns, and nothing to test.
+The server is the JVM of the shared session, so that both kinds of columns live in one process. The
+client needs the extra `connect`: without it there are no such columns, and nothing to test.
 """
 
 from __future__ import annotations
 
 import datetime
 import decimal
+import inspect
 import math
-import warnings
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from rowsieve.bridges.spark_columns import from_spark_column
+from rowsieve.bridges.spark_columns import from_spark_column, table, to_spark_column
+from rowsieve.bridges.spark_columns.connect_names import class_of, is_read
+from rowsieve.bridges.spark_columns.read_connect import trees_of
+from rowsieve.bridges.spark_columns.sessions import ClientSession
+from rowsieve.bridges.spark_columns.tree import Junction, Leaf, Node
+from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from tests.bridges.spark_columns.nasty import SCHEMA, in_spark, ours, theirs
 from tests.bridges.spark_columns.test_read import METHODS
+from tests.bridges.spark_columns.test_write import TEXTS as WRITTEN
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # about the versions of what it needs
-    connect = pytest.importorskip("pyspark.sql.connect.functions", exc_type=ImportError)
+connect = pytest.importorskip("pyspark.sql.connect.functions", exc_type=ImportError)
 
 Build = Callable[[Any, Any], Any]
 D = decimal.Decimal
@@ -86,44 +92,210 @@ BUILDS: dict[str, Build] = {
     "maps": lambda c, f: (c("m")["a"] == 1) | f.try_element_at("m", f.lit("b")).isNotNull(),
     "quoted": lambda c, f: c("`st`.`x`") == 1,
     "another spelling": lambda c, f: c("I") == 12,
+    "more bits": lambda c, f: (c("i").bitwiseOR(1) == 13) | (c("i").bitwiseXOR(c("i")) == 0),
+    "shifts": lambda c, f: f.shiftleft("k", 2) == 48,
+    "more of text": lambda c, f: (
+        (f.bit_length("s") == 8) | (f.right("s", f.lit(1)) == "b") | (f.rpad("s", 2, " ") == "a ")
+    ),
+    "digits": lambda c, f: (f.hex("k") == "C") | (f.radians("whole") < 0),
+    "whole quotients": lambda c, f: call("div", c("small"), f.lit(3)) == -1,
+    "signs": lambda c, f: (f.positive("f") == 0) | (f.least("f", f.lit(0.0)) == 0),
+    "zeros": lambda c, f: f.nullifzero("small").isNull() | (f.zeroifnull("small") == 7),
+    "named otherwise": lambda c, f: (call("len", c("s")) == 2) | (f.position(f.lit("b"), "s") == 2),
+    "between": lambda c, f: call("between", c("small"), f.lit(1), f.lit(7)),
+    "floats as others": lambda c, f: (
+        (f.floor(f.when(f.isnan("f"), c("f")).otherwise(1.5)) == 0)
+        | (c("f").try_cast("bigint") == 2)
+        | (c("f").cast("float") == math.inf)
+    ),
+    "if": lambda c, f: call("if", c("b"), c("i"), f.lit(0)) == 12,
+    "casts by name": lambda c, f: (call("bigint", c("i")) + 1 == 2**31) | call("boolean", c("i")),
+    "more parts": lambda c, f: (
+        (f.quarter("day") == 1) & (f.month("n") == 2) | (f.weekofyear("day") == 13)
+    ),
+    "days of something": lambda c, f: (
+        (f.dayofmonth("day") == 31) & (f.dayofyear("day") == 91) | (f.weekday("day") == 6)
+    ),
+    "extracted": lambda c, f: (
+        (f.extract(f.lit("SECOND"), "n") == D("59.999999"))
+        | (f.extract(f.lit("YEAROFWEEK"), "day") == 1582)
+    ),
+    "truncated": lambda c, f: f.trunc("day", "MM") == c("day"),
+    "made dates": lambda c, f: f.make_date(f.lit(2024), f.lit(3), f.lit(31)) == c("day"),
+    "back": lambda c, f: f.date_sub("day", 1) < f.dateadd("day", f.lit(1)),
+    "months as intervals": lambda c, f: (
+        (c("day") + f.make_ym_interval(f.lit(0), f.lit(1)) == datetime.date(2024, 3, 29))
+        | (c("n") - f.make_ym_interval(f.lit(1)) > "2023-03-31 02:00:00")
+    ),
 }
+# Where instants are looked at: exact only in a session whose time zone is UTC.
+ZONED: list[Build] = [
+    lambda c, f: f.hour("ts") == 2,
+    lambda c, f: f.year("ts") == 2024,
+    lambda c, f: c("ts").cast("date") == c("day"),
+    lambda c, f: c("ts") == c("n"),
+    lambda c, f: c("n") == f.lit(AT).cast("timestamp_ntz"),
+    lambda c, f: f.date_trunc("month", "ts") == f.date_trunc("week", "ts"),
+    lambda c, f: f.current_date() > c("day"),
+    lambda c, f: c("ts") - datetime.timedelta(days=1) < c("ts"),
+    lambda c, f: f.localtimestamp() > c("n"),
+    lambda c, f: f.date_trunc("day", f.current_timestamp()) > c("ts"),
+]
+# What a client says in words of other classes, or cannot say: so no tree of one holds them.
+NEVER_SAID = {
+    *("Between", "EqualNull", "Extract", "NullIf", "NullIfZero", "Nvl", "Nvl2", "ZeroIfNull"),
+    *("StringTrimBoth", "TryAdd", "TrySubtract", "TryMultiply", "TryDivide", "TryMod"),
+    *("TryElementAt", "DatetimeSub", "With", "CommonExpressionRef", "Now"),
+    *("Alias", "LikeAny"),  # the first is looked through; the other is SQL alone
+}
+
+
+def call(name: str, *columns: Any) -> Any:
+    return connect.call_function(name, *columns)
 
 
 def read(column: Any, **session: Any) -> Any:
     return from_spark_column(column, SCHEMA, **session)
 
 
-@pytest.mark.spark
-def test_rows_are_those_of_spark(spark: Any) -> None:
-    from pyspark.sql import functions as f
+@pytest.fixture(scope="module")
+def frame(client: Any) -> Any:
+    """The awkward rows on the server."""
+    return in_spark(client)
 
-    judged = theirs(in_spark(spark), [build(f.col, f) for build in BUILDS.values()])
-    for (name, build), wanted in zip(BUILDS.items(), judged, strict=True):
-        found = read(build(connect.col, connect))
+
+@pytest.mark.spark
+def test_rows_are_those_of_the_server(frame: Any) -> None:
+    columns = [build(connect.col, connect) for build in BUILDS.values()]
+    judged = theirs(frame, columns, functions=connect)
+    for name, column, wanted in zip(BUILDS, columns, judged, strict=True):
+        found = read(column)
         assert found.exactness is Exactness.EXACT, (name, found.notes)
         assert ours(found.exact()) == wanted, name
 
 
 @pytest.mark.spark
-def test_what_hangs_on_the_time_zone_is_read_where_it_is_known(spark: Any) -> None:
-    from pyspark.sql import functions as f
-
-    builds: list[Build] = [
-        lambda c, f: f.hour("ts") == 2,
-        lambda c, f: f.year("ts") == 2024,
-        lambda c, f: c("ts").cast("date") == c("day"),
-        lambda c, f: c("ts") == c("n"),
-        lambda c, f: c("n") == f.lit(AT).cast("timestamp_ntz"),
-        lambda c, f: f.date_trunc("month", "ts") == f.date_trunc("week", "ts"),
-        lambda c, f: f.current_date() > c("day"),
-        lambda c, f: c("ts") - datetime.timedelta(days=1) < c("ts"),
-    ]
-    judged = theirs(in_spark(spark), [build(f.col, f) for build in builds])
-    for build, wanted in zip(builds, judged, strict=True):
-        column = build(connect.col, connect)
+def test_what_hangs_on_the_time_zone_is_read_where_it_is_known(frame: Any) -> None:
+    columns = [build(connect.col, connect) for build in ZONED]
+    judged = theirs(frame, columns, functions=connect)
+    for column, wanted in zip(columns, judged, strict=True):
         assert ours(read(column, time_zone="UTC").exact()) == wanted
         for zone in (None, "Europe/Berlin"):
             assert "UTC" in read(column, time_zone=zone).notes[0]
+
+
+@pytest.mark.spark
+def test_what_is_written_keeps_the_same_rows_and_is_read_again(frame: Any, remote: None) -> None:
+    predicates = [parse_predicate(text) for text in WRITTEN]
+    columns = [to_spark_column(predicate, SCHEMA).exact() for predicate in predicates]
+    assert type(columns[0]).__module__ == "pyspark.sql.connect.column"
+    judged: list[list[int]] = []
+    for start in range(0, len(columns), 40):
+        judged += theirs(frame, columns[start : start + 40], functions=connect)
+    for text, column, wanted in zip(WRITTEN, columns, judged, strict=True):
+        assert ours(parse_predicate(text)) == wanted, text
+        assert ours(read(column, time_zone="UTC").exact()) == wanted, text
+
+
+@pytest.fixture
+def remote(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PySpark's functions make columns of a client, as in a process whose session is one."""
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+
+
+@pytest.fixture
+def active(client: Any) -> Iterator[Any]:
+    """The client's session as the active one of this thread."""
+    kind = type(client)
+    kind._set_default_and_active_session(client)
+    yield client
+    kind._default_session = kind._active_session.session = None
+
+
+@pytest.mark.spark
+def test_the_settings_of_the_active_session_decide(frame: Any, active: Any) -> None:
+    lasting = [("spark.sql.ansi.enabled", "false"), ("spark.sql.session.timeZone", "Asia/Tokyo")]
+    builds: list[Build] = [
+        lambda c, f: c("whole") / c("small") > 0,
+        lambda c, f: c("small") % 0 == 0,
+        lambda c, f: c("l")[0] == 1,
+        lambda c, f: f.size("l") == -1,
+        lambda c, f: ~c("i").isin([]),
+        lambda c, f: f.hour("n") == 2,
+    ]
+    left: list[Build] = [
+        lambda c, f: c("i") + 1 > 0,
+        lambda c, f: c("i").cast("tinyint") == 1,
+        lambda c, f: f.hour("ts") == 2,
+        lambda c, f: f.floor("whole") == 1,
+    ]
+    columns = [build(connect.col, connect) for build in builds]
+    try:
+        for name, value in lasting:
+            active.conf.set(name, value)
+        judged = theirs(frame, columns, functions=connect)
+        assert [ours(read(column).exact()) for column in columns] == judged
+        for build in left:
+            assert read(build(connect.col, connect)).expression is None
+        active.conf.set("spark.sql.legacy.sizeOfNull", "false")
+        active.conf.set("spark.sql.legacy.nullInEmptyListBehavior", "false")
+        columns = [columns[3], columns[4], ~columns[4]]
+        judged = theirs(frame, columns, functions=connect)
+        assert [ours(read(column).exact()) for column in columns] == judged
+    finally:
+        for name, _ in lasting:
+            active.conf.unset(name)
+        active.conf.unset("spark.sql.legacy.sizeOfNull")
+        active.conf.unset("spark.sql.legacy.nullInEmptyListBehavior")
+        active.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_every_class_that_is_read_stands_in_a_column_of_these() -> None:
+    found: set[str] = set()
+    session = ClientSession(ansi=True, time_zone="UTC")
+    for build in (*BUILDS.values(), *ZONED):
+        found |= kinds(trees_of(build(connect.col, connect), SCHEMA, session))
+    found |= kinds(trees_of(connect.col("l")[0] == 1, SCHEMA, ClientSession(ansi=False)))
+    exact = {row.foreign for row in table.EXPRESSIONS if row.reads is Exactness.EXACT}
+    assert exact - found == NEVER_SAID
+
+
+def kinds(tree: Junction | Leaf) -> set[str]:
+    if isinstance(tree, Junction):
+        return {"And" if tree.all_of else "Or"}.union(*map(kinds, tree.terms))
+    found, stack = set(), [tree.node]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Node):
+            found.add(node.kind)
+            stack += node.children
+    return found
+
+
+@pytest.mark.spark
+def test_every_function_of_the_installed_spark_is_read_or_refused_by_name(spark: Any) -> None:
+    registry = spark._jsparkSession.sessionState().functionRegistry()
+    names = registry.listFunction().iterator()
+    offered = set()
+    while names.hasNext():
+        offered.add(str(names.next().funcName()))
+    assert not {name for name in offered if not told(name)}
+
+
+def test_every_function_of_the_client_is_read_or_refused_by_name() -> None:
+    source = inspect.getsource(inspect.getmodule(connect.col) or connect)
+    called = r'(?:_invoke_\w+|UnresolvedFunction)\(\s*"(\w+)"'
+    names = {name.lower() for name in re.findall(called, source)}
+    assert len(names) > 400
+    assert not {name for name in names if not told(name)}
+
+
+def told(name: str) -> bool:
+    """Whether a name is known: it is read, or refused for the reason that its class has."""
+    notes = read(call(f"`{name}`", connect.col("i"))).notes
+    if is_read(name):
+        return not any("not Spark's own" in note for note in notes)
+    return f"{name}: {table.ROWS[class_of(name) or name].note}" in notes[0]
 
 
 def test_the_mode_of_the_session_is_an_argument() -> None:
@@ -140,11 +312,13 @@ def test_the_mode_of_the_session_is_an_argument() -> None:
         (lambda c, f: c("s") == 1, "cast them"),
         (lambda c, f: c("i") == c("g"), "cast them"),
         (lambda c, f: f.rand() > 0.5, "another value"),
-        (lambda c, f: f.initcap("s") == "A", "not resolved"),
-        (lambda c, f: f.exists("l", lambda x: x > 1), "not resolved|LambdaFunction"),
-        (lambda c, f: f.max("i") > 1, "not resolved"),
+        (lambda c, f: f.initcap("s") == "A", "this function of text"),
+        (lambda c, f: f.exists("l", lambda x: x > 1), "LambdaFunction"),
+        (lambda c, f: f.max("i") > 1, "no value of one row"),
+        (lambda c, f: call("ours", c("i")) > 1, "not Spark's own"),
+        (lambda c, f: call("between", c("i"), f.lit(1)), "of these arguments"),
         (lambda c, f: c("l")[0] == 1, "F.get"),
-        (lambda c, f: c("f").cast("bigint") == 1, "greatest bigint"),
+        (lambda c, f: c("f").cast("string") == "1.0", "Java"),
     ],
 )
 def test_what_cannot_be_said_is_left_to_spark(build: Build, reason: str) -> None:

@@ -101,6 +101,10 @@ TEXTS = [
     "-d = 2.25",
     "abs(d) = 2.25",
     "floor(d) = -3",
+    "floor(whole) = -3",
+    "ceil(CASE WHEN is_nan(f) THEN f END) = 0",
+    "CAST(whole AS bigint) = -2",
+    "CAST(f AS real) = CAST('Infinity' AS real)",
     "ceil(d) = 3",
     "round(d, 1) = 2.3",
     "round(whole) = 3",
@@ -205,7 +209,16 @@ TEXTS = [
 ]
 # What comes back in another form that means the same.
 OTHER_FORMS = (
-    *("ILIKE", "upper(s) IS", "round(small", "list_length(m)", "concat(", "dow FROM", "shift("),
+    *(
+        "ILIKE",
+        "upper(s) IS",
+        "round(small",
+        "floor(whole",
+        "list_length(m)",
+        "concat(",
+        "dow FROM",
+        "shift(",
+    ),
     *("date_trunc('week'", "date_trunc('quarter'", "INTERVAL", "rpad(", "is_nan("),
 )
 
