@@ -75,7 +75,7 @@ def test_in_of_nothing_arrives_only_where_its_rule_is_off(
         spark.conf.unset("spark.sql.ansi.enabled")
         spark.conf.unset("spark.sql.optimizer.excludedRules")
     assert [line for line in usual if "In(" in line[0]] == []
-    assert [line[0] for line in arrived] == ["Not(child=In(attribute=('i',), value=()))"]
+    assert [line[0] for line in arrived] == ["Not(child=In(attribute=('i',), value=[]))"]
     assert arrived[0][1] == "unsupported"
     assert "ansi=" in arrived[0][2]
     assert kept == (2 if ansi else 1)
