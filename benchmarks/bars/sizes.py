@@ -33,6 +33,7 @@ class Sizes:
     expression_rows: int = 1_000_000
     collected: int = 4_000_000
     list_values: int = 1_000_000
+    terms: int = 10_000
     months: tuple[int, ...] = (1, 12, 120)
     monthly: int = 100_000
     suite: suite.Sizes = suite.FULL
@@ -58,6 +59,7 @@ TINY = Sizes(
     expression_rows=20_000,
     collected=2_000,
     list_values=2_000,
+    terms=300,
     months=(1, 3),
     monthly=200,
     suite=suite.TINY,

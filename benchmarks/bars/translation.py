@@ -1,8 +1,8 @@
 """Bars: translating predicates: a small one in no time, a list of a million values as an array.
 
 Every bridge is asked, both ways, but for Spark's columns, which are the JVM's. Each answer is read
-back and compared before it is timed; a bridge whose engine is not installed is named. Languages
-that hold an object for each value of a list are not asked for long ones.
+back and compared before it is timed; a bridge whose engine is not installed is named. Where a list
+is an object for each value (pyiceberg's), making them is the floor, and the limit is that of text.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from rowsieve.predicate.ir import (
     IsNull,
     Literal,
     Not,
+    Or,
     Predicate,
     ValueSet,
     walk,
@@ -37,8 +38,9 @@ from rowsieve.predicate.ir import (
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Int, String
 
-SMALL_WALL_S, ARRAY_WALL_S, TEXT_WALL_S = 0.001, 0.300, 3.0
-OBJECTS = ("iceberg", "substrait")
+SMALL_WALL_S, ARRAY_WALL_S, TEXT_WALL_S, WIDE_WALL_S = 0.001, 0.300, 3.0, 5.0
+OBJECTS = ("iceberg",)
+NO_OR = ("spark_filters",)
 NOT_ASKED = ("rowsieve", "spark_columns")
 SCHEMA = schema_of(
     pa.schema([("id", pa.int64()), ("name", pa.string()), ("x", pa.float64())]),
@@ -59,6 +61,7 @@ def measure(sizes: Sizes, folder: Path) -> list[Bar]:
     absent: dict[str, str] = {}
     small: dict[str, Work] = {}
     long: dict[str, Work] = {}
+    wide: dict[str, Work] = {}
     values = np.random.default_rng(7).integers(-(10**12), 10**12, sizes.list_values)
     listed = InList(Column("id"), ValueSet(pa.array(values), Int(64)))
     rows = pa.record_batch(
@@ -73,8 +76,9 @@ def measure(sizes: Sizes, folder: Path) -> list[Bar]:
             continue
         try:
             small |= _both_ways(bridge, SMALL, rows)
-            if bridge.name not in OBJECTS:
-                long |= _both_ways(bridge, listed, rows)
+            long |= _both_ways(bridge, listed, rows)
+            if bridge.name not in NO_OR:
+                wide |= _both_ways(bridge, _wide(sizes.terms), rows)
         except MissingExtra as error:
             absent[bridge.name] = str(error)
     return [
@@ -92,8 +96,16 @@ def measure(sizes: Sizes, folder: Path) -> list[Bar]:
             sizes,
             absent,
             f"IN of {sizes.list_values:,} values: under {ARRAY_WALL_S * 1e3:g} ms, as SQL text "
-            f"under {TEXT_WALL_S:g} s",
+            f"or an object for each value under {TEXT_WALL_S:g} s",
             _limit_of_a_list,
+        ),
+        _bar(
+            "translation of a wide OR",
+            wide,
+            sizes,
+            absent,
+            f"OR of {sizes.terms:,} different comparisons: under {WIDE_WALL_S:g} s",
+            lambda _: WIDE_WALL_S,
         ),
     ]
 
@@ -118,7 +130,19 @@ def _both_ways(bridge: Bridge, predicate: Predicate, rows: pa.RecordBatch) -> di
 
 def _limit_of_a_list(bridge: str) -> float:
     is_text = any(each.is_text for each in BRIDGES if each.name == bridge)
-    return TEXT_WALL_S if is_text else ARRAY_WALL_S
+    return TEXT_WALL_S if is_text or bridge in OBJECTS else ARRAY_WALL_S
+
+
+def _wide(terms: int) -> Predicate:
+    """An OR that no list can hold."""
+    return Or(
+        tuple(
+            Comparison(ComparisonOp.GT, Column("id"), Literal(number, Int(64)))
+            if number % 2
+            else Comparison(ComparisonOp.NE, Column("name"), Literal(f"n{number}", String()))
+            for number in range(terms)
+        )
+    )
 
 
 def _bar(

@@ -1,0 +1,89 @@
+"""Long lists of pyiceberg's made and read at once are those that its constructors make."""
+
+from __future__ import annotations
+
+import decimal
+from typing import Any
+
+import pyiceberg.expressions as ice
+import pytest
+
+from rowsieve.bridges.iceberg_exprs import from_iceberg, to_iceberg
+from rowsieve.predicate.ir import Column, InList, Not, ValueSet, walk
+from rowsieve.types.logical import (
+    Binary,
+    Date,
+    Decimal,
+    Field,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    Time,
+    Timestamp,
+    Uuid,
+)
+from rowsieve.types.schema import Schema
+from tests.strategies import SCHEMA, arrow_array
+
+LISTED: list[tuple[LogicalType, list[Any]]] = [
+    (Int(32), [*range(-600, 600), 2**31 - 1]),
+    (Int(64), [*range(-600, 600), 2**63 - 1]),
+    (Float(64), [number / 8 for number in range(1, 1_200)]),
+    (Decimal(18, 2), [decimal.Decimal(number).scaleb(-2) for number in range(1_200)]),
+    (String(), [f"n{number}" for number in range(1_200)]),
+    (Binary(), [bytes([number % 256, number // 256]) for number in range(1_200)]),
+    (Date(), list(range(1_200))),
+    (Time(), list(range(1_200))),
+    (Timestamp(), list(range(1_200))),
+    (Timestamp(utc=True), list(range(1_200))),
+    (Uuid(), [number.to_bytes(16, "big") for number in range(1_200)]),
+]
+
+
+@pytest.mark.parametrize(("type_", "values"), LISTED, ids=lambda item: str(item)[:12])
+def test_a_long_list_is_what_the_constructors_make(
+    type_: LogicalType, values: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every attribute of each object, and what is read of it."""
+    array = arrow_array(values, type_)
+    schema = Schema(0, (Field(1, "a", type_),))
+    for predicate in (
+        InList(Column("a"), ValueSet(array, type_)),
+        Not(InList(Column("a"), ValueSet(array, type_))),
+    ):
+        monkeypatch.undo()
+        at_once = to_iceberg(predicate, schema).exact()
+        read = from_iceberg(at_once, schema).exact()
+        monkeypatch.setattr("rowsieve.bridges.iceberg_exprs.write.LONG", 10**9)
+        monkeypatch.setattr("rowsieve.bridges.iceberg_exprs.read.LONG", 10**9)
+        plain = to_iceberg(predicate, schema).exact()
+        assert at_once == plain
+        assert _insides(at_once) == _insides(plain)
+        again = from_iceberg(plain, schema).exact()
+        kinds = [{type(node) for node in walk(each)} for each in (read, again)]
+        assert kinds[0] == kinds[1]
+        (mine,), (theirs,) = (
+            [node.values.ordered for node in walk(each) if isinstance(node, InList)]
+            for each in (read, again)
+        )
+        assert mine.equals(theirs)
+
+
+def _insides(expression: Any) -> Any:
+    """All that the objects hold, deep down."""
+    names = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+    if isinstance(expression, ice.And):
+        return [_insides(expression.left), _insides(expression.right)]
+    found = [type(expression), *(getattr(expression, name) for name in names)]
+    for literal in sorted(getattr(expression, "literals", ()), key=lambda item: item.value):
+        held = [getattr(literal, name) for name in names]
+        found.append((type(literal), vars(literal), type(literal.value), held, hash(literal)))
+    return found
+
+
+def test_a_long_list_beyond_the_columns_type_is_left_to_pyiceberg() -> None:
+    numbers = ice.In("i32", [2**40, *range(1_200)])
+    assert "beyond the column's type" in from_iceberg(numbers, SCHEMA).notes[0]
+    decimals = ice.In("d", [decimal.Decimal(number) for number in range(1_200)])
+    assert from_iceberg(decimals, SCHEMA).expression is None

@@ -1,0 +1,156 @@
+"""Wide conditions, of ten thousand terms, through every bridge, and deep ones refused."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from datafusion import Expr, col, lit
+
+from rowsieve.bridges.delta_dnf import MAX_FILTERS
+from rowsieve.bridges.registry import BRIDGES, Bridge, bridge_named
+from rowsieve.bridges.substrait_exprs import from_substrait, table
+from rowsieve.bridges.substrait_exprs.write import Writer
+from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    Case,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Literal,
+    Not,
+    Or,
+    Predicate,
+    conjuncts,
+)
+from rowsieve.predicate.limits import MAX_NODES
+from rowsieve.types.encodings import schema_of
+from rowsieve.types.logical import Bool, Float, Int, String
+from tests.profiles import IS_DEEP
+
+TERMS = 10_000
+CHAIN_OF_DATAFUSION = 1_000  # it copies the whole chain with each term, and crashes at 10,000
+SCHEMA = schema_of(pa.schema([("id", pa.int64()), ("name", pa.string()), ("x", pa.float64())]))[0]
+ALIKE = ("spark", "datafusion", "postgres", "trino")  # one reader and one writer for all SQL
+HERE = [
+    bridge
+    for bridge in BRIDGES
+    if bridge.name != "spark_columns" and (IS_DEEP or bridge.name not in ALIKE)
+]
+
+
+def term(number: int) -> Comparison:
+    """Terms that no list can hold together."""
+    match number % 3:
+        case 0:
+            return Comparison(ComparisonOp.GT, Column("id"), Literal(number, Int(64)))
+        case 1:
+            return Comparison(ComparisonOp.NE, Column("name"), Literal(f"n{number}", String()))
+        case _:
+            return Comparison(ComparisonOp.LT, Column("x"), Literal(number + 0.5, Float(64)))
+
+
+FLAT = tuple(map(term, range(TERMS)))
+
+
+@pytest.mark.parametrize("bridge", HERE, ids=lambda bridge: bridge.name)
+def test_an_or_of_different_comparisons_passes_both_ways(bridge: Bridge) -> None:
+    written = bridge.writes(Or(FLAT), SCHEMA, bridge.semantics)
+    if bridge.name == "spark_filters":
+        assert "Spark has no filter of this form" in written.notes[0]
+        return
+    read = bridge.reads(written.exact(), SCHEMA).exact()
+    assert isinstance(read, Or)
+    assert len(read.terms) == TERMS
+
+
+@pytest.mark.parametrize("bridge", HERE, ids=lambda bridge: bridge.name)
+def test_an_and_keeps_every_condition(bridge: Bridge) -> None:
+    some = FLAT if IS_DEEP else FLAT[: TERMS // 5]
+    written = bridge.writes(And(some), SCHEMA, bridge.semantics).exact()
+    assert len(conjuncts(bridge.reads(written, SCHEMA).exact())) >= len(some)
+
+
+def _terms(column: Callable[[str], Any], constant: Callable[[Any], Any], count: int) -> list[Any]:
+    made = []
+    for number in range(count):
+        at = term(number)
+        assert isinstance(at.left, Column)
+        assert isinstance(at.right, Literal)
+        compare = {">": operator.gt, "<": operator.lt, "<>": operator.ne}[at.op.value]
+        made.append(compare(column(at.left.name), constant(at.right.value)))
+    return made
+
+
+def left_deep(name: str) -> tuple[Any, int]:
+    """A chain of ORs, each with all that came before on its left, as loops over them make it."""
+    match name:
+        case "pyarrow_exprs":
+            made = _terms(pc.field, lambda value: value, TERMS)
+        case "polars":
+            made = _terms(pl.col, pl.lit, TERMS)
+        case "datafusion_exprs":
+            made = _terms(col, lit, CHAIN_OF_DATAFUSION)
+        case _:
+            return " OR ".join(f"id > {number} OR x < {number}.5" for number in range(5_000)), TERMS
+    return functools.reduce(operator.or_, made), len(made)
+
+
+@pytest.mark.parametrize("name", ["pyarrow_exprs", "polars", "datafusion_exprs", "duckdb"])
+def test_a_left_deep_chain_is_one_or(name: str) -> None:
+    expression, count = left_deep(name)
+    read = bridge_named(name).reads(expression, SCHEMA).exact()
+    assert isinstance(read, Or)
+    assert len(read.terms) == count
+    assert isinstance(expression, str | Expr | pl.Expr | pc.Expression)
+
+
+def test_a_left_deep_chain_of_substrait_is_one_or() -> None:
+    writer = Writer(SCHEMA)
+    count = TERMS if IS_DEEP else TERMS // 2
+    terms = [writer.predicate(bind(item, SCHEMA).root) for item in FLAT[:count:3] * 3]
+    chain = functools.reduce(
+        lambda left, right: writer._boolean(table.BOOLEAN, "or", [left, right]), terms
+    )
+    read = from_substrait(writer.message([chain]), SCHEMA).exact()
+    assert isinstance(read, Or)
+    assert len(read.terms) == len(terms)
+
+
+def test_a_case_of_as_many_branches_is_read_and_written() -> None:
+    branches = tuple((item, Literal(value=True, type=Bool())) for item in FLAT[:2_000])
+    chosen = BooleanOperand(Case(branches, Literal(value=False, type=Bool())))
+    bridge = bridge_named("duckdb")
+    text = bridge.writes(chosen, SCHEMA, bridge.semantics).exact()
+    read = bridge.reads(text, SCHEMA).exact()
+    assert isinstance(read, BooleanOperand)
+    assert isinstance(read.operand, Case)
+    assert len(read.operand.branches) == len(branches)
+
+
+@pytest.mark.parametrize("bridge", HERE, ids=lambda bridge: bridge.name)
+def test_what_is_deep_or_larger_still_is_refused(bridge: Bridge) -> None:
+    deep: Predicate = FLAT[0]
+    for number in range(10_000):
+        deep = Or((Not(deep), FLAT[number]))
+    wide = Or(tuple(Or((item, item)) for item in FLAT) * (MAX_NODES // 60_000 + 1))
+    if bridge.name == "rowsieve":
+        return  # it hands on what it is given; whatever binds it looks
+    for hostile, why in ((deep, "nests deeper"), (wide, "more than 200,000 nodes")):
+        with pytest.raises(InvalidPredicate, match=why):
+            bridge.writes(hostile, SCHEMA, bridge.semantics)
+
+
+def test_ands_of_ors_do_not_multiply_without_end() -> None:
+    pairs = And(tuple(Or((FLAT[n], FLAT[n + 1])) for n in range(40)))
+    bridge = bridge_named("delta_dnf")
+    assert f"{MAX_FILTERS:,}" in bridge.writes(pairs, SCHEMA, bridge.semantics).notes[0]
