@@ -184,6 +184,9 @@ def float_as_decimal(
             return fitted_decimal(Fraction(shortest(value, source)), target)
         case DigitRounding.WIDE_DECIMAL:
             return fitted_decimal(Fraction(shortest(value, Float(64))), target)
+        case DigitRounding.SHORT_DECIMAL:
+            digits = 6 if source == Float(32) else 15
+            return fitted_decimal(Fraction(f"{value:.{digits}g}"), target)
         case DigitRounding.SCALED_FINITE:
             factor = float(10**target.scale)
         case _:

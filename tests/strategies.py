@@ -64,7 +64,10 @@ IEEE = Semantics(
     integer_division_by_zero=OnFailure.NULL,
     failed_cast=OnFailure.NULL,
 )
-SEMANTICS = (Semantics.SQL, Semantics.DATAFUSION, Semantics.SPARK, Semantics.DUCKDB, IEEE)
+SEMANTICS = (
+    *(Semantics.SQL, Semantics.POSTGRES, Semantics.DATAFUSION),
+    *(Semantics.SPARK, Semantics.DUCKDB, IEEE),
+)
 
 COLUMN_TYPES: dict[str, LogicalType] = {
     "b": Bool(),

@@ -30,7 +30,7 @@ from tests.table_strategies import TableShape, shape_of
 from tests.table_strategies import predicates as simple_predicates
 
 DIALECTS = {
-    "postgres": Semantics.SQL,
+    "postgres": Semantics.POSTGRES,
     "spark": Semantics.SPARK,
     "datafusion": Semantics.DATAFUSION,
     "duckdb": Semantics.DUCKDB,

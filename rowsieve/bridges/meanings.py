@@ -251,6 +251,8 @@ class _Guards:
             touched += ["integer_overflow", "integer_division_by_zero"]
         if floats:
             touched += [field for field, names in _CALLS_OF_FLOATS.items() if name in names]
+            if len(types) == 1 and "digit_rounding" in touched:
+                touched.remove("digit_rounding")  # there are no digits
         if zoned:
             touched.append("time_zone")
         if name.startswith("json"):

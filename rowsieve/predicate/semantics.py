@@ -32,6 +32,7 @@ class DigitRounding(Enum):
 
     DECIMAL = "decimal"  # its shortest decimal text, rounded half away from zero
     WIDE_DECIMAL = "wide decimal"  # the same; of a float32 the text of the float64 that it is
+    SHORT_DECIMAL = "short decimal"  # a cast takes 15 digits, of a float32 6; `round` as DECIMAL
     SCALED = "scaled"  # times a power of ten as it is multiplied up, to the whole number, and back
     SCALED_FINITE = "scaled, finite"  # the nearest power; what overflows on the way stays
 
@@ -74,6 +75,7 @@ class Semantics:
     time_zone: str = "UTC"
 
     SQL: ClassVar[Semantics]
+    POSTGRES: ClassVar[Semantics]
     DATAFUSION: ClassVar[Semantics]
     SPARK: ClassVar[Semantics]
     DUCKDB: ClassVar[Semantics]
@@ -94,6 +96,9 @@ class Semantics:
 
 
 Semantics.SQL = Semantics("sql")
+Semantics.POSTGRES = Semantics(
+    "postgres", digit_rounding=DigitRounding.SHORT_DECIMAL, nan_has_sign=False
+)
 Semantics.DATAFUSION = Semantics(
     "datafusion",
     bitwise_lists_from=4,
@@ -155,6 +160,7 @@ _BY_NAME = {
     semantics.name: semantics
     for semantics in (
         Semantics.SQL,
+        Semantics.POSTGRES,
         Semantics.DATAFUSION,
         Semantics.SPARK,
         Semantics.DUCKDB,

@@ -175,5 +175,8 @@ def _replaced(node: Any, x: Operand, y: Operand | None) -> Any:
 
 def semantics_of(seed: int) -> Semantics:
     """The engines in turns."""
-    every = (Semantics.SQL, Semantics.DATAFUSION, Semantics.SPARK, Semantics.DUCKDB)
+    every = (
+        *(Semantics.SQL, Semantics.POSTGRES, Semantics.DATAFUSION),
+        *(Semantics.SPARK, Semantics.DUCKDB),
+    )
     return every[seed % len(every)]

@@ -87,6 +87,7 @@ POSTGRES = Dialect(
     "postgres",
     "postgres",
     borrowed=frozenset(_NAMED_UNSIGNED),
+    semantics=Semantics.POSTGRES,
     orders_by_collation=True,
     exponent_is_float=False,
     binary_text=BinaryText.HEX,

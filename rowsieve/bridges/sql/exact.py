@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.sql.dialects import Dialect
+from rowsieve.bridges.sql.render_calls import BYTE_ORDER
 from rowsieve.bridges.sql.vouched import CASTS, Use, doubt, is_narrow
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
@@ -52,6 +53,7 @@ from rowsieve.types.logical import (
     Json,
     LogicalType,
     String,
+    Struct,
     Time,
     Timestamp,
     Uuid,
@@ -93,7 +95,7 @@ class _Exact:
             case InList():
                 return self.in_list(node)
             case IsNull(operand=operand):
-                return IsNull(self.operand(operand))
+                return self.is_null(operand)
             case Like():
                 return self.like(node)
             case BooleanOperand(operand=operand):
@@ -129,11 +131,14 @@ class _Exact:
 
     def comparison(self, node: Comparison) -> Predicate:
         type_ = type_of(node.left)
-        self.check_order(type_, ranged=node.op in _RANGES)
+        self.check_order(type_)
         ieee = self.dialect.semantics.nan is NanOrder.IEEE and isinstance(type_, Float)
         if ieee and node.op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
             raise UnsupportedOperation(f"{self.dialect.name} takes NaN for no other than NaN here")
         left, right = self.operand(node.left), self.operand(node.right)
+        collated = self.dialect.orders_by_collation and isinstance(type_, String)
+        if collated and node.op in _RANGES:
+            return Comparison(node.op, Call(BYTE_ORDER, (left,)), _plain(right, left))
         zero = isinstance(right, Literal) and isinstance(right.value, float) and not right.value
         listed = self.dialect.semantics.bitwise_lists_from is not None
         if zero and listed and node.op in (ComparisonOp.EQ, ComparisonOp.NE):
@@ -141,8 +146,13 @@ class _Exact:
             return Or(terms) if node.op is ComparisonOp.EQ else And(terms)
         return Comparison(node.op, left, right)
 
+    def is_null(self, operand: Operand) -> Predicate:
+        if self.dialect.name == "postgres" and isinstance(type_of(operand), Struct):
+            raise UnsupportedOperation("postgres takes a row of NULLs for NULL")
+        return IsNull(self.operand(operand))
+
     def in_list(self, node: InList) -> Predicate:
-        self.check_order(type_of(node.operand), ranged=False)
+        self.check_order(type_of(node.operand))
         operand, values = self.operand(node.operand), node.values
         if values.type is not None and not self.has(values.type):
             self.renamed(values.type)
@@ -170,15 +180,11 @@ class _Exact:
             )
         return replace(node, operand=self.operand(node.operand))
 
-    def check_order(self, type_: LogicalType, *, ranged: bool) -> None:
+    def check_order(self, type_: LogicalType) -> None:
         if is_nested(type_) or isinstance(type_, Json):
             raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
         if isinstance(type_, Time | Uuid) and self.dialect.name in ("spark", "datafusion"):
             raise self.lacks(type_)
-        if ranged and self.dialect.orders_by_collation and isinstance(type_, String):
-            raise UnsupportedOperation(
-                f"{self.dialect.name} orders text by the collation of its database"
-            )
 
     # Values
 
@@ -224,6 +230,8 @@ class _Exact:
             raise UnsupportedOperation(f"{shown} may give other values in {self.dialect.name}")
         if not self.has(target):
             raise self.lacks(target)
+        if self.dialect.name == "postgres" and (source, target) == (Float(64), Float(32)):
+            raise UnsupportedOperation(f"{shown} fails in postgres where it gives 0 or infinity")
         return Cast(self.operand(node.operand), target)
 
     def member(self, node: FieldAccess) -> Operand:
@@ -257,3 +265,14 @@ class _Exact:
     def lacks(self, type_: LogicalType | None) -> UnsupportedOperation:
         shown = "that" if type_ is None else type_name(type_)
         return UnsupportedOperation(f"{self.dialect.name} has no type for {shown}")
+
+
+def _plain(literal: Operand, other: Operand) -> Operand:
+    """Text beside a column needs no type."""
+    if (
+        isinstance(other, BoundColumn)
+        and isinstance(literal, Literal)
+        and literal.value is not None
+    ):
+        return Literal(literal.value)
+    return literal

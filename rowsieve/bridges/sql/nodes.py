@@ -381,6 +381,18 @@ def _case(reader: Reader, node: Any) -> Operand:
     return Case(tuple(branches), Literal(None) if default is None else reader.operand(default))
 
 
+def _collated(reader: Reader, node: Any) -> Operand:
+    """`text COLLATE "C"`, which orders text by its code points, as we do."""
+    reader.only(node, "this", "expression")
+    name = node.expression
+    if isinstance(name, exp.Column) and not name.args.get("table"):
+        name = name.this
+    quoted = isinstance(name, exp.Identifier) and name.quoted and name.name == "C"
+    if not quoted or reader.dialect.name != "postgres":
+        raise reader.source.refusal(node, 'the only collation is "C", and in postgres')
+    return reader.beside(node.this)
+
+
 _PREDICATES: Mapping[type[Any], Callable[[Reader, Any], Predicate]] = {
     **dict.fromkeys(_COMPARISONS, _comparison),
     exp.Not: _negated_is,
@@ -403,4 +415,5 @@ _OPERANDS: Mapping[type[Any], Callable[[Reader, Any], Operand]] = {
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Case: _case,
+    exp.Collate: _collated,
 }

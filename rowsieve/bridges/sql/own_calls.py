@@ -147,9 +147,21 @@ def _encoded(reader: Reader, node: Any) -> Operand:
     reader.only(node, "this", "charset")
     inner, charset = node.this, node.args.get("charset")
     is_hex = isinstance(charset, exp.Literal) and charset.this == "hex"
-    if reader.dialect.name != "datafusion" or not is_hex or type(inner) is not exp.SHA2Digest:
-        raise reader.source.refusal(node, "encode is read as encode(sha256(text), 'hex') only")
-    return _sha2(reader, inner)
+    if is_hex and type(inner) is exp.SHA2Digest:
+        if reader.dialect.name == "datafusion":
+            return _sha2(reader, inner)
+        if reader.dialect.name == "postgres" and (text := _in_utf8(inner.this)) is not None:
+            return Call("sha256_hex", (reader.operand(text),))
+    raise reader.source.refusal(node, "encode is read as encode(sha256(text), 'hex') only")
+
+
+def _in_utf8(node: Any) -> Any | None:
+    """The text in PostgreSQL's `convert_to(text, 'UTF8')`."""
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "convert_to":
+        text, *charset = node.expressions
+        if [each.name.upper() for each in charset] == ["UTF8"]:
+            return text
+    return None
 
 
 def _hex(reader: Reader, node: Any) -> Operand:

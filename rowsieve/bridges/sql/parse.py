@@ -7,7 +7,7 @@ becomes `InvalidPredicate` with the place in the text that was given.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from sqlglot import exp
@@ -21,13 +21,21 @@ from rowsieve.bridges.sql.lists import Lifted, lift_lists, stand_in_place
 from rowsieve.bridges.sql.nodes import Reader
 from rowsieve.bridges.sql.source import Source, split_at_and
 from rowsieve.errors import InvalidPredicate
-from rowsieve.predicate.ir import Operand, Predicate
+from rowsieve.predicate.ir import IsNull, Operand, Predicate
 
 _STATEMENTS = re.compile(
     "SELECT|WITH|INSERT|UPDATE|DELETE|MERGE|CREATE|DROP|ALTER|TRUNCATE|CALL|EXPLAIN|SET|SHOW|USE|"
     "COPY|GRANT|REVOKE|VALUES|FROM|WHERE|ATTACH|PRAGMA",
     re.IGNORECASE,
 )
+# PostgreSQL's operators that the grammar binds more tightly than it does.
+_OPERATORS: Mapping[str, str] = {
+    "|/": "write sqrt(…)",
+    "||/": "cube roots have no counterpart here",
+    "!": "write NOT",
+    "!!": "write NOT",
+    "^@": "write starts_with(text, prefix)",
+}
 _T = TypeVar("_T")
 
 
@@ -54,6 +62,18 @@ def conditions(text: str, dialect: str) -> list[tuple[str, Predicate | InvalidPr
         return [(piece, _attempt(source, term)) for piece, term in zip(pieces, terms, strict=True)]
     except RecursionError:
         raise InvalidPredicate("the filter nests too deeply to be read; simplify it") from None
+
+
+def uncollated(text: str, dialect: str) -> list[Predicate]:
+    """The comparisons by order in a condition that do not say `COLLATE "C"` at their left."""
+    source, node = _parsed(text, dialect_named(dialect))
+    reader = Reader(source)
+    tests = node.find_all(exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
+    choices = node.find_all(exp.Greatest, exp.Least)
+    return [
+        *(reader.predicate(each) for each in tests if not isinstance(each.this, exp.Collate)),
+        *(IsNull(reader.operand(each)) for each in choices if type(each.this) is not exp.Collate),
+    ]
 
 
 def _attempt(source: Source, node: Any) -> Predicate | InvalidPredicate:
@@ -92,6 +112,8 @@ def _parsed(text: str, dialect: Dialect) -> tuple[Source, Any]:
             raise source.refusal_at(
                 token.start, token.end + 1, "a filter is one condition, without ';'"
             )
+        if token.text in _OPERATORS and dialect.grammar == "postgres" and not _is_quoted(token):
+            raise source.refusal_at(token.start, token.end + 1, _OPERATORS[token.text])
     if (token := too_deep(source.tokens)) is not None:
         raise source.refusal_at(token.start, token.end + 1, f"nesting is deeper than {MAX_NESTING}")
     parser = Grammar.get_or_raise(dialect.grammar).parser()
@@ -102,6 +124,10 @@ def _parsed(text: str, dialect: Dialect) -> tuple[Source, Any]:
     if node is None:
         raise _start_refusal(source)
     return source, node
+
+
+def _is_quoted(token: Any) -> bool:
+    return token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
 
 
 def _tokenised(text: str, dialect: Dialect) -> Source:

@@ -30,6 +30,7 @@ _INFIX: Mapping[str, str] = {
     "modulo": "%",
     "concat_strict": "||",
 }
+BYTE_ORDER = "in the order of bytes"  # a text so; no function of the registry
 _SIDES: Mapping[str, str] = {"trim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAILING"}
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -43,13 +44,17 @@ def call_text(call: Call, writer: Writer) -> tuple[str, bool]:
                 f"{dialect.name} SQL divides integers as doubles; cast the dividend to a float"
             )
         return f" {_INFIX[name]} ".join(writer.atom(item) for item in arguments), True
+    if name == BYTE_ORDER:
+        return f'{writer.atom(arguments[0])} COLLATE "C"', True
     if name == "negate" and len(arguments) == 1:
         operand = writer.atom(arguments[0])
         return f"-({operand})" if isinstance(arguments[0], Literal) else f"-{operand}", True
     if (sign := INFIX.get(name, {}).get(dialect.name)) is not None and len(arguments) == 2:
         return f"{writer.atom(arguments[0])} {sign} {writer.atom(arguments[1])}", True
-    if name == "date_bin" and len(arguments) == 4 and (found := bin_text(call, writer)):
-        return found, False
+    if name == "date_bin" and len(arguments) == 4:
+        if found := bin_text(call, writer):
+            return found, False
+        raise UnsupportedOperation(f"{dialect.name} has no bins of this width")
     if name in ("add_interval", "shift", "shift_timestamp"):
         return _interval(call, writer), True
     if name.startswith("json_") and dialect.name == "postgres":

@@ -27,10 +27,23 @@ def _arrow_casts(name: str) -> str:
 
 
 TEMPLATES: Mapping[str, Mapping[str, str]] = {
-    "is_nan": {"spark": "({a0} = CAST('NaN' AS DOUBLE))"},
+    "is_nan": {
+        "spark": "({a0} = CAST('NaN' AS DOUBLE))",
+        "postgres": "({a0} = CAST('NaN' AS DOUBLE PRECISION))",
+    },
+    "degrees": {"postgres": "({a0} * 57.29577951308232)"},  # its own divides, to other digits
     "sign": {"duckdb": "CAST(sign({0}) AS DOUBLE)"},
-    "sha256_hex": {"spark": "sha2({0}, 256)", "datafusion": "encode(sha256({0}), 'hex')"},
-    "hex_digits": {"datafusion": "upper(to_hex({0}))"},
+    "sha256_hex": {
+        "spark": "sha2({0}, 256)",
+        "datafusion": "encode(sha256({0}), 'hex')",
+        "postgres": "encode(sha256(convert_to({0}, 'UTF8')), 'hex')",
+    },
+    "hex_digits": {
+        "datafusion": "upper(to_hex({0}))",
+        "postgres": "upper(to_hex(CAST({0} AS BIGINT)))",
+    },
+    "contains": {"postgres": "(position({1} IN {0}) > 0)"},
+    "ends_with": {"postgres": "(right({0}, length({1})) = {1})"},
     "bit_xor": {"duckdb": "xor({0}, {1})"},
     "shift_left": {"spark": "shiftleft({0}, {1})"},
     "shift_right": {"spark": "shiftright({0}, {1})"},
@@ -38,22 +51,29 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
         "spark": "datediff({0}, {1})",
         "duckdb": "date_diff('day', {1}, {0})",
         "datafusion": "(CAST({0} AS DATE) - CAST({1} AS DATE))",
+        "postgres": "(CAST({0} AS DATE) - CAST({1} AS DATE))",
     },
     "epoch_us": {
         "spark": "unix_micros({0})",
         "duckdb": "epoch_us({0})",
         "datafusion": _arrow_casts("epoch_us"),
+        "postgres": "CAST(EXTRACT(EPOCH FROM {0}) * 1000000 AS BIGINT)",
     },
     "timestamp_seconds": {
         "spark": "timestamp_seconds({0})",
         "duckdb": "to_timestamp({0})",
         "datafusion": _arrow_casts("timestamp_seconds"),
+        "postgres": "to_timestamp({0})",
     },
     "last_day": {
         "spark": "last_day({0})",
         "duckdb": "last_day({0})",
         "datafusion": (
             "CAST(date_trunc('month', {0}) + INTERVAL '1 month' - INTERVAL '1 day' AS DATE)"
+        ),
+        "postgres": (
+            "CAST(date_trunc('month', CAST({0} AS TIMESTAMP)) + INTERVAL '1 month'"
+            " - INTERVAL '1 day' AS DATE)"
         ),
     },
     "make_date": dict.fromkeys(
@@ -76,6 +96,7 @@ PARTS: Mapping[tuple[str, str], str] = {
     ("spark", "isoyear"): "EXTRACT(YEAROFWEEK FROM {0})",
     ("spark", "second"): "EXTRACT(SECOND FROM {0})",
     ("spark", "whole_second"): "second({0})",
+    ("postgres", "whole_second"): "CAST(floor(EXTRACT(SECOND FROM {0})) AS BIGINT)",
     **{
         (dialect, part): f"EXTRACT({word} FROM {{0}})"
         for dialect in ("duckdb", "datafusion")

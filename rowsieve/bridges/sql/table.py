@@ -13,7 +13,6 @@ from itertools import groupby
 from rowsieve.bridges.sql.dialects import DIALECTS
 from rowsieve.bridges.sql.vouched import CALLS, CASTS, Vouched
 
-_COLLATION = {"postgres": "ordered by the collation of the database"}
 _LETTERS = dict.fromkeys(DIALECTS, "other letters may be folded than here")
 _TRY = dict.fromkeys(DIALECTS, "other values may fail there")
 _ZONE = dict.fromkeys(DIALECTS, "the time zone of the session is not known")
@@ -33,11 +32,16 @@ class Construct:
 CONDITIONS: tuple[Construct, ...] = (
     Construct("= <>", "i64 = 1 AND s <> 'a'", note="NaN has a guard in trino"),
     Construct("< <= > >=", "i64 < 1 AND f64 >= 2", note="NaN has a guard in trino"),
-    Construct("< <= > >= of text", "s < 'a'", _COLLATION),
+    Construct("< <= > >= of text", "s < 'a'", note='with COLLATE "C" in postgres'),
     Construct("IS [NOT] DISTINCT FROM", "i64 IS DISTINCT FROM 1"),
     Construct("[NOT] BETWEEN", "i64 BETWEEN 1 AND 2", note="as two comparisons"),
     Construct("[NOT] IN (…)", "i64 IN (1, NULL)", note="floats get zeros of both signs"),
     Construct("IS [NOT] NULL", "s IS NOT NULL"),
+    Construct(
+        "IS [NOT] NULL of a struct",
+        "pair IS NULL",
+        {"postgres": "a row of NULLs is NULL there"},
+    ),
     Construct("IS [NOT] TRUE, FALSE", "b IS TRUE"),
     Construct("[NOT] LIKE", "s LIKE 'a!%' ESCAPE '!'"),
     Construct("[NOT] ILIKE", "s ILIKE 'a%'", _LETTERS),

@@ -4,7 +4,7 @@
 Here is a row per function, with the dialects in which it gives the same values and under which
 condition, and per dialect the casts that do. Soundness: what no row vouches for is refused, and
 takes its whole condition with it; a row stands for rows of awkward data that came out the same in
-that engine (for postgres and trino: for their documents, no such engine being at hand).
+that engine (for trino: for its documents, no such engine being at hand).
 """
 
 from __future__ import annotations
@@ -98,6 +98,10 @@ def _same(use: Use) -> bool:
 
 def _not_floats(use: Use) -> bool:
     return use.is_even and not isinstance(use.result, Float)
+
+
+def _neither(use: Use) -> bool:
+    return _not_floats(use) and not isinstance(use.result, String)
 
 
 def _sum(use: Use) -> bool:
@@ -198,11 +202,13 @@ def _place(use: Use) -> bool:
 _SAME = "arguments of one type"
 _SUM = "numbers of one type; decimals of fewer than 38 digits in the result"
 _STEADY = f"{_SUM}; floats beside a finite constant other than 0, because NaN keeps its sign"
-_NO_FLOATS = f"{_SUM}; not of floats, whose overflow is no error there"
+_NO_FLOATS = f"{_SUM}; not of floats, which overflow in another way there"
 _OWN = frozenset({"duckdb", "datafusion", "spark"})
-_IEEE = frozenset({"duckdb", "trino", "postgres"})
+_PROVED = _OWN | {"postgres"}
+_IEEE = frozenset({"duckdb", "trino"})
+_FAIL = frozenset({"spark", "postgres"})
 
-_OF_TEXT = ("lower", "upper", "octet_length", "bit_length", "ascii", "md5", "sha256_hex")
+_OF_TEXT = ("octet_length", "bit_length", "ascii", "md5", "sha256_hex")
 
 CALLS: tuple[Vouched, ...] = (
     *(Vouched(name, _IEEE, _SUM, _sum) for name in ("add", "subtract", "multiply")),
@@ -210,10 +216,7 @@ CALLS: tuple[Vouched, ...] = (
         Vouched(name, frozenset({"datafusion"}), _STEADY, _steady_sum)
         for name in ("add", "subtract", "multiply")
     ),
-    *(
-        Vouched(name, frozenset({"spark"}), _NO_FLOATS, _no_float_sum)
-        for name in ("add", "subtract", "multiply")
-    ),
+    *(Vouched(name, _FAIL, _NO_FLOATS, _no_float_sum) for name in ("add", "subtract", "multiply")),
     Vouched(
         "divide",
         frozenset({"postgres", "trino"}),
@@ -233,20 +236,27 @@ CALLS: tuple[Vouched, ...] = (
     *(Vouched(name, EVERY, "of floats", _floats) for name in ("floor", "ceil")),
     Vouched("round", EVERY, "of floats, without digits", _floats),
     Vouched("length", EVERY, "of text", _text),
-    *(Vouched(name, _OWN, "of text", _text) for name in _OF_TEXT),
-    *(Vouched(name, _OWN, "with constants", _filled) for name in ("lpad", "rpad", "repeat")),
-    *(Vouched(name, _OWN, "with constants", _filled) for name in ("split_part", "translate")),
-    Vouched("concat_ws", _OWN, "of text", _text),
-    *(Vouched(name, _OWN, "of floats", _floats) for name in ("sqrt", "sign", "degrees")),
-    *(Vouched(name, _OWN, "of floats", _floats) for name in ("radians", "is_nan")),
-    *(Vouched(f"bit_{name}", _OWN, "of signed numbers", _bits) for name in ("and", "or", "xor")),
-    *(Vouched(f"shift_{name}", _OWN, "by a constant", _shifted) for name in ("left", "right")),
-    Vouched("hex_digits", _OWN, "of signed numbers of 32 or 64 bits", _bits),
-    Vouched("last_day", _OWN, "of dates and timestamps without a time zone", _days),
-    Vouched("days_between", _OWN, "of dates and timestamps without a time zone", _days),
-    Vouched("epoch_us", _OWN, "of timestamps without a time zone", _clock),
+    *(
+        Vouched(name, _OWN, "of text; postgres has the letters of a locale", _text)
+        for name in ("lower", "upper")
+    ),
+    *(Vouched(name, _PROVED, "of text", _text) for name in _OF_TEXT),
+    *(Vouched(name, _PROVED, "with constants", _filled) for name in ("lpad", "rpad", "repeat")),
+    *(Vouched(name, _PROVED, "with constants", _filled) for name in ("split_part", "translate")),
+    Vouched("concat_ws", _PROVED, "of text", _text),
+    *(Vouched(name, _PROVED, "of floats", _floats) for name in ("sqrt", "sign", "is_nan")),
+    *(
+        Vouched(name, _OWN, "of floats; postgres has other digits or fails", _floats)
+        for name in ("degrees", "radians")
+    ),
+    *(Vouched(f"bit_{name}", _PROVED, "of signed numbers", _bits) for name in ("and", "or", "xor")),
+    *(Vouched(f"shift_{name}", _PROVED, "by a constant", _shifted) for name in ("left", "right")),
+    Vouched("hex_digits", _PROVED, "of signed numbers of 32 or 64 bits", _bits),
+    Vouched("last_day", _PROVED, "of dates and timestamps without a time zone", _days),
+    Vouched("days_between", _PROVED, "of dates and timestamps without a time zone", _days),
+    Vouched("epoch_us", _PROVED, "of timestamps without a time zone", _clock),
     Vouched("concat_strict", EVERY, "of text", _text),
-    Vouched("concat", frozenset({"duckdb", "datafusion"}), "of text", _text),
+    Vouched("concat", _PROVED - {"spark"}, "of text", _text),
     Vouched("replace", EVERY, "of text, by a constant that is not empty", _replacement),
     *(
         Vouched(name, EVERY - {"trino"}, "of text; trino trims other spaces, too", _constant_text)
@@ -259,19 +269,23 @@ CALLS: tuple[Vouched, ...] = (
     Vouched("substr", EVERY, "a constant start of 1 or more, a constant count", _from_one),
     Vouched("position", EVERY, "of a constant that is not empty", _constant_text),
     Vouched("starts_with", EVERY, "with a constant", _given_text),
-    *(Vouched(name, _OWN, "with a constant", _given_text) for name in ("ends_with", "contains")),
+    *(Vouched(name, _PROVED, "with a constant", _given_text) for name in ("ends_with", "contains")),
     Vouched("reverse", EVERY - {"duckdb"}, "of text; duckdb keeps marks with letters", _text),
     Vouched("coalesce", EVERY, _SAME, _same),
     Vouched("nullif", EVERY, f"{_SAME}, not floats", _not_floats),
     *(
-        Vouched(name, EVERY - {"trino"}, f"{_SAME}, not floats; trino's are NULL", _not_floats)
+        Vouched(name, _OWN, f"{_SAME}, not floats; trino's are NULL", _not_floats)
+        for name in ("greatest", "least")
+    ),
+    *(
+        Vouched(name, frozenset({"postgres"}), f"{_SAME}, not floats or text", _neither)
         for name in ("greatest", "least")
     ),
     Vouched("date_trunc", EVERY, "of timestamps without a time zone; the units in UNITS", _cut),
     Vouched("extract", EVERY, "of dates and timestamps without a time zone; see PARTS", _part),
-    Vouched("extract", _OWN, "of dates and timestamps without a time zone", _more_parts),
+    Vouched("extract", _PROVED, "of dates and timestamps without a time zone", _more_parts),
     *(
-        Vouched(name, _OWN | {"postgres"}, "of timestamps without a time zone", _moved)
+        Vouched(name, _PROVED, "of timestamps without a time zone", _moved)
         for name in ("add_interval", "shift", "shift_timestamp")
     ),
     Vouched("list_length", EVERY, "of a list", _list),

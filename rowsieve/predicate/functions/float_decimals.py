@@ -37,6 +37,8 @@ def to_decimal(
             narrow = _scaled(filled(values).astype(np.float64), factor, target)
         case DigitRounding.WIDE_DECIMAL:
             narrow = _spelt(values.cast(pa.float64()), target)
+        case DigitRounding.SHORT_DECIMAL:
+            narrow = _spelt(_shortened(values), target)
         case _:
             narrow = _spelt(values, target)
     nulls = null_mask(values)
@@ -59,6 +61,14 @@ def _spelt(values: pa.Array, target: Decimal) -> pa.Array:
         texts = with_nulls(kept, ~chosen, values.type).cast(pa.string())
         parts.append(narrowed(texts.cast(pa.decimal256(_WIDE, scale)), target))
     return pc.coalesce(*parts)
+
+
+def _shortened(values: pa.Array) -> pa.Array:
+    """The floats of the first 15 digits, of a float32 6: their shortest texts have no more."""
+    pattern = "%.6g" if pa.types.is_float32(values.type) else "%.15g"
+    distinct, which = np.unique(filled(values).astype(np.float64), return_inverse=True)
+    shortened = np.char.mod(pattern, distinct).astype(np.float64)[which.reshape(-1)]
+    return with_nulls(shortened, null_mask(values), pa.float64())
 
 
 def _multiplied_up(target: Decimal) -> float:

@@ -144,7 +144,7 @@ def _rounded_floats(values: pa.Array, *, to_even: bool) -> pa.Array:
 
 
 def _rounded_digits(values: pa.Array, digits: int, rule: DigitRounding) -> pa.Array:
-    if rule in (DigitRounding.DECIMAL, DigitRounding.WIDE_DECIMAL):
+    if rule not in (DigitRounding.SCALED, DigitRounding.SCALED_FINITE):
         return _rounded_texts(values, digits)
     factor = 10.0**digits
     numbers = filled(values)

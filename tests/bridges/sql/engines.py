@@ -1,4 +1,4 @@
-"""DuckDB and DataFusion over rows in memory, as judges of what SQL text means to them."""
+"""Engines over rows in memory, as judges of what SQL text means to them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from functools import cache
 from typing import Any
 
 import pyarrow as pa
+
+from tests.bridges.sql.postgres import postgres_rows
 
 Judge = Callable[[str, pa.RecordBatch], list[int] | None]
 ROW = "row number"
@@ -61,4 +63,8 @@ def datafusion_rows(text: str, batch: pa.RecordBatch) -> list[int] | None:
 
 
 FAILURES = ("verflow", "Divide by zero", "Cast error", "not fit", "out of range", "Cannot cast")
-JUDGES: Mapping[str, Judge] = {"duckdb": duckdb_rows, "datafusion": datafusion_rows}
+JUDGES: Mapping[str, Judge] = {
+    "duckdb": duckdb_rows,
+    "datafusion": datafusion_rows,
+    "postgres": postgres_rows,
+}

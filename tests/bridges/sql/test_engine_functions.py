@@ -19,6 +19,7 @@ from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
+from tests.bridges.sql.postgres import postgres_values
 
 D = decimal.Decimal
 MOMENTS = [
@@ -166,6 +167,24 @@ OWN: dict[str, list[str]] = {
         "CAST(f AS double) / 2",
     ],
 }
+OWN["postgres"] = [
+    *(
+        text
+        for text in OWN["duckdb"]
+        if not text.startswith(("ends_with", "contains", "len", "ar"))
+    ),
+    *("reverse(s)", "i / 5", "10 / i", "i / 0", "f / 0", "length(s)", "char_length(s)", "btrim(s)"),
+    *("cardinality(l)", "octet_length(s)", "md5(s)", "ascii(s)", "repeat(s, 2)", "s || NULL"),
+    *("substr(s, -1)", "substr(s, -1, 3)", "substr(s, 0, 2)", "substr(s, 2, -1)", "left(s, i)"),
+    *("position('' IN s)", "strpos(s, 'b')", "replace(s, '', 'x')", "split_part(s, 'b', -1)"),
+    *("concat(s, NULL, 'x')", "concat_ws('-', s, NULL, 'b')", "lpad(s, 3)", "rpad(s, -1, 'x')"),
+    *("translate(s, 'ab', 'x')", "k + 1", "k * 2", "k << 3", "i # 5", "i & k"),
+    *("CAST(d AS text)", "CAST(ts AS text)", "CAST(k AS integer)", "CAST(f AS bigint)", "sign(f)"),
+    *("CAST(k AS smallint)", "CAST(d AS integer)", "CAST(k AS numeric(5, 0))", "sqrt(f)"),
+    *("CAST(f AS numeric(20, 10))", "CAST(d AS double precision)", "day + INTERVAL '1 month'"),
+    *(f"extract({part} FROM ts)" for part in ("second", "epoch", "century", "microsecond")),
+    *(f"date_trunc('{unit}', ts)" for unit in ("millennium", "decade", "second", "millisecond")),
+]
 Ask = Callable[[str, pa.Table], list[Any]]
 
 
@@ -194,7 +213,11 @@ def _datafusion() -> Ask:
     return ask
 
 
-ENGINES = {"duckdb": _duckdb, "datafusion": _datafusion}
+ENGINES: dict[str, Callable[[], Ask]] = {
+    "duckdb": _duckdb,
+    "datafusion": _datafusion,
+    "postgres": lambda: postgres_values,
+}
 
 
 def ours(text: str, engine: str, table: pa.Table) -> tuple[list[Any], list[bool]]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import re
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +19,7 @@ from rowsieve.bridges.sql.dialects import DIALECTS
 from rowsieve.predicate.ir import Like, Literal
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Json, LogicalType, Time, Timestamp, Uuid
+from tests.bridges.sql.postgres import postgres_value
 from tests.bridges.sql.trees import Trees, values
 from tests.profiles import examples
 
@@ -39,7 +43,21 @@ def _datafusion() -> Ask:
     )
 
 
-ENGINES = {"duckdb": _duckdb, "datafusion": _datafusion}
+def _postgres() -> Ask:
+    return lambda text: pa.chunked_array([_as_array(postgres_value(text))])
+
+
+def _as_array(value: Any) -> pa.Array:
+    if isinstance(value, uuid.UUID):
+        return pa.array([value.bytes])
+    if isinstance(value, datetime.datetime) and value.tzinfo:
+        return pa.array([value], pa.timestamp("us", "UTC"))
+    if isinstance(value, decimal.Decimal) and abs(value.adjusted()) > 36:
+        value = float(value)  # 1e76 is a decimal there
+    return pa.array([value])
+
+
+ENGINES = {"duckdb": _duckdb, "datafusion": _datafusion, "postgres": _postgres}
 
 
 def _as_stored(found: Any, type_: LogicalType) -> Any:
@@ -76,6 +94,8 @@ def test_a_literal_is_the_same_value_to_the_engine(engine: str, data: st.DataObj
     literal = Literal(data.draw(values(type_)), type_)
     if not _fits(engine, literal):
         return
+    if engine == "postgres" and type_ in DIALECTS[engine].borrowed:
+        return  # it has no such type
     found = _as_stored(_ask(engine)(to_sql(literal, engine)), type_)
     assert Literal(found, type_) == literal
 

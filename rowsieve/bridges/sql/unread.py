@@ -1,0 +1,197 @@
+"""Text that means something to an engine and something else here: it is not read for a translation.
+
+A row per difference that the engine itself showed on awkward data. Soundness: what is refused here
+is left in its own words, as a whole condition; what passes gave the same rows in the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import (
+    Call,
+    Case,
+    Cast,
+    Comparison,
+    ComparisonOp,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Node,
+    Operand,
+    Predicate,
+    walk,
+)
+from rowsieve.predicate.operand_types import type_of
+from rowsieve.types.logical import Decimal, Float, Int, String, Struct
+
+_RANGES = (ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.GT, ComparisonOp.GE)
+_CHOICES = frozenset({"coalesce", "nullif", "greatest", "least"})
+_SUMS = frozenset({"add", "subtract", "multiply", "divide", "modulo"})
+_REAL = Float(32)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that the engine takes in another way, and how it is found in a bound tree."""
+
+    what: str
+    example: str  # over the columns of the tests
+    found: Callable[[Node], bool]
+
+
+def _is_text_range(node: Node) -> bool:
+    """Whether the order of texts decides."""
+    if isinstance(node, Comparison):
+        return node.op in _RANGES and isinstance(type_of(node.left), String)
+    if isinstance(node, Call) and node.function in ("greatest", "least"):
+        return isinstance(type_of(node), String)
+    return False
+
+
+def _calls(*names: str) -> Callable[[Node], bool]:
+    return lambda node: isinstance(node, Call) and node.function in names
+
+
+def _divides_decimals(node: Node) -> bool:
+    if not isinstance(node, Call) or node.function != "divide":
+        return False
+    return isinstance(type_of(node), Decimal)
+
+
+def _whole_milliseconds(node: Node) -> bool:
+    if not isinstance(node, Call):
+        return False
+    unit = node.arguments[0] if node.function == "extract" else None
+    named = isinstance(unit, Literal) and str(unit.value).lower() == "millisecond"
+    return named or node.function == "extract_millisecond"
+
+
+def _rounds_longs(node: Node) -> bool:
+    if not isinstance(node, Call) or node.function not in ("floor", "ceil", "round"):
+        return False
+    return len(node.arguments) == 1 and type_of(node.arguments[0]) == Int(64)
+
+
+def _tests_struct(node: Node) -> bool:
+    return isinstance(node, IsNull) and isinstance(type_of(node.operand), Struct)
+
+
+def _counts_by_rows(node: Node) -> bool:
+    if not isinstance(node, Call) or node.function != "right":
+        return False
+    return not isinstance(node.arguments[1], Literal)
+
+
+def _fits_real(value: object) -> bool:
+    """Whether a float32 holds the number itself."""
+    if value is None:
+        return True
+    with np.errstate(over="ignore"):
+        return float(np.float32(float(str(value)))) == value or value != value  # noqa: PLR0124 - NaN
+
+
+def _narrows_choice(node: Node) -> bool:
+    """A choice between a float32 and other numbers is a float32 there, and a float64 here."""
+    if isinstance(node, Call) and node.function in _CHOICES:
+        return _mixes_real([_uncast(item) for item in node.arguments])
+    if isinstance(node, Case):
+        kept = [then for _, then in node.branches]
+        return _mixes_real([_uncast(item) for item in (*kept, node.otherwise)])
+    return False
+
+
+def _uncast(item: Operand) -> Operand:
+    return item.operand if isinstance(item, Cast) and item.type == Float(64) else item
+
+
+def _mixes_real(items: list[Operand]) -> bool:
+    types = [type_of(item) for item in items]
+    others = [item for item, type_ in zip(items, types, strict=True) if type_ != _REAL]
+    alike = all(isinstance(item, Literal) and _fits_real(item.value) for item in others)
+    return _REAL in types and not alike
+
+
+def _narrows_list(node: Node) -> bool:
+    """A list beside a float32 has its members as float32 there."""
+    if not isinstance(node, InList) or len(node.values) < 2:
+        return False
+    if type_of(_uncast(node.operand)) != _REAL or pa.types.is_float32(node.values.array.type):
+        return False
+    return not all(_fits_real(value) for value in node.values.array.to_pylist())
+
+
+def _has_huge_literal(node: Node) -> bool:
+    """PostgreSQL's decimals have 131,072 digits: such a number is a float here."""
+    if not isinstance(node, Call) or node.function not in _SUMS:
+        return False
+    others = [type_of(_uncast(item)) for item in node.arguments if not isinstance(item, Literal)]
+    return any(isinstance(type_, Int | Decimal) for type_ in others) and any(
+        isinstance(item, Literal) and isinstance(item.value, float) and _is_far(item.value)
+        for item in node.arguments
+    )
+
+
+def _is_far(value: float) -> bool:
+    return value != 0 and not 1e-38 < abs(value) < 1e38
+
+
+POSTGRES: tuple[Difference, ...] = (
+    Difference("divides decimals to other digits", "i32 / d = -0.1428571", _divides_decimals),
+    Difference(
+        "divides by the degrees of a radian", "degrees(f64) = 5.729577951308233", _calls("degrees")
+    ),
+    Difference(
+        "has fractions of milliseconds", "extract(millisecond FROM ts) = 0", _whole_milliseconds
+    ),
+    Difference(
+        "takes letters as the locale of its database does",
+        "upper(s) = 'STRAßE'",
+        lambda node: (
+            _calls("upper", "lower")(node) or (isinstance(node, Like) and node.ignore_case)
+        ),
+    ),
+    Difference("takes a row of NULLs for NULL", "pair IS NULL", _tests_struct),
+    Difference("has no end of text for the least count", "right(s, i32) = ''", _counts_by_rows),
+    Difference(
+        "takes a float32 among other numbers for one",
+        "greatest(f32, i32) = 2147483647",
+        _narrows_choice,
+    ),
+    Difference("takes members beside a float32 for one", "f32 IN (0.1, 1.5)", _narrows_list),
+    Difference(
+        "makes floats of whole numbers of 64 bits", "floor(i64) = 9007199254740992", _rounds_longs
+    ),
+    Difference(
+        "has decimals of any size", "i64 * 1e200 > 9007199254740992 * 1e200", _has_huge_literal
+    ),
+)
+
+
+def check_read(root: Predicate, dialect: str) -> None:
+    """Refuse a bound condition that the dialect's engine means in another way."""
+    if dialect != "postgres":
+        return
+    for node in walk(root):
+        for each in POSTGRES:
+            if each.found(node):
+                raise UnsupportedOperation(f"{dialect} {each.what}")
+
+
+def orders_text(root: Predicate) -> bool:
+    """Whether the order of texts decides somewhere in a bound condition."""
+    return any(_is_text_range(node) for node in walk(root))
+
+
+def check_order(root: Predicate, dialect: str) -> None:
+    """Refuse a bound condition in which it does, where no collation is named."""
+    if orders_text(root):
+        raise UnsupportedOperation(
+            f'{dialect} orders text by the collation of its database; write text COLLATE "C" < …'
+        )
