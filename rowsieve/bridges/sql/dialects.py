@@ -157,7 +157,7 @@ SPARK = Dialect(
     },
 )
 
-# A TIMESTAMP without (6) has milliseconds there. No engine was at hand: what is not listed by its
+# A TIMESTAMP without (6) has milliseconds there. No Trino was at hand: what is not listed by its
 # documents is refused both ways.
 TRINO = Dialect(
     "trino",

@@ -37,14 +37,22 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
         "spark": "sha2({0}, 256)",
         "datafusion": "encode(sha256({0}), 'hex')",
         "postgres": "encode(sha256(convert_to({0}, 'UTF8')), 'hex')",
+        "trino": "lower(to_hex(sha256(to_utf8({0}))))",
     },
     "hex_digits": {
         "datafusion": "upper(to_hex({0}))",
         "postgres": "upper(to_hex(CAST({0} AS BIGINT)))",
     },
-    "contains": {"postgres": "(position({1} IN {0}) > 0)"},
+    "md5": {"trino": "lower(to_hex(md5(to_utf8({0}))))"},
+    "octet_length": {"trino": "length(to_utf8({0}))"},
+    "left": {"trino": "substr({0}, 1, {1})"},
+    "contains": {
+        "postgres": "(position({1} IN {0}) > 0)",
+        "trino": "(strpos({0}, {1}) > 0)",
+    },
+    **{f"bit_{op}": {"trino": f"bitwise_{op}({{0}}, {{1}})"} for op in ("and", "or")},
     "ends_with": {"postgres": "(right({0}, length({1})) = {1})"},
-    "bit_xor": {"duckdb": "xor({0}, {1})"},
+    "bit_xor": {"duckdb": "xor({0}, {1})", "trino": "bitwise_xor({0}, {1})"},
     "shift_left": {"spark": "shiftleft({0}, {1})"},
     "shift_right": {"spark": "shiftright({0}, {1})"},
     "days_between": {
@@ -52,6 +60,7 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
         "duckdb": "date_diff('day', {1}, {0})",
         "datafusion": "(CAST({0} AS DATE) - CAST({1} AS DATE))",
         "postgres": "(CAST({0} AS DATE) - CAST({1} AS DATE))",
+        "trino": "date_diff('day', CAST({1} AS DATE), CAST({0} AS DATE))",
     },
     "epoch_us": {
         "spark": "unix_micros({0})",
@@ -96,6 +105,7 @@ PARTS: Mapping[tuple[str, str], str] = {
     ("spark", "isoyear"): "EXTRACT(YEAROFWEEK FROM {0})",
     ("spark", "second"): "EXTRACT(SECOND FROM {0})",
     ("spark", "whole_second"): "second({0})",
+    ("trino", "whole_second"): "second({0})",
     ("postgres", "whole_second"): "CAST(floor(EXTRACT(SECOND FROM {0})) AS BIGINT)",
     **{
         (dialect, part): f"EXTRACT({word} FROM {{0}})"
@@ -113,7 +123,6 @@ TRINO_NAMES: Mapping[str, str] = {
     "abs": "abs",
     "floor": "floor",
     "ceil": "ceil",
-    "round": "round",
     "length": "length",
     "replace": "replace",
     "substr": "substr",
@@ -123,6 +132,15 @@ TRINO_NAMES: Mapping[str, str] = {
     "coalesce": "coalesce",
     "nullif": "nullif",
     "list_length": "cardinality",
+    "lpad": "lpad",
+    "rpad": "rpad",
+    "sqrt": "sqrt",
+    "sign": "sign",
+    "is_nan": "is_nan",
+    "degrees": "degrees",
+    "radians": "radians",
+    "ends_with": "ends_with",
+    "last_day": "last_day_of_month",
 }
 
 ABSENT: Mapping[tuple[str, str], str] = {

@@ -174,11 +174,16 @@ POSTGRES: tuple[Difference, ...] = (
 )
 
 
+# Functions that Trino has under other names, or of bytes only.
+_NOT_IN_TRINO = frozenset({"md5", "sha256_hex", "octet_length", "contains", "left", "days_between"})
+
+
 def check_read(root: Predicate, dialect: str) -> None:
     """Refuse a bound condition that the dialect's engine means in another way."""
-    if dialect != "postgres":
-        return
-    for node in walk(root):
+    for node in walk(root) if dialect == "trino" else ():
+        if isinstance(node, Call) and node.function in _NOT_IN_TRINO:
+            raise UnsupportedOperation(f"{dialect} has no function {node.function} of text")
+    for node in walk(root) if dialect == "postgres" else ():
         for each in POSTGRES:
             if each.found(node):
                 raise UnsupportedOperation(f"{dialect} {each.what}")
