@@ -34,6 +34,7 @@ from rowsieve.predicate.ir import (
     walk,
 )
 from rowsieve.predicate.literals import natural_type
+from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Decimal, Float, Int, LogicalType, type_name
 from rowsieve.types.schema import Schema
@@ -46,17 +47,29 @@ _TO_FLOAT32: Mapping[str, tuple[type[LogicalType], ...]] = {
 _DRAWS_FLOATS: Mapping[str, tuple[type[LogicalType], ...]] = {"datafusion": (Decimal,)}
 _MET = frozenset({"coalesce", "nullif", "greatest", "least"})
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo"})
-_WHOLE_IN_DOUBLE, _DECIMAL_DIGITS = 2**53, 15
+_WHOLE_IN_DOUBLE, _DECIMAL_DIGITS, _SIGNED_DIGITS = 2**53, 15, 34
 
 
 def check_mixtures(
     predicate: Predicate, root: Predicate, schema: Schema, semantics: Semantics
 ) -> None:
     """Refuse what the engine may compare or compute otherwise; `root` is the bound predicate."""
+    if semantics.name == "spark":
+        _check_signs(root)
     if semantics.name not in _TO_FLOAT32 or not _has_floats(root):
         return
     for what, members in _groups(predicate):
         _check(what, members, schema, semantics)
+
+
+def _check_signs(root: Predicate) -> None:
+    for node in walk(root):
+        if isinstance(node, Call) and node.function in ("negate", "abs"):
+            type_ = type_of(node.arguments[0])
+            if isinstance(type_, Decimal) and type_.precision > _SIGNED_DIGITS:
+                raise UnsupportedOperation(
+                    f"{node.function} of {type_name(type_)}: spark keeps {_SIGNED_DIGITS} digits"
+                )
 
 
 def _has_floats(root: Predicate) -> bool:

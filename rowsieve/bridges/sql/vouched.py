@@ -137,6 +137,12 @@ def _signed(use: Use) -> bool:
     return isinstance(use.result, Int | Float | Decimal) and use.is_even
 
 
+def _signed_short(use: Use) -> bool:
+    """Spark keeps 34 digits of a decimal whose sign it changes."""
+    type_ = use.types[0]
+    return _signed(use) and not (isinstance(type_, Decimal) and type_.precision > 34)
+
+
 def _whole(use: Use) -> bool:
     return isinstance(use.result, Int | Decimal) and use.is_even
 
@@ -231,9 +237,11 @@ CALLS: tuple[Vouched, ...] = (
         "of whole numbers by a constant other than 0 and -1",
         _constant_divisor,
     ),
-    Vouched("negate", EVERY - {"datafusion"}, "of numbers", _signed),
+    Vouched("negate", EVERY - {"datafusion", "spark"}, "of numbers", _signed),
+    Vouched("negate", frozenset({"spark"}), "of numbers, decimals up to 34 digits", _signed_short),
     Vouched("negate", frozenset({"datafusion"}), "of whole numbers and decimals", _whole),
-    Vouched("abs", EVERY - {"datafusion"}, "of numbers", _signed),
+    Vouched("abs", EVERY - {"datafusion", "spark"}, "of numbers", _signed),
+    Vouched("abs", frozenset({"spark"}), "of numbers, decimals up to 34 digits", _signed_short),
     Vouched("abs", frozenset({"datafusion"}), "of floats", _floats),
     *(Vouched(name, EVERY, "of floats", _floats) for name in ("floor", "ceil")),
     Vouched("round", _PROVED, "of floats, without digits; trino's end at 2^63", _floats),

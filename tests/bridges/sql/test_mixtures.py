@@ -7,6 +7,7 @@ import pytest
 
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.translation import from_text, to_text
+from rowsieve.bridges.translation import Exactness
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.ir import Call, Column, Comparison, ComparisonOp, InList, Literal, ValueSet
@@ -78,3 +79,12 @@ def test_a_short_list_beside_what_is_computed_has_zeros_of_both_signs() -> None:
     listed = InList(Call("floor", (Column("g"),)), ValueSet(pa.array([0.0, 3.0]), Float(64)))
     written = to_text(listed, SCHEMA, dialect="datafusion").exact()
     assert JUDGES["datafusion"](written, BATCH) == [1, 5]
+
+
+def test_signs_of_decimals_longer_than_spark_computes_are_left() -> None:
+    for text in ("-d = 1", "abs(d) > 7"):
+        assert "34 digits" in from_text(text, SCHEMA, dialect="spark").notes[0]
+        assert from_text(text, SCHEMA, dialect="duckdb").exactness is Exactness.EXACT
+    negated = Comparison(ComparisonOp.EQ, Call("negate", (Column("d"),)), Literal(7))
+    assert "34 digits" in to_text(negated, SCHEMA, dialect="spark").notes[0]
+    assert to_text(negated, SCHEMA, dialect="duckdb").exactness is Exactness.EXACT
