@@ -86,7 +86,7 @@ CALLS: Mapping[str, list[Operand]] = {
     "replace": _texts("replace", ("x", "yz"), ("a", "")),
     "position": _texts("position", ("a",), ("é",)),
     "starts_with": _texts("starts_with", ("a",), ("",)),
-    "ends_with": _texts("ends_with", ("x",), ("",)),
+    "ends_with": _texts("ends_with", ("x",), ("c",), ("",)),
     "contains": _texts("contains", ("b",), ("",)),
     "repeat": _texts("repeat", (0,), (1,), (3,)),
     "lpad": _texts("lpad", (5,), (5, "xy"), (2, "é"), (0, "x")),
