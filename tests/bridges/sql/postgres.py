@@ -72,11 +72,23 @@ def connection(collation: str = "C") -> Any:
     return psycopg.connect(server.get_uri(name), autocommit=True, options=_OPTIONS)
 
 
+# Waits for the end of its input, which is ours: a process that is killed runs no exit handler.
+_GUARD = """
+trap '' INT TERM HUP
+cat > /dev/null
+pid=$(head -n 1 "$1/data/postmaster.pid" 2> /dev/null) && kill -INT "$pid" && sleep 2
+rm -rf "$1"
+"""
+_guards: list[subprocess.Popen[bytes]] = []
+
+
 @cache
 def _server() -> Any:
-    """Stopped, and its folder removed, when the process ends."""
+    """Stopped, and its folder removed, when the process ends, however it ends."""
     place = Path(tempfile.mkdtemp(prefix="rowsieve-pg-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
+    guard = ["sh", "-c", _GUARD, "sh", str(place)]
+    _guards.append(subprocess.Popen(guard, stdin=subprocess.PIPE, start_new_session=True))
     # its lock is for one run, too; text is ordered by its code points
     (place / "run" / "python_PostgresServer").mkdir(parents=True, mode=0o700)
     wanted = {"XDG_RUNTIME_DIR": str(place / "run"), "LC_ALL": "C.UTF-8"}
