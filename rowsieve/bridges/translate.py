@@ -70,7 +70,13 @@ def translate(
 
 def _origin(expression: Any, source: str | None) -> Bridge:
     if source is not None:
-        return bridge_named(source)
+        named = bridge_named(source)
+        seen = named.is_text or isinstance(expression, list | bytes)  # told by their content
+        if not seen and not named.recognises(expression):
+            raise InvalidInput(
+                f"source={source!r} takes {named.shown}, not {type(expression).__name__}"
+            )
+        return named
     if (found := bridge_of(expression)) is not None:
         return found
     if isinstance(expression, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rowsieve.errors import InvalidPredicate
-from rowsieve.predicate.ir import InList, Node, children
+from rowsieve.predicate.ir import InList, Like, Literal, Node, children
 
 MAX_DEPTH = 200
 MAX_NODES = 200_000
@@ -31,6 +31,10 @@ def check_limits(root: Node) -> None:
         for node in level:
             if isinstance(node, InList):
                 value_count += len(node.values)
+            elif isinstance(node, Like):
+                check_text(node.pattern)
+            elif isinstance(node, Literal) and isinstance(node.value, str):
+                check_text(node.value)
             below.extend(children(node))
         level = below
     if value_count > MAX_IN_VALUES:
@@ -38,3 +42,16 @@ def check_limits(root: Node) -> None:
             f"the IN lists of the predicate hold {value_count:,} values, more than "
             f"{MAX_IN_VALUES:,}; join with a table of the values instead"
         )
+
+
+def check_text(text: str) -> None:
+    """Refuse half of a surrogate pair, which no text of a column can hold."""
+    if text.isascii():
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidPredicate(
+            f"text holds half a character ({text[error.start]!r}) at offset {error.start}; give "
+            "whole ones"
+        ) from error

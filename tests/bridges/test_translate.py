@@ -152,6 +152,25 @@ def test_bad_input_names_what_is_wrong() -> None:
         rs.translate("nowhere > 5", "spark", target="duckdb", schema=ROWS)
 
 
+@pytest.mark.parametrize(
+    "source", ["rowsieve", "datafusion_exprs", "polars", "pyarrow_exprs", "iceberg"]
+)
+def test_what_is_no_expression_of_the_named_source_is_refused(source: str) -> None:
+    with pytest.raises(InvalidInput, match=f"source='{source}' takes .*, not str"):
+        rs.translate("i > 1", source, target="duckdb", schema=ROWS)
+
+
+@pytest.mark.parametrize(
+    "text", ["name = '\ud800'", "name IN ('a', '\ud800')", "name LIKE '\udfff%'"]
+)
+def test_half_a_character_is_refused(text: str) -> None:
+    with pytest.raises(InvalidPredicate, match="half a character"):
+        rs.translate(text, "duckdb", target="pyarrow_exprs", schema=ROWS)
+    halved = Comparison(ComparisonOp.EQ, Column("name"), Literal("a\ud800"))
+    with pytest.raises(InvalidPredicate, match="offset 1"):
+        rs.translate(halved, target="pyarrow_exprs", schema=ROWS)
+
+
 def test_a_bridge_has_one_name_and_text_belongs_to_none() -> None:
     names = [bridge.name for bridge in BRIDGES]
     assert len(set(names)) == len(names)

@@ -320,6 +320,8 @@ class Reader:
                 condition = self.predicate(when)
             else:
                 sides = self._met(value, self.operand(when))
+                if any(isinstance(self._type(side), Float) for side in sides):
+                    raise UnsupportedOperation("CASE of a float compares bits; write WHEN x = y")
                 condition = Comparison(ComparisonOp.EQ, *sides)
             branches.append((condition, self.operand(then)))
         last = inner.else_expr()

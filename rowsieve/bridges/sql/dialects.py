@@ -58,6 +58,7 @@ class Dialect:
     trims_all_spaces: bool = False  # trim(s) takes what Unicode calls a space, not ' ' alone
     orders_by_collation: bool = False  # text has another order than its code points
     semantics: Semantics = Semantics.SQL
+    translates_listed: bool = False  # only what `vouched` lists is translated from it
     listed_only: bool = False  # nothing is read or written but what `vouched` lists
 
 
@@ -105,6 +106,7 @@ DUCKDB = Dialect(
     "duckdb",
     "duckdb",
     semantics=Semantics.DUCKDB,
+    translates_listed=True,
     like_escape=None,
     divides_integers=False,
     bracket_members=True,
@@ -124,6 +126,7 @@ DATAFUSION = Dialect(
     "datafusion",
     "postgres",
     semantics=Semantics.DATAFUSION,
+    translates_listed=True,
     point_is_float=True,
     exact_below=2**64,
     greedy_distinct=True,
@@ -171,6 +174,7 @@ TRINO = Dialect(
         Uuid(): "UUID",
     },
     semantics=Semantics.TRINO,
+    translates_listed=True,
     listed_only=True,
 )
 

@@ -9,11 +9,13 @@ passes is compared with constants that both types hold, or has one type.
 from __future__ import annotations
 
 import decimal
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.datafusion_exprs.constants import as_decimal
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.ir import (
@@ -22,11 +24,13 @@ from rowsieve.predicate.ir import (
     Call,
     Case,
     Cast,
+    Column,
     Comparison,
     ComparisonOp,
     InList,
     Literal,
     Node,
+    Not,
     Operand,
     Or,
     Predicate,
@@ -39,6 +43,24 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Decimal, Float, Int, LogicalType, type_name
 from rowsieve.types.schema import Schema
 
+
+def as_compared(predicate: Predicate, schema: Schema, semantics: Semantics) -> Predicate:
+    """DataFusion compares a decimal with the decimal that it makes of a float constant."""
+    if Decimal not in _DRAWS_FLOATS.get(semantics.name, ()):
+        return predicate
+    match predicate:
+        case And(terms=terms):
+            return And(tuple(as_compared(term, schema, semantics) for term in terms))
+        case Or(terms=terms):
+            return Or(tuple(as_compared(term, schema, semantics) for term in terms))
+        case Not(term=term):
+            return Not(as_compared(term, schema, semantics))
+        case Comparison(op=op, left=Column() as column, right=Literal(type=Float()) as constant):
+            if isinstance(_type(column, schema, semantics), Decimal):
+                return Comparison(op, column, as_decimal(constant))
+    return predicate
+
+
 # What meets a float32 and becomes one; what meets any float and draws it to itself.
 _TO_FLOAT32: Mapping[str, tuple[type[LogicalType], ...]] = {
     "duckdb": (Int, Decimal),
@@ -47,6 +69,10 @@ _TO_FLOAT32: Mapping[str, tuple[type[LogicalType], ...]] = {
 _DRAWS_FLOATS: Mapping[str, tuple[type[LogicalType], ...]] = {"datafusion": (Decimal,)}
 _MET = frozenset({"coalesce", "nullif", "greatest", "least"})
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo"})
+_UINT64 = Int(64, signed=False)
+_SUBJECT = "CASE of a value"
+_RANGE = "BETWEEN or a list"
+_LISTS = ("a list", _RANGE)
 _WHOLE_IN_DOUBLE, _DECIMAL_DIGITS, _SIGNED_DIGITS = 2**53, 15, 34
 
 
@@ -56,10 +82,12 @@ def check_mixtures(
     """Refuse what the engine may compare or compute otherwise; `root` is the bound predicate."""
     if semantics.name == "spark":
         _check_signs(root)
-    if semantics.name not in _TO_FLOAT32 or not _has_floats(root):
+    if semantics.name not in _TO_FLOAT32 or not _has_numbers(root, semantics):
         return
     for what, members in _groups(predicate):
         _check(what, members, schema, semantics)
+        if what in _LISTS and semantics.bitwise_lists_from is not None:
+            _check_zeros(what, members, schema, semantics)
 
 
 def _check_signs(root: Predicate) -> None:
@@ -72,15 +100,16 @@ def _check_signs(root: Predicate) -> None:
                 )
 
 
-def _has_floats(root: Predicate) -> bool:
-    """Whether a column or a cast to a float32 is there, or a float beside a decimal."""
+def _has_numbers(root: Predicate, semantics: Semantics) -> bool:
+    """Whether floats or the widest whole numbers are there, beside what could matter to them."""
     kinds = {
         node.type
         for node in walk(root)
         if isinstance(node, BoundColumn | Literal | Cast) and node.type is not None
     }
     floats = any(isinstance(kind, Float) for kind in kinds)
-    return floats and len(kinds) > 1
+    bits = semantics.bitwise_lists_from is not None
+    return (floats and (len(kinds) > 1 or bits)) or (bits and _UINT64 in kinds)
 
 
 def _groups(predicate: Predicate) -> Iterator[tuple[str, Sequence[Operand | ValueSet]]]:
@@ -98,6 +127,9 @@ def _groups(predicate: Predicate) -> Iterator[tuple[str, Sequence[Operand | Valu
             case Call(function=name, arguments=arguments) if name in _MET:
                 yield name, arguments
             case Case(branches=branches, otherwise=otherwise):
+                conditions = tuple(when for when, _ in branches)
+                for _, compared in _ranges(conditions if len(branches) > 1 else conditions * 2):
+                    yield _SUBJECT, compared
                 yield "CASE", (*(then for _, then in branches), otherwise)
 
 
@@ -105,15 +137,25 @@ def _ranges(terms: Sequence[Node]) -> Iterator[tuple[str, Sequence[Operand]]]:
     """The sides of BETWEEN, and of IN that holds more than constants, have one type together."""
     equals = [term for term in terms if isinstance(term, Comparison)]
     if len(equals) > 1 and len(equals) == len(terms) and len({term.left for term in equals}) == 1:
-        if len({term.op for term in equals}) == 1 and equals[0].op is not ComparisonOp.EQ:
+        ops = {term.op for term in equals}
+        if len(ops) == 1 and not ops & {ComparisonOp.EQ, ComparisonOp.NE}:
             return
-        yield "BETWEEN or a list", (equals[0].left, *(term.right for term in equals))
+        yield _RANGE, (equals[0].left, *(term.right for term in equals))
 
 
 def _check(
     what: str, members: Sequence[Operand | ValueSet], schema: Schema, semantics: Semantics
 ) -> None:
     types = [_type(member, schema, semantics) for member in members]
+    if what == _SUBJECT:
+        if semantics.bitwise_lists_from is not None and any(isinstance(t, Float) for t in types):
+            raise UnsupportedOperation(f"{what} of floats compares bits in {semantics.name}")
+        return
+    unlike = any(type_ not in (None, _UINT64) for type_ in types)
+    if what in _ARITHMETIC and semantics.bitwise_lists_from and _UINT64 in types and unlike:
+        raise UnsupportedOperation(
+            f"{what} of uint64 and another number is of another type in {semantics.name}; cast one"
+        )
     numbers = {type_ for type_ in types if isinstance(type_, Int | Float | Decimal)}
     floats = {type_ for type_ in numbers if isinstance(type_, Float)}
     others = numbers - floats
@@ -138,6 +180,31 @@ def _check(
         f"{what} of {shown}: {semantics.name} brings them to another type than is done here; cast "
         "them to one"
     )
+
+
+def _check_zeros(
+    what: str, members: Sequence[Operand | ValueSet], schema: Schema, semantics: Semantics
+) -> None:
+    """A list is compared by bits, but for one of a column itself that is short or held as one."""
+    operand, *listed = members
+    values = [value for member in listed for value in _constants(member)]
+    zeros = {math.copysign(1.0, value) for value in values if value == 0}
+    types = {_type(member, schema, semantics) for member in members}
+    plain = isinstance(operand, Column) and len(types) == 1
+    known = plain and (what != _RANGE or not semantics.compares_bits(len(values)))
+    if any(isinstance(type_, Float) for type_ in types) and len(zeros) == 1 and not known:
+        raise UnsupportedOperation(
+            f"a list of floats with one zero, which {semantics.name} tells from the other; give "
+            "both"
+        )
+
+
+def _constants(member: Operand | ValueSet) -> list[float]:
+    """The numbers among constants, as they are or in a cast."""
+    while isinstance(member, Cast):
+        member = member.operand
+    numbers = _values(member) or ()
+    return [float(value) for value in numbers if isinstance(value, int | float | decimal.Decimal)]
 
 
 def _type(member: Operand | ValueSet, schema: Schema, semantics: Semantics) -> LogicalType | None:

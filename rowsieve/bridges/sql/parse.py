@@ -22,6 +22,7 @@ from rowsieve.bridges.sql.nodes import Reader
 from rowsieve.bridges.sql.source import Source, split_at_and
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import IsNull, Operand, Predicate
+from rowsieve.predicate.limits import check_text
 
 _STATEMENTS = re.compile(
     "SELECT|WITH|INSERT|UPDATE|DELETE|MERGE|CREATE|DROP|ALTER|TRUNCATE|CALL|EXPLAIN|SET|SHOW|USE|"
@@ -104,6 +105,7 @@ def _read(text: str, dialect: str, read: Callable[[Reader, Any], _T]) -> _T:
 
 
 def _parsed(text: str, dialect: Dialect) -> tuple[Source, Any]:
+    check_text(text)
     source = _tokenised(text, dialect)
     if not source.tokens:
         raise InvalidPredicate("the filter is empty; write a condition, as in delay > 5")

@@ -10,7 +10,7 @@ from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.exact import is_bare_trim, said_exactly
-from rowsieve.bridges.sql.mixtures import check_mixtures
+from rowsieve.bridges.sql.mixtures import as_compared, check_mixtures
 from rowsieve.bridges.sql.render import Writer
 from rowsieve.bridges.sql.unread import check_order, check_read, orders_text
 from rowsieve.bridges.translation import Translation
@@ -38,13 +38,14 @@ def from_text(
         found = condition[1]
         if isinstance(found, InvalidPredicate):
             raise found
+        found = as_compared(found, schema, known.semantics)
         root = bind(found, schema, known.semantics, simplified=False).root
         check_mixtures(found, root, schema, known.semantics)
         if known.trims_all_spaces and any(
             isinstance(n, Call) and is_bare_trim(n) for n in walk(root)
         ):
             raise UnsupportedOperation(f"trim takes all kinds of spaces in {known.name}: name them")
-        if known.listed_only:
+        if known.translates_listed:
             said_exactly(root, known)
         check_read(root, dialect)
         if known.orders_by_collation and orders_text(root):

@@ -271,6 +271,7 @@ EXACT = [
 REFUSED = [
     "g in (0.0, 1.0)",
     "d < f",
+    "case f when 0.0 then 1 end = 1",
     "d - 0.5 > 1",
     "f / 2.5 in (0.0, 1.5)",
     "k in (-0.0, 2.0)",
