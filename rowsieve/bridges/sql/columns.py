@@ -29,6 +29,8 @@ def columns_of(text: str, dialect: str = "postgres") -> Schema:
     for number, column in enumerate(found, 1):
         if not isinstance(column, exp.ColumnDef) or column.args.get("kind") is None:
             raise InvalidInput(f"{column.sql()!r} is no column; write its name and its type")
+        if any(column.name == field.name for field in fields):
+            raise InvalidInput(f"the column {column.name!r} is there twice; name each once")
         try:
             fields.append(Field(number, column.name, logical_type(column.args["kind"], known)))
         except ValueError as error:

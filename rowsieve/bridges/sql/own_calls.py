@@ -51,6 +51,9 @@ def _power(reader: Reader, node: Any) -> Operand:
         raise reader.source.refusal(
             node, "POW is not supported: powers differ in their last digits between engines"
         )
+    beside = isinstance(node.parent, exp.Binary | exp.Neg)
+    if beside and not isinstance(node.parent, exp.Predicate | exp.Connector):
+        raise reader.source.refusal(node, "put ^ and its sides in parentheses: it binds loosest")
     return _bits(reader, exp.BitwiseXor(this=node.this, expression=node.expression))
 
 

@@ -112,3 +112,9 @@ def test_text_groups_as_the_engine_groups_it(engine: str) -> None:
 
     check()
     assert agreed >= 60
+
+
+@pytest.mark.parametrize("text", ["a ^ 2 + 3 = 4", "1 + a ^ 3 = 0", "a * 3 ^ 1 = 7"])
+def test_datafusions_xor_binds_loosest_and_wants_parentheses(text: str) -> None:
+    with pytest.raises(InvalidPredicate, match="put \\^ and its sides in parentheses"):
+        parse_predicate(text, "datafusion")
