@@ -415,6 +415,8 @@ def test_conditions_in_other_words(flights: Path) -> None:
     strict = run(*words, "--strict", "--schema", "id bigint", "md5(id) = 'x'", code=3)
     assert strict.startswith("rowsieve: UnsupportedOperation: ")
     assert "--schema" in run(*words, "id > 1", code=3)
+    both = run(*words, "--table", flights, "--schema", "id bigint", "id > 1", code=3)
+    assert "leave one of them out" in both
     assert "InvalidInput" in run(*words, "--schema", "id", "id > 1", code=3)
     assert run(*words, "--syntax-only", "`id` > 1") == '"id" > 1\n'
     run("translate", "id > 1", code=2)

@@ -46,6 +46,10 @@ def translate(
     as_json: AsJson = False,
 ) -> None:
     """Put a condition of one engine in the words of another, and say what is left to check."""
+    if schema is not None and table is not None:
+        raise InvalidInput(
+            "--schema and --table both give the columns: leave one of them out, for they may differ"
+        )
     columns: Any = None
     if schema is not None:
         columns = columns_of(schema, source)

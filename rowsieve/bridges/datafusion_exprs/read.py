@@ -27,6 +27,7 @@ from rowsieve.bridges.datafusion_exprs.constants import (
 )
 from rowsieve.bridges.datafusion_exprs.long_lists import members_of
 from rowsieve.bridges.datafusion_exprs.write import check_call
+from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import UnsupportedOperation
@@ -345,8 +346,9 @@ class Reader:
             raise UnsupportedOperation(f"a cast to {spelled} has no type here")
         if source is None or source == target:
             return Cast(operand, target, try_)
-        infinite = try_ and isinstance(source, Float) and target == Float(32)
-        if infinite or (type(source).__name__, type(target).__name__) not in table.CASTS:
+        if may_be_infinite(operand, source, target):
+            raise UnsupportedOperation(REASON)
+        if (type(source).__name__, type(target).__name__) not in table.CASTS:
             raise UnsupportedOperation(
                 f"a cast from {type_name(source)} to {type_name(target)} may give other values here"
             )

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.datafusion_exprs import table
 from rowsieve.bridges.datafusion_exprs.long_lists import LONG, found_in
+from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
 from rowsieve.predicate.ir import (
@@ -213,6 +214,8 @@ class Writer:
             raise UnsupportedOperation(
                 f"a cast of {type_name(source)} to {type_name(target)} may give other values there"
             )
+        if may_be_infinite(node.operand, source, target):
+            raise UnsupportedOperation(REASON)
         zoned = isinstance(source, Timestamp) and isinstance(target, Timestamp | Date)
         if (zoned or isinstance(source, Date)) and self._semantics.time_zone != "UTC":
             raise UnsupportedOperation("the time zone of the session there is not known to be ours")

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rowsieve.bridges.extras import imported
+from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.polars_exprs import constants, table
 from rowsieve.bridges.polars_exprs.calls import Calls
 from rowsieve.bridges.polars_exprs.messagepack import decode
@@ -242,6 +243,8 @@ class Reader:
             raise UnsupportedOperation(
                 f"a cast from {type_name(source)} to {type_name(target)} may give other values here"
             )
+        if may_be_infinite(operand, source, target):
+            raise UnsupportedOperation(REASON)
         return Cast(operand, target, content["options"] == "NonStrict")
 
     def _case(self, content: Any) -> Operand:

@@ -14,6 +14,7 @@ from typing import assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.sql.dialects import Dialect
 from rowsieve.bridges.sql.render_calls import BYTE_ORDER
 from rowsieve.bridges.sql.vouched import CASTS, Use, doubt, is_narrow
@@ -230,6 +231,8 @@ class _Exact:
             raise UnsupportedOperation(f"{shown} may give other values in {self.dialect.name}")
         if not self.has(target):
             raise self.lacks(target)
+        if self.dialect.name == "datafusion" and may_be_infinite(node.operand, source, target):
+            raise UnsupportedOperation(REASON)
         if self.dialect.name == "postgres" and (source, target) == (Float(64), Float(32)):
             raise UnsupportedOperation(f"{shown} fails in postgres where it gives 0 or infinity")
         return Cast(self.operand(node.operand), target)
