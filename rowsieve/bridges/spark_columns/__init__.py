@@ -107,10 +107,10 @@ def _conditions(part: Junction | Leaf) -> list[Junction | Leaf | Node]:
 
 
 def _read(part: Junction | Leaf | Node, schema: Schema) -> Predicate:
-    from rowsieve.bridges.spark_columns.read import Reader  # noqa: PLC0415 - as large as it is
+    from rowsieve.bridges.spark_columns.functions import reader_of  # noqa: PLC0415 - as large as it is
 
     if isinstance(part, Node):
-        return Reader(schema).predicate(part)
+        return reader_of(schema).predicate(part)
     if isinstance(part, Leaf):
         if isinstance(part.node, UnsupportedOperation):
             raise part.node

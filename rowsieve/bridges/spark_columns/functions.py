@@ -29,6 +29,7 @@ from rowsieve.types.logical import (
     List,
     Map,
 )
+from rowsieve.types.schema import Schema
 
 
 def _choice(name: str) -> Handler:
@@ -98,3 +99,8 @@ FUNCTIONS: Mapping[str, Handler] = {
     "ElementAt": _element,
     "GetMapValue": _element,
 }
+
+
+def reader_of(schema: Schema) -> Reader:
+    """What reads trees over the columns of this schema."""
+    return Reader(schema, FUNCTIONS)

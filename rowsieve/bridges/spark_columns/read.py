@@ -71,10 +71,14 @@ _NO_ZONE = "the session's time zone is not UTC, and its rules are not known here
 
 
 class Reader:
-    """Reads trees over the columns of one schema; recursion ends at 100 levels."""
+    """Reads trees over the columns of one schema; recursion ends at 100 levels.
 
-    def __init__(self, schema: Schema) -> None:
+    `functions`: what reads the classes of Catalyst that are no node of the tree of their own.
+    """
+
+    def __init__(self, schema: Schema, functions: Mapping[str, Handler]) -> None:
         self._schema = schema
+        self._functions = functions
         self._depth = 0
         self._common: dict[str, Node] = {}  # expressions that Spark has named
 
@@ -129,12 +133,10 @@ class Reader:
             self._depth -= 1
 
     def _listed(self, node: Node) -> Predicate | Value:
-        from rowsieve.bridges.spark_columns.functions import FUNCTIONS  # noqa: PLC0415 - a circle
-
         row = table.ROWS.get(node.kind)
         if row is None or row.reads is not Exactness.EXACT:
             raise UnsupportedOperation(f"{node.kind}: {row.note if row else 'not known here'}")
-        handler = NODES.get(node.kind) or FUNCTIONS.get(node.kind)
+        handler = NODES.get(node.kind) or self._functions.get(node.kind)
         if handler is not None:
             return handler(self, node)
         if "replacement" not in node.fields:

@@ -15,7 +15,7 @@ from typing import Any
 
 from rowsieve.bridges.spark_columns import connect_names as names
 from rowsieve.bridges.spark_columns import table
-from rowsieve.bridges.spark_columns.read import Reader
+from rowsieve.bridges.spark_columns.functions import reader_of
 from rowsieve.bridges.spark_columns.sessions import ClientSession
 from rowsieve.bridges.spark_columns.tree import Junction, Leaf, Node
 from rowsieve.bridges.spark_columns.types import cast_target, json_of
@@ -80,7 +80,7 @@ class Resolver:
         self._schema = schema
         self._session = session
         self._mode = "ANSI" if session.ansi else "LEGACY"
-        self._reader = Reader(schema)
+        self._reader = reader_of(schema)
         self._depth = 0
 
     def node(self, expression: Any) -> Node:

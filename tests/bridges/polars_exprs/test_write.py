@@ -145,8 +145,10 @@ def test_fractions_become_whole_numbers_alike(
 
 
 def test_casts_that_round_are_not_those_that_cut() -> None:
-    rounded = Comparison(ComparisonOp.EQ, Cast(Column("f64"), Int(64)), Literal(2))
+    rounded = Comparison(ComparisonOp.EQ, Cast(Column("f64"), Int(32)), Literal(2))
     assert to_polars(rounded, SCHEMA, Semantics.SPARK).exactness is Exactness.EXACT
+    longs = Comparison(ComparisonOp.EQ, Cast(Column("f64"), Int(64)), Literal(2))
+    assert "too large" in to_polars(longs, SCHEMA, Semantics.SPARK).notes[0]
     for semantics in (Semantics.SQL, Semantics.DUCKDB):
         assert "fractions in another way" in to_polars(rounded, SCHEMA, semantics).notes[0]
     floor = Comparison(ComparisonOp.GT, Call("floor", (Column("f64"),)), Literal(0.0))
