@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
+from rowsieve.bridges.datafusion_exprs.merged_lists import checked
 from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.translation import Translation
 from rowsieve.predicate.ir import Predicate
@@ -39,9 +40,10 @@ def from_datafusion(
     """
     from rowsieve.bridges.datafusion_exprs import read  # noqa: PLC0415 - an extra
 
+    reader = read.Reader(schema)
     return read_conditions(
         read.conditions(expression),
-        read.Reader(schema).predicate,
+        lambda term: checked(reader.predicate(term)),
         read.joined,
         schema,
         Semantics.DATAFUSION,
@@ -67,7 +69,7 @@ def to_datafusion(
     writer = write.Writer(theirs)
     return write_conditions(
         predicate,
-        lambda root: writer.predicate(with_meaning_kept(root, semantics, theirs)),
+        lambda root: writer.predicate(checked(with_meaning_kept(root, semantics, theirs))),
         writer.conjunction,
         schema,
         semantics,

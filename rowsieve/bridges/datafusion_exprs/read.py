@@ -346,6 +346,8 @@ class Reader:
             raise UnsupportedOperation(f"a cast to {spelled} has no type here")
         if source is None or source == target:
             return Cast(operand, target, try_)
+        if try_ and isinstance(source, Int | Decimal) and isinstance(target, Int | Decimal):
+            raise UnsupportedOperation("beside a comparison datafusion's optimiser drops TRY_CAST")
         if may_be_infinite(operand, source, target):
             raise UnsupportedOperation(REASON)
         if (type(source).__name__, type(target).__name__) not in table.CASTS:

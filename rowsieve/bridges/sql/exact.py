@@ -14,6 +14,7 @@ from typing import assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.datafusion_exprs.merged_lists import checked
 from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.sql.dialects import Dialect
 from rowsieve.bridges.sql.render_calls import BYTE_ORDER
@@ -69,6 +70,8 @@ _INT64 = Int(64)
 
 def said_exactly(root: Predicate, dialect: Dialect) -> Predicate:
     """The bound condition, meant by the dialect's rules, in a form that its engine means alike."""
+    if dialect.name == "datafusion":
+        checked(root)
     return _Exact(dialect).predicate(root)
 
 

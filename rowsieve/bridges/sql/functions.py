@@ -51,7 +51,6 @@ FORMS: Mapping[type[Any], Form] = {
     exp.Contains: Form("contains", ("this", "expression")),
     exp.Nullif: Form("nullif", ("this", "expression")),
     exp.StartsWith: Form("starts_with", ("this", "expression")),
-    exp.Coalesce: Form("coalesce", ("this", "expressions")),
     exp.Greatest: Form("greatest", ("this", "expressions"), {"ignore_nulls": True}),
     exp.Least: Form("least", ("this", "expressions"), {"ignore_nulls": True}),
     exp.Mod: Form("modulo", ("this", "expression")),

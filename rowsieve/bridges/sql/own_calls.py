@@ -65,6 +65,18 @@ def _is_nan(reader: Reader, node: Any) -> Operand:
     return found
 
 
+def _coalesce(reader: Reader, node: Any) -> Operand:
+    """DataFusion's IFNULL and NVL are no COALESCE: they make floats of decimals."""
+    words = {token.text.upper() for token in reader.source.tokens}
+    if reader.dialect.name == "datafusion" and words & {"IFNULL", "NVL"}:
+        raise reader.source.refusal(
+            node, "datafusion makes floats of decimals in IFNULL and NVL: write COALESCE"
+        )
+    reader.only(node, "this", "expressions")
+    items = (node.this, *node.expressions)
+    return Call("coalesce", tuple(reader.operand(item) for item in items))
+
+
 def _sign(reader: Reader, node: Any) -> Operand:
     reader.only(node, "this")
     found = Call("sign", (reader.operand(node.this),))
@@ -191,6 +203,7 @@ def _seconds(reader: Reader, node: Any) -> Operand:
 HANDLERS: Mapping[type[Any], Callable[[Reader, Any], Operand]] = {
     **dict.fromkeys(_BITS, _bits),
     exp.Pow: _power,
+    exp.Coalesce: _coalesce,
     exp.IsNan: _is_nan,
     exp.Sign: _sign,
     exp.DayOfWeek: _day_of_week,

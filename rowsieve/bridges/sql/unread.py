@@ -79,6 +79,12 @@ def _rounds_longs(node: Node) -> bool:
     return len(node.arguments) == 1 and type_of(node.arguments[0]) == Int(64)
 
 
+def _rounds_up(node: Node) -> bool:
+    if not isinstance(node, Call) or node.function != "round" or len(node.arguments) < 2:
+        return False
+    return isinstance(type_of(node.arguments[0]), Int)
+
+
 def _tests_struct(node: Node) -> bool:
     return isinstance(node, IsNull) and isinstance(type_of(node.operand), Struct)
 
@@ -167,6 +173,11 @@ POSTGRES: tuple[Difference, ...] = (
     Difference("takes members beside a float32 for one", "f32 IN (0.1, 1.5)", _narrows_list),
     Difference(
         "makes floats of whole numbers of 64 bits", "floor(i64) = 9007199254740992", _rounds_longs
+    ),
+    Difference(
+        "rounds whole numbers to digits as decimals, without an end",
+        "round(i32, -1) = 2147483650",
+        _rounds_up,
     ),
     Difference(
         "has decimals of any size", "i64 * 1e200 > 9007199254740992 * 1e200", _has_huge_literal

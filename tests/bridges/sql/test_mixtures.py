@@ -113,3 +113,12 @@ def test_signs_of_decimals_longer_than_spark_computes_are_left() -> None:
     negated = Comparison(ComparisonOp.EQ, Call("negate", (Column("d"),)), Literal(7))
     assert "34 digits" in to_text(negated, SCHEMA, dialect="spark").notes[0]
     assert to_text(negated, SCHEMA, dialect="duckdb").exactness is Exactness.EXACT
+
+
+@pytest.mark.parametrize("name", ["ifnull", "NVL"])
+def test_datafusion_makes_floats_of_decimals_in_ifnull(name: str) -> None:
+    text = f"{name}(d, d) = d"
+    assert JUDGES["datafusion"](text, BATCH) != JUDGES["datafusion"]("coalesce(d, d) = d", BATCH)
+    assert "write COALESCE" in from_text(text, SCHEMA, dialect="datafusion").notes[0]
+    ifnull = "ifnull(d, d) = d"
+    assert ours(ifnull, "duckdb") == JUDGES["duckdb"](ifnull, BATCH)

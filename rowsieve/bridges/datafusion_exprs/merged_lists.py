@@ -1,0 +1,101 @@
+"""Lists about one value that DataFusion's optimiser makes one of, and forgets NULL if it is empty.
+
+`x IN (1) AND x IN (2)` becomes FALSE there and `x NOT IN (1) OR x NOT IN (2)` TRUE, of NULL too.
+Soundness: a condition in which such lists stand beside each other is refused both ways; chains of
+equals count as lists, since the optimiser makes lists of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import (
+    And,
+    Comparison,
+    ComparisonOp,
+    InList,
+    Literal,
+    Node,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+    walk,
+)
+
+_BITS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
+
+
+def checked(condition: Predicate) -> Predicate:
+    """The condition; refused if it has lists that nothing is left of when they are made one."""
+    for node in walk(condition):
+        if isinstance(node, And | Or):
+            _check(tuple(_terms(node, type(node), positive=True)), all_of=isinstance(node, And))
+    return condition
+
+
+def _terms(node: Node, kind: type[And | Or], *, positive: bool) -> Iterator[tuple[Predicate, bool]]:
+    """The terms of a junction, those of the same junctions in it, and of NOT of the others."""
+    if isinstance(node, Not):
+        yield from _terms(node.term, kind, positive=not positive)
+    elif isinstance(node, And | Or) and isinstance(node, kind) is positive:
+        for term in node.terms:
+            yield from _terms(term, kind, positive=positive)
+    elif isinstance(node, Predicate):
+        yield node, positive
+
+
+def _check(terms: Sequence[tuple[Predicate, bool]], *, all_of: bool) -> None:
+    found: dict[tuple[Operand, bool], list[pa.Array]] = defaultdict(list)
+    for term, positive in terms:
+        if (listed := _listed(term)) is not None:
+            operand, members, is_in = listed
+            found[operand, (is_in is positive) is all_of].append(_bits(members))
+    for (operand, is_kept), lists in found.items():
+        others = found.get((operand, False), ()) if is_kept else ()
+        if is_kept and len(lists) + len(others) > 1 and _is_empty(lists, others):
+            raise UnsupportedOperation(
+                "lists about one value with no member in common, of which datafusion's optimiser "
+                "makes one answer, of NULL too"
+            )
+
+
+def _listed(term: Predicate) -> tuple[Operand, pa.Array, bool] | None:
+    """The value, the members and whether it is IN: of a list, or of a chain of equals."""
+    if isinstance(term, InList):
+        return term.operand, term.values.array, True
+    if not isinstance(term, And | Or):
+        return None
+    values: list[object] = []
+    operands: set[Operand] = set()
+    op = ComparisonOp.EQ if isinstance(term, Or) else ComparisonOp.NE
+    for each in term.terms:
+        if not isinstance(each, Comparison) or not isinstance(each.right, Literal):
+            return None
+        if each.op is not op or (operands and each.left not in operands):
+            return None
+        operands.add(each.left)
+        values.append(each.right.value)
+    return operands.pop(), pa.array(values), isinstance(term, Or)
+
+
+def _bits(members: pa.Array) -> pa.Array:
+    known = members.drop_null()
+    return known.view(_BITS[known.type]) if known.type in _BITS else known
+
+
+def _is_empty(kept: Sequence[pa.Array], removed: Sequence[pa.Array]) -> bool:
+    left = kept[0]
+    if any(each.type != left.type for each in (*kept, *removed)):
+        common = set.intersection(*(set(each.to_pylist()) for each in kept))
+        return not common.difference(*(each.to_pylist() for each in removed))
+    for each in kept[1:]:
+        left = left.filter(pc.is_in(left, each))
+    for each in removed:
+        left = left.filter(pc.invert(pc.is_in(left, each)))
+    return not len(left)
