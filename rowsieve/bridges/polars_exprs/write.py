@@ -89,7 +89,7 @@ SAID_BY_THE_WRITER = (
 
 
 _DAY_US = 86_400_000_000
-_LAST_DAY = 95_000_000
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # of the years that Python's constants have
 
 
 class Writer:
@@ -170,8 +170,10 @@ class Writer:
         days = value if isinstance(type_, Date) else None
         if isinstance(type_, Timestamp) and isinstance(value, int):
             days = value // _DAY_US
-        if isinstance(days, int) and abs(days) > _LAST_DAY:
-            raise UnsupportedOperation("a day beyond polars' calendar, which ends after 262142")
+        if isinstance(days, int) and not _FIRST_DAY <= days <= _LAST_DAY:
+            raise UnsupportedOperation(
+                "a day beyond polars' calendar in Python, which has the years 1 to 9999"
+            )
         if value is not None and isinstance(type_, Date | Time | Timestamp | Decimal):
             made = self.polars.Series(pa.array([scalar(literal)], arrow_type(type_)))
             return self._made(self.polars.lit(made.item(), dtype=made.dtype))

@@ -1,0 +1,114 @@
+"""Moments at the ends of the years 1 to 9999, for which exactness holds, keep their rows.
+
+DataFusion makes nanoseconds of some moments and fails beyond 1677 and 2262: it may fail, not err.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve.bridges.registry import bridge_named
+from rowsieve.bridges.translation import Exactness
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.ir import Call, Cast, Column, Comparison, ComparisonOp, Literal, Operand
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import schema_of
+from rowsieve.types.logical import Date, Int, LogicalType, Timestamp
+from tests.bridges.datafusion_exprs import engine as datafusion_engine
+from tests.bridges.polars_exprs import engine as polars_engine
+from tests.bridges.sql.engines import JUDGES
+from tests.bridges.sql.spelled import CALLS, call
+
+DAY_US = 86_400_000_000
+FIRST, LAST = -719_162, 2_932_896
+MOMENTS = [
+    *(datetime.datetime(1, 1, 1), datetime.datetime(1, 1, 1, 0, 0, 0, 1)),
+    *(datetime.datetime(1, 12, 31, 23, 59, 59, 999_999), datetime.datetime(100, 2, 28, 12)),
+    *(datetime.datetime(1582, 10, 4, 23), datetime.datetime(1677, 9, 21, 0, 12, 43)),
+    *(datetime.datetime(2262, 4, 11, 23, 47, 17), datetime.datetime(9998, 12, 31)),
+    *(datetime.datetime(9999, 1, 1, 5), datetime.datetime(9999, 12, 31)),
+    *(datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999), None),
+]
+BATCH = pa.record_batch(
+    {
+        "ts": pa.array(MOMENTS, pa.timestamp("us")),
+        "day": pa.array([at and at.date() for at in MOMENTS], pa.date32()),
+    }
+)
+SCHEMA = schema_of(BATCH.schema)[0]
+UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
+MOVES = [(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, -3_600_000_000), (0, 0, DAY_US)]
+OPERANDS: list[Operand] = [
+    *(Column(name) for name in ("ts", "day")),
+    *(item for name, items in CALLS.items() if name.startswith("extract_") for item in items),
+    *(item for name in ("last_day", "days_between", "epoch_us") for item in CALLS[name]),
+    *(call("date_trunc", unit, "$ts") for unit in UNITS),
+    *(Cast(Column("day"), Timestamp()), Cast(Column("ts"), Date())),
+    *(
+        Call(name, (Column("ts"), *(Literal(part, Int(64)) for part in parts)))
+        for name in ("shift_timestamp", "add_interval")
+        for parts in MOVES
+    ),
+]
+
+
+def _constants(type_: LogicalType) -> list[Literal]:
+    if isinstance(type_, Int):
+        return [Literal(value, type_) for value in (1, 7, 53, 366, 9999)]
+    unit = DAY_US if isinstance(type_, Timestamp) else 1
+    return [Literal(day * unit, type_) for day in (FIRST, FIRST + 31, 0, LAST)]
+
+
+def _comparisons() -> Iterator[Comparison]:
+    for operand in OPERANDS:
+        for constant in _constants(bind_operand(operand, SCHEMA, Semantics.SQL).type):
+            yield from (Comparison(op, operand, constant) for op in (ComparisonOp.LE, EQ))
+
+
+def _arrow_rows(expression: Any, batch: pa.RecordBatch) -> list[int]:
+    numbered = batch.append_column("n", pa.array(range(batch.num_rows)))
+    found: list[int] = pa.table(numbered).filter(expression)["n"].to_pylist()
+    return found
+
+
+EQ = ComparisonOp.EQ
+ENGINES: Mapping[str, Callable[[Any, pa.RecordBatch], list[int] | None]] = {
+    **JUDGES,
+    "datafusion_exprs": datafusion_engine.theirs,
+    "polars": polars_engine.theirs,
+    "pyarrow_exprs": _arrow_rows,
+}
+
+
+@pytest.mark.parametrize("target", ENGINES)
+def test_functions_of_the_first_and_the_last_moments_keep_their_rows(target: str) -> None:
+    semantics, checked = bridge_named(target).semantics, 0
+    for predicate in _comparisons():
+        made = rs.translate(predicate, target=target, schema=BATCH.schema, semantics=semantics)
+        if made.exactness is not Exactness.EXACT:
+            continue
+        mine = polars_engine.ours(predicate, SCHEMA, BATCH, semantics)
+        found = ENGINES[target](made.expression, BATCH)
+        if found is None:
+            assert target.startswith("datafusion")
+            continue
+        assert found == mine, made.expression
+        checked += 1
+    assert checked > 60
+
+
+@pytest.mark.parametrize("target", ["polars", "duckdb", "datafusion", "pyarrow_exprs"])
+@pytest.mark.parametrize("day", [FIRST - 1, LAST + 1, 2**31 - 1])
+def test_constants_beyond_are_written_or_left(target: str, day: int) -> None:
+    for column, constant in (("day", Literal(day, Date())), ("ts", Literal(day * DAY_US))):
+        typed = constant if constant.type else Literal(constant.value, Timestamp())
+        predicate = Comparison(ComparisonOp.LT, Column(column), typed)
+        if isinstance(typed.value, int) and abs(typed.value) < 2**63:
+            made = rs.translate(predicate, target=target, schema=BATCH.schema)
+            assert made.exactness is Exactness.EXACT or made.residual == predicate
