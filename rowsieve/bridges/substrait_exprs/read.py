@@ -15,7 +15,15 @@ import pyarrow as pa
 from rowsieve.bridges.substrait_exprs import table
 from rowsieve.bridges.substrait_exprs.lists import members_of
 from rowsieve.bridges.substrait_exprs.types import literal_of_message, type_of_message
-from rowsieve.bridges.substrait_exprs.wire import Message, Value, fields, first_part, signed, text
+from rowsieve.bridges.substrait_exprs.wire import (
+    Message,
+    Value,
+    fields,
+    first_part,
+    one,
+    signed,
+    text,
+)
 from rowsieve.bridges.translation import Exactness, Row
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind_operand
@@ -78,10 +86,10 @@ class Source:
                 "these bytes are no extended expression of Substrait's with one expression and the "
                 "schema of its input; make one message of each expression"
             )
-        self._root: Value = found[0][1][0]
+        self._root: Value = one(found[0], 1)
         self._schema = schema
         self._functions = dict(_functions(whole))
-        self._columns = _columns(fields(whole[4][0]))
+        self._columns = _columns(fields(one(whole, 4)))
         self._depth = 0
 
     def conditions(self) -> list[Value]:
@@ -157,14 +165,14 @@ class Source:
     def _selected(self, inner: Message) -> Operand:
         if 1 not in inner or 3 in inner or 5 in inner:
             raise UnsupportedOperation("a reference to something else than a column of the input")
-        segment = fields(inner[1][0])
+        segment = fields(one(inner, 1))
         places: list[int] = []
         while segment:
             if 2 not in segment:
                 raise UnsupportedOperation("a reference into a list or a map")
-            step = fields(segment[2][0])
-            places.append(signed(step.get(1, [0])[0]))
-            segment = fields(step[2][0]) if 2 in step else {}
+            step = fields(one(segment, 2))
+            places.append(signed(one(step, 1, 0)))
+            segment = fields(one(step, 2)) if 2 in step else {}
         return self._column(places)
 
     def _column(self, places: Sequence[int]) -> Operand:
@@ -200,11 +208,13 @@ class Source:
             clause = fields(item)
             if 1 not in clause or 2 not in clause:
                 raise InvalidPredicate("an if_then of a Substrait message lacks a part")
-            when = self.predicate(clause[1][0])
+            when = self.predicate(one(clause, 1))
             if not _never_null(when):
                 raise UnsupportedOperation("if_then on what may be NULL; coalesce it with FALSE")
-            branches.append((when, self.operand(clause[2][0])))
-        otherwise = self.operand(inner[2][0]) if 2 in inner else Literal(None)
+            branches.append((when, self.operand(one(clause, 2))))
+        if not branches:
+            raise InvalidPredicate("an if_then of a Substrait message has no branch")
+        otherwise = self.operand(one(inner, 2)) if 2 in inner else Literal(None)
         self._one_type("if_then", [*(then for _, then in branches), otherwise])
         return Case(tuple(branches), otherwise)
 
@@ -213,7 +223,7 @@ class Source:
         inner = {} if value else fields(content)
         if not value and 1 not in inner:
             raise InvalidPredicate("a singular_or_list of a Substrait message has no value")
-        operand = self.operand(value or inner[1][0])
+        operand = self.operand(value or one(inner, 1))
         type_ = self._type(operand)
         if type_ is None:
             raise UnsupportedOperation("a list beside a NULL without a type")
@@ -221,8 +231,10 @@ class Source:
             if (members := members_of(options, type_)) is not None:
                 return InList(operand, ValueSet(members, type_))
             inner = fields(content)
+        if 2 not in inner:
+            return FALSE  # an OR of nothing, of NULL as well
         values = []
-        for item in inner.get(2, []):
+        for item in inner[2]:
             kind, content = _kind(item)
             if kind != _LITERAL:
                 raise UnsupportedOperation("singular_or_list of constants only; write OR")
@@ -303,7 +315,7 @@ class Source:
         return Call(row.ours, tuple(operands))
 
     def _function(self, inner: Message) -> tuple[str, str]:
-        anchor = signed(inner.get(1, [0])[0])
+        anchor = signed(one(inner, 1, 0))
         if anchor not in self._functions:
             raise InvalidPredicate(f"a Substrait message calls a function {anchor} without a name")
         return self._functions[anchor]
@@ -335,23 +347,23 @@ def _functions(whole: Message) -> Iterator[tuple[int, tuple[str, str]]]:
     for at in (1, 8):
         for item in whole.get(at, []):
             inner = fields(item)
-            files[at, signed(inner.get(1, [0])[0])] = text(inner.get(2, [b""])[0])
+            files[at, signed(one(inner, 1, 0))] = text(one(inner, 2, b""))
     for item in whole.get(2, []):
         declared = fields(item)
         if 3 not in declared:
             continue
-        inner = fields(declared[3][0])
-        by = (8, signed(inner[4][0])) if 4 in inner else (1, signed(inner.get(1, [0])[0]))
-        uri = files.get(by) or files.get((1, signed(inner.get(1, [0])[0])), "")
+        inner = fields(one(declared, 3))
+        by = (8, signed(one(inner, 4))) if 4 in inner else (1, signed(one(inner, 1, 0)))
+        uri = files.get(by) or files.get((1, signed(one(inner, 1, 0))), "")
         match = _STANDARD.fullmatch(uri)
-        name = text(inner.get(3, [b""])[0]).partition(":")[0]
-        yield signed(inner.get(2, [0])[0]), (match[1] if match else uri, name)
+        name = text(one(inner, 3, b"")).partition(":")[0]
+        yield signed(one(inner, 2, 0)), (match[1] if match else uri, name)
 
 
 def _columns(base: Message) -> list[tuple[str, Message]]:
     """The columns of the input with their types; names of members are passed over."""
     names = [text(item) for item in base.get(1, [])]
-    types = [fields(item) for item in fields(base[2][0]).get(1, [])] if 2 in base else []
+    types = [fields(item) for item in fields(one(base, 2)).get(1, [])] if 2 in base else []
     found: list[tuple[str, Message]] = []
     at = 0
     for type_ in types:
@@ -386,7 +398,7 @@ def _kind(expression: Value) -> tuple[int, Value]:
     known = [at for at in message if at in table.EXPRESSIONS]
     if len(known) != 1:
         raise InvalidPredicate("a Substrait expression has not the one kind that it must have")
-    return known[0], message[known[0]][-1]
+    return known[0], one(message, known[0])
 
 
 def _arguments(inner: Message) -> list[Value]:
@@ -397,14 +409,14 @@ def _arguments(inner: Message) -> list[Value]:
         argument = fields(item)
         if 3 not in argument:
             raise UnsupportedOperation("an argument that is a type or an enum")
-        found.append(argument[3][0])
+        found.append(one(argument, 3))
     return found
 
 
 def _options(inner: Message) -> Iterator[tuple[str, list[str]]]:
     for item in inner.get(5, []):
         option = fields(item)
-        yield text(option.get(1, [b""])[0]), [text(value) for value in option.get(2, [])]
+        yield text(one(option, 1, b"")), [text(value) for value in option.get(2, [])]
 
 
 def _never_null(predicate: Predicate) -> bool:

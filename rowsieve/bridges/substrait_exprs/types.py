@@ -13,6 +13,7 @@ from rowsieve.bridges.substrait_exprs.wire import (
     fields,
     fixed,
     number,
+    one,
     part,
     real,
     signed,
@@ -20,6 +21,7 @@ from rowsieve.bridges.substrait_exprs.wire import (
 )
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.ir import Literal, PhysicalValue
+from rowsieve.predicate.literals import int_range
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -67,6 +69,9 @@ _KINDS: dict[int, LogicalType] = {
 _DECIMAL, _FIXED, _STRUCT, _LIST, _MAP, _USER = 24, 23, 25, 27, 28, 30
 _NULLABLE, _REQUIRED = 1, 2
 _PER_SECOND = 6  # digits of a microsecond
+_MOST_PER_SECOND = 12
+_DAY = 86_400_000_000  # microseconds
+_MOST_DIGITS = 38
 _NESTED = {_STRUCT, _LIST, _MAP}
 
 
@@ -77,8 +82,8 @@ def type_of_message(message: Message) -> tuple[LogicalType | None, list[Message]
     if kind in _KINDS:
         return _KINDS[kind], []
     if kind == _DECIMAL:
-        scale, precision = (signed(inner.get(at, [0])[0]) for at in (1, 2))
-        return Decimal(precision, scale), []
+        scale, precision = (signed(one(inner, at, 0)) for at in (1, 2))
+        return _decimal_type(precision, scale), []
     if kind == _FIXED:
         return (Uuid() if inner.get(1) == [16] else None), []
     if kind == _STRUCT:
@@ -98,25 +103,25 @@ def literal_of_message(message: Message) -> Literal:
             raise UnsupportedOperation("a NULL of a type that has no counterpart here")
         return Literal(None, type_)
     if kind in _PLAIN:
-        return Literal(_plain(kind, content), _PLAIN[kind])
+        return _within(_plain(kind, content), _PLAIN[kind])
     match kind:
         case 14 | 27:
             return Literal(signed(content), Timestamp(utc=kind == 27))
         case 17:
-            return Literal(signed(content), Time())
+            return _within(signed(content), Time())
         case 21:
             return Literal(text(content), String())
         case 22:
-            return Literal(text(fields(content).get(1, [b""])[0]), String())
+            return Literal(text(one(fields(content), 1, b"")), String())
         case 23 | 28 if isinstance(content, bytes) and len(content) == 16:
             return Literal(content, Uuid())
         case 24:
             return _decimal(fields(content))
         case 34 | 35 | 37:
             inner = fields(content)
-            digits, ticks = (signed(inner.get(at, [0])[0]) for at in (1, 2))
+            digits, ticks = (signed(one(inner, at, 0)) for at in (1, 2))
             made = _microseconds(ticks, digits)
-            return Literal(made, Time() if kind == 37 else Timestamp(utc=kind == 35))
+            return _within(made, Time() if kind == 37 else Timestamp(utc=kind == 35))
     raise UnsupportedOperation(f"a constant of Substrait's kind {kind} has no counterpart here")
 
 
@@ -187,13 +192,33 @@ def literal_message(literal: Literal) -> bytes:
 def _only(message: Message) -> tuple[int, Value]:
     if len(message) != 1:
         raise InvalidPredicate("a Substrait message has not the one field that it must have")
-    kind, values = next(iter(message.items()))
-    return kind, values[-1]
+    kind = next(iter(message))
+    return kind, one(message, kind)
+
+
+def _within(value: PhysicalValue, type_: LogicalType) -> Literal:
+    """The constant, whose value must be one of the type: numbers are wider on the wire."""
+    low, high = _range(type_)
+    if isinstance(value, int) and not low <= value <= high:
+        raise InvalidPredicate(f"a Substrait message holds {value} as {type_name(type_)}")
+    return Literal(value, type_)
+
+
+def _range(type_: LogicalType) -> tuple[int, int]:
+    match type_:
+        case Int():
+            return int_range(type_)
+        case Date():
+            return int_range(Int(32))
+        case Time():
+            return 0, _DAY - 1
+        case _:
+            return int_range(Int(64))
 
 
 def _plain(kind: int, content: Value) -> PhysicalValue:
     if kind == 1:
-        return bool(content)
+        return bool(signed(content))
     if kind in (10, 11):
         return real(content, "<f" if kind == 10 else "<d")
     if kind == 12:
@@ -218,16 +243,30 @@ def _plain_message(kind: int, value: PhysicalValue) -> bytes:
 
 
 def _decimal(inner: Message) -> Literal:
-    raw = inner.get(1, [b""])[0]
-    precision, scale = (signed(inner.get(at, [0])[0]) for at in (2, 3))
+    raw = one(inner, 1, b"")
+    precision, scale = (signed(one(inner, at, 0)) for at in (2, 3))
     if not isinstance(raw, bytes) or len(raw) != 16:
         raise InvalidPredicate("a Substrait decimal has not 16 bytes")
     with decimal.localcontext(prec=60):
         digits = int.from_bytes(raw, "little", signed=True)
-        return Literal(decimal.Decimal(digits).scaleb(-scale), Decimal(precision, scale))
+        type_ = _decimal_type(precision, scale)
+        if abs(digits) >= 10**precision:
+            raise InvalidPredicate(f"a Substrait decimal of more than {precision} digits")
+        return Literal(decimal.Decimal(digits).scaleb(-scale), type_)
+
+
+def _decimal_type(precision: int, scale: int) -> Decimal:
+    if not (1 <= precision <= _MOST_DIGITS and 0 <= scale <= precision):
+        raise InvalidPredicate(
+            f"a Substrait decimal({precision}, {scale}): there are 1 to {_MOST_DIGITS} digits, as "
+            "many of them at most after the point"
+        )
+    return Decimal(precision, scale)
 
 
 def _microseconds(ticks: int, digits: int) -> int:
+    if not 0 <= digits <= _MOST_PER_SECOND:
+        raise InvalidPredicate(f"a Substrait time with {digits} digits of a second")
     if digits <= _PER_SECOND:
         return int(ticks * 10 ** (_PER_SECOND - digits))
     whole, rest = divmod(ticks, 10 ** (digits - _PER_SECOND))

@@ -51,6 +51,16 @@ def fields(data: Value) -> Message:
     return found
 
 
+def one(message: Message, at: int, default: Value | None = None) -> Value:
+    """The value of a field that is not repeated; engines differ about which of two they take."""
+    values = message.get(at, [] if default is None else [default])
+    if len(values) != 1:
+        raise InvalidPredicate(
+            f"a Substrait message holds {len(values)} values of the field {at}, where one is wanted"
+        )
+    return values[0]
+
+
 def first_part(data: Value) -> tuple[bytes, bytes]:
     """Field 1 where a message begins with it, and all that follows; else two times nothing."""
     if not isinstance(data, bytes) or data[:1] != b"\x0a":

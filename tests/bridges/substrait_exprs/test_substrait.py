@@ -21,6 +21,7 @@ import rowsieve as rs
 from rowsieve.bridges.substrait_exprs import (
     from_substrait,
     is_substrait_message,
+    read,
     table,
     to_substrait,
 )
@@ -31,6 +32,7 @@ from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperatio
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.ir import (
+    FALSE,
     And,
     BooleanOperand,
     Call,
@@ -303,6 +305,39 @@ def test_constants_in_other_forms(message: bytes, wanted: Literal | None) -> Non
             literal_of_message(fields(message))
     else:
         assert literal_of_message(fields(message)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("constant", "reason"),
+    [
+        (part(24, part(1, bytes(16)), number(2, 0)), "1 to 38 digits"),
+        (part(24, part(1, bytes(16)), number(2, 39)), "1 to 38 digits"),
+        (part(24, part(1, bytes(16)), number(2, 3), number(3, 4)), "1 to 38 digits"),
+        (part(24, part(1, b"\x7f" * 16), number(2, 38)), "more than 38 digits"),
+        (number(2, 128), "holds 128 as int8"),
+        (number(5, 2**32), "as int32"),
+        (number(16, 2**31), "as date"),
+        (number(17, 86_400_000_000), "as time"),
+        (number(17, -1), "as time"),
+        (part(34, number(1, 2**40), number(2, 1)), "digits of a second"),
+        (part(34, number(1, -(2**40)), number(2, 1)), "digits of a second"),
+        (part(34, number(1, 0), number(2, 2**62)), "as timestamp"),
+        (number(7, 1) + number(7, 2), "2 values of the field 7"),
+        (part(1, b"a"), "bytes where a number is wanted"),
+    ],
+)
+def test_constants_that_no_type_holds_are_refused(constant: bytes, reason: str) -> None:
+    with pytest.raises(InvalidPredicate, match=reason):
+        literal_of_message(fields(constant))
+
+
+def test_a_list_of_nothing_finds_nothing_nor_null() -> None:
+    nothing = part(8, part(1, part(2, part(1, part(2, number(1, 3))), part(4))))
+    message = message_of(f("i64") == 7)
+    found = read.Source(message, SCHEMA)
+    assert found.predicate(nothing) == FALSE
+    with pytest.raises(InvalidPredicate, match="no branch"):
+        found.operand(part(6, part(2, part(1, number(7, 7)))))
 
 
 @examples(300)
