@@ -15,6 +15,7 @@ from rowsieve.bridges.polars_exprs import table
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.ir import (
+    BoundColumn,
     Call,
     Case,
     Cast,
@@ -24,6 +25,7 @@ from rowsieve.predicate.ir import (
     Condition,
     Literal,
     Operand,
+    walk,
 )
 from rowsieve.predicate.literals import int_range
 from rowsieve.predicate.semantics import Semantics
@@ -125,6 +127,8 @@ class Operands:
         if isinstance(type_, Float):
             if operator in ("TruncDivide", "FloorDivide", "Modulus"):
                 raise UnsupportedOperation(f"{operator} of floats has no counterpart here")
+            if operator == "TrueDivide":
+                check_divisor(right, type_)
         elif operator in ("FloorDivide", "Modulus"):
             return self._floored(operator, left, right, type_)
         return Call(name, (left, right))
@@ -171,6 +175,28 @@ class Operands:
             assert isinstance(operand.value, int | float)
             return as_float(operand.value, Float(64))
         return Cast(operand, Float(64))
+
+
+def check_divisor(divisor: Operand, type_: Float) -> None:
+    """Refuse a constant by which polars does not divide, but multiplies with its reciprocal.
+
+    It does so in frames of more than one row; the outcome is the same where both are exact.
+    """
+    if any(isinstance(node, Column | BoundColumn) for node in walk(divisor)):
+        return
+    value = divisor.value if isinstance(divisor, Literal) else math.pi
+    if value is not None and not (isinstance(value, float) and _has_reciprocal(value, type_)):
+        raise UnsupportedOperation(
+            "floats divided by a constant that is no power of 2: polars multiplies with its "
+            "reciprocal, unless the frame has one row"
+        )
+
+
+def _has_reciprocal(value: float, type_: Float) -> bool:
+    if value == 0 or not math.isfinite(value):
+        return True
+    mantissa, exponent = math.frexp(value)
+    return abs(mantissa) == 0.5 and exponent > (-126 if type_.bits == 32 else -1022)
 
 
 def as_float(value: float, type_: Float) -> Literal:

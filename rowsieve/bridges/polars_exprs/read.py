@@ -320,7 +320,9 @@ class Reader:
         low, high = (self.operand(bound) for bound in bounds)
         kinds = {(type(b.value) if isinstance(b, Literal) else None) for b in (low, high)}
         types = {self._operands.type_of(b) for b in (low, high)}
-        if len(kinds - {type(None)}) > 1 or len(types - {None}) > 1:
+        typed = types - {None}
+        drawn = len(types) > 1 and typed != {self._operands.type_of(operand)}
+        if len(kinds - {type(None)}) > 1 or len(typed) > 1 or drawn:
             raise UnsupportedOperation("is_between with bounds of two types")
         if any(isinstance(b, Literal) and b.type is None and b.value is None for b in (low, high)):
             raise UnsupportedOperation("is_between with NULL of no type is NULL on all rows")
@@ -340,9 +342,12 @@ class Reader:
         found: Predicate = InList(operand, ValueSet(values.array.drop_null(), values.type))
         if not nulls_equal:
             return found  # NULL among the members is never found, and hides nothing
-        if values.array.null_count:
-            return Or((IsNull(operand), And((Not(IsNull(operand)), found))))
-        return And((Not(IsNull(operand)), found))
+        if not values.array.null_count:
+            raise UnsupportedOperation(
+                "is_in(…, nulls_equal=True) without NULL among the members, whose NOT polars' "
+                "optimiser takes for one that hides NULL; leave nulls_equal out"
+            )
+        return Or((IsNull(operand), And((Not(IsNull(operand)), found))))
 
     def _check_members(self, type_: LogicalType | None, members: LogicalType | None) -> None:
         if members is None or type_ == members:

@@ -50,6 +50,8 @@ NODES: tuple[Row, ...] = (
 )
 _RANK = "of one type, whole numbers of any types, decimals, or a constant that fits"
 _NUMBERS = "of one type of number, or with a constant that fits it"
+_DIVISOR = "whole numbers are cast, as polars does; a constant divisor is a power of 2"
+_GUARD = "NULL in it is a guard on either side"
 COMPARISONS: Mapping[str, ComparisonOp] = {
     "Eq": ComparisonOp.EQ,
     "NotEq": ComparisonOp.NE,
@@ -85,7 +87,7 @@ OPERATORS: tuple[Row, ...] = (
     _both("Plus", "add", f"{_NUMBERS}; of text concat_strict; with a duration shift"),
     _both("Minus", "subtract", f"{_NUMBERS}; with a duration shift"),
     _both("Multiply", "multiply", _NUMBERS),
-    _both("TrueDivide", "divide", "of floats; whole numbers are cast, as polars does"),
+    _both("TrueDivide", "divide", f"of floats; {_DIVISOR}"),
     _both("TruncDivide", "divide", "of whole numbers of one type"),
     _read("FloorDivide", "divide", f"{_FLOORED}; written as truncdiv"),
     _read("Modulus", "modulo", f"{_FLOORED}; written with truncdiv"),
@@ -108,7 +110,7 @@ BOOLEANS: Mapping[str, Row] = {
     "IsNotNan": _read("is_not_nan", "<> NaN", f"{_FLOATS}; written as `!=`"),
     "IsFinite": _read("is_finite", "And of two comparisons", _FLOATS),
     "IsInfinite": _read("is_infinite", "Or of two comparisons", _FLOATS),
-    "IsIn": _both("is_in", "InList", "a list of constants; NULL in it is a guard on either side"),
+    "IsIn": _both("is_in", "InList", f"a list of constants; {_GUARD}"),
     "IsBetween": _read("is_between", "And of two comparisons", "both bounds of one type"),
     "AnyHorizontal": _read("any_horizontal", "Or", "written as `|`"),
     "AllHorizontal": _read("all_horizontal", "And", "written as `&`"),

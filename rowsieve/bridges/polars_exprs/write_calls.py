@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rowsieve.bridges.polars_exprs import table
+from rowsieve.bridges.polars_exprs.operands import check_divisor
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.ir import Call, Literal, Operand
@@ -161,6 +162,8 @@ class CallWriter:
         if isinstance(type_, Float):
             self._check_floats()
             self._check(name != "modulo", "not of floats")
+            if name == "divide":
+                check_divisor(arguments[1], type_)
             sides = [self._writer.operand(item) for item in arguments]
             floats: Expr = self._computed(name, sides, whole=False)
             return floats

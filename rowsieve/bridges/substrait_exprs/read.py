@@ -176,6 +176,8 @@ class Source:
         return self._column(places)
 
     def _column(self, places: Sequence[int]) -> Operand:
+        if not places:
+            raise InvalidPredicate("a reference of a Substrait message names no column")
         if not 0 <= places[0] < len(self._columns):
             raise InvalidPredicate(f"a Substrait message has no column at the place {places[0]}")
         name, said = self._columns[places[0]]
