@@ -8,6 +8,7 @@ row, and nothing passes that `vouched` does not list.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -139,6 +140,8 @@ class _Exact:
         ieee = self.dialect.semantics.nan is NanOrder.IEEE and isinstance(type_, Float)
         if ieee and node.op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
             raise UnsupportedOperation(f"{self.dialect.name} takes NaN for no other than NaN here")
+        if self.dialect.name == "duckdb" and node.op in _RANGES:
+            _check_nan_and_sign(node)
         left, right = self.operand(node.left), self.operand(node.right)
         collated = self.dialect.orders_by_collation and isinstance(type_, String)
         if collated and node.op in _RANGES:
@@ -271,6 +274,20 @@ class _Exact:
     def lacks(self, type_: LogicalType | None) -> UnsupportedOperation:
         shown = "that" if type_ is None else type_name(type_)
         return UnsupportedOperation(f"{self.dialect.name} has no type for {shown}")
+
+
+def _check_nan_and_sign(node: Comparison) -> None:
+    """DuckDB's optimiser makes `x > -NaN` of `-x < NaN`: nothing, as no number is above NaN."""
+    for one, other in ((node.left, node.right), (node.right, node.left)):
+        if isinstance(one, Call) and one.function == "negate" and _is_nan(other):
+            raise UnsupportedOperation("duckdb takes -x < NaN for x > NaN")
+
+
+def _is_nan(operand: Operand) -> bool:
+    while isinstance(operand, Cast):
+        operand = operand.operand
+    value = operand.value if isinstance(operand, Literal) else None
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _plain(literal: Operand, other: Operand) -> Operand:

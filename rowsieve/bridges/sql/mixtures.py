@@ -40,7 +40,7 @@ from rowsieve.predicate.ir import (
 from rowsieve.predicate.literals import natural_type
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Decimal, Float, Int, LogicalType, type_name
+from rowsieve.types.logical import Date, Decimal, Float, Int, LogicalType, type_name
 from rowsieve.types.schema import Schema
 
 
@@ -67,6 +67,7 @@ _TO_FLOAT32: Mapping[str, tuple[type[LogicalType], ...]] = {
     "datafusion": (Int,),
 }
 _DRAWS_FLOATS: Mapping[str, tuple[type[LogicalType], ...]] = {"datafusion": (Decimal,)}
+_WITHIN_DAYS = frozenset({"hour", "minute", "second", "millisecond", "microsecond"})
 _MET = frozenset({"coalesce", "nullif", "greatest", "least"})
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo"})
 _UINT64 = Int(64, signed=False)
@@ -82,6 +83,8 @@ def check_mixtures(
     """Refuse what the engine may compare or compute otherwise; `root` is the bound predicate."""
     if semantics.name == "spark":
         _check_signs(root)
+    if semantics.name == "duckdb":
+        _check_duckdb(predicate, schema, semantics)
     if semantics.name not in _TO_FLOAT32 or not _has_numbers(root, semantics):
         return
     for what, members in _groups(predicate):
@@ -98,6 +101,23 @@ def _check_signs(root: Predicate) -> None:
                 raise UnsupportedOperation(
                     f"{node.function} of {type_name(type_)}: spark keeps {_SIGNED_DIGITS} digits"
                 )
+
+
+def _check_duckdb(predicate: Predicate, schema: Schema, semantics: Semantics) -> None:
+    """A date cut to hours, which its optimiser compares with other dates, and types of nullif."""
+    for node in walk(predicate):
+        if not isinstance(node, Call) or node.function not in ("date_trunc", "nullif"):
+            continue
+        first = node.arguments[0]
+        types = [_type(item, schema, semantics) for item in node.arguments]
+        short = isinstance(first, Literal) and str(first.value).lower() in _WITHIN_DAYS
+        if node.function == "date_trunc" and short and isinstance(types[1], Date):
+            raise UnsupportedOperation(
+                "date_trunc of a date to less than a day, which duckdb compares with other dates; "
+                "cast it to TIMESTAMP"
+            )
+        if node.function == "nullif" and None not in types and type(types[0]) is not type(types[1]):
+            raise UnsupportedOperation("nullif of two types is of the first in duckdb; cast one")
 
 
 def _has_numbers(root: Predicate, semantics: Semantics) -> bool:

@@ -147,6 +147,12 @@ def _whole(use: Use) -> bool:
     return isinstance(use.result, Int | Decimal) and use.is_even
 
 
+def _whole_not_bits(use: Use) -> bool:
+    """DataFusion's optimiser makes `-(a & b)` into `-a | -b`, as if it were NOT of bits."""
+    of = use.call.arguments[0]
+    return _whole(use) and not (isinstance(of, Call) and of.function in ("bit_and", "bit_or"))
+
+
 def _moment(type_: LogicalType) -> bool:
     return isinstance(type_, Timestamp) and not type_.utc
 
@@ -239,7 +245,12 @@ CALLS: tuple[Vouched, ...] = (
     ),
     Vouched("negate", EVERY - {"datafusion", "spark"}, "of numbers", _signed),
     Vouched("negate", frozenset({"spark"}), "of numbers, decimals up to 34 digits", _signed_short),
-    Vouched("negate", frozenset({"datafusion"}), "of whole numbers and decimals", _whole),
+    Vouched(
+        "negate",
+        frozenset({"datafusion"}),
+        "of whole numbers and decimals, not of bits",
+        _whole_not_bits,
+    ),
     Vouched("abs", EVERY - {"datafusion", "spark"}, "of numbers", _signed),
     Vouched("abs", frozenset({"spark"}), "of numbers, decimals up to 34 digits", _signed_short),
     Vouched("abs", frozenset({"datafusion"}), "of floats", _floats),

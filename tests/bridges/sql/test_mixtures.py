@@ -24,11 +24,18 @@ BATCH = pa.record_batch(
             pa.decimal128(38, 1)
         ),
         "s": pa.array(["a", "\u00a0a", " a ", "a\t", None, ""]),
+        "day": pa.array([0, 1, 15_706, 19_416, None, 7], pa.date32()),
     }
 )
 SCHEMA = schema_of(BATCH.schema)[0]
 MIXED = {
-    "duckdb": ["g = 0.1", "g = d", "trim(s) = 'a'", "coalesce(i, d, g) = 7"],
+    "duckdb": [
+        *("g = 0.1", "g = d", "trim(s) = 'a'", "coalesce(i, d, g) = 7", "nullif(i, d) <> '1.5'"),
+        *("-f < CAST('nan' AS DOUBLE PRECISION)", "CAST('nan' AS REAL) >= -g"),
+        "-f BETWEEN 0e0 AND CAST('nan' AS DOUBLE PRECISION)",
+        "date_trunc('hour', day) > DATE '2023-02-28'",
+        "date_trunc('MINUTE', day) = TIMESTAMP '2023-02-28 00:00:00'",
+    ],
     "datafusion": [
         "d = f",
         "d IN (16777217.0, f)",
@@ -38,6 +45,8 @@ MIXED = {
         "f + f > 1",
         "CASE f WHEN 0.0 THEN 1 END = 1",
         "-f < 1",
+        "-(i & 3) = 1",
+        "-(i | 3) < 1",
     ],
 }
 OF_DATAFUSION = ["f IN (CAST(0 AS DOUBLE), 1, 2, 3)", "CAST(i AS BIGINT UNSIGNED) - 1 > 7"]
