@@ -7,6 +7,7 @@ from typing import Any
 from rowsieve.bridges.registry import BRIDGES, bridge_named, bridge_of
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.bridges.sql.dialects import dialect_named
+from rowsieve.bridges.sql.translation import where_text
 from rowsieve.errors import InvalidInput
 from rowsieve.predicate.ir import TRUE, Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
@@ -16,15 +17,19 @@ from rowsieve.types.schema import Schema
 def to_predicate(where: Any, dialect: str = "postgres", schema: Schema | None = None) -> Predicate:
     """SQL text, a predicate, an expression of another engine with a bridge; None is TRUE.
 
-    Expressions are read for the columns of a schema, and whole or not at all.
+    Expressions are read for the columns of a schema, and whole or not at all; so is text in which
+    DuckDB or DataFusion would compare numbers of two types, or trim, in another way than is done.
     """
     if where is None:
         return TRUE
     if isinstance(where, str):
-        if not dialect_named(dialect).listed_only:
-            return parse_predicate(where, dialect)
-        if schema is not None:
+        rules = dialect_named(dialect)
+        if rules.listed_only and schema is not None:
             return bridge_named(dialect).reads(where, schema).exact()
+        if rules.translates_listed and schema is not None:
+            return where_text(where, schema, dialect)
+        if not rules.listed_only:
+            return parse_predicate(where, dialect)
     if isinstance(where, Predicate):
         return where
     if schema is not None and (bridge := bridge_of(where)) is not None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.meanings import with_meaning_kept
-from rowsieve.bridges.sql.dialects import dialect_named
+from rowsieve.bridges.sql import parse_predicate
+from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exact import is_bare_trim, said_exactly
 from rowsieve.bridges.sql.mixtures import as_compared, check_mixtures
 from rowsieve.bridges.sql.render import Writer
@@ -38,13 +39,7 @@ def from_text(
         found = condition[1]
         if isinstance(found, InvalidPredicate):
             raise found
-        found = as_compared(found, schema, known.semantics)
-        root = bind(found, schema, known.semantics, simplified=False).root
-        check_mixtures(found, root, schema, known.semantics)
-        if known.trims_all_spaces and any(
-            isinstance(n, Call) and is_bare_trim(n) for n in walk(root)
-        ):
-            raise UnsupportedOperation(f"trim takes all kinds of spaces in {known.name}: name them")
+        found, root = _as_meant(found, schema, known)
         if known.translates_listed:
             said_exactly(root, known)
         check_read(root, dialect)
@@ -62,6 +57,27 @@ def from_text(
         shown=lambda condition: condition[0],
         strict=strict,
     )
+
+
+def where_text(text: str, schema: Schema, dialect: str) -> Predicate:
+    """Read a condition whole, to be answered by us.
+
+    Numbers of two types and spaces that the engine takes in another way are `UnsupportedOperation`.
+    """
+    known = dialect_named(dialect)
+    return _as_meant(parse_predicate(text, dialect), schema, known)[0]
+
+
+def _as_meant(found: Predicate, schema: Schema, known: Dialect) -> tuple[Predicate, Predicate]:
+    """The condition as the engine compares its numbers, unbound and bound, or a refusal."""
+    found = as_compared(found, schema, known.semantics)
+    root = bind(found, schema, known.semantics, simplified=False).root
+    check_mixtures(found, root, schema, known.semantics)
+    if known.trims_all_spaces and any(isinstance(n, Call) and is_bare_trim(n) for n in walk(root)):
+        raise UnsupportedOperation(
+            f"trim takes all kinds of spaces in {known.name}: name them, as in trim(x, ' ')"
+        )
+    return found, root
 
 
 def _left(conditions: list[tuple[str, Predicate | InvalidPredicate]]) -> str:
