@@ -16,7 +16,17 @@ import rowsieve as rs
 from rowsieve.bridges.registry import bridge_named
 from rowsieve.bridges.translation import Exactness
 from rowsieve.predicate.bind import bind_operand
-from rowsieve.predicate.ir import Call, Cast, Column, Comparison, ComparisonOp, Literal, Operand
+from rowsieve.predicate.ir import (
+    Call,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    InList,
+    Literal,
+    Operand,
+    ValueSet,
+)
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Date, Int, LogicalType, Timestamp
@@ -101,6 +111,21 @@ def test_functions_of_the_first_and_the_last_moments_keep_their_rows(target: str
         assert found == mine, made.expression
         checked += 1
     assert checked > 60
+
+
+def test_timestamps_beyond_nanoseconds_are_no_text_of_datafusion() -> None:
+    """Whatever the rows, it fails on such a constant; an expression of it has microseconds."""
+    far = Literal(LAST * DAY_US, Timestamp())
+    listed = InList(Column("ts"), ValueSet(pa.array([0, LAST * DAY_US], pa.timestamp("us"))))
+    last_second = Literal(9_223_372_036_854_775, Timestamp())
+    for predicate in (Comparison(ComparisonOp.LT, Column("ts"), far), listed):
+        made = rs.translate(predicate, target="datafusion", schema=BATCH.schema)
+        assert "1677 and 2262" in made.notes[0]
+        assert rs.translate(predicate, target="datafusion_exprs", schema=BATCH.schema).exact()
+    assert JUDGES["datafusion"]("ts < TIMESTAMP '9999-12-31 00:00:00'", BATCH) is None
+    near = Comparison(ComparisonOp.LT, Column("ts"), last_second)
+    text = rs.translate(near, target="datafusion", schema=BATCH.schema).exact()
+    assert JUDGES["datafusion"](text, BATCH) == [0, 1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("target", ["polars", "duckdb", "datafusion", "pyarrow_exprs"])

@@ -67,6 +67,7 @@ from rowsieve.types.logical import (
 _RANGES = (ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.GT, ComparisonOp.GE)
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo", "negate", "abs"})
 _INT64 = Int(64)
+_LAST_NANOS = (2**63 - 1) // 1000  # in microseconds
 
 
 def said_exactly(root: Predicate, dialect: Dialect) -> Predicate:
@@ -161,6 +162,8 @@ class _Exact:
     def in_list(self, node: InList) -> Predicate:
         self.check_order(type_of(node.operand))
         operand, values = self.operand(node.operand), node.values
+        if isinstance(values.type, Timestamp):
+            self.check_moments(values.type, values.array.cast(pa.int64()))
         if values.type is not None and not self.has(values.type):
             self.renamed(values.type)
             try:
@@ -198,6 +201,8 @@ class _Exact:
     def literal(self, node: Literal) -> Operand:
         type_ = node.type
         assert type_ is not None
+        if isinstance(type_, Timestamp):
+            self.check_moments(type_, pa.array([node.value], pa.int64()))
         if self.has(type_):
             return node
         self.renamed(type_)
@@ -265,6 +270,14 @@ class _Exact:
         return type_ in self.dialect.types or (
             self.dialect.name == "datafusion" and type_ == instant
         )
+
+    def check_moments(self, type_: Timestamp, micros: pa.Array) -> None:
+        """DataFusion fails on TIMESTAMP '…' where nanoseconds end, whatever the rows."""
+        beyond = pc.or_(pc.greater(micros, _LAST_NANOS), pc.less(micros, -_LAST_NANOS))
+        if self.dialect.name == "datafusion" and not type_.utc and pc.any(beyond).as_py():
+            raise UnsupportedOperation(
+                "datafusion makes nanoseconds of a TIMESTAMP, which end in 1677 and 2262"
+            )
 
     def renamed(self, type_: LogicalType) -> None:
         """Refuse a type that no other of the engine can stand in for."""

@@ -85,6 +85,8 @@ def test_what_is_written_is_taken_out_and_read_as_the_same(
     type_: LogicalType, values: list[Any], dialect: Dialect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With NULLs among them; the grammar reads the same list where none is taken out."""
+    if dialect.name == "datafusion" and type_ == Timestamp():  # of nanoseconds there
+        values = [value for value in values if abs(value) < 2**53]
     array = arrow_array([*values * 30, None], type_)
     schema = schema_of(pa.schema([("a", array.type)]))[0]
     listed = InList(Column("a"), ValueSet(array, type_))
