@@ -78,7 +78,8 @@ _EXACT_IN_FLOAT32 = 2**24
 
 def conditions(expression: pc.Expression, schema: Schema) -> tuple[Predicate, ...]:
     """The terms of the AND at the top; one with an `Opaque` in it is not known whole."""
-    whole = _judging(as_predicate(decode(expression, _Reader(schema).call, _constant_of)))
+    reader = _Reader(schema)
+    whole = _judging(as_predicate(decode(expression, reader.call, reader.constant)))
     return whole.terms if isinstance(whole, And) else (whole,)
 
 
@@ -120,17 +121,26 @@ def _judging(term: Predicate) -> Predicate:
             return term
 
 
-def _constant_of(column: pa.Array) -> Decoded:
-    """The constant, or an `Opaque` that says why no predicate can hold it."""
-    try:
-        return literal_of(column)
-    except UnsupportedOperation as error:
-        return Opaque(str(error), "pyarrow")
-
-
 class _Reader:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
+        self._other_units: list[Decoded] = []  # constants of times that are held otherwise there
+
+    def constant(self, column: pa.Array) -> Decoded:
+        """The constant, or an `Opaque` that says why no predicate can hold it."""
+        try:
+            found = literal_of(column)
+        except UnsupportedOperation as error:
+            return Opaque(str(error), "pyarrow")
+        if isinstance(found.type, Time | Timestamp) and getattr(column.type, "unit", "us") != "us":
+            self._other_units.append(found)
+        return found
+
+    def one_unit(self, name: str, operands: Sequence[Operand]) -> None:
+        """Refuse constants of other units: pyarrow takes their ticks for those of the first."""
+        nodes = {id(node) for operand in operands for node in walk(operand)}
+        if any(id(literal) in nodes for literal in self._other_units):
+            raise UnsupportedOperation(f"{name} of times of several units; cast them to one")
 
     def call(self, frame: Frame) -> Decoded:
         """The call, or an `Opaque` that says why it is not known."""
@@ -412,6 +422,7 @@ def _coalesced(
 ) -> Operand:
     del options
     reader.one_type(name, operands)
+    reader.one_unit(name, operands)
     return Call("coalesce", operands)
 
 
