@@ -22,6 +22,7 @@ from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.page_reader import PageReader, Pages
 from rowsieve.parquet.pages import PageDirectory
 from rowsieve.parquet.reader import ParquetReader
+from rowsieve.predicate.arrays import as_type
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import FileRef
 from rowsieve.types.schema import Schema
@@ -73,7 +74,7 @@ class RowGroup:
             rows, decoded = self._within(rows, pages)
         keep = selection(rows, decoded)
         arrays = [
-            _cast(keep(array), type_)
+            as_type(keep(array), type_)
             for array, type_ in zip(self._arrays(columns, pages), target.types, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=target)
@@ -197,19 +198,15 @@ def as_stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     if not schema.names:
         return batch
     if batch.schema.names == schema.names:
-        columns = [_cast(*both) for both in zip(batch.columns, schema.types, strict=True)]
+        columns = [as_type(*both) for both in zip(batch.columns, schema.types, strict=True)]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
     types = dict(zip(schema.names, schema.types, strict=True))
     names = batch.schema.names
     columns = [
-        _cast(array, types.get(name, array.type))
+        as_type(array, types.get(name, array.type))
         for name, array in zip(names, batch.columns, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, names=names)
-
-
-def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    return array if array.type == type_ else array.cast(type_)
 
 
 def _as_batch(arrays: Sequence[pa.Array], names: Sequence[str], row_count: int) -> pa.RecordBatch:

@@ -98,10 +98,19 @@ class JoinedStatistics:
 
     def __init__(self, files: Sequence[AbstractColumns]) -> None:
         self._files = files
+        self._known: dict[BoundColumn, AbstractColumn | None] = {}
         self.part_count = sum(file.part_count for file in files)
 
     def column(self, column: BoundColumn) -> AbstractColumn | None:
-        """What every row group says of a column; None if no file says anything."""
+        """What every row group says of a column; None if no file says anything.
+
+        It is read once, however many conditions name it.
+        """
+        if column not in self._known:
+            self._known[column] = self._joined(column)
+        return self._known[column]
+
+    def _joined(self, column: BoundColumn) -> AbstractColumn | None:
         found = [file.column(column) for file in self._files]
         if all(one is None for one in found):
             return None

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from rowsieve.parquet.columns import FileColumn, holds_all_of
 from rowsieve.predicate.abstract import AbstractColumn
-from rowsieve.predicate.arrays import Mask, without
+from rowsieve.predicate.arrays import Mask, as_type, without
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import LogicalType
 
@@ -50,8 +50,8 @@ def abstract_column(
     empty = sane & (stored.nulls == stored.rows)
     bounded = stored.bounded & ~(stored.nulls > stored.rows) & ~empty
     try:
-        lower = _bound(stored.lower, bounded, column).cast(target)
-        upper = _bound(stored.upper, bounded, column).cast(target)
+        lower = as_type(_bound(stored.lower, bounded, column), target)
+        upper = as_type(_bound(stored.upper, bounded, column), target)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None  # not what the type promises: unknown, as if there were none
     may_be_nan = ~(bounded | empty) if pa.types.is_floating(target) else None
@@ -90,9 +90,9 @@ def _integers(raw: list[int], column: FileColumn) -> pa.Array:
     values = np.array(raw, dtype=_INTEGERS[column.physical])
     if pa.types.is_unsigned_integer(type_):
         unsigned = values.view(np.dtype(f"u{values.itemsize}"))
-        return pa.array(unsigned).cast(type_)
+        return as_type(pa.array(unsigned), type_)
     if pa.types.is_signed_integer(type_):
-        return pa.array(values).cast(type_)
+        return as_type(pa.array(values), type_)
     if pa.types.is_decimal128(type_):
         halves = np.empty((len(values), 2), dtype="<i8")
         halves[:, 0], halves[:, 1] = values, values.astype(np.int64) >> 63

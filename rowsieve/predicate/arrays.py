@@ -105,6 +105,11 @@ def without(values: pa.Array, mask: Mask | None) -> pa.Array:
     return pc.if_else(pa.array(mask), pa.scalar(None, values.type), values)
 
 
+def as_type(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    """The values in this type; the same object if they are already, because a cast costs a call."""
+    return values if values.type == type_ else values.cast(type_)
+
+
 def repeated(scalar: pa.Scalar, row_count: int) -> pa.Array:
     """A constant as an array."""
     return pa.repeat(scalar, row_count)
