@@ -364,6 +364,16 @@ def test_a_table_directory_may_itself_be_a_symbolic_link(tmp_path: Path) -> None
     assert store.uri == f"file://{tmp_path}/real"
 
 
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    store = LocalStore(tmp_path)
+    for path in ("pipe", "folder"):
+        for use in (store.size, store.open_input):
+            with pytest.raises(ObjectNotFound, match="is not a file"):
+                use(path)
+
+
 def test_a_directory_removed_under_an_open_store_is_made_again(tmp_path: Path) -> None:
     store = LocalStore(tmp_path / "table")
     store.put_new("data/a", b"1")

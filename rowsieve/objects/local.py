@@ -73,10 +73,7 @@ class LocalStore:
     def size(self, path: str) -> int:
         """Size of the file in bytes."""
         with self._reading(path) as full:
-            status = Path(full).stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise ObjectNotFound(f"{path} in {self.uri} is not a file", path=path)
-        return status.st_size
+            return self._size(full, path)
 
     def exists(self, path: str) -> bool:
         """Whether a file stands at `path`."""
@@ -147,11 +144,14 @@ class LocalStore:
     def open_input(self, path: str) -> NativeFile:
         """Open the file, not memory mapped: a short file is an error then, not a signal."""
         with self._reading(path) as full:
-            try:
-                return pa.OSFile(str(full), "rb")
-            except OSError:
-                self.size(path)  # pyarrow's own error for a directory says little
-                raise
+            self._size(full, path)  # a pipe would be waited for
+            return pa.OSFile(str(full), "rb")
+
+    def _size(self, full: Path, path: str) -> int:
+        status = full.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ObjectNotFound(f"{path} in {self.uri} is not a file", path=path)
+        return status.st_size
 
     def _taken(self, path: str) -> ObjectExists:
         return ObjectExists(f"{path} exists already in {self.uri}", path=path)
