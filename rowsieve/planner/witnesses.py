@@ -25,6 +25,7 @@ from rowsieve.stats.json_kinds import EVERYTHING, Kind
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.subjects import Described
 from rowsieve.stats.tabulate import scalar_array, statistics_name
+from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -44,7 +45,6 @@ from rowsieve.types.schema import Schema
 ROWS: Final = 1_000  # of each part
 MOST_PARTS: Final = 4_096
 
-_DAY_US: Final = 86_400_000_000
 _DAYS: Final = (-719_162, -25_567, 0, 47_482, 2_932_895)  # the years 1, 1900, 1970, 2100 and 9999
 _POWERS: Final = (3, 9, 6, 12, 1, 2, 4, 5, 7, 8, 10, 11, 13, 15, 18)
 _TEXTS: Final = (("", "!"), ("\U0010fff0", "\U0010fffd"), ("0", "1"), ("A", "B"), ("a", "b"))
@@ -157,9 +157,9 @@ def _ranges(type_: LogicalType) -> Iterator[tuple[Any, Any]]:
         case Date():
             yield from ((day, day + 1) for day in (*_DAYS, -(2**31), 2**31 - 2))
         case Time():
-            yield from ((at, at + 1) for at in (0, _DAY_US - 2, _DAY_US // 2))
+            yield from ((at, at + 1) for at in (0, DAY_US - 2, DAY_US // 2))
         case Timestamp():
-            at = [day * _DAY_US for day in _DAYS]
+            at = [day * DAY_US for day in _DAYS]
             yield from ((start, start + 1) for start in (*at, -(2**63), 2**63 - 2))
 
 

@@ -37,6 +37,7 @@ from rowsieve.predicate.literals import (
     scalar,
 )
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import (
     Binary,
     Date,
@@ -51,7 +52,6 @@ from rowsieve.types.logical import (
     type_name,
 )
 
-_DAY_US = 86_400_000_000
 _MIRRORED = {
     ComparisonOp.LT: ComparisonOp.GT,
     ComparisonOp.LE: ComparisonOp.GE,
@@ -219,7 +219,7 @@ def _on_grid(type_: LogicalType, value: PhysicalValue, value_type: LogicalType) 
             return _scaled(type_, _fraction(value))
         case (Date(), Timestamp(utc=False)):
             assert isinstance(value, int)
-            return Fraction(value, _DAY_US)
+            return Fraction(value, DAY_US)
     return None
 
 

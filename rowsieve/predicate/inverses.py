@@ -43,6 +43,7 @@ from rowsieve.predicate.ir import (
 from rowsieve.predicate.literals import from_scalar, int_range, scalar
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import OnFailure, Semantics
+from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import (
     Bool,
     Date,
@@ -58,7 +59,6 @@ from rowsieve.types.logical import (
 _EQ, _NE = ComparisonOp.EQ, ComparisonOp.NE
 _LT, _LE, _GT, _GE = ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.GT, ComparisonOp.GE
 _POINTS = (_EQ, _NE, ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT)
-_DAY_US = 86_400_000_000
 _FARTHEST_YEAR = 290_000
 _FARTHEST_DAY = 100_000_000
 _FARTHEST_MONTHS = 12 * 1000
@@ -123,8 +123,8 @@ def _cast(op: ComparisonOp, node: Cast, constant: Literal) -> Predicate | None:
                 return compare_with_number(op, inner, source, _number(constant))
         case (Timestamp(), Date()):
             assert isinstance(constant.value, int)
-            first = constant.value * _DAY_US
-            return _between_steps(op, inner, source, first, first + _DAY_US)
+            first = constant.value * DAY_US
+            return _between_steps(op, inner, source, first, first + DAY_US)
         case (Timestamp(), Timestamp()):
             return Comparison(op, inner, Literal(constant.value, source))
         case (Uuid(), _) if isinstance(constant.value, bytes) and len(constant.value) == 16:
@@ -215,7 +215,7 @@ def _bin(question: _Question) -> Predicate | None:
         return int(found.values.view(pa.int64())[0].as_py())
 
     first = start(moment)
-    following = start(first + micros + months * 31 * _DAY_US)
+    following = start(first + micros + months * 31 * DAY_US)
     reached = moment if first == moment else following
     return _between_steps(
         question.op, question.call.arguments[2], question.type, reached, following
@@ -230,7 +230,7 @@ def _month_end(question: _Question) -> Predicate | None:
         return None
     month = months_of(np.array([last]))
     first, following = (int(first_of_month(month + step)[0]) for step in (0, 1))
-    size = 1 if isinstance(source, Date) else _DAY_US
+    size = 1 if isinstance(source, Date) else DAY_US
     passed = following if last == following - 1 else first
     return _between_steps(question.op, operand, source, first * size, passed * size)
 
@@ -254,7 +254,7 @@ def _field(question: _Question) -> Predicate | None:
     year = question.constant.value
     if field != "year" or not isinstance(year, int) or abs(year) > _FARTHEST_YEAR:
         return None
-    size = 1 if is_date else _DAY_US
+    size = 1 if is_date else DAY_US
     first, following = year_start(year) * size, year_start(year + 1) * size
     return _between_steps(question.op, operand, source, first, following)
 

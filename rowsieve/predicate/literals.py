@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import Literal, PhysicalValue
+from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
     Binary,
@@ -33,7 +34,6 @@ from rowsieve.types.logical import (
 )
 
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
-_DAY_US = 86_400_000_000
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,6})?")
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
@@ -246,7 +246,7 @@ def _parse_timestamp(stripped: str, text: str, type_: Timestamp) -> int:
     if not (match := _TIMESTAMP.fullmatch(stripped)):
         _refuse(text, type_)
     date, hour, minute, second, fraction, offset = match.groups()
-    value = _days(date, text, type_) * _DAY_US
+    value = _days(date, text, type_) * DAY_US
     if hour is not None:
         value += _clock_us((hour, minute, second, fraction), text, type_)
     if offset is None or offset == "Z":

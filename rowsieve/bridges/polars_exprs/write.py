@@ -48,6 +48,7 @@ from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
+from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
     Date,
@@ -86,10 +87,6 @@ SAID_BY_THE_WRITER = (
     "rounds_half_to_even",
     "full_case",
 )
-
-
-_DAY_US = 86_400_000_000
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # of the years that Python's constants have
 
 
 class Writer:
@@ -169,8 +166,8 @@ class Writer:
             value = math.nan
         days = value if isinstance(type_, Date) else None
         if isinstance(type_, Timestamp) and isinstance(value, int):
-            days = value // _DAY_US
-        if isinstance(days, int) and not _FIRST_DAY <= days <= _LAST_DAY:
+            days = value // DAY_US
+        if isinstance(days, int) and not FIRST_DAY <= days <= LAST_DAY:
             raise UnsupportedOperation(
                 "a day beyond polars' calendar in Python, which has the years 1 to 9999"
             )

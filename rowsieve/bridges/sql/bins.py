@@ -13,15 +13,15 @@ from sqlglot import exp
 
 from rowsieve.bridges.sql.intervals import Interval, interval_of
 from rowsieve.predicate.ir import Call, Literal, Operand
+from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import Int, Timestamp
 
 if TYPE_CHECKING:
     from rowsieve.bridges.sql.nodes import Reader
     from rowsieve.bridges.sql.render import Writer
 
-_DAY_US = 86_400_000_000
 _TURN_OF_2000 = 946_684_800_000_000
-_MONDAY_2000 = _TURN_OF_2000 + 2 * _DAY_US
+_MONDAY_2000 = _TURN_OF_2000 + 2 * DAY_US
 _NAMES = {"postgres": "date_bin", "datafusion": "date_bin", "duckdb": "time_bucket"}
 
 
@@ -32,7 +32,7 @@ def binned(reader: Reader, node: Any) -> Operand:
     width = interval_of(reader, node.this)
     if dialect not in _NAMES or width is None:
         raise reader.source.refusal(node, "a bin has a constant interval: INTERVAL '15 minutes'")
-    micros = width.days * _DAY_US + width.micros
+    micros = width.days * DAY_US + width.micros
     if (width.months and (micros or dialect == "postgres")) or min(width.months, micros) < 0:
         raise reader.source.refusal(
             node, "a bin is of days and less, or (not in postgres) of months alone"
@@ -91,6 +91,6 @@ def difference(reader: Reader, node: Any) -> tuple[Operand, Operand] | None:
             Call("epoch_us", (reader.beside(side),)) for side in (other.this, other.expression)
         )
         found: list[Operand] = [Call("subtract", times)] * 2
-        found[there] = Literal(length.days * _DAY_US + length.micros, Int(64))
+        found[there] = Literal(length.days * DAY_US + length.micros, Int(64))
         return found[0], found[1]
     return None

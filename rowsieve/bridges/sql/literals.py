@@ -21,6 +21,7 @@ from rowsieve.bridges.sql.dialects import BinaryText, Dialect
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import Literal, PhysicalValue, ValueSet
 from rowsieve.predicate.literals import int_range, parse_text
+from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
     Binary,
@@ -45,7 +46,6 @@ INT64 = Int(64)
 MAX_DIGITS = 38
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
-_DAY_US = 86_400_000_000
 _ZONED = re.compile(r".*\d\d:.*(?:Z|[+-]\d\d(?::?\d\d)?)\s*", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d{1,20}", re.ASCII)
@@ -141,7 +141,7 @@ def spelt(value: PhysicalValue, type_: LogicalType, dialect: Dialect) -> str:
         case Time() if isinstance(value, int):
             return _clock_text(value)
         case Timestamp(utc=utc) if isinstance(value, int):
-            days, clock = divmod(value, _DAY_US)
+            days, clock = divmod(value, DAY_US)
             return f"{_date_text(days)} {_clock_text(clock)}{'+00:00' if utc else ''}"
         case Uuid() if isinstance(value, bytes):
             return str(uuid.UUID(bytes=value))

@@ -14,10 +14,9 @@ import pyarrow.compute as pc
 from rowsieve.bridges.sql.dialects import Dialect
 from rowsieve.bridges.sql.render_literals import cast_text, literal_text
 from rowsieve.predicate.ir import Literal
+from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.logical import Date, Decimal, Float, Int, LogicalType, Timestamp
 
-_DAYS = (-719_162, 2_932_896)  # of the years 1 to 9999, which have four digits
-_DAY_US = 86_400_000_000
 _MOST_PLAIN_DIGITS = 37  # of a decimal that is written as a number in every dialect
 
 
@@ -97,8 +96,8 @@ def _decimals(array: pa.Array, type_: Decimal, dialect: Dialect) -> pa.Array | N
 def _moments(array: pa.Array, type_: Date | Timestamp, dialect: Dialect) -> pa.Array | None:
     storage = array.view(pa.int32() if isinstance(type_, Date) else pa.int64())
     days = pc.min_max(storage)
-    unit = 1 if isinstance(type_, Date) else _DAY_US
-    if days["min"].as_py() < _DAYS[0] * unit or days["max"].as_py() >= (_DAYS[1] + 1) * unit:
+    unit = 1 if isinstance(type_, Date) else DAY_US
+    if days["min"].as_py() < FIRST_DAY * unit or days["max"].as_py() >= (LAST_DAY + 1) * unit:
         return None
     if isinstance(type_, Date):
         texts = array.cast(pa.string())

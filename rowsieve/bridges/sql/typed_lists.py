@@ -16,6 +16,7 @@ from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT, Dialect
 from rowsieve.bridges.sql.literals import number
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import ValueSet
+from rowsieve.types.days import DAY_US, FIRST_DAY
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Decimal, Float, Int, LogicalType, Timestamp
 
@@ -37,8 +38,6 @@ _NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)"
 _FLOAT = rf"{_NUMBER}([eE][+-]?[0-9]{{1,6}})?$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _STAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
-_YEAR_ONE = -719_162  # its first day; Arrow reads a year 0, too
-_DAY_US = 86_400_000_000
 _MARK = "\0"  # before a member that said its type
 
 
@@ -121,7 +120,7 @@ def _read(texts: pa.Array, type_: LogicalType) -> ValueSet | None:
                 return None
             clocks = pc.utf8_slice_codeunits(texts, 0, -6) if utc else texts
             found = _cast(clocks, Timestamp(), "")
-            if found is None or not _from_year_one(found.array.view(pa.int64()), _DAY_US):
+            if found is None or not _from_year_one(found.array.view(pa.int64()), DAY_US):
                 return None
             return ValueSet(found.array.view(arrow_type(type_)), type_)
         case Decimal():
@@ -140,7 +139,7 @@ def _floats(texts: pa.Array, type_: Float) -> ValueSet | None:
 
 def _from_year_one(moments: pa.Array, day: int) -> bool:
     least = pc.min(moments).as_py()
-    return least is None or bool(least >= _YEAR_ONE * day)
+    return least is None or bool(least >= FIRST_DAY * day)
 
 
 def _cast(texts: pa.Array, type_: LogicalType, form: str) -> ValueSet | None:

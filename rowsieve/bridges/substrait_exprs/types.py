@@ -22,6 +22,7 @@ from rowsieve.bridges.substrait_exprs.wire import (
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.ir import Literal, PhysicalValue
 from rowsieve.predicate.literals import int_range
+from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -70,7 +71,6 @@ _DECIMAL, _FIXED, _STRUCT, _LIST, _MAP, _USER = 24, 23, 25, 27, 28, 30
 _NULLABLE, _REQUIRED = 1, 2
 _PER_SECOND = 6  # digits of a microsecond
 _MOST_PER_SECOND = 12
-_DAY = 86_400_000_000  # microseconds
 _MOST_DIGITS = 38
 _NESTED = {_STRUCT, _LIST, _MAP}
 
@@ -211,7 +211,7 @@ def _range(type_: LogicalType) -> tuple[int, int]:
         case Date():
             return int_range(Int(32))
         case Time():
-            return 0, _DAY - 1
+            return 0, DAY_US - 1
         case _:
             return int_range(Int(64))
 

@@ -20,6 +20,7 @@ from rowsieve.predicate.functions import float_decimals, text_casts
 from rowsieve.predicate.functions.decimals import int_as_decimal, narrowed
 from rowsieve.predicate.literals import int_range
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
     Binary,
@@ -37,8 +38,6 @@ from rowsieve.types.logical import (
 )
 
 CastEvaluator: TypeAlias = Callable[[pa.Array, LogicalType, LogicalType, Semantics], Computed]
-
-_DAY_US = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,23 +215,23 @@ def _date_to_timestamp(
     values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
 ) -> Computed:
     days = filled(values).astype(np.int64)
-    limit = (2**63 - 1) // _DAY_US
+    limit = (2**63 - 1) // DAY_US
     outside = (days > limit) | (days < -limit)
-    micros = np.where(outside, 0, days) * _DAY_US
+    micros = np.where(outside, 0, days) * DAY_US
     return _computed(micros, null_mask(values), outside, target)
 
 
 def _timestamp_to_date(
     values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
 ) -> Computed:
-    days = filled(values) // _DAY_US
+    days = filled(values) // DAY_US
     return Computed(with_nulls(days, null_mask(values), arrow_type(target)))
 
 
 def _timestamp_to_time(
     values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
 ) -> Computed:
-    clock = filled(values) % _DAY_US
+    clock = filled(values) % DAY_US
     return Computed(with_nulls(clock, null_mask(values), arrow_type(target)))
 
 

@@ -31,13 +31,13 @@ from rowsieve.predicate.functions.row import (
     Signature,
 )
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Int, LogicalType, Timestamp
 
-_DAY_US = 86_400_000_000
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _FARTHEST_MONTHS = 12 * 400_000  # farther than any timestamp from any other
-_FARTHEST_DAYS = 2 * _MOST // _DAY_US
+_FARTHEST_DAYS = 2 * _MOST // DAY_US
 _DATE_DAYS = 2**31
 _WHOLE = (Int(64), Int(64), Int(64))
 
@@ -70,21 +70,21 @@ def _evaluate(arguments: Sequence[pa.Array], signature: Signature, _: Semantics)
     months, days, micros = (_single(filled(part)) for part in arguments[1:])
     if isinstance(signature.result, Date):
         return _moved_dates(start, months, days, nulls)
-    day, clock = start // _DAY_US, start % _DAY_US
+    day, clock = start // DAY_US, start % DAY_US
     day, lost = _plus_months(day, months)
     day, too_far = _plus_days(day, days)
     whole = day
     if micros.any():
-        whole = whole + micros // _DAY_US
-        clock = clock + micros % _DAY_US
-        whole, clock = whole + clock // _DAY_US, clock % _DAY_US
-    least, most = _LEAST // _DAY_US, _MOST // _DAY_US
+        whole = whole + micros // DAY_US
+        clock = clock + micros % DAY_US
+        whole, clock = whole + clock // DAY_US, clock % DAY_US
+    least, most = _LEAST // DAY_US, _MOST // DAY_US
     outside = (whole < least) | (whole > most)
     safe = np.where(outside, 0, whole)
-    outside |= (safe == most) & (clock > _MOST % _DAY_US)
-    outside |= (safe == least) & (clock < _LEAST % _DAY_US)
+    outside |= (safe == most) & (clock > _MOST % DAY_US)
+    outside |= (safe == least) & (clock < _LEAST % DAY_US)
     with np.errstate(over="ignore"):
-        total = safe * _DAY_US + clock
+        total = safe * DAY_US + clock
     failed = (lost | too_far | outside) & ~nulls
     array = with_nulls(total, nulls | failed, arrow_type(signature.result))
     return Computed(array, failed if failed.any() else None)
@@ -156,12 +156,12 @@ def _bounds(
         return None
     type_ = arrow_type(signature.result)
     shift = [part.lower for part in parts]
-    first = filled(value.lower) // _DAY_US
-    last = filled(value.upper) // _DAY_US
+    first = filled(value.lower) // DAY_US
+    last = filled(value.upper) // DAY_US
     ends = []
-    for day, bound, clock in ((first, value.lower, 0), (last, value.upper, _DAY_US - 1)):
-        outside = (day <= _LEAST // _DAY_US) | (day >= _MOST // _DAY_US)
-        micros = np.where(outside, 0, day) * _DAY_US + clock
+    for day, bound, clock in ((first, value.lower, 0), (last, value.upper, DAY_US - 1)):
+        outside = (day <= _LEAST // DAY_US) | (day >= _MOST // DAY_US)
+        micros = np.where(outside, 0, day) * DAY_US + clock
         end = with_nulls(micros, null_mask(bound) | outside, type_)
         computed = _evaluate([end, *shift], signature, semantics)
         ends.append(without(computed.values, computed.failed))

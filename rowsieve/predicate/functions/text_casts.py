@@ -17,6 +17,7 @@ from rowsieve.predicate.arrays import Computed, Mask, as_mask, filled, null_mask
 from rowsieve.predicate.functions.decimals import narrowed
 from rowsieve.predicate.literals import UUID_TEXT, int_range
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Decimal, Int, LogicalType, Timestamp
 
@@ -26,8 +27,6 @@ _CLOCK = r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})" + _SECONDS
 _DATE = r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
 _ZONE = r"\s*(?P<zone>Z|(?P<sign>[+-])(?P<zone_hour>[0-9]{2})(?::?(?P<zone_minute>[0-9]{2}))?)?"
 _UUID = f"^({UUID_TEXT}|\\{{({UUID_TEXT})\\}})$"
-_DAY_US = 86_400_000_000
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 _MOST_DIGITS = 60
 
 
@@ -97,7 +96,7 @@ def to_timestamp(values: pa.Array, _: LogicalType, target: LogicalType, __: Sema
     days, good = _days(parts)
     hour, minute, second = (_part(parts, name) for name in ("hour", "minute", "second"))
     good &= (hour < 24) & (minute < 60) & (second < 60)
-    micros = days * _DAY_US + ((hour * 60 + minute) * 60 + second) * 1_000_000
+    micros = days * DAY_US + ((hour * 60 + minute) * 60 + second) * 1_000_000
     micros += _fraction(parts)
     if target.utc:
         zone_hour, zone_minute = _part(parts, "zone_hour"), _part(parts, "zone_minute")
@@ -167,7 +166,7 @@ def from_decimal(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semanti
 def from_date(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
     """`YYYY-MM-DD`, of the years 1 to 9999."""
     days = filled(values).astype(np.int64)
-    good = (days >= _FIRST_DAY) & (days <= _LAST_DAY)
+    good = (days >= FIRST_DAY) & (days <= LAST_DAY)
     nulls = null_mask(values)
     return _checked(without(values, ~good).cast(pa.string()), good, nulls)
 
@@ -178,7 +177,7 @@ def from_timestamp(
     """`YYYY-MM-DD HH:MM:SS[.f…]`, of the years 1 to 9999; an instant ends in `+00`."""
     assert isinstance(source, Timestamp)
     micros = filled(values)
-    good = (micros >= _FIRST_DAY * _DAY_US) & (micros < (_LAST_DAY + 1) * _DAY_US)
+    good = (micros >= FIRST_DAY * DAY_US) & (micros < (LAST_DAY + 1) * DAY_US)
     text = without(values, ~good).cast(pa.timestamp("us")).cast(pa.string())
     short = _short(text)
     array = pc.binary_join_element_wise(short, "+00", "") if source.utc else short
