@@ -35,7 +35,7 @@ MUTANTS = (
     Mutant(
         "predicate/functions/intervals.py",
         "a month later keeps the order of times (trap T11)",
-        "(last, value.upper, _DAY_US - 1)",
+        "(last, value.upper, DAY_US - 1)",
         "(last, value.upper, 0)",
         EXPRESSIONS,
     ),
