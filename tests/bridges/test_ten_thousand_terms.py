@@ -80,6 +80,23 @@ def test_an_and_keeps_every_condition(bridge: Bridge) -> None:
     assert len(conjuncts(bridge.reads(written, SCHEMA).exact())) >= len(some)
 
 
+@pytest.mark.spark
+def test_spark_columns_are_as_wide(spark: Any) -> None:
+    from pyspark.sql import functions as f
+
+    bridge = bridge_named("spark_columns")
+    text = bridge_named("spark").writes(Or(FLAT), SCHEMA, bridge.semantics).exact()
+    read = bridge.reads(f.expr(text), SCHEMA).exact()
+    assert isinstance(read, Or)
+    assert len(read.terms) == TERMS
+    some = FLAT if IS_DEEP else FLAT[: TERMS // 50]  # each is thirty calls into the JVM
+    for junction in (Or, And):
+        column = bridge.writes(junction(some), SCHEMA, bridge.semantics).exact()
+        read = bridge.reads(column, SCHEMA).exact()
+        assert isinstance(read, junction)
+        assert len(read.terms) == len(some)
+
+
 def _terms(column: Callable[[str], Any], constant: Callable[[Any], Any], count: int) -> list[Any]:
     made = []
     for number in range(count):

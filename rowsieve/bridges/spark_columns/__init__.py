@@ -14,7 +14,7 @@ from typing import Any
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.spark_columns.tree import Junction, Leaf, Node
-from rowsieve.bridges.translation import Translation
+from rowsieve.bridges.translation import Exactness, Translation
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import And, Or, Predicate
 from rowsieve.predicate.semantics import Semantics
@@ -43,18 +43,14 @@ def from_spark_column(
     in which it was made: its ANSI mode and time zone decide what is exact. For a Connect column
     they are `ansi` and `time_zone`, or those of the client's active session if it has one.
     """
-    whole = _trees(column, schema, ansi=ansi, time_zone=time_zone)
-    parts = whole.terms if isinstance(whole, Junction) and whole.all_of else (whole,)
-    conditions = [(part, node) for part in parts for node in _conditions(part)]
-    return read_conditions(
-        conditions,
-        lambda condition: _read(condition[1], schema),
-        _residual,
-        schema,
-        Semantics.SPARK,
-        shown=lambda condition: _shown(*condition),
-        strict=strict,
-    )
+    if not hasattr(column, "_jc"):
+        return _translated(_of_client(column, schema, ansi, time_zone), schema, strict=strict)
+    from rowsieve.bridges.spark_columns import read_classic  # noqa: PLC0415 - an extra
+
+    at_once = _translated(read_classic.whole_of(column, schema), schema)
+    if at_once.exactness is Exactness.EXACT:
+        return at_once
+    return _translated(read_classic.trees_of(column, schema), schema, strict=strict)
 
 
 def to_spark_column(
@@ -79,16 +75,30 @@ def to_spark_column(
     )
 
 
-def _trees(column: Any, schema: Schema, **given: Any) -> Junction | Leaf:
-    if hasattr(column, "_jc"):
-        from rowsieve.bridges.spark_columns import read_classic  # noqa: PLC0415 - an extra
-
-        return read_classic.trees_of(column, schema)
+def _of_client(
+    column: Any, schema: Schema, ansi: bool | None, time_zone: str | None
+) -> Junction | Leaf:
     from rowsieve.bridges.spark_columns import read_connect  # noqa: PLC0415 - as large as it is
     from rowsieve.bridges.spark_columns.sessions import client_session  # noqa: PLC0415
 
-    session = client_session(**given)
+    session = client_session(ansi=ansi, time_zone=time_zone)
     return read_connect.trees_of(column, schema, session)
+
+
+def _translated(
+    trees: Junction | Leaf, schema: Schema, *, strict: bool = False
+) -> Translation[Predicate, Any]:
+    parts = trees.terms if isinstance(trees, Junction) and trees.all_of else (trees,)
+    conditions = [(part, node) for part in parts for node in _conditions(part)]
+    return read_conditions(
+        conditions,
+        lambda condition: _read(condition[1], schema),
+        _residual,
+        schema,
+        Semantics.SPARK,
+        shown=lambda condition: _shown(*condition),
+        strict=strict,
+    )
 
 
 def _conditions(part: Junction | Leaf) -> list[Junction | Leaf | Node]:

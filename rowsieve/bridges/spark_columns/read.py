@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from rowsieve.bridges.spark_columns import table
+from rowsieve.bridges.spark_columns import lists, table
 from rowsieve.bridges.spark_columns.patterns import check_pattern
 from rowsieve.bridges.spark_columns.tree import Node
 from rowsieve.bridges.spark_columns.types import type_named
@@ -205,6 +205,14 @@ class Reader:
             return InList(operand.operand, ValueSet(pa.nulls(len(constants))))
         return InList(operand.operand, ValueSet(members_of(constants, type_), type_))
 
+    def in_set(self, node: Node) -> Predicate:
+        """IN of a long list, which is a set by now; Spark compares values of its type with it."""
+        operand = self.value(node.children[0])
+        if operand.type is None or not is_ordered(operand.type) or node.source is None:
+            raise UnsupportedOperation("IN of values without an order")
+        members = lists.members_of(node.source(), operand.type)
+        return InList(operand.operand, ValueSet(members, operand.type))
+
     def like(self, node: Node) -> Predicate:
         """LIKE with a constant pattern; after the escape Spark takes a wildcard or itself only."""
         text, pattern = node.children
@@ -309,6 +317,7 @@ NODES: Mapping[str, Handler] = {
     "IsNotNull": lambda reader, node: Not(IsNull(reader.value(node.children[0]).operand)),
     **dict.fromkeys(table.COMPARISONS, Reader.comparison),
     "In": Reader.in_list,
+    "InSet": Reader.in_set,
     "Like": Reader.like,
     "ILike": Reader.like,
     "Cast": Reader.cast,

@@ -2,16 +2,18 @@
 
 The column is resolved against an empty DataFrame of the schema, so that names, types and implicit
 casts are Spark's decisions and not ours; nothing is parsed from text. AND and OR are taken apart
-before, since Spark's analyser recurses as deep as a column is and its stack is small.
+before where a part is not read, and where the column is deep: Spark's analyser recurses as deep as
+a column is and its stack is small.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rowsieve.bridges.spark_columns.lists import with_sets
 from rowsieve.bridges.spark_columns.sessions import active_session
 from rowsieve.bridges.spark_columns.tree import Junction, Leaf, Node, of_json
 from rowsieve.bridges.spark_columns.types import spark_schema
@@ -19,13 +21,29 @@ from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperatio
 from rowsieve.types.schema import Schema
 
 _JUNCTIONS = {"and": True, "or": False}
-_DEEP = "it nests too deep for Spark itself; write isin(…), or join the halves of a long list"
+_ENDS: Mapping[str, str] = {
+    "java.lang.StackOverflowError": "it nests too deep for Spark itself; write isin(…), or join "
+    "the halves of a long list",
+    "java.lang.OutOfMemoryError": "it is too large for the memory of Spark's driver",
+}
 _TIME = re.compile(r'("(?:type|elementType|keyType|valueType)":)"time\(6\)"')
 _MOST_REPEATS = 8  # Spark writes twice what is below a CASE
 
 
+def whole_of(column: Any, schema: Schema) -> Leaf:
+    """The column as one tree, or why it has none; `trees_of` says which part is at fault."""
+    try:
+        (whole,) = _resolved(active_session(), schema, [column])
+    except InvalidPredicate as error:
+        return Leaf(column, UnsupportedOperation(str(error)))
+    return whole
+
+
 def trees_of(column: Any, schema: Schema) -> Junction | Leaf:
-    """The column's trees; `UnknownColumn` or `InvalidPredicate` where it means nothing to Spark."""
+    """The column's trees, one for each term of its ANDs and ORs.
+
+    `UnknownColumn` or `InvalidPredicate` where it means nothing to Spark.
+    """
     session = active_session()
     skeleton = _Skeleton(session._jvm)
     shape = skeleton.taken_apart(column._jc.node())
@@ -90,9 +108,9 @@ def _resolved(session: Any, schema: Schema, columns: Sequence[Any]) -> list[Leaf
     except UnsupportedOperation as error:
         refusal = error
     except Py4JJavaError as error:
-        if error.java_exception.getClass().getName() != "java.lang.StackOverflowError":
+        if (end := _ENDS.get(error.java_exception.getClass().getName())) is None:
             raise
-        refusal = UnsupportedOperation(_DEEP)
+        refusal = UnsupportedOperation(end)
     if len(columns) == 1:
         return [Leaf(columns[0], refusal)]
     half = len(columns) // 2
@@ -181,6 +199,7 @@ def _tree(jvm: Any, expression: Any, schema: Schema) -> Node:
     if expression.getClass().getName().endswith(".Alias"):  # Spark's own, for the lack of a name
         expression = expression.child()
     _check_repeats(jvm, expression)
+    expression = with_sets(jvm, expression)
     return of_json(json.loads(expression.toJSON()), expression, frozenset(schema.names))
 
 

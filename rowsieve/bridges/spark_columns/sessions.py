@@ -61,9 +61,14 @@ def active_session() -> Any:
         raise InvalidInput(_NONE) from error
 
 
-def check_session() -> None:
-    """Refuse to make columns where PySpark cannot: a Connect client needs no session for it."""
+def is_client() -> bool:
+    """Whether this process makes columns of a Connect client."""
     from pyspark.sql.utils import is_remote  # noqa: PLC0415 - an extra, at its first use
 
-    if not is_remote():
+    return is_remote()
+
+
+def check_session() -> None:
+    """Refuse to make columns where PySpark cannot: a Connect client needs no session for it."""
+    if not is_client():
         active_session()

@@ -71,6 +71,7 @@ EXPRESSIONS: tuple[Row, ...] = (
     _both("Not", "Not"),
     *(_both(name, op.value) for name, op in COMPARISONS.items()),
     _both("In", "InList", "an empty list is FALSE, even for NULL where ANSI mode is on"),
+    _both("InSet", "InList", "long lists; a Connect client has none"),
     _both("IsNull", "IsNull"),
     _read("IsNotNull", "Not(IsNull)", "written as NOT … IS NULL"),
     _both("Like", "Like", "with a constant pattern"),

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.extras import imported
-from rowsieve.bridges.spark_columns import table
+from rowsieve.bridges.spark_columns import lists, table
 from rowsieve.bridges.spark_columns.patterns import FOLDED, spark_pattern
-from rowsieve.bridges.spark_columns.sessions import check_session
+from rowsieve.bridges.spark_columns.sessions import check_session, is_client
 from rowsieve.bridges.spark_columns.types import ddl_of, held_type
 from rowsieve.bridges.spark_columns.write_calls import CALLS
 from rowsieve.errors import UnsupportedOperation
@@ -81,6 +81,7 @@ class Writer:
         self.semantics = semantics
         self.ansi = ansi
         self.functions: Any = functions
+        self._columns: dict[str, Any] = {}  # each costs a dozen calls into the JVM
 
     # Conditions
 
@@ -151,6 +152,8 @@ class Writer:
         bitwise = isinstance(type_, Float) and self.semantics.compares_bits(len(members))
         if bitwise and pc.any(pc.equal(members, 0.0)).as_py():
             raise UnsupportedOperation("Spark's IN finds zeros of both signs")
+        if len(members) > lists.SHORT and not is_client():
+            return lists.in_set(self.operand(node.operand), node.values, type_)
         if isinstance(type_, Date):
             members = members.view(pa.int32())
         elif isinstance(type_, Time | Timestamp):
@@ -174,8 +177,7 @@ class Writer:
         """The value, or `UnsupportedOperation` with the reason."""
         match node:
             case BoundColumn(name=name):
-                escaped = name.replace("`", "``")
-                return self.functions.col(f"`{escaped}`")
+                return self._column(name)
             case Column(name=name):
                 raise AssertionError(f"the column {name!r} is not bound")
             case Literal():
@@ -200,6 +202,12 @@ class Writer:
                 return self.predicate(predicate)
             case _:
                 assert_never(node)
+
+    def _column(self, name: str) -> Any:
+        if name not in self._columns:
+            escaped = name.replace("`", "``")
+            self._columns[name] = self.functions.col(f"`{escaped}`")
+        return self._columns[name]
 
     def literal(self, node: Literal) -> Any:
         """A constant in Spark's type for it."""

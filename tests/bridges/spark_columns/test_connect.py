@@ -146,7 +146,7 @@ NEVER_SAID = {
     *("Between", "EqualNull", "Extract", "NullIf", "NullIfZero", "Nvl", "Nvl2", "ZeroIfNull"),
     *("StringTrimBoth", "TryAdd", "TrySubtract", "TryMultiply", "TryDivide", "TryMod"),
     *("TryElementAt", "DatetimeSub", "With", "CommonExpressionRef", "Now"),
-    *("Alias", "LikeAny"),  # the first is looked through; the other is SQL alone
+    *("Alias", "LikeAny", "InSet"),  # looked through; of SQL alone; of the JVM alone
 }
 
 
