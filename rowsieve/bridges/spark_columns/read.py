@@ -206,11 +206,13 @@ class Reader:
         return InList(operand.operand, ValueSet(members_of(constants, type_), type_))
 
     def in_set(self, node: Node) -> Predicate:
-        """IN of a long list, which is a set by now; Spark compares values of its type with it."""
+        """IN of a long list, whose members are here, or in the set that Spark compares with."""
         operand = self.value(node.children[0])
-        if operand.type is None or not is_ordered(operand.type) or node.source is None:
+        if operand.type is None or not is_ordered(operand.type):
             raise UnsupportedOperation("IN of values without an order")
-        members = lists.members_of(node.source(), operand.type)
+        members = node.fields.get("members")
+        if members is None and node.source is not None:
+            members = lists.members_of(node.source(), operand.type)
         return InList(operand.operand, ValueSet(members, operand.type))
 
     def like(self, node: Node) -> Predicate:

@@ -13,9 +13,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from rowsieve.bridges.spark_columns import connect_names as names
 from rowsieve.bridges.spark_columns import table
+from rowsieve.bridges.spark_columns.connect_lists import kinds_of
 from rowsieve.bridges.spark_columns.functions import reader_of
+from rowsieve.bridges.spark_columns.lists import SHORT
 from rowsieve.bridges.spark_columns.sessions import ClientSession
 from rowsieve.bridges.spark_columns.tree import Junction, Leaf, Node
 from rowsieve.bridges.spark_columns.types import cast_target, json_of
@@ -112,8 +116,10 @@ class Resolver:
             case "CallFunction" | "UnresolvedFunction" if not getattr(
                 expression, "_is_distinct", False
             ):
-                arguments = [self.node(argument) for argument in expression._args]
-                return self._function(str(expression._name).lower().strip("`"), arguments)
+                name = str(expression._name).lower().strip("`")
+                if name == "in" and (listed := self._long_list(expression._args)) is not None:
+                    return listed
+                return self._function(name, [self.node(item) for item in expression._args])
             case "SQLExpression":
                 raise UnsupportedOperation(
                     "SQL text inside a Connect column is not resolved here; pass the text itself"
@@ -185,6 +191,19 @@ class Resolver:
         return Node("CaseWhen", {}, (*children, *results[len(pairs) :]))
 
     # Functions
+
+    def _long_list(self, arguments: Sequence[Any]) -> Node | None:
+        """IN of many constants; None where they have to be resolved one by one."""
+        kinds = kinds_of(arguments[1:]) if len(arguments) > SHORT + 1 else None
+        if kinds is None:
+            return None
+        examples = [self.node(kind.example) for kind in kinds]
+        operand = self._alike([self.node(arguments[0]), *examples])[0]
+        target = self._type(operand)
+        arrays = [] if target is None else [kind.as_type(target) for kind in kinds]
+        if target is None or any(array is None for array in arrays):
+            return None
+        return Node("InSet", {"members": pa.concat_arrays(arrays)}, (operand,))
 
     def _function(self, name: str, arguments: list[Node]) -> Node:
         fails = {"failOnError": self._session.ansi}

@@ -71,7 +71,11 @@ EXPRESSIONS: tuple[Row, ...] = (
     _both("Not", "Not"),
     *(_both(name, op.value) for name, op in COMPARISONS.items()),
     _both("In", "InList", "an empty list is FALSE, even for NULL where ANSI mode is on"),
-    _both("InSet", "InList", "long lists; a Connect client has none"),
+    _both(
+        "InSet",
+        "InList",
+        "long lists; of a Connect client those of text, float64, dates and whole numbers",
+    ),
     _both("IsNull", "IsNull"),
     _read("IsNotNull", "Not(IsNull)", "written as NOT … IS NULL"),
     _both("Like", "Like", "with a constant pattern"),

@@ -115,9 +115,13 @@ def physical(value: Any, type_: LogicalType) -> PhysicalValue:
 
 def members_of(literals: list[Literal], type_: LogicalType) -> pa.Array:
     """Constants of one type as an array."""
-    storage = arrow_type(type_)
-    plain = {Date: pa.int32(), Time: pa.int64(), Timestamp: pa.int64()}.get(type(type_), storage)
-    return pa.array([item.value for item in literals], plain).view(storage)
+    return pa.array([item.value for item in literals], plain_type(type_)).view(arrow_type(type_))
+
+
+def plain_type(type_: LogicalType) -> pa.DataType:
+    """The type of the numbers that constants of this type are held as."""
+    plain = {Date: pa.int32(), Time: pa.int64(), Timestamp: pa.int64()}
+    return plain.get(type(type_), arrow_type(type_))
 
 
 def folded_by_spark(node: Node) -> Value | None:

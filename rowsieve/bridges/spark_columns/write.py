@@ -68,6 +68,7 @@ from rowsieve.types.logical import (
     type_name,
 )
 
+_AS_THEY_ARE = (Int(32), Int(64), Float(64), String())  # constants of Python's in a list
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
@@ -152,8 +153,12 @@ class Writer:
         bitwise = isinstance(type_, Float) and self.semantics.compares_bits(len(members))
         if bitwise and pc.any(pc.equal(members, 0.0)).as_py():
             raise UnsupportedOperation("Spark's IN finds zeros of both signs")
-        if len(members) > lists.SHORT and not is_client():
-            return lists.in_set(self.operand(node.operand), node.values, type_)
+        if len(members) > lists.SHORT:
+            operand = self.operand(node.operand)
+            if not is_client():
+                return lists.in_set(operand, node.values, type_)
+            if type_ in _AS_THEY_ARE:
+                return operand.isin(members.to_pylist())
         if isinstance(type_, Date):
             members = members.view(pa.int32())
         elif isinstance(type_, Time | Timestamp):

@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
-from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.ir import Column, InList, Predicate, ValueSet
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.encodings import schema_of
+from rowsieve.types.encodings import arrow_type, schema_of
+from rowsieve.types.logical import is_nested
 from rowsieve.types.schema import Schema
 
 D = decimal.Decimal
@@ -99,6 +100,18 @@ BATCH = pa.record_batch(
     }
 )
 SCHEMA: Schema = schema_of(BATCH.schema)[0]
+
+FLAT = [field for field in SCHEMA if not is_nested(field.type)]
+
+
+def every_other(name: str, least: int, *, null: bool) -> InList:
+    """A list of `least` values or more: every other value of a column, again and again."""
+    type_ = SCHEMA.field(name).type
+    cells = BATCH.column(name)
+    found = cells.take(pa.array(range(0, len(cells), 2))).drop_null()
+    array = pa.concat_arrays([found] * (least // len(found) + 1))
+    array = pa.concat_arrays([array, pa.nulls(1, array.type)]) if null else array
+    return InList(Column(name), ValueSet(array.cast(arrow_type(type_)), type_))
 
 
 def in_spark(spark: Any, batch: pa.RecordBatch = BATCH, schema: Schema = SCHEMA) -> Any:

@@ -13,30 +13,26 @@ from rowsieve.bridges.spark_columns.lists import SHORT
 from rowsieve.bridges.spark_columns.read_classic import whole_of
 from rowsieve.bridges.spark_columns.tree import Node
 from rowsieve.predicate.ir import Case, Column, InList, Not, Or, Predicate, ValueSet
-from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Int, String, Time, is_nested
-from tests.bridges.spark_columns.nasty import BATCH, SCHEMA, in_driver, in_spark, ours, theirs
+from rowsieve.types.logical import Int, String, Time
+from tests.bridges.spark_columns.nasty import (
+    BATCH,
+    FLAT,
+    SCHEMA,
+    every_other,
+    in_driver,
+    in_spark,
+    ours,
+    theirs,
+)
 from tests.profiles import IS_DEEP
 
 pytestmark = pytest.mark.spark
 
 MANY = 1_000_000
-FLAT = [field for field in SCHEMA if not is_nested(field.type)]
-
-
-def every_other(name: str, *, null: bool) -> InList:
-    """A long list with every other value of a column: itself, or what it is as a number."""
-    type_ = SCHEMA.field(name).type
-    cells = BATCH.column(name)
-    found = cells.take(pa.array(range(0, len(cells), 2))).drop_null()
-    array = pa.concat_arrays([found] * (SHORT // len(found) + 1))
-    array = pa.concat_arrays([array, pa.nulls(1, array.type)]) if null else array
-    assert len(array) > SHORT
-    return InList(Column(name), ValueSet(array.cast(arrow_type(type_)), type_))
 
 
 def test_lists_of_every_type_keep_the_rows(spark: Any) -> None:
-    lists = [every_other(field.name, null=bool(at % 2)) for at, field in enumerate(FLAT)]
+    lists = [every_other(field.name, SHORT + 1, null=bool(at % 2)) for at, field in enumerate(FLAT)]
     wanted: list[Predicate] = [*lists, *map(Not, lists)]
     columns = [to_spark_column(predicate, SCHEMA).exact() for predicate in wanted]
     rows = [ours(predicate) for predicate in wanted]
@@ -106,7 +102,7 @@ def test_a_list_with_a_constant_that_fails_is_named(spark: Any) -> None:
 
 
 def test_a_set_is_compared_in_its_own_type(spark: Any) -> None:
-    listed = every_other("u64", null=False)  # decimals in Spark, and whole numbers in this frame
+    listed = every_other("u64", SHORT + 1, null=False)  # decimals in Spark, in this frame bigints
     column = to_spark_column(listed, SCHEMA).exact()
     narrow = in_spark(spark).selectExpr("try_cast(u64 AS bigint) AS u64")
     cells = BATCH.column("u64").to_pylist()
