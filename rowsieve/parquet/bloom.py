@@ -10,11 +10,11 @@ Source: Apache Parquet format, BloomFilter.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
@@ -37,10 +37,10 @@ _FIVE_BITS_LEFT = np.uint32(27)
 
 @dataclass(frozen=True, slots=True)
 class BloomFilter:
-    """The filter of one column in one row group; `words` is (blocks, 8) uint32."""
+    """The filter of one column in one row group; each of its blocks has 32 bytes."""
 
     column: FileColumn
-    words: npt.NDArray[np.uint32]
+    blocks: bytes
 
     @classmethod
     def parse(cls, column: FileColumn, data: bytes | memoryview) -> BloomFilter | None:
@@ -57,51 +57,57 @@ class BloomFilter:
                 return None
         if len(data) - start < size_bytes:
             raise MalformedThrift(f"{size_bytes} bytes are announced, {len(data) - start} follow")
-        words = np.frombuffer(data, dtype="<u4", count=size_bytes // 4, offset=start)
-        return cls(column, words.reshape(-1, 8))
+        return cls(column, bytes(data[start : start + size_bytes]))
 
     def may_contain(self, values: pa.Array) -> Mask:
         """(n,) bool for values without NULLs, in the storage type of the table's column.
 
-        False only where no row of the group has the value. Encodes value by value: meant for the
-        few values of a predicate.
+        False only where no row of the group has the value. Value by value: meant for the few values
+        of a predicate.
         """
-        return self.may_contain_hashed(hashed(values, self.column))
+        probes = probes_of(values, self.column)
+        if probes is None:
+            return np.ones(len(values), dtype=np.bool_)
+        return np.array([self.may_contain_any([probe]) for probe in probes], dtype=np.bool_)
 
-    def may_contain_hashed(self, values: Hashed) -> Mask:
-        """The same for values that are hashed for a column that is stored as this one."""
-        found = np.ones(len(values.held), dtype=np.bool_)
-        if values.hashes is not None:
-            found[~values.held] = False
-            found[values.held] = self._contains(values.hashes)
-        return found
+    def may_contain_any(self, probes: Probes | None) -> bool:
+        """Whether any of these may be there; they are for a column that is stored as this one."""
+        if probes is None:
+            return True
+        count = len(self.blocks) // BLOCK_BYTES
+        for probe in probes:
+            if probe is None:
+                continue
+            share, bits = probe
+            start = (share * count >> 32) * BLOCK_BYTES
+            block = int.from_bytes(self.blocks[start : start + BLOCK_BYTES], "little")
+            if block & bits == bits:
+                return True
+        return False
 
-    def _contains(self, hashes: npt.NDArray[np.uint64]) -> Mask:
-        blocks = ((hashes >> _HALF) * np.uint64(len(self.words))) >> _HALF
-        keys = hashes.astype(np.uint32)  # the lower half
-        bits = np.uint32(1) << ((keys[:, None] * _SALT) >> _FIVE_BITS_LEFT)
-        mask: Mask = ((self.words[blocks.astype(np.int64)] & bits) == bits).all(axis=1)
-        return mask
+
+Probes: TypeAlias = Sequence[tuple[int, int] | None]
+"""Of each value how far into a filter its block is, in 32 bits, and the bits that it sets there.
+
+None for a value that the file's type cannot hold, and so no filter of it has.
+"""
 
 
-class Hashed(NamedTuple):
-    """Values as filters know them: `held` (n,) are those that the file's type can hold.
+def probes_of(values: pa.Array, column: FileColumn) -> Probes | None:
+    """Of values without NULLs, in the storage type of the table's column, for a file's filters.
 
-    `hashes` are of those; None when it is not certain how the file stores such values.
+    None when it is not certain how the file stores such values.
     """
-
-    held: Mask
-    hashes: npt.NDArray[np.uint64] | None
-
-
-def hashed(values: pa.Array, column: FileColumn) -> Hashed:
-    """Values without NULLs, in the storage type of the table's column, for filters of a file's."""
     encoded = plain_encoded(values, column)
     if encoded is None:
-        return Hashed(np.ones(len(values), dtype=np.bool_), None)
-    hashes = (xxhash.xxh64_intdigest(value) for value in encoded if value is not None)
-    held = np.array([value is not None for value in encoded], dtype=np.bool_)
-    return Hashed(held, np.fromiter(hashes, np.uint64))
+        return None
+    held = [value for value in encoded if value is not None]
+    hashes = np.fromiter(map(xxhash.xxh64_intdigest, held), np.uint64, len(held))
+    bits = np.uint32(1) << ((hashes.astype(np.uint32)[:, None] * _SALT) >> _FIVE_BITS_LEFT)
+    blocks = bits.astype("<u4").view(f"V{BLOCK_BYTES}").ravel().tolist()
+    shares = (hashes >> _HALF).tolist()
+    found = iter(zip(shares, (int.from_bytes(block, "little") for block in blocks), strict=True))
+    return [None if value is None else next(found) for value in encoded]
 
 
 def plain_encoded(values: pa.Array, column: FileColumn) -> list[bytes | None] | None:

@@ -68,7 +68,7 @@ class BloomReader:
         return [found.get(group) for group in row_groups]
 
     def _key(self, column: FileColumn, group: int) -> tuple[object, ...]:
-        return (self._store.uri, self._ref.path, self._ref.tail_checksum, column, group)
+        return (self._store.uri, self._ref.path, self._ref.tail_checksum, column.index, group)
 
     def _sealed(self) -> dict[FilterPlace, tuple[int, int, str]]:
         """Where each filter is, and its digest."""
@@ -101,7 +101,7 @@ class BloomReader:
                 f"{digest(data)}, but {written} was written; {advice}"
             )
         try:
-            return BloomFilter.parse(column, bytes(data))
+            return BloomFilter.parse(column, data)
         except MalformedThrift as error:
             raise CorruptData(
                 f"the bloom filter of {where} cannot be read: {error}; {advice}"
@@ -109,7 +109,7 @@ class BloomReader:
 
 
 class _FilterCache:
-    """Filters by file, column and row group; the least recently used go first."""
+    """Filters by file, leaf and row group; the least recently used go first."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
@@ -128,10 +128,10 @@ class _FilterCache:
             if key in self._entries:
                 return
             self._entries[key] = bloom
-            self._size_bytes += bloom.words.nbytes
+            self._size_bytes += len(bloom.blocks)
             while self._size_bytes > self._limit_bytes:
                 _, freed = self._entries.popitem(last=False)
-                self._size_bytes -= freed.words.nbytes
+                self._size_bytes -= len(freed.blocks)
 
 
 _CACHE = _FilterCache(CACHE_BYTES)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rowsieve.parquet.footer_memo import per_footer
 from rowsieve.types.encodings import FIELD_ID_KEY
 
 
@@ -60,14 +60,10 @@ def leaves_by_name(schema: pa.Schema) -> dict[str, list[int]]:
     }
 
 
+@per_footer
 def leaves_of(metadata: pq.FileMetaData) -> dict[str, list[int]]:
     """The leaf numbers of each top-level column of a file; remembered as its metadata is."""
-    if (known := _LEAVES.get(metadata)) is None:
-        known = _LEAVES[metadata] = leaves_by_name(metadata.schema.to_arrow_schema())
-    return known
-
-
-_LEAVES: WeakKeyDictionary[pq.FileMetaData, dict[str, list[int]]] = WeakKeyDictionary()
+    return leaves_by_name(metadata.schema.to_arrow_schema())
 
 
 def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:
@@ -83,6 +79,7 @@ def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:
     return bool(pa.types.is_float64(wide) and pa.types.is_float32(narrow))
 
 
+@per_footer
 def dictionary_columns(metadata: pq.FileMetaData) -> list[str]:
     """The columns to read as dictionaries: a hint, since any column may be, at some cost."""
     if not metadata.num_row_groups:

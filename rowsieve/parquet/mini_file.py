@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import pyarrow.parquet as pq
 
 from rowsieve.parquet.footer import Tail
+from rowsieve.parquet.footer_memo import per_footer
 from rowsieve.parquet.thrift import (
     I32,
     I64,
+    Begun,
     MalformedThrift,
     ThriftStruct,
     Written,
+    begin_struct,
     read_list_head,
     read_struct,
     write_struct,
@@ -30,6 +33,7 @@ _NAME: Final = 4  # of a schema element
 _CHILDREN: Final = 5
 _VERSION_FIELD: Final = 0x15  # field 1, 32 bits
 _LIST_FIELD: Final = 0x19  # the field after it, a list
+_LEAVES: Final = 4_096  # remembered
 _ENCODINGS: Final = (I32(0), I32(3), I32(5), I32(8))  # plain, run lengths, deltas, dictionary
 _PHYSICAL: Final = {
     name: I32(number)
@@ -73,11 +77,9 @@ def mini_file(schema: Sequence[Written], columns: Sequence[ColumnPages], row_cou
         start, first_page = position, position + len(column.dictionary)
         pieces += [column.dictionary, *column.pages]
         position = first_page + sum(len(page) for page in column.pages)
+        chunk = column.chunk
+        stored = _how_stored(chunk.physical_type, chunk.path_in_schema, chunk.compression)
         about = {
-            1: _PHYSICAL[column.chunk.physical_type],
-            2: _ENCODINGS,
-            3: [part.encode() for part in column.chunk.path_in_schema.split(".")],
-            4: _CODECS[column.chunk.compression],
             5: I64(_value_count(column, row_count)),
             6: I64(position - start),
             7: I64(position - start),
@@ -85,10 +87,17 @@ def mini_file(schema: Sequence[Written], columns: Sequence[ColumnPages], row_cou
         }
         if len(column.dictionary):
             about[11] = I64(start)
-        chunks.append({2: I64(0), 3: about})
+        chunks.append({2: I64(0), 3: write_struct(about, stored)})
     group = {1: chunks, 2: I64(position), 3: I64(row_count)}
     footer = write_struct({1: I32(2), 2: schema, 3: I64(row_count), 4: [group]})
     return b"".join([*pieces, footer, len(footer).to_bytes(4, "little"), _MAGIC])
+
+
+@lru_cache(_LEAVES)
+def _how_stored(physical: str, path: str, codec: str) -> Begun:
+    """What a footer says of a leaf first, which is the same in every row group."""
+    names = [part.encode() for part in path.split(".")]
+    return begin_struct({1: _PHYSICAL[physical], 2: _ENCODINGS, 3: names, 4: _CODECS[codec]})
 
 
 class FileSchema:
@@ -110,9 +119,7 @@ class FileSchema:
     @classmethod
     def of(cls, tail: Tail) -> FileSchema:
         """The schema in a file's footer, remembered as long as its metadata is."""
-        if (known := _SCHEMAS.get(tail.metadata)) is None:
-            known = _SCHEMAS[tail.metadata] = cls(tail.footer)
-        return known
+        return _schema_of(tail.metadata, tail)
 
     def only(self, names: Sequence[str]) -> list[Written]:
         """The elements of a schema that has only these top-level columns."""
@@ -120,7 +127,9 @@ class FileSchema:
         return [root, *(raw for name in names for raw in self._columns[name])]
 
 
-_SCHEMAS: WeakKeyDictionary[pq.FileMetaData, FileSchema] = WeakKeyDictionary()
+@per_footer
+def _schema_of(_: pq.FileMetaData, tail: Tail) -> FileSchema:
+    return FileSchema(tail.footer)
 
 
 def _schema_elements(footer: bytes | memoryview) -> list[tuple[ThriftStruct, Written]]:

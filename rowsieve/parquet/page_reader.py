@@ -84,7 +84,7 @@ class PageReader:
     ) -> tuple[list[ColumnPages], int]:
         """The pages of every leaf of the columns, and how many bytes were read."""
         leaves = [leaf for name in names for leaf in self._leaves[name]]
-        places = [self._directory.chunk(row_group, leaf) for leaf in leaves]
+        places = [self._directory.chunk(self._metadata, row_group, leaf) for leaf in leaves]
         spans = [span for place in places for span in _spans(place, pages)]
         read = [
             (start, memoryview(self._source.read_at(stop - start, start)))

@@ -95,7 +95,7 @@ class PageStatistics:
 
     def _index(self, group: int, column: FileColumn) -> ThriftStruct | None:
         """The column index of a chunk; None unless it has something to say of every page."""
-        start = self._directory.chunk(group, column.index).index_start
+        start = self._directory.chunk(self._tail.metadata, group, column.index).index_start
         if start is None:
             return None
         index, _ = read_struct(self._tail.data, start)

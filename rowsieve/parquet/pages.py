@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +21,7 @@ import pyarrow.parquet as pq
 import xxhash
 
 from rowsieve.parquet.chunks import chunk_span
+from rowsieve.parquet.footer_memo import per_footer
 from rowsieve.parquet.seals import blank, fill, sealed
 from rowsieve.parquet.spans import Span
 from rowsieve.parquet.thrift import ThriftStruct, read_struct
@@ -85,12 +85,11 @@ class ChunkPages:
 class PageDirectory:
     """Where the pages of a file are; `page_rows` rows each, the last of a row group may be less."""
 
-    __slots__ = ("_bases", "_entries", "_leaves", "_metadata", "page_rows")
+    __slots__ = ("_bases", "_entries", "_leaves", "page_rows")
 
     def __init__(self, metadata: pq.FileMetaData, page_rows: int, entries: str) -> None:
         groups = range(int(metadata.num_row_groups))
         counts = [_entries(metadata.row_group(i).num_rows, page_rows) for i in groups]
-        self._metadata = metadata
         self._entries = entries
         self._leaves = int(metadata.num_columns)
         self._bases: list[int] = [0, *np.cumsum(np.multiply(counts, self._leaves)).tolist()]
@@ -99,32 +98,20 @@ class PageDirectory:
     @classmethod
     def of(cls, metadata: pq.FileMetaData) -> PageDirectory | None:
         """The directory of a file; None if it has none, and its chunks must be read whole."""
-        if metadata not in _DIRECTORIES:
-            _DIRECTORIES[metadata] = cls._of(metadata)
-        return _DIRECTORIES[metadata]
-
-    @classmethod
-    def _of(cls, metadata: pq.FileMetaData) -> PageDirectory | None:
-        page_rows = _page_rows(metadata)
-        if not page_rows:
-            return None
-        groups = range(int(metadata.num_row_groups))
-        count = sum(_entries(metadata.row_group(i).num_rows, page_rows) for i in groups)
-        seal = sealed(metadata, PAGES_KEY, count * int(metadata.num_columns))
-        return None if seal is None else cls(metadata, page_rows, seal)
+        return _of_footer(metadata)
 
     def page_count(self, row_group: int) -> int:
         """How many pages each column of a row group has."""
         entries = self._bases[row_group + 1] - self._bases[row_group]
         return entries // self._leaves - _BEFORE_PAGES
 
-    def chunk(self, row_group: int, leaf: int) -> ChunkPages:
-        """The pages of one leaf column of a row group."""
+    def chunk(self, metadata: pq.FileMetaData, row_group: int, leaf: int) -> ChunkPages:
+        """The pages of one leaf column of a row group of the file with this metadata."""
         count = self.page_count(row_group) + _BEFORE_PAGES
         first = (self._bases[row_group] + leaf * count) * _CHARACTERS
         data = base64.b64decode(self._entries[first : first + count * _CHARACTERS])
         entries = np.frombuffer(data, _ENTRY)
-        start, stop = chunk_span(self._metadata.row_group(row_group).column(leaf))
+        start, stop = chunk_span(metadata.row_group(row_group).column(leaf))
         index_start = int(entries["offset"][0])
         starts = np.empty(count, dtype=np.int64)
         starts[:-1] = entries["offset"][1:]
@@ -135,7 +122,15 @@ class PageDirectory:
         )
 
 
-_DIRECTORIES: WeakKeyDictionary[pq.FileMetaData, PageDirectory | None] = WeakKeyDictionary()
+@per_footer
+def _of_footer(metadata: pq.FileMetaData) -> PageDirectory | None:
+    page_rows = _page_rows(metadata)
+    if not page_rows:
+        return None
+    groups = range(int(metadata.num_row_groups))
+    count = sum(_entries(metadata.row_group(i).num_rows, page_rows) for i in groups)
+    seal = sealed(metadata, PAGES_KEY, count * int(metadata.num_columns))
+    return None if seal is None else PageDirectory(metadata, page_rows, seal)
 
 
 def _entries(rows: int, page_rows: int) -> int:

@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowsieve.parquet.columns import FileColumn, file_columns
+from rowsieve.parquet.footer_memo import per_footer
 from rowsieve.parquet.stored_bounds import StoredBounds, abstract_column
 from rowsieve.predicate.abstract import AbstractColumn, AbstractColumns
 from rowsieve.predicate.arrays import Mask
@@ -43,14 +43,10 @@ class _Footer:
     decoded: dict[tuple[int, LogicalType], AbstractColumn | None]
 
 
-_FOOTERS: WeakKeyDictionary[pq.FileMetaData, _Footer] = WeakKeyDictionary()
-
-
+@per_footer
 def _footer_of(metadata: pq.FileMetaData) -> _Footer:
-    if (known := _FOOTERS.get(metadata)) is None:
-        marked = (metadata.metadata or {}).get(FORMAT_KEY) == FORMAT
-        known = _FOOTERS[metadata] = _Footer(file_columns(metadata) if marked else {}, {})
-    return known
+    marked = (metadata.metadata or {}).get(FORMAT_KEY) == FORMAT
+    return _Footer(file_columns(metadata) if marked else {}, {})
 
 
 class RowGroupStatistics:

@@ -8,7 +8,7 @@ how wide an integer is by `I32` and `I64`, because readers skip fields of anothe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 ThriftStruct: TypeAlias = dict[int, Any]
 
@@ -25,6 +25,14 @@ class Written(bytes):
     """A struct that is written already."""
 
 
+class Begun(NamedTuple):
+    """The first fields of a struct as they are written, and the number of the last of them."""
+
+    data: bytes
+    last: int
+
+
+NOTHING: Final = Begun(b"", 0)
 _MAX_DEPTH: Final = 16
 _TRUE, _FALSE = 1, 2  # the kinds of a bool in a struct, which has no byte of its own
 
@@ -50,17 +58,20 @@ def read_list_head(data: bytes | memoryview, position: int) -> tuple[int, int]:
         raise MalformedThrift("the bytes end within a list") from error
 
 
-def write_struct(fields: Mapping[int, Any]) -> Written:
+def write_struct(fields: Mapping[int, Any], begun: Begun = NOTHING) -> Written:
     """A struct of numbers, bytes, lists of one kind, and structs, by ascending field number."""
-    out = bytearray()
-    before = 0
+    return Written(begin_struct(fields, begun).data + b"\0")
+
+
+def begin_struct(fields: Mapping[int, Any], begun: Begun = NOTHING) -> Begun:
+    """The first fields of a struct, or those after the ones written."""
+    out, before = bytearray(begun.data), begun.last
     for number, value in fields.items():
         kind, data = _written(value)
         out.append((number - before) << 4 | kind)
         out += data
         before = number
-    out.append(0)
-    return Written(bytes(out))
+    return Begun(bytes(out), before)
 
 
 def _written(value: Any) -> tuple[int, bytes]:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowsieve.parquet.bloom import BloomFilter, Hashed, hashed
+from rowsieve.parquet.bloom import BloomFilter, Probes, probes_of
 from rowsieve.parquet.columns import FileColumn
 from rowsieve.parquet.row_groups import JoinedStatistics, RowGroupStatistics
 from rowsieve.predicate.abstract import from_column
@@ -90,20 +90,25 @@ def probe_blooms(
 
     `points` are those of the predicate, if they are known.
     """
-    if not (verdicts == Verdict.SOME).any():
-        return verdicts
-    verdicts = verdicts.copy()
+    groups = np.flatnonzero(verdicts == Verdict.SOME).tolist()
+    refuted: set[int] = set()
     for point in _points(predicate) if points is None else points:
         column = statistics.file_column(point.column.field_id)
         if column is None:
             continue
-        groups = np.flatnonzero(verdicts == Verdict.SOME)
-        candidates = _candidates(point, column, statistics, groups)
+        left = [group for group in groups if group not in refuted]
+        candidates = _candidates(point, column, statistics, left)
         while batch := list(islice(candidates, _FILTERS_AT_ONCE)):
             filters = blooms.filters(column, [group for group, _ in batch])
-            for (group, values), bloom in zip(batch, filters, strict=True):
-                if bloom is not None and not bloom.may_contain_hashed(values).any():
-                    verdicts[group] = Verdict.NONE
+            refuted.update(
+                group
+                for (group, probes), bloom in zip(batch, filters, strict=True)
+                if bloom is not None and not bloom.may_contain_any(probes)
+            )
+    if not refuted:
+        return verdicts
+    verdicts = verdicts.copy()
+    verdicts[list(refuted)] = Verdict.NONE
     return verdicts
 
 
@@ -113,13 +118,15 @@ class Point:
 
     column: BoundColumn
     values: pa.Array
-    _hashed: dict[FileColumn, Hashed] = field(default_factory=dict, compare=False, repr=False)
+    _probes: dict[FileColumn, Probes | None] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
-    def hashed(self, column: FileColumn) -> Hashed:
+    def probes(self, column: FileColumn) -> Probes | None:
         """All values for the filters of a column as a file stores it, in any file alike."""
-        if column not in self._hashed:
-            self._hashed[column] = hashed(self.values, column)
-        return self._hashed[column]
+        if column not in self._probes:
+            self._probes[column] = probes_of(self.values, column)
+        return self._probes[column]
 
 
 def _points(predicate: BoundPredicate) -> tuple[Point, ...]:
@@ -161,17 +168,17 @@ def _candidates(
     point: Point,
     column: FileColumn,
     statistics: RowGroupStatistics,
-    groups: npt.NDArray[np.int64],
-) -> Iterator[tuple[int, Hashed]]:
+    groups: Sequence[int],
+) -> Iterator[tuple[int, Probes | None]]:
     """The groups worth a filter, with the values that their bounds leave possible."""
     if len(point.values) == 1:
-        yield from ((group, point.hashed(column)) for group in groups.tolist())
+        yield from ((group, point.probes(column)) for group in groups)
         return
     known = from_column(point.column, statistics.column(point.column), statistics.part_count)
-    for group in groups.tolist():
+    for group in groups:
         inside = _within(point.values, known.lower[group], known.upper[group])
         if inside.sum() <= MAX_PROBES:
-            yield group, hashed(point.values.filter(pa.array(inside)), column)
+            yield group, probes_of(point.values.filter(pa.array(inside)), column)
 
 
 def _within(values: pa.Array, lower: pa.Scalar, upper: pa.Scalar) -> Mask:

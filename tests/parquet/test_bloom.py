@@ -189,7 +189,7 @@ def test_what_cannot_be_encoded_with_certainty_may_be_there(
     asked: LogicalType, value: Any, stored_type: Any, physical: str
 ) -> None:
     column = FileColumn(0, "c", stored_type, physical, 16)
-    empty = BloomFilter(column, np.zeros((1, 8), dtype=np.uint32))
+    empty = BloomFilter(column, bytes(32))
     assert empty.may_contain(arrow_array([value], asked)).all()
 
 

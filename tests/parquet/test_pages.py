@@ -143,7 +143,10 @@ def test_only_these_pages_are_read(tmp_path: Path) -> None:
     path = tmp_path / ref.path
     names = ["id", "value"]
     wanted, size_bytes = opened(store, ref).read(1, names, np.array([1]))
-    spans = [PageDirectory.of(read_tail(store, ref).metadata).chunk(1, leaf) for leaf in (0, 2)]  # type: ignore[union-attr]
+    metadata = read_tail(store, ref).metadata
+    directory = PageDirectory.of(metadata)
+    assert directory is not None
+    spans = [directory.chunk(metadata, 1, leaf) for leaf in (0, 2)]
     kept = [span.span(number) for span in spans for number in (-1, 1)]
     assert size_bytes == sum(stop - start for start, stop in kept)
     data = bytearray(path.read_bytes())
@@ -159,9 +162,10 @@ def test_any_damaged_byte_of_a_page_or_dictionary_is_found(tmp_path: Path) -> No
     ref = write(store, rows(30, 2))
     path = tmp_path / ref.path
     whole = path.read_bytes()
-    directory = PageDirectory.of(read_tail(store, ref).metadata)
+    metadata = read_tail(store, ref).metadata
+    directory = PageDirectory.of(metadata)
     assert directory is not None
-    place = directory.chunk(0, 3)
+    place = directory.chunk(metadata, 0, 3)
     assert place.span(-1)[0] < place.span(-1)[1]  # "place" has a dictionary
     for number in (-1, 1):
         for offset in range(*place.span(number)):
