@@ -90,11 +90,12 @@ class Piece:
 class Columns:
     """An immutable sequence of pieces; every method that changes it returns another."""
 
-    __slots__ = ("_pieces", "_read", "schema")
+    __slots__ = ("_pieces", "_read", "_table", "schema")
 
     def __init__(self, pieces: Sequence[Piece], schema: pa.Schema) -> None:
         self._pieces: Final = tuple(pieces)
         self._read: dict[str, pa.ChunkedArray] = {}
+        self._table: Final = _only_table(self._pieces, schema)
         self.schema: Final = schema
 
     @classmethod
@@ -125,10 +126,8 @@ class Columns:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """One column; KeyError if there is none of the name."""
-        if len(self._pieces) == 1 and isinstance(table := self._pieces[0].source, pa.Table):
-            place = table.schema.get_field_index(name)
-            if place >= 0 and self.schema.get_field_index(name) >= 0:
-                return table.column(place)
+        if self._table is not None:
+            return self._table.column(name)
         if name not in self._read:
             if self.schema.get_field_index(name) < 0:
                 raise KeyError(name)
@@ -147,15 +146,14 @@ class Columns:
 
     def table(self) -> pa.Table:
         """All columns."""
-        (first, *more) = (piece.source for piece in self._pieces)
-        here = not more and isinstance(first, pa.Table)
-        if here and first.schema.names == self.schema.names:
-            return first
-        return self.read(self.schema.names)
+        return self.read(self.schema.names) if self._table is None else self._table
 
     def select(self, wanted: Callable[[str], bool]) -> Columns:
         """Only the columns whose names are wanted."""
-        found = Columns(self._pieces, pa.schema([f for f in self.schema if wanted(f.name)]))
+        names = [name for name in self.schema.names if wanted(name)]
+        if self._table is not None:
+            return Columns.of(self._table.select(names))
+        found = Columns(self._pieces, pa.schema([self.schema.field(name) for name in names]))
         found._read.update((k, v) for k, v in self._read.items() if wanted(k))
         return found
 
@@ -208,6 +206,12 @@ def at_places(table: pa.Table, rows: Indices) -> pa.Table:
     starts, stops = np.append(0, breaks), np.append(breaks, len(rows))
     runs = zip(rows[starts].tolist(), (stops - starts).tolist(), strict=True)
     return pa.concat_tables([table.slice(start, count) for start, count in runs])
+
+
+def _only_table(pieces: Sequence[Piece], schema: pa.Schema) -> pa.Table | None:
+    """All columns, where they are one table in memory already."""
+    source = pieces[0].source if len(pieces) == 1 else None
+    return source if isinstance(source, pa.Table) and source.schema.equals(schema) else None
 
 
 def _nulls(count: int, type_: pa.DataType) -> pa.ChunkedArray:
