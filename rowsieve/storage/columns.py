@@ -166,8 +166,9 @@ class Columns:
             if lies:
                 pieces += run
             else:
-                tables = [piece.source for piece in run]
-                pieces.append(Piece(pa.concat_tables(tables, promote_options="default")))
+                table = pa.concat_tables([each.source for each in run], promote_options="default")
+                here = set(table.schema.names)
+                pieces.append(Piece(table.select([n for n in schema.names if n in here])))
         return Columns(pieces or [Piece(schema.empty_table())], schema)
 
     def take(self, rows: Indices) -> Columns:
