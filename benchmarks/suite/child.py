@@ -60,6 +60,9 @@ class Service:
                 return lambda: table.plan(request["key"]), int
             case "look_up":
                 return lambda: table.look_up(request["key"]), int
+            case "look_up_each":
+                keys = request["keys"]
+                return lambda: sum(table.look_up(key) for key in keys), int
             case "stream":
                 return lambda: table.stream(request["columns"]), int
             case "digest":
