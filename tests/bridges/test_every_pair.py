@@ -7,6 +7,7 @@ in tests of its own. Spark's columns, which need the JVM, are tried where there 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -32,9 +33,11 @@ from tests.profiles import IS_DEEP, examples
 from tests.strategies import SCHEMA, batches, predicates
 
 CONDITIONS = 160 if IS_DEEP else 85  # each between its source and all targets
+TO_SPARK, FROM_SPARK = 30, 6  # a column is analysed in the JVM, for every target anew
 MEMBERS = 1_000_000 if IS_DEEP else 100_000
 NEEDS_JAVA = ("spark_columns",)
 HERE = [bridge for bridge in BRIDGES if bridge.name not in NEEDS_JAVA]
+COLUMNS = bridge_named("spark_columns")
 
 
 def judged(
@@ -57,6 +60,31 @@ def read(bridge: Bridge, expression: Any) -> Predicate:
 def test_no_row_is_lost_between_any_two(
     source: Bridge, predicate: Predicate, batch: pa.RecordBatch
 ) -> None:
+    passes(source, HERE, predicate, batch)
+
+
+@pytest.mark.spark
+@examples(TO_SPARK)
+@given(source=st.sampled_from(HERE), predicate=predicates(1), batch=batches(min_rows=1, max_rows=4))
+def test_no_row_is_lost_on_the_way_to_sparks_columns(
+    source: Bridge, predicate: Predicate, batch: pa.RecordBatch, spark: Any
+) -> None:
+    passes(source, [COLUMNS], predicate, batch)
+
+
+@pytest.mark.spark
+@examples(FROM_SPARK)
+@given(predicate=predicates(1), batch=batches(min_rows=1, max_rows=4))
+def test_no_row_is_lost_on_the_way_from_sparks_columns(
+    predicate: Predicate, batch: pa.RecordBatch, spark: Any
+) -> None:
+    passes(COLUMNS, BRIDGES, predicate, batch)
+
+
+def passes(
+    source: Bridge, targets: Iterable[Bridge], predicate: Predicate, batch: pa.RecordBatch
+) -> None:
+    """Write the predicate in the source's words, and translate those to every target."""
     try:
         original = source.writes(predicate, SCHEMA, source.semantics).expression
     except InvalidPredicate:
@@ -67,7 +95,7 @@ def test_no_row_is_lost_between_any_two(
     if before.expression is None or before.residual is not None:
         reject()
     wanted, failed = judged(before.expression, batch, source.semantics)
-    for target in HERE:
+    for target in targets:
         made = rs.translate(original, source.name, target=target.name, schema=SCHEMA)
         if made.expression is None:
             assert made.exactness is rs.Exactness.UNSUPPORTED

@@ -106,6 +106,18 @@ def test_runs_of_places_are_the_rows_at_them(places: set[int], least_run: int) -
     assert found.column("a").to_pylist() == rows.tolist()
 
 
+def test_tables_that_were_joined_are_one_table_in_the_order_of_the_schema() -> None:
+    first = pa.table({"id": [1], "a.rows": [2]})
+    second = pa.table({"a.rows": [4], "more": ["x"], "id": [3]})
+    columns = Columns.of(first).append([Columns.of(second)])
+    assert columns.table() is columns.table()
+    assert columns.table().schema.names == columns.schema.names == ["id", "a.rows", "more"]
+    assert columns.select(lambda name: name != "a.rows").table().to_pylist() == [
+        {"id": 1, "more": None},
+        {"id": 3, "more": "x"},
+    ]
+
+
 def test_types_that_differ_are_not_mixed() -> None:
     with pytest.raises(pa.ArrowException, match="a"):
         Columns.of(File(pa.table({"a": [1]}))).append([Columns.of(pa.table({"a": ["x"]}))])
