@@ -7,7 +7,7 @@ in tests of its own. Spark's columns, which need the JVM, are tried where there 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -55,6 +55,14 @@ def read(bridge: Bridge, expression: Any) -> Predicate:
     return found.expression
 
 
+@pytest.fixture(scope="module")
+def with_times(spark: Any) -> Iterator[None]:
+    """Spark's session, which knows the type of times of day only if it is told to."""
+    spark.conf.set("spark.sql.timeType.enabled", "true")
+    yield
+    spark.conf.unset("spark.sql.timeType.enabled")
+
+
 @examples(CONDITIONS)
 @given(source=st.sampled_from(HERE), predicate=predicates(1), batch=batches(min_rows=1, max_rows=4))
 def test_no_row_is_lost_between_any_two(
@@ -64,19 +72,21 @@ def test_no_row_is_lost_between_any_two(
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("with_times")
 @examples(TO_SPARK)
 @given(source=st.sampled_from(HERE), predicate=predicates(1), batch=batches(min_rows=1, max_rows=4))
 def test_no_row_is_lost_on_the_way_to_sparks_columns(
-    source: Bridge, predicate: Predicate, batch: pa.RecordBatch, spark: Any
+    source: Bridge, predicate: Predicate, batch: pa.RecordBatch
 ) -> None:
     passes(source, [COLUMNS], predicate, batch)
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("with_times")
 @examples(FROM_SPARK)
 @given(predicate=predicates(1), batch=batches(min_rows=1, max_rows=4))
 def test_no_row_is_lost_on_the_way_from_sparks_columns(
-    predicate: Predicate, batch: pa.RecordBatch, spark: Any
+    predicate: Predicate, batch: pa.RecordBatch
 ) -> None:
     passes(COLUMNS, BRIDGES, predicate, batch)
 

@@ -38,17 +38,25 @@ class Kind:
     type: LogicalType | None
     values: list[Any] = field(default_factory=list)
 
-    def as_type(self, target: LogicalType) -> pa.Array | None:
-        """The constants in a type that Spark found for all; None if that is no wider one."""
+    def as_type(self, cast: LogicalType | None, target: LogicalType) -> pa.Array | None:
+        """The constants as they are cast, in the type that Spark found for the whole list.
+
+        None where either step may change a value or fail.
+        """
         if self.type is None:
             return pa.nulls(len(self.values), arrow_type(target))
-        match self.type, target:
-            case Int(bits=bits), Int(bits=wider) if bits <= wider:
-                pass
-            case own, other if own != other:
-                return None
+        if cast is None or not _widens(self.type, cast) or not _widens(cast, target):
+            return None
         storage = arrow_type(self.type)
         return pa.array(self.values, plain_type(self.type)).view(storage).cast(arrow_type(target))
+
+
+def _widens(source: LogicalType, target: LogicalType) -> bool:
+    match source, target:
+        case Int(bits=bits), Int(bits=wider):
+            return bits <= wider
+        case _:
+            return source == target
 
 
 def kinds_of(expressions: Sequence[Any]) -> list[Kind] | None:

@@ -45,8 +45,10 @@ def with_sets(jvm: Any, expression: Any, depth: int = 0) -> Any:
         members = _computed(catalyst, expression.list())
         operand = with_sets(jvm, expression.value(), depth + 1)
         return expression if members is None else catalyst.expressions.InSet(operand, members)
-    children = expression.children()
-    found = [with_sets(jvm, children.apply(at), depth + 1) for at in range(children.length())]
+    children = [expression.children().apply(at) for at in range(expression.children().length())]
+    found = [with_sets(jvm, child, depth + 1) for child in children]
+    if all(new is old for new, old in zip(found, children, strict=True)):
+        return expression
     return expression.withNewChildren(jvm.PythonUtils.toSeq(found))
 
 

@@ -200,8 +200,13 @@ class Resolver:
         examples = [self.node(kind.example) for kind in kinds]
         operand = self._alike([self.node(arguments[0]), *examples])[0]
         target = self._type(operand)
-        arrays = [] if target is None else [kind.as_type(target) for kind in kinds]
-        if target is None or any(array is None for array in arrays):
+        if target is None:
+            return None
+        arrays = [
+            kind.as_type(self._type(example), target)
+            for kind, example in zip(kinds, examples, strict=True)
+        ]
+        if any(array is None for array in arrays):
             return None
         return Node("InSet", {"members": pa.concat_arrays(arrays)}, (operand,))
 

@@ -100,6 +100,11 @@ BUILDS: dict[str, Build] = {
     "long lists one by one": lambda c, f: (
         c("f").isin(list(range(120))) | c("d").isin([D(n) / 4 for n in range(120)])
     ),
+    "long lists of casts": lambda c, f: (
+        c("k").isin([f.lit(n).cast("smallint") for n in range(120)])
+        | c("i").isin([f.lit(n).cast("bigint") for n in range(-10, 120)])
+    ),
+    "a long list of infinities": lambda c, f: c("f").isin([f.lit(1e300).cast("float")] * 120),
     "lists": lambda c, f: (
         (f.size("l") == 2) | (f.get("l", f.lit(0)) == 1) | (f.array_size("l") == 1)
     ),
@@ -220,6 +225,13 @@ def test_long_lists_of_every_type_keep_the_same_rows(frame: Any, remote: None) -
         assert ours(listed) == wanted, listed
         assert ours(read(column, time_zone="UTC").exact()) == wanted, listed
     assert all(judged)
+
+
+def test_casts_in_long_lists_are_not_passed_over() -> None:
+    numbers = [*range(2 * SHORT), 70_000]  # the last one does not fit
+    cast = [connect.lit(number).cast("smallint") for number in numbers]
+    assert read(connect.col("k").isin(cast)).expression is None
+    assert read(connect.col("k").isin(cast[:-1])).exactness is Exactness.EXACT
 
 
 @pytest.fixture
