@@ -64,9 +64,9 @@ def to_polars(
 
     A cast that fails on a row fails there even where another condition excludes the row.
     """
-    from rowsieve.bridges.polars_exprs import write  # noqa: PLC0415 - an extra
+    from rowsieve.bridges.polars_exprs import write, write_calls  # noqa: PLC0415 - an extra
 
-    writer = write.Writer(semantics)
+    writer = write.Writer(semantics, write_calls.written)
     join: Any = writer.conjunction
     own = {name: getattr(semantics, name) for name in write.SAID_BY_THE_WRITER}
     theirs = replace(Semantics.POLARS, **own)

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.polars_exprs import table
-from rowsieve.bridges.polars_exprs.write_calls import CallWriter
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
     And,
@@ -90,12 +89,12 @@ SAID_BY_THE_WRITER = (
 
 
 class Writer:
-    """Writes bound trees that are meant under the semantics given."""
+    """Writes bound trees that are meant under the semantics given; `call` writes its calls."""
 
-    def __init__(self, semantics: Semantics) -> None:
+    def __init__(self, semantics: Semantics, call: Callable[[Writer, Call], Expr]) -> None:
         self.semantics = semantics
+        self._call = call
         self.polars: Any = imported("polars", "polars")
-        self._calls = CallWriter(self)
 
     def predicate(self, node: Predicate) -> Expr:
         """The condition, or `UnsupportedOperation` with the reason."""
@@ -139,7 +138,7 @@ class Writer:
             case Literal():
                 return self.constant(node)
             case Call():
-                return self._calls.write(node)
+                return self._call(self, node)
             case Cast():
                 return self._cast(node)
             case FieldAccess(operand=operand, name=name):

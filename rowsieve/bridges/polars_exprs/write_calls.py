@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowsieve.bridges.polars_exprs import table
 from rowsieve.bridges.polars_exprs.operands import check_divisor
+from rowsieve.bridges.polars_exprs.write import Writer
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.ir import Call, Literal, Operand
@@ -19,8 +20,6 @@ from rowsieve.types.logical import Date, Float, Int, List, LogicalType, String, 
 
 if TYPE_CHECKING:
     from polars import Expr
-
-    from rowsieve.bridges.polars_exprs.write import Writer
 
 _ARITHMETIC = ("add", "subtract", "multiply", "divide", "modulo", "negate")
 _MOVES = ("add_interval", "shift", "shift_timestamp")
@@ -33,9 +32,12 @@ _PLAIN_TEXT = {
 _TRIMS = {"trim": "strip_chars", "ltrim": "strip_chars_start", "rtrim": "strip_chars_end"}
 
 
-class CallWriter:
-    """Writes the calls of one writer's trees."""
+def written(writer: Writer, node: Call) -> Expr:
+    """The call, or `UnsupportedOperation` with the reason."""
+    return _CallWriter(writer).write(node)
 
+
+class _CallWriter:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 

@@ -67,9 +67,9 @@ def to_spark_column(
     that of the semantics. A row on which an operation fails may fail there even where another
     condition excludes the row.
     """
-    from rowsieve.bridges.spark_columns import write  # noqa: PLC0415 - an extra
+    from rowsieve.bridges.spark_columns import write, write_calls  # noqa: PLC0415 - an extra
 
-    writer = write.Writer(semantics, ansi=ansi)
+    writer = write.Writer(semantics, write_calls.CALLS, ansi=ansi)
     return write_conditions(
         predicate, writer.predicate, writer.conjunction, schema, semantics, strict=strict
     )

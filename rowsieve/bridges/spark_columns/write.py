@@ -11,7 +11,8 @@ from __future__ import annotations
 import datetime
 import decimal
 import uuid
-from typing import Any, assert_never
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +22,6 @@ from rowsieve.bridges.spark_columns import lists, table
 from rowsieve.bridges.spark_columns.patterns import FOLDED, spark_pattern
 from rowsieve.bridges.spark_columns.sessions import check_session, is_client
 from rowsieve.bridges.spark_columns.types import ddl_of, held_type
-from rowsieve.bridges.spark_columns.write_calls import CALLS
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.ir import (
@@ -73,14 +73,21 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
-class Writer:
-    """Writes bound trees that are meant under the semantics, for a session in ANSI mode or not."""
+Write: TypeAlias = Callable[["Writer", Call], Any]
 
-    def __init__(self, semantics: Semantics, *, ansi: bool) -> None:
+
+class Writer:
+    """Writes bound trees that are meant under the semantics, for a session in ANSI mode or not.
+
+    `calls` are what writes the calls of our functions, by their names.
+    """
+
+    def __init__(self, semantics: Semantics, calls: Mapping[str, Write], *, ansi: bool) -> None:
         functions = imported("pyspark.sql.functions", "spark")
         check_session()
         self.semantics = semantics
         self.ansi = ansi
+        self._calls = calls
         self.functions: Any = functions
         self._columns: dict[str, Any] = {}  # each costs a dozen calls into the JVM
 
@@ -188,7 +195,7 @@ class Writer:
             case Literal():
                 return self.literal(node)
             case Call(function=function):
-                if (write := CALLS.get(function)) is None:
+                if (write := self._calls.get(function)) is None:
                     raise UnsupportedOperation(f"{function} has no counterpart in Spark")
                 return write(self, node)
             case Cast():

@@ -5,11 +5,12 @@ A result is cast to our type of it where Spark's is another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 from rowsieve.bridges.spark_columns import table
 from rowsieve.bridges.spark_columns.types import ddl_of
+from rowsieve.bridges.spark_columns.write import Write, Writer
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Call, Literal, Operand, PhysicalValue
 from rowsieve.predicate.operand_types import type_of
@@ -24,11 +25,6 @@ from rowsieve.types.logical import (
     Timestamp,
     type_name,
 )
-
-if TYPE_CHECKING:
-    from rowsieve.bridges.spark_columns.write import Writer
-
-Write: TypeAlias = Callable[["Writer", Call], Any]
 
 _OPERATORS: Mapping[str, tuple[str, str]] = {
     "add": ("__add__", "try_add"),
