@@ -7,25 +7,22 @@ months has no one length and is refused there, as is `age`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
 from rowsieve.bridges.sql.intervals import Interval, interval_of
+from rowsieve.bridges.sql.visits import Reads, Writes
 from rowsieve.predicate.ir import Call, Literal, Operand
 from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import Int, Timestamp
-
-if TYPE_CHECKING:
-    from rowsieve.bridges.sql.nodes import Reader
-    from rowsieve.bridges.sql.render import Writer
 
 _TURN_OF_2000 = 946_684_800_000_000
 _MONDAY_2000 = _TURN_OF_2000 + 2 * DAY_US
 _NAMES = {"postgres": "date_bin", "datafusion": "date_bin", "duckdb": "time_bucket"}
 
 
-def binned(reader: Reader, node: Any) -> Operand:
+def binned(reader: Reads, node: Any) -> Operand:
     """`date_bin(width, time, origin)`, in duckdb `time_bucket`."""
     reader.only(node, "this", "expression", "unit")
     dialect = reader.dialect.name
@@ -54,7 +51,7 @@ def _origin(dialect: str, width: Interval) -> int:
     return _TURN_OF_2000 if width.months else _MONDAY_2000
 
 
-def bin_text(call: Call, writer: Writer) -> str | None:
+def bin_text(call: Call, writer: Writes) -> str | None:
     """The call as SQL; None where the dialect has no bins, or none of this width."""
     months, micros, time, origin = call.arguments
     name = _NAMES.get(writer.dialect.name)
@@ -69,7 +66,7 @@ def bin_text(call: Call, writer: Writer) -> str | None:
     return f"{name}(INTERVAL '{width}', {writer.text(time)}, {writer.text(origin)})"
 
 
-def difference(reader: Reader, node: Any) -> tuple[Operand, Operand] | None:
+def difference(reader: Reads, node: Any) -> tuple[Operand, Operand] | None:
     """The sides of a comparison of `later - earlier` with an interval, in microseconds."""
     sides = [node.this, node.expression]
     bare = [side.this if isinstance(side, exp.Paren) else side for side in sides]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -26,11 +26,9 @@ from rowsieve.bridges.sql.members import json_operator, json_path
 from rowsieve.bridges.sql.own_calls import HANDLERS, NAMES, day
 from rowsieve.bridges.sql.parts import EXTRACTED, PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.spellings import ARROW_CASTS
+from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate.ir import Call, Case, Cast, Literal, Now, Operand
 from rowsieve.types.logical import Date, Float, Int, Timestamp
-
-if TYPE_CHECKING:
-    from rowsieve.bridges.sql.nodes import Reader
 
 # Functions that never give a boolean, for a message that comes before `bind`'s.
 NOT_CONDITIONS = frozenset(
@@ -45,7 +43,7 @@ NOT_CONDITIONS = frozenset(
 ) - {"coalesce", "nullif", "greatest", "least", "starts_with", "ends_with", "contains"}
 
 
-def call(reader: Reader, node: Any) -> Operand:
+def call(reader: Reads, node: Any) -> Operand:
     """A function call or arithmetic; anything that is not listed is refused by its kind."""
     kind = type(node)
     if handler := _HANDLERS.get(kind):
@@ -68,7 +66,7 @@ def call(reader: Reader, node: Any) -> Operand:
     raise reader.source.refusal(node, _reason(node))
 
 
-def check_escapes(reader: Reader, node: Any) -> None:
+def check_escapes(reader: Reads, node: Any) -> None:
     """Refuse a string with backslash sequences on whose meaning engine and grammar may differ."""
     start = node.meta.get("start")
     if not reader.dialect.backslash_strings or start is None:
@@ -101,7 +99,7 @@ def _reason(node: Any) -> str:
     return f"{name} is not supported in a filter"
 
 
-def _anonymous(reader: Reader, node: Any) -> Operand:
+def _anonymous(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this", "expressions")
     name = node.name.lower()
     if name == "arrow_cast" and reader.dialect.name == "datafusion":
@@ -119,14 +117,14 @@ def _anonymous(reader: Reader, node: Any) -> Operand:
     return Call(_LENGTHS.get(own) or NAMES.get(own, name), arguments)
 
 
-def _from_zero(reader: Reader, node: Any, arguments: tuple[Operand, ...]) -> Operand:
+def _from_zero(reader: Reads, node: Any, arguments: tuple[Operand, ...]) -> Operand:
     place = arguments[1].value if isinstance(arguments[1], Literal) else None
     if not isinstance(place, int) or not 0 <= place < 2**31:
         raise reader.source.refusal(node, "get takes a list and a constant place from 0")
     return Call("list_element", (arguments[0], Literal(place + 1, Int(64))))
 
 
-def _arrow_cast(reader: Reader, node: Any) -> Operand:
+def _arrow_cast(reader: Reads, node: Any) -> Operand:
     """DataFusion's only name for an instant: its TIMESTAMPTZ hangs on the session."""
     if len(node.expressions) == 2:
         target = reader.operand(node.expressions[1])
@@ -141,22 +139,22 @@ def _arrow_cast(reader: Reader, node: Any) -> Operand:
     raise reader.source.refusal(node, f"arrow_cast is read with {DATAFUSION_INSTANT!r} only")
 
 
-def _now(reader: Reader, node: Any) -> Operand:
+def _now(reader: Reads, node: Any) -> Operand:
     reader.only(node)
     return Now()
 
 
-def _today(reader: Reader, node: Any) -> Operand:
+def _today(reader: Reads, node: Any) -> Operand:
     reader.only(node)
     return Cast(Now(), Date())
 
 
-def _local_now(reader: Reader, node: Any) -> Operand:
+def _local_now(reader: Reads, node: Any) -> Operand:
     reader.only(node)
     return Cast(Now(), Timestamp(utc=False))
 
 
-def _divide(reader: Reader, node: Any) -> Operand:
+def _divide(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this", "expression", "typed", "safe")
     left, right = reader.beside(node.this), reader.beside(node.expression)
     if reader.dialect.divides_integers or _is_float(left) or _is_float(right):
@@ -177,7 +175,7 @@ def _is_float(operand: Operand) -> bool:
     return isinstance(operand, Cast | Literal) and isinstance(operand.type, Float)
 
 
-def _pipes(reader: Reader, node: Any) -> Operand:
+def _pipes(reader: Reads, node: Any) -> Operand:
     parts: list[Operand] = []
     pending = [node]
     while pending:
@@ -192,7 +190,7 @@ def _pipes(reader: Reader, node: Any) -> Operand:
     return Call("concat_strict", tuple(parts))
 
 
-def _concat(reader: Reader, node: Any) -> Operand:
+def _concat(reader: Reads, node: Any) -> Operand:
     reader.only(node, "expressions", "safe", "coalesce")
     if not node.args.get("safe"):
         raise reader.source.refusal(
@@ -202,7 +200,7 @@ def _concat(reader: Reader, node: Any) -> Operand:
     return Call("concat" if node.args.get("coalesce") else "concat_strict", tuple(parts))
 
 
-def _substring(reader: Reader, node: Any) -> Operand:
+def _substring(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this", "start", "length")
     if node.args.get("start") is None:
         raise reader.source.refusal(node, "give substring a start")
@@ -216,7 +214,7 @@ def _substring(reader: Reader, node: Any) -> Operand:
     return Call("substr", tuple(arguments))
 
 
-def _truncation(reader: Reader, node: Any) -> Operand:
+def _truncation(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this", "unit", input_type_preserved=True)
     unit = node.args.get("unit")
     name = str(unit.name if unit is not None else "").lower()
@@ -228,7 +226,7 @@ def _truncation(reader: Reader, node: Any) -> Operand:
     return Call("date_trunc", (Literal(name), reader.operand(node.this)))
 
 
-def _extract(reader: Reader, node: Any) -> Operand:
+def _extract(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this", "expression")
     name, dialect = str(node.this.name).lower(), reader.dialect.name
     if (own := EXTRACTED.get((dialect, name))) is not None:
@@ -241,11 +239,11 @@ def _extract(reader: Reader, node: Any) -> Operand:
     return Call(f"extract_{part}", (reader.operand(node.expression),))
 
 
-def _part(reader: Reader, node: Any) -> Operand:
+def _part(reader: Reads, node: Any) -> Operand:
     return Call(FORMS[type(node)].name, (day(reader, node),))
 
 
-def _if(reader: Reader, node: Any) -> Operand:
+def _if(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this", "true", "false")
     otherwise = node.args.get("false")
     then = reader.operand(node.args["true"])
@@ -253,7 +251,7 @@ def _if(reader: Reader, node: Any) -> Operand:
     return Case(((reader.predicate(node.this), then),), other)
 
 
-def _trim(reader: Reader, node: Any) -> Operand:
+def _trim(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this", "expression", "position")
     place = str(node.args.get("position") or "BOTH").upper()
     name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(place, "trim")
@@ -261,7 +259,7 @@ def _trim(reader: Reader, node: Any) -> Operand:
     return Call(name, tuple(reader.operand(node.args[key]) for key in keys))
 
 
-def _side(reader: Reader, node: Any) -> Operand:
+def _side(reader: Reads, node: Any) -> Operand:
     """`left` and `right`: a negative count is not empty text everywhere."""
     reader.only(node, "this", "expression", "negative_length_returns_empty")
     text, count = reader.operand(node.this), reader.operand(node.expression)
@@ -271,7 +269,7 @@ def _side(reader: Reader, node: Any) -> Operand:
     return Call(FORMS[type(node)].name, (text, count))
 
 
-def _size(reader: Reader, node: Any) -> Operand:
+def _size(reader: Reads, node: Any) -> Operand:
     if reader.dialect.name == "postgres":
         raise reader.source.refusal(node, "write cardinality, which counts an empty list as 0")
     reader.only(node, "this")
@@ -286,7 +284,7 @@ _LENGTHS: Mapping[tuple[str, str], str] = {
     ("datafusion", "btrim"): "trim",
     ("spark", "btrim"): "trim",
 }
-_HANDLERS: Mapping[type[Any], Callable[[Reader, Any], Operand]] = {
+_HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     **HANDLERS,
     exp.Anonymous: _anonymous,
     exp.CurrentTimestamp: _now,

@@ -12,16 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate.ir import Call, Literal, Operand
 from rowsieve.types.logical import Int
-
-if TYPE_CHECKING:
-    from rowsieve.bridges.sql.nodes import Reader
 
 _SECOND = 1_000_000
 _MONTHS = {"month": 1, "mon": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200}
@@ -70,7 +68,7 @@ class Interval:
         return Interval(self.months * factor, self.days * factor, self.micros * factor)
 
 
-def moved(reader: Reader, node: Any) -> Operand | None:
+def moved(reader: Reads, node: Any) -> Operand | None:
     """`x + interval` or `x - interval` as a call; None if neither side is an interval."""
     left, right = interval_of(reader, node.this), interval_of(reader, node.expression)
     if left is None and right is None:
@@ -113,7 +111,7 @@ def interval_text(call: Call) -> str | None:
     return " ".join(named) or "0 days"
 
 
-def interval_of(reader: Reader, node: Any) -> Interval | None:
+def interval_of(reader: Reads, node: Any) -> Interval | None:
     """The constant interval that the node is; None if it is something else."""
     if isinstance(node, exp.Paren):
         return interval_of(reader, node.this)
@@ -137,7 +135,7 @@ def interval_of(reader: Reader, node: Any) -> Interval | None:
     return found
 
 
-def _refuse_what_the_grammar_drops(reader: Reader, node: Any) -> None:
+def _refuse_what_the_grammar_drops(reader: Reads, node: Any) -> None:
     """It takes the one number with a unit that it finds in a text, whatever else stands there."""
     tokens = reader.source.tokens
     for word, text in pairwise(tokens):
@@ -149,7 +147,7 @@ def _refuse_what_the_grammar_drops(reader: Reader, node: Any) -> None:
                 )
 
 
-def _multiple(reader: Reader, node: Any) -> Interval | None:
+def _multiple(reader: Reads, node: Any) -> Interval | None:
     sides = (node.this, node.expression)
     for factor, other in (sides, sides[::-1]):
         interval = interval_of(reader, other)
@@ -161,7 +159,7 @@ def _multiple(reader: Reader, node: Any) -> Interval | None:
     return None
 
 
-def _call(reader: Reader, node: Any, operand: Operand, interval: Interval) -> Operand:
+def _call(reader: Reads, node: Any, operand: Operand, interval: Interval) -> Operand:
     parts = (interval.months, interval.days, interval.micros)
     if max(map(abs, parts)) >= _LARGEST:
         raise reader.source.refusal(node, "the interval is too long")

@@ -7,20 +7,18 @@ PostgreSQL's alone: other engines spell the numbers they find anew.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
+from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate.ir import Call, FieldAccess, Literal, Operand
 from rowsieve.types.logical import Int
-
-if TYPE_CHECKING:
-    from rowsieve.bridges.sql.nodes import Reader
 
 PLAIN_PATH = re.compile(r"\{\s*[^\s{},\"\\]+(?:\s*,\s*[^\s{},\"\\]+)*\s*\}")
 
 
-def bracket(reader: Reader, node: Any) -> Operand:
+def bracket(reader: Reads, node: Any) -> Operand:
     """`list[1]`, and `struct['name']` or `map['key']` where the dialect has them."""
     reader.only(node, "this", "expressions", "offset", "safe")
     keys = node.expressions
@@ -34,7 +32,7 @@ def bracket(reader: Reader, node: Any) -> Operand:
     )
 
 
-def _element(reader: Reader, node: Any, key: Any) -> Operand:
+def _element(reader: Reads, node: Any, key: Any) -> Operand:
     if reader.dialect.name == "spark":
         raise reader.source.refusal(
             node, "spark fails where a list has no such element; write get(list, place)"
@@ -45,7 +43,7 @@ def _element(reader: Reader, node: Any, key: Any) -> Operand:
     return Call("list_element", (reader.operand(node.this), Literal(place, Int(64))))
 
 
-def json_operator(reader: Reader, node: Any) -> Operand:
+def json_operator(reader: Reads, node: Any) -> Operand:
     """`->` and `->>` with a constant key."""
     if reader.dialect.name != "postgres":
         raise reader.source.refusal(
@@ -60,7 +58,7 @@ def json_operator(reader: Reader, node: Any) -> Operand:
     return Call(name, (operand, key))
 
 
-def _key(reader: Reader, node: Any, path: Any) -> Literal:
+def _key(reader: Reads, node: Any, path: Any) -> Literal:
     if isinstance(path, exp.JSONPath) and len(path.expressions) == 2:
         last = path.expressions[1]
         if isinstance(last, exp.JSONPathKey) and isinstance(last.this, str):
@@ -73,7 +71,7 @@ def _key(reader: Reader, node: Any, path: Any) -> Literal:
     raise reader.source.refusal(node, "a key of JSON is a quoted constant or a whole number")
 
 
-def json_path(reader: Reader, node: Any) -> Operand:
+def json_path(reader: Reads, node: Any) -> Operand:
     """`#>` and `#>>` with a constant path."""
     reader.only(node, "this", "expression")
     path = node.expression

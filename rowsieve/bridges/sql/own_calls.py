@@ -8,16 +8,14 @@ dialects and bits in two others, `isnan(NULL)` is FALSE in Spark.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
 from rowsieve.bridges.sql.bins import binned
+from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import Bool, Date, Int
-
-if TYPE_CHECKING:
-    from rowsieve.bridges.sql.nodes import Reader
 
 _ONE = Literal(1, Int(64))
 _BITS: Mapping[type[Any], str] = {
@@ -34,7 +32,7 @@ NAMES: Mapping[tuple[str, str], str] = {
 }
 
 
-def _bits(reader: Reader, node: Any) -> Operand:
+def _bits(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this", "expression", requires_int128=False)
     sides = (node.this, node.expression)
     if any(isinstance(side, exp.Binary) and not isinstance(side, exp.Dot) for side in sides):
@@ -44,7 +42,7 @@ def _bits(reader: Reader, node: Any) -> Operand:
     return Call(_BITS[type(node)], tuple(reader.beside(side) for side in sides))
 
 
-def _power(reader: Reader, node: Any) -> Operand:
+def _power(reader: Reads, node: Any) -> Operand:
     """DataFusion's `^`, which its grammar here takes for a power."""
     named = any(token.text.upper() in ("POW", "POWER") for token in reader.source.tokens)
     if reader.dialect.name != "datafusion" or named:
@@ -57,7 +55,7 @@ def _power(reader: Reader, node: Any) -> Operand:
     return _bits(reader, exp.BitwiseXor(this=node.this, expression=node.expression))
 
 
-def _is_nan(reader: Reader, node: Any) -> Operand:
+def _is_nan(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this")
     found = Call("is_nan", (reader.operand(node.this),))
     if reader.dialect.name == "spark":
@@ -65,7 +63,7 @@ def _is_nan(reader: Reader, node: Any) -> Operand:
     return found
 
 
-def _coalesce(reader: Reader, node: Any) -> Operand:
+def _coalesce(reader: Reads, node: Any) -> Operand:
     """DataFusion's IFNULL and NVL are no COALESCE: they make floats of decimals."""
     words = {token.text.upper() for token in reader.source.tokens}
     if reader.dialect.name == "datafusion" and words & {"IFNULL", "NVL"}:
@@ -77,18 +75,18 @@ def _coalesce(reader: Reader, node: Any) -> Operand:
     return Call("coalesce", tuple(reader.operand(item) for item in items))
 
 
-def _sign(reader: Reader, node: Any) -> Operand:
+def _sign(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this")
     found = Call("sign", (reader.operand(node.this),))
     return Cast(found, Int(8)) if reader.dialect.name == "duckdb" else found
 
 
-def _day_of_week(reader: Reader, node: Any) -> Operand:
+def _day_of_week(reader: Reads, node: Any) -> Operand:
     found = Call("extract_dow", (day(reader, node),))
     return Call("add", (found, _ONE)) if reader.dialect.name == "spark" else found
 
 
-def day(reader: Reader, node: Any) -> Operand:
+def day(reader: Reads, node: Any) -> Operand:
     """The argument of a part of a date, without the mark for what may be text."""
     reader.only(node, "this")
     inner = node.this
@@ -98,11 +96,11 @@ def day(reader: Reader, node: Any) -> Operand:
     return reader.operand(inner)
 
 
-def _part(name: str) -> Callable[[Reader, Any], Operand]:
+def _part(name: str) -> Callable[[Reads, Any], Operand]:
     return lambda reader, node: Call(f"extract_{name}", (day(reader, node),))
 
 
-def _days_between(reader: Reader, node: Any) -> Operand:
+def _days_between(reader: Reads, node: Any) -> Operand:
     """Spark's `datediff(later, earlier)`, DuckDB's `date_diff('day', earlier, later)`."""
     reader.only(node, "this", "expression", "unit", date_part_boundary=True)
     unit, name = node.args.get("unit"), reader.dialect.name
@@ -120,7 +118,7 @@ def _days_between(reader: Reader, node: Any) -> Operand:
     return Call("days_between", tuple(reader.operand(side) for side in sides))
 
 
-def _moved_days(reader: Reader, node: Any) -> Operand:
+def _moved_days(reader: Reads, node: Any) -> Operand:
     """Spark's `date_add(day, n)`: of a timestamp it takes the date."""
     reader.only(node, "this", "expression", "unit")
     count = node.expression
@@ -136,7 +134,7 @@ def _moved_days(reader: Reader, node: Any) -> Operand:
     return Call("shift", (Cast(reader.operand(node.this), Date()), *moves))
 
 
-def _pad(reader: Reader, node: Any) -> Operand:
+def _pad(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this", "expression", "fill_pattern", "is_left")
     keys = ["this", "expression", "fill_pattern"]
     parts = [node.args[key] for key in keys if node.args.get(key) is not None]
@@ -144,12 +142,12 @@ def _pad(reader: Reader, node: Any) -> Operand:
     return Call(name, tuple(reader.operand(part) for part in parts))
 
 
-def _joined(reader: Reader, node: Any) -> Operand:
+def _joined(reader: Reads, node: Any) -> Operand:
     reader.only(node, "expressions", safe=True, coalesce=True, flatten=True)
     return Call("concat_ws", tuple(reader.operand(item) for item in node.expressions))
 
 
-def _sha2(reader: Reader, node: Any) -> Operand:
+def _sha2(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this", "length")
     length = node.args.get("length")
     if length is None or str(length) != "256":
@@ -157,7 +155,7 @@ def _sha2(reader: Reader, node: Any) -> Operand:
     return Call("sha256_hex", (reader.operand(node.this),))
 
 
-def _encoded(reader: Reader, node: Any) -> Operand:
+def _encoded(reader: Reads, node: Any) -> Operand:
     """DataFusion's `encode(sha256(x), 'hex')`."""
     reader.only(node, "this", "charset")
     inner, charset = node.this, node.args.get("charset")
@@ -179,7 +177,7 @@ def _in_utf8(node: Any) -> Any | None:
     return None
 
 
-def _hex(reader: Reader, node: Any) -> Operand:
+def _hex(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this")
     if reader.dialect.name not in ("duckdb", "spark"):
         raise reader.source.refusal(
@@ -188,19 +186,19 @@ def _hex(reader: Reader, node: Any) -> Operand:
     return Call("hex_digits", (reader.operand(node.this),))
 
 
-def _micros(reader: Reader, node: Any) -> Operand:
+def _micros(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this")
     return Call("epoch_us", (reader.operand(node.this),))
 
 
-def _seconds(reader: Reader, node: Any) -> Operand:
+def _seconds(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this")
     if reader.dialect.name not in ("duckdb", "postgres"):
         raise reader.source.refusal(node, "to_timestamp depends on the form of its argument here")
     return Call("timestamp_seconds", (reader.operand(node.this),))
 
 
-HANDLERS: Mapping[type[Any], Callable[[Reader, Any], Operand]] = {
+HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     **dict.fromkeys(_BITS, _bits),
     exp.Pow: _power,
     exp.Coalesce: _coalesce,

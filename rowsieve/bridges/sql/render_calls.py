@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from rowsieve.bridges.sql.bins import bin_text
 from rowsieve.bridges.sql.intervals import FUNCTIONS as INTERVALS
@@ -14,13 +13,11 @@ from rowsieve.bridges.sql.parts import PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.render_literals import quoted
 from rowsieve.bridges.sql.spellings import INFIX, TRINO_NAMES, template
 from rowsieve.bridges.sql.spellings import PARTS as OWN_PARTS
+from rowsieve.bridges.sql.visits import Writes
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.registry import FUNCTIONS
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import Float
-
-if TYPE_CHECKING:
-    from rowsieve.bridges.sql.render import Writer
 
 _INFIX: Mapping[str, str] = {
     "add": "+",
@@ -35,7 +32,7 @@ _SIDES: Mapping[str, str] = {"trim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAIL
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
-def call_text(call: Call, writer: Writer) -> tuple[str, bool]:
+def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
     """A call, and whether it is an operator between its operands."""
     name, arguments, dialect = call.function, call.arguments, writer.dialect
     if name in _INFIX and (len(arguments) == 2 or (name == "concat_strict" and arguments[1:])):
@@ -84,12 +81,12 @@ def call_text(call: Call, writer: Writer) -> tuple[str, bool]:
     return f"{_function(name, arguments, writer)}({written})", False
 
 
-def _filled(template_: str, arguments: tuple[Operand, ...], writer: Writer) -> str:
+def _filled(template_: str, arguments: tuple[Operand, ...], writer: Writes) -> str:
     atoms = {f"a{place}": writer.atom(item) for place, item in enumerate(arguments)}
     return template_.format(*(writer.text(item) for item in arguments), **atoms)
 
 
-def _function(name: str, arguments: tuple[Operand, ...], writer: Writer) -> str:
+def _function(name: str, arguments: tuple[Operand, ...], writer: Writes) -> str:
     dialect = writer.dialect.name
     row = FUNCTIONS.get(name)
     if row is not None and dialect in row.spelling:
@@ -119,7 +116,7 @@ def _counts_from_zero(arguments: tuple[Operand, ...]) -> bool:
     return isinstance(count, int) and count >= 0
 
 
-def _interval(call: Call, writer: Writer) -> str:
+def _interval(call: Call, writer: Writes) -> str:
     text, dialect = interval_text(call), writer.dialect
     wanted = INTERVALS.get(dialect.name, "")
     if dialect.name == "datafusion" and text and "microseconds" in text:
@@ -136,7 +133,7 @@ def _interval(call: Call, writer: Writer) -> str:
     return " + ".join([operand, *pieces])
 
 
-def _json(call: Call, writer: Writer) -> str:
+def _json(call: Call, writer: Writes) -> str:
     operand, keys = writer.atom(call.arguments[0]), call.arguments[1:]
     values = [key.value for key in keys if isinstance(key, Literal)]
     text = call.function.endswith("_text")
@@ -155,7 +152,7 @@ def _json(call: Call, writer: Writer) -> str:
     return operand + "".join(f" {a} {s}" for a, s in zip(arrows, steps, strict=True))
 
 
-def _element(call: Call, writer: Writer) -> str | None:
+def _element(call: Call, writer: Writes) -> str | None:
     place = call.arguments[1].value if isinstance(call.arguments[1], Literal) else None
     if not isinstance(place, int) or not 1 <= place < 2**31:
         return None
@@ -164,7 +161,7 @@ def _element(call: Call, writer: Writer) -> str | None:
     return f"{writer.atom(call.arguments[0])}[{place}]"
 
 
-def _divides_floats(call: Call, writer: Writer) -> bool:
+def _divides_floats(call: Call, writer: Writes) -> bool:
     sides = call.arguments[:1] if writer.dialect.name == "duckdb" else call.arguments
     return any(isinstance(side, Cast) and isinstance(side.type, Float) for side in sides)
 
