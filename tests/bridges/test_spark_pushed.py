@@ -6,13 +6,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pyarrow as pa
 import pytest
 from pyspark.sql.datasource import In, Not
 
+from rowsieve.bridges.spark_columns import to_spark_column
+from rowsieve.bridges.spark_columns.lists import SHORT
 from rowsieve.bridges.spark_filters import FILTERS, from_spark_filters
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import matching
+from rowsieve.predicate.ir import Column, InList, ValueSet
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Date, Int
 from tests.bridges.spark_columns.nasty import BATCH
 from tests.bridges.spark_columns.nasty import SCHEMA as NASTY
 from tests.bridges.spark_pushed import SCHEMA, PushedSource
@@ -54,6 +59,16 @@ def test_every_filter_that_arrives_is_read(pushed: Arriving) -> None:
     shown = "\n".join(line[0] for line in arrived)
     assert [row.foreign for row in FILTERS if f"{row.foreign}(" not in shown] == []
     assert [field.name for field in SCHEMA if f"('{field.name}'," not in shown] == []
+
+
+def test_a_long_list_that_is_written_arrives_as_one_filter(pushed: Arriving) -> None:
+    numbers = ValueSet(pa.array([None, *range(5 * SHORT)], pa.int64()), Int(64))
+    days = ValueSet(pa.array(range(2 * SHORT), pa.int32()).view(pa.date32()), Date())
+    for listed in (InList(Column("k"), numbers), InList(Column("day"), days)):
+        arrived = pushed(to_spark_column(listed, SCHEMA).exact())
+        (members,) = [line for line in arrived if line[0].startswith("In(")]
+        assert members[1:] == ["exact"]
+        assert members[0].count(",") > len(listed.values)
 
 
 @pytest.mark.parametrize("ansi", [True, False])
