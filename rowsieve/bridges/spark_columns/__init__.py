@@ -137,6 +137,8 @@ def _shown(part: Junction | Leaf, node: Junction | Leaf | Node) -> str:
             return str(part.column).removeprefix("Column<'").removesuffix("'>")
         except RecursionError:  # a client writes its columns recursively
             return "a deep column"
+        except ValueError:  # and its instants by the clocks of this machine, which had no year 0
+            return "a column of times that PySpark cannot show"
     return (" AND " if part.all_of else " OR ").join(_shown(term, term) for term in part.terms[:4])
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from rowsieve.bridges.spark_columns.connect_times import check_moments
 from rowsieve.bridges.spark_columns.values import plain_type
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Date, Float, Int, LogicalType, String
+from rowsieve.types.logical import Date, Float, Int, LogicalType, String, type_name
 
 # What a client's constant is by the class of its type; others have parameters.
 _TYPES: Mapping[str, LogicalType | None] = {
@@ -47,6 +48,7 @@ class Kind:
             return pa.nulls(len(self.values), arrow_type(target))
         if cast is None or not _widens(self.type, cast) or not _widens(cast, target):
             return None
+        check_moments(type_name(self.type), self.values)
         storage = arrow_type(self.type)
         return pa.array(self.values, plain_type(self.type)).view(storage).cast(arrow_type(target))
 

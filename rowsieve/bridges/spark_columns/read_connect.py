@@ -18,6 +18,7 @@ import pyarrow as pa
 from rowsieve.bridges.spark_columns import connect_names as names
 from rowsieve.bridges.spark_columns import table
 from rowsieve.bridges.spark_columns.connect_lists import kinds_of
+from rowsieve.bridges.spark_columns.connect_times import check_moments
 from rowsieve.bridges.spark_columns.functions import reader_of
 from rowsieve.bridges.spark_columns.lists import SHORT
 from rowsieve.bridges.spark_columns.sessions import ClientSession
@@ -467,6 +468,8 @@ def _literal(expression: Any) -> Node:
         spelled, value = f"decimal({precision},{scale})", f"{value:f}"
     if spelled == "time(6)" and value is not None:
         value = int(value)
+    if value is not None:
+        check_moments(str(spelled), [value])
     return _constant(str(spelled), value)
 
 

@@ -11,6 +11,7 @@ import decimal
 import inspect
 import math
 import re
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,7 +26,15 @@ from rowsieve.bridges.spark_columns.tree import Junction, Leaf, Node
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
-from tests.bridges.spark_columns.nasty import FLAT, SCHEMA, every_other, in_spark, ours, theirs
+from tests.bridges.spark_columns.nasty import (
+    BATCH,
+    FLAT,
+    SCHEMA,
+    every_other,
+    in_spark,
+    ours,
+    theirs,
+)
 from tests.bridges.spark_columns.test_read import METHODS
 from tests.bridges.spark_columns.test_write import TEXTS as WRITTEN
 
@@ -225,6 +234,44 @@ def test_long_lists_of_every_type_keep_the_same_rows(frame: Any, remote: None) -
         assert ours(listed) == wanted, listed
         assert ours(read(column, time_zone="UTC").exact()) == wanted, listed
     assert all(judged)
+
+
+@pytest.mark.parametrize("many", [1, 2 * SHORT])
+def test_moments_that_the_server_takes_for_others_are_not_read(many: int) -> None:
+    days = {datetime.date(1582, 10, day): 5 <= day < 15 for day in (4, 5, 10, 14, 15)}
+    for day, moved in days.items():
+        listed = connect.col("day").isin([day] * many)
+        for column in (listed, connect.col("day") == day, connect.lit(day) > connect.col("n")):
+            found = read(column)
+            assert (found.expression is None) == moved, day
+            assert not moved or "October 1582" in found.notes[0]
+    years = {1: False, 1582: False, 1583: True, 1899: True, 1900: False, 9999: False}
+    for year, moved in years.items():
+        at = datetime.datetime(year, 1, 1, tzinfo=datetime.UTC)
+        found = read(connect.col("ts").isin([at] * many))
+        assert (found.expression is None) == moved, year
+
+
+def test_instants_that_pyspark_cannot_show_are_refused_like_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    years = [datetime.datetime(year, 1, 1, tzinfo=datetime.UTC) for year in (1, 1700)]
+    try:
+        (note,) = read(connect.col("ts").isin(years)).notes
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert "cannot show" in note
+    assert "October 1582" in note
+
+
+@pytest.mark.spark
+def test_such_moments_are_others_on_the_server(frame: Any) -> None:
+    day = datetime.date(1582, 10, 10)
+    assert day in BATCH.column("day").to_pylist()
+    assert theirs(frame, [connect.col("day") == day], functions=connect) == [[]]
 
 
 def test_casts_in_long_lists_are_not_passed_over() -> None:
