@@ -22,7 +22,8 @@ WARM_UP = 3
 def measure(sizes: Sizes, folder: Path) -> Bar:
     """Other keys each time, after a few others again; every byte read counts, cached or not.
 
-    Each lookup alone, with a garbage collection before it, and as many one after another.
+    Each lookup alone, with a garbage collection before it, which the bar goes by; then as many one
+    after another, to tell what the collection costs.
     """
     clean = base(folder / "clean", sizes.rows, sizes.chunks, wide=False)
     table = changed(clean, folder / "table", 0.01, sizes.deltas)
@@ -45,12 +46,12 @@ def measure(sizes: Sizes, folder: Path) -> Bar:
     cpu_s = together.cpu_s / sizes.lookups
     sizes_read = [s.bytes_read for s in series.samples if s.bytes_read is not None]
     found = (
-        f"{cpu_s * 1e3:.1f} ms CPU one after another, {series.cpu_s() * 1e3:.1f} ms alone after a "
-        f"garbage collection, the first {series.first.cpu_s * 1e3:.0f} ms"
+        f"{series.cpu_s() * 1e3:.1f} ms CPU alone after a garbage collection, the first "
+        f"{series.first.cpu_s * 1e3:.0f} ms; {cpu_s * 1e3:.1f} ms one after another"
     )
     if sizes_read:
         found = f"{series.bytes_read() or 0:,} bytes, at most {max(sizes_read):,}; {found}"
-    met = cpu_s < MOST_CPU_S
+    met = series.cpu_s() < MOST_CPU_S
     return Bar(
         name="point lookup",
         promise=f"one key of {sizes.rows:,} after {sizes.deltas} commits of random upserts: under "

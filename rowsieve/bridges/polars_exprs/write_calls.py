@@ -38,6 +38,8 @@ def written(writer: Writer, node: Call) -> Expr:
 
 
 class _CallWriter:
+    """Writes the calls of one writer's trees."""
+
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 

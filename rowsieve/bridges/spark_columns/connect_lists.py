@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from rowsieve.bridges.spark_columns.connect_times import check_moments
-from rowsieve.bridges.spark_columns.values import plain_type
+from rowsieve.bridges.spark_columns.values import plain_type, widens
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Float, Int, LogicalType, String, type_name
 
@@ -46,19 +46,15 @@ class Kind:
         """
         if self.type is None:
             return pa.nulls(len(self.values), arrow_type(target))
-        if cast is None or not _widens(self.type, cast) or not _widens(cast, target):
+        if cast is None or not _holds(cast, self.type) or not _holds(target, cast):
             return None
         check_moments(type_name(self.type), self.values)
         storage = arrow_type(self.type)
         return pa.array(self.values, plain_type(self.type)).view(storage).cast(arrow_type(target))
 
 
-def _widens(source: LogicalType, target: LogicalType) -> bool:
-    match source, target:
-        case Int(bits=bits), Int(bits=wider):
-            return bits <= wider
-        case _:
-            return source == target
+def _holds(wide: LogicalType, narrow: LogicalType) -> bool:
+    return wide == narrow or (isinstance(wide, Int) and widens(narrow, wide))
 
 
 def kinds_of(expressions: Sequence[Any]) -> list[Kind] | None:
