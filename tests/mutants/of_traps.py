@@ -7,9 +7,40 @@ from tests.mutants.workshop import Mutant
 EXPRESSIONS = ("tests/traps/test_trap_expressions.py",)
 STATISTICS = ("tests/traps/test_trap_statistics.py",)
 PLANS = ("tests/traps/test_trap_plans.py",)
+MERGE = ("tests/traps/test_trap_merge.py",)
 INTERPRET, COLUMNAR = "predicate/interpret.py", "stats/columnar.py"
 
 MUTANTS = (
+    Mutant(
+        "planner/prune_parts.py",
+        "the key stage knows every column (trap T1)",
+        "keys = PartStatistics(_only(parts, kept), schema, key_ids)",
+        "keys = PartStatistics(_only(parts, kept), schema)",
+        MERGE,
+    ),
+    Mutant(
+        "planner/prune_parts.py",
+        "unions of shards know every column before the merge (trap T1)",
+        "refuted_by_unions(parts, schema, predicate, key_ids)",
+        "refuted_by_unions(parts, schema, predicate)",
+        ("tests/planner/test_shards.py",),
+    ),
+    Mutant(
+        "storage/part_writer.py",
+        "the keys of a part are those of its rows (trap T4)",
+        "            ends.append((self._end(deletes, 0), "
+        "self._end(deletes, deletes.num_rows - 1)))\n",
+        "            ends = ends or [(self._end(deletes, 0), "
+        "self._end(deletes, deletes.num_rows - 1))]\n",
+        MERGE,
+    ),
+    Mutant(
+        "storage/part_writer.py",
+        "the statistics of the key are those of the rows (trap T4)",
+        "            statistics.add_tombstones(deletes)\n",
+        "",
+        MERGE,
+    ),
     Mutant(
         INTERPRET,
         "what is not FALSE is not TRUE of NOT (trap T8)",

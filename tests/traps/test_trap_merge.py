@@ -45,6 +45,14 @@ def test_t1_a_group_goes_only_when_every_source_in_it_is_refuted(changed: Table)
     assert scan.metrics.parts_pruned == 2
 
 
+def test_t1_the_key_stage_knows_key_columns_only(changed: Table) -> None:
+    """A condition on the key runs the key stage, which must not see that the newer v refutes it."""
+    assert pairs(changed, "k = 1 AND v = 1") == []
+    assert pairs(changed, "k BETWEEN 0 AND 9 AND v < 2") == []
+    assert through_datafusion(changed, "k = 1 AND v = 1") == []
+    assert changed.delete("k = 1 AND v = 1").rows_deleted == 0
+
+
 def test_t1_null_in_the_stale_version() -> None:
     table = keyed({"k": [1], "v": [None]}, {"k": [1], "v": [2]})
     assert pairs(table, "v IS NULL") == []
@@ -82,6 +90,18 @@ def test_t4_key_statistics_cover_tombstones() -> None:
         assert through_datafusion(table, f"k = {key}") == []
     assert pairs(table, "k < 50") == []
     assert pairs(table, "k >= 50") == [(50, 1), (60, 1)]
+
+
+@pytest.mark.parametrize("statistics", ["on", "off"])
+@pytest.mark.parametrize(("row", "gone", "left"), [(60, 1, 50), (-60, 50, 1)])
+def test_t4_key_bounds_cover_tombstones(row: int, gone: int, left: int, statistics: str) -> None:
+    """The newer part's row lies outside the older part's keys, its tombstone among them."""
+    table = keyed({"k": [1, 50], "v": [1, 1]}, properties={"statistics": statistics})
+    apply(table, ("u", row, 2), ("d", gone, None))
+    assert pairs(table) == sorted([(row, 2), (left, 1)])
+    assert pairs(table, f"k = {gone}") == []
+    assert pairs(table, "v = 1") == [(left, 1)]
+    assert through_datafusion(table, "v = 1") == [(left, 1)]
 
 
 LONG = "x" * 150  # longer than any bound kept
