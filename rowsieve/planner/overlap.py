@@ -3,7 +3,8 @@
 A key that two parts share lies in one group, so groups can be merged, pruned and read without each
 other, and a group of one part needs no merge at all. Ranges are inclusive and may be too wide,
 never too narrow: overlap is <=, a missing bound is infinite, and after a truncated key column the
-later ones are infinite (invariant 24). An overlap group is never cut by file (trap T5).
+later ones are infinite (invariant 24). Bounds the wrong way round are no bounds: such a part may
+hold any key. An overlap group is never cut by file (trap T5).
 
 Grouping is vectorised: bounds become integers that sort like the keys (`_codes`), so that a plan
 over 100,000 parts costs sorts, not comparisons in Python. `KeyRange` is for a few parts.
@@ -52,7 +53,11 @@ def key_ranges(parts: pa.Table, order: KeyOrder) -> list[KeyRange]:
     """The key range of every part of a manifest table, in its order. A value a part: O(parts)."""
     lowers = _bounds(parts, order, "lower", _BELOW)
     uppers = _bounds(parts, order, "upper", _ABOVE)
-    return [KeyRange(lower, upper) for lower, upper in zip(lowers, uppers, strict=True)]
+    any_key = KeyRange((_BELOW,) * len(order.fields), (_ABOVE,) * len(order.fields))
+    return [
+        KeyRange(lower, upper) if lower <= upper else any_key
+        for lower, upper in zip(lowers, uppers, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +93,9 @@ class Groups:
 def overlap_groups(parts: pa.Table, order: KeyOrder) -> Groups:
     """Indices of a manifest's parts, grouped by overlap; groups ascend, their keys are disjoint."""
     lower, upper = _codes(parts, order)
+    wrong = lower > upper
+    if wrong.any():
+        lower, upper = np.where(wrong, lower.min(), lower), np.where(wrong, upper.max(), upper)
     members = np.argsort(lower, kind="stable")
     reach = np.maximum.accumulate(upper[members])
     first = np.ones(len(members), dtype=np.bool_)

@@ -142,8 +142,16 @@ def from_column(
 def settled(value: AbstractValue) -> AbstractValue:
     """The value with no upper bound where NaN may be, and no bounds where they contradict."""
     upper = without(value.upper, value.nan)
-    inverted = as_mask(compare(ComparisonOp.GT, value.lower, upper, NanOrder.GREATEST))
-    return replace(value, lower=without(value.lower, inverted), upper=without(upper, inverted))
+    wrong = inverted(value.lower, upper)
+    return replace(value, lower=without(value.lower, wrong), upper=without(upper, wrong))
+
+
+def inverted(lower: pa.Array, upper: pa.Array) -> Mask:
+    """(n,) where both bounds exist and the lower one is above the upper one, NaN being greatest.
+
+    The one test of bounds that contradict each other: whoever finds such bounds believes neither.
+    """
+    return known(ComparisonOp.GT, lower, upper)
 
 
 def join(left: AbstractValue, right: AbstractValue) -> AbstractValue:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate.abstract import AbstractColumn, AbstractValue
+from rowsieve.predicate.abstract import AbstractColumn, AbstractValue, inverted
 from rowsieve.predicate.arrays import as_mask
 from rowsieve.predicate.ir import BoundColumn, Operand
 from rowsieve.stats.expressions import value_of
@@ -163,9 +163,9 @@ class PartStatistics:
             return unbounded, unbounded
         lower, upper = (self._bound(described.subject, fact, type_) for fact in ("lower", "upper"))
         if lower.null_count < len(lower) or upper.null_count < len(upper):
-            inverted = as_mask(pc.greater(lower, upper))
-            self.contradictions += int(np.count_nonzero(inverted & sane))
-            known = sane & ~inverted
+            wrong = inverted(lower, upper)
+            self.contradictions += int(np.count_nonzero(wrong & sane))
+            known = sane & ~wrong
             lower, upper = _where(known, lower), _where(known & nan_free, upper)
             if pa.types.is_floating(type_):
                 lower, upper = (_where(~_is_nan(bound), bound) for bound in (lower, upper))

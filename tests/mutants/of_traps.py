@@ -42,6 +42,20 @@ MUTANTS = (
         MERGE,
     ),
     Mutant(
+        "predicate/abstract.py",
+        "bounds the wrong way round are believed",
+        "    return known(ComparisonOp.GT, lower, upper)\n",
+        "    return nowhere(len(lower))\n",
+        ("tests/stats/test_columnar.py",),
+    ),
+    Mutant(
+        "planner/overlap.py",
+        "key bounds the wrong way round are believed",
+        "    wrong = lower > upper\n",
+        "    wrong = np.zeros(len(lower), dtype=np.bool_)\n",
+        ("tests/planner/test_overlap.py",),
+    ),
+    Mutant(
         INTERPRET,
         "what is not FALSE is not TRUE of NOT (trap T8)",
         "                truth = self.predicate(term)\n                return Truth(truth.false,",

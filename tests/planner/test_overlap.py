@@ -107,6 +107,26 @@ def test_after_a_cut_key_column_the_later_ones_are_infinite() -> None:  # invari
     assert list(overlap_groups(cut, TEXT_AND_INTEGER)) == [[0, 1]]
 
 
+@pytest.mark.parametrize(
+    ("order", "lowers", "uppers"),
+    [
+        (INTEGER, [(0,), (9,), (20,)], [(1,), (8,), (21,)]),
+        (TEXT_AND_INTEGER, [("a", 0), ("b", 9), ("c", 0)], [("a", 9), ("b", 8), ("c", 9)]),
+    ],
+    ids=["integers", "ranks"],
+)
+def test_a_part_with_inverted_bounds_may_hold_any_key(
+    order: KeyOrder, lowers: list[Any], uppers: list[Any]
+) -> None:
+    parts = manifest(order, lowers, uppers)
+    (group,) = overlap_groups(parts, order)
+    assert sorted(group) == [0, 1, 2]
+    first, inverted, last = key_ranges(parts, order)
+    assert inverted.overlaps(first)
+    assert inverted.overlaps(last)
+    assert not first.overlaps(last)
+
+
 @pytest.mark.parametrize("order", [INTEGER, TEXT_AND_INTEGER], ids=["integers", "ranks"])
 def test_bounds_that_the_manifest_lacks_are_infinite(order: KeyOrder) -> None:
     parts = pa.table({"part_id": ["a", "b"]})

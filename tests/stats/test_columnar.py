@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,17 @@ from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.stats.tabulate import statistics_columns
 from rowsieve.types.encodings import arrow_schema
-from rowsieve.types.logical import Field, Float, Int, Json, String, Timestamp
+from rowsieve.types.logical import (
+    Decimal,
+    Field,
+    Float,
+    Int,
+    Json,
+    LogicalType,
+    String,
+    Timestamp,
+    Uuid,
+)
 from rowsieve.types.schema import Schema
 from tests.profiles import examples
 from tests.small_tables import apply, fresh_uri, keyed, kv, pairs
@@ -114,6 +125,7 @@ def test_t13_possible_nan_has_no_upper_bound() -> None:
     "contradiction",
     [
         floats(0, 0, 2.0, 1.0),
+        floats(0, 0, math.nan, 1.0),
         floats(6, 0, 1.0, 2.0),
         floats(3, 3, 1.0, 2.0),
         floats(0, 6, 1.0, 2.0),
@@ -136,6 +148,35 @@ def test_contradictions_are_counted_once() -> None:
         for field in SCHEMA.fields[:2]:
             statistics.column(BoundColumn(field.id, field.name, field.type))
     assert statistics.contradictions == 3
+
+
+def of_type(type_: pa.DataType, lower: Any, upper: Any) -> ColumnStatistics:
+    return ColumnStatistics(0, None, pa.scalar(lower, type_), pa.scalar(upper, type_))
+
+
+@pytest.mark.parametrize(
+    ("type_", "inverted"),
+    [
+        pytest.param(Int(64), of_type(pa.int64(), 9, 3), id="int64"),
+        pytest.param(
+            Decimal(5, 2),
+            of_type(pa.decimal128(5, 2), decimal.Decimal("1.01"), decimal.Decimal(1)),
+            id="decimal",
+        ),
+        pytest.param(String(), of_type(pa.string(), "b", "a"), id="string"),
+        pytest.param(Uuid(), of_type(pa.binary(16), b"b" * 16, b"a" * 16), id="uuid"),
+        pytest.param(Timestamp(), of_type(pa.timestamp("us"), 2, 1), id="timestamp"),
+    ],
+)
+def test_inverted_bounds_of_any_type_are_no_bounds(
+    type_: LogicalType, inverted: ColumnStatistics
+) -> None:
+    schema = Schema(0, (Field(1, "c", type_),))
+    statistics = PartStatistics(parts_of((5, 0, {1: inverted}), schema=schema), schema)
+    found = statistics.column(BoundColumn(1, "c", type_))
+    assert found is not None
+    assert bounds(found) == [(None, None)]
+    assert statistics.contradictions == 1
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(math.nan, 1.0), (1.0, math.nan)])
