@@ -1,0 +1,150 @@
+"""What a handle on a table knows of its versions, and how changes are committed through it.
+
+Two versions are kept: the newest that was seen, which changes start from, and the pinned one, which
+engines read (invariant 23). Both only move forward. Safe to share between threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from rowsieve.changes.change import Change
+from rowsieve.changes.ingest import Changes
+from rowsieve.changes.mutation import ATTEMPTS, Mutation, commit_mutation
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.metrics import CommitReport, Reporter, WriterMetrics, send
+from rowsieve.objects import ObjectStore
+from rowsieve.stats.collect import Collecting
+from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.commit_request import CommitRequest, check_request
+from rowsieve.storage.log_entry import Commit, LogEntry
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.times import from_microseconds
+from rowsieve.types.keys import KeyOrder
+
+Token = tuple[str, int]
+"""(application id, sequence): a write is not done again once its sequence was committed."""
+
+
+class Handle:
+    """The base of `Table`: its state and its way to the commit log."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        log: CommitLog,
+        snapshot: Snapshot,
+        *,
+        read_only: bool = False,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> None:
+        self._store = store
+        self._log = log
+        self._pinned = snapshot
+        self._newest = snapshot
+        self._read_only = read_only
+        self._storage_options = dict(storage_options or {})
+        self._lock = threading.Lock()
+        self._collecting = Collecting()
+        self._reporter: Reporter | None = None
+        self._told = WriterMetrics()
+        self.engine_error: Exception | None = None
+        """What was last raised while an engine read this table; engines pass on its text only."""
+
+    def _change(
+        self, operation: str, metadata: Mapping[str, str] | None, token: Token | None
+    ) -> Change:
+        self._writable(operation)
+        notes = dict(metadata or {})
+        check_request(CommitRequest(operation, metadata=notes, token=token))  # before any write
+        return Change(self._store, operation, notes, token, self._collecting)
+
+    def _writable(self, operation: str) -> None:
+        if self._read_only:
+            raise UnsupportedOperation(
+                f"{operation}: this table was opened at version {self._pinned.version} and is "
+                "read-only; open it without version= and as_of= to change it"
+            )
+
+    def _order(self, operation: str) -> KeyOrder:
+        key = self._pinned.table.key
+        if not key:
+            raise UnsupportedOperation(
+                f"{operation}: the table has no key; use append, or create a table with key="
+            )
+        return KeyOrder.of(self._newest.schema, key)
+
+    def _commit_blind(self, change: Change, changes: Changes) -> Commit:
+        """Commit what depends on nothing that is in the table."""
+        base = self._latest()
+        if (done := self._log.committed_before(change.token, base)) is not None:
+            return done
+        request = change.write(base, changes)
+        return self._commit(base, lambda _: request)
+
+    def _commit(self, base: Snapshot, request_for: Callable[[Snapshot], CommitRequest]) -> Commit:
+        def rebase(head: Snapshot, _entries: Sequence[LogEntry]) -> CommitRequest:
+            return request_for(head)
+
+        commit, snapshot = self._log.commit(request_for(base), base, rebase)
+        self._pin(snapshot)
+        return self._reported(commit)
+
+    def _reported(self, commit: Commit) -> Commit:
+        """The commit, of which the reporter was told, and of what was written for it."""
+        if self._reporter is None:
+            return commit
+        with self._lock:
+            now = replace(self._collecting.metrics)
+            written, self._told = now.since(self._told), now
+        counts = (
+            commit.rows_written,
+            commit.rows_deleted,
+            commit.parts_added,
+            commit.parts_removed,
+        )
+        report = CommitReport(self._store.uri, commit.version, commit.operation, *counts, written)
+        send(self._reporter, report)
+        return commit
+
+    def _commit_mutation(
+        self,
+        change: Change,
+        build: Callable[[Snapshot], Mutation | None],
+        *,
+        attempts: int = ATTEMPTS,
+    ) -> Commit:
+        head = self._latest()
+        if (done := self._log.committed_before(change.token, head)) is not None:
+            return done
+        commit, snapshot = commit_mutation(
+            self._log, build, change.operation, head, attempts=attempts
+        )
+        self._pin(snapshot)
+        if commit is not None:
+            return self._reported(commit)
+        return Commit(
+            version=snapshot.version,
+            commit_id=snapshot.commit_id,
+            timestamp=from_microseconds(snapshot.timestamp_us),
+            operation=change.operation,
+            rows_written=0,
+            rows_deleted=0,
+            parts_added=0,
+            parts_removed=0,
+            metadata={},
+        )
+
+    def _latest(self) -> Snapshot:
+        with self._lock:
+            self._newest = self._log.latest(self._newest)
+            return self._newest
+
+    def _pin(self, snapshot: Snapshot) -> None:
+        with self._lock:
+            if snapshot.version >= self._newest.version:
+                self._newest = snapshot
+            if snapshot.version >= self._pinned.version:
+                self._pinned = snapshot
