@@ -22,6 +22,7 @@ from rowsieve.predicate.codec import (
     operand_to_json,
     predicate_from_json,
     predicate_to_json,
+    semantics_from_json,
 )
 from rowsieve.predicate.ir import Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
@@ -29,7 +30,7 @@ from rowsieve.storage.manifest import PART_PATH, DeletionVectorRef, FileRef
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema, schema_from_json
 
-PLAN_FORMAT = 1
+PLAN_FORMAT = 2  # 1 named its semantics, without their settings
 
 
 class PlannedPart(msgspec.Struct, frozen=True, gc=False):
@@ -122,7 +123,7 @@ class ScanPlan(msgspec.Struct, frozen=True):
     key: tuple[str, ...]
     columns: tuple[OutputColumn, ...]
     predicate_json: Any
-    semantics_name: str
+    semantics_json: dict[str, Any]
     now_us: int
     limit: int | None
     ordered: bool
@@ -146,7 +147,7 @@ class ScanPlan(msgspec.Struct, frozen=True):
     @property
     def semantics(self) -> Semantics:
         """Under which rules the predicate is evaluated."""
-        return Semantics.named(self.semantics_name)
+        return semantics_from_json(self.semantics_json)
 
     def only(self, split: int) -> ScanPlan:
         """The same plan with one split, to be sent to whoever reads it."""

@@ -8,6 +8,7 @@ from rowsieve.planner.plan import OutputColumn, ScanPlan, encode_predicate, tabl
 from rowsieve.planner.prune_parts import prune_parts
 from rowsieve.planner.splits import cut_splits
 from rowsieve.predicate.bind import bind
+from rowsieve.predicate.codec import semantics_to_json
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
@@ -50,7 +51,7 @@ def plan_scan(
         key=snapshot.table.key,
         columns=table_columns(schema.names) if columns is None else columns,
         predicate_json=encode_predicate(predicate),
-        semantics_name=semantics.name,
+        semantics_json=semantics_to_json(semantics),
         now_us=now_us,
         limit=limit,
         ordered=ordered,

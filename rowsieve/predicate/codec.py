@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import dataclasses
 import decimal
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any, assert_never
 
 import pyarrow as pa
@@ -46,6 +48,7 @@ from rowsieve.predicate.ir import (
     ValueSet,
 )
 from rowsieve.predicate.limits import MAX_DEPTH, check_limits
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Field, LogicalType
 from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
 
@@ -88,6 +91,38 @@ def operand_from_json(value: Any) -> Operand:
         operand = _read_operand(value, MAX_DEPTH)
         check_limits(operand)
         return operand
+
+
+def semantics_to_json(semantics: Semantics) -> Json:
+    """The name, and the fields in which it differs from the built-in semantics of that name."""
+    found: Json = {"name": semantics.name}
+    built_in = Semantics.named(semantics.name)
+    for field in dataclasses.fields(Semantics):
+        value = getattr(semantics, field.name)
+        if value != getattr(built_in, field.name):
+            found[field.name] = value.value if isinstance(value, Enum) else value
+    return found
+
+
+def semantics_from_json(value: Any) -> Semantics:
+    """Read what `semantics_to_json` wrote; anything else is `CorruptData`."""
+    with _Reading():
+        semantics = Semantics.named(value["name"])
+        changed = {name: _field(name, given) for name, given in value.items() if name != "name"}
+        return dataclasses.replace(semantics, **changed)
+
+
+def _field(name: str, given: Any) -> Any:
+    """The value of a field of `Semantics`, by the type of the field's default."""
+    defaults = {field.name: field.default for field in dataclasses.fields(Semantics)}
+    default = defaults[name]
+    if isinstance(default, Enum):
+        return type(default)(given)
+    if default is None:
+        return None if given is None else int(given)
+    if type(given) is not type(default):
+        raise TypeError(f"{name} is {given!r}")
+    return given
 
 
 class _Reading:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from hypothesis import strategies as st
 
 import rowsieve as rs
 from rowsieve import ScanPlan
+from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import InvalidInput, UnknownColumn, UnsupportedProtocol, VersionNotFound
 from rowsieve.parquet.footer import checksum
 from rowsieve.planner.plan import PLAN_FORMAT, Piece, Read, Split
 from rowsieve.planner.scan import plan_scan
+from rowsieve.predicate.semantics import OnFailure, Semantics
+from rowsieve.scan import read_split
 from tests.profiles import examples
 from tests.small_tables import appended, keyed, kv
 
@@ -62,6 +66,22 @@ def test_a_split_reads_its_version_after_the_table_moved(tmp_path: Path) -> None
     assert rs.read_split(split).read_all().num_rows == 5
     assert table.scan(plan=plan).count() == 5
     assert table.scan("k < 5").count() == 0
+
+
+def test_a_split_carries_the_settings_of_its_semantics(tmp_path: Path) -> None:
+    table = rs.create_table(str(tmp_path / "t"), pa.schema([("k", pa.int32())]), key=["k"])
+    table.upsert(pa.table({"k": pa.array([2**31 - 1], pa.int32())}))
+    wraps = replace(Semantics.SPARK, integer_overflow=OnFailure.WRAP, time_zone="Asia/Kathmandu")
+    plan = plan_scan(
+        table.snapshot_for_engines(),
+        table.uri,
+        predicate=to_predicate("k + CAST(1 AS INT) < 0", "spark"),
+        semantics=wraps,
+        now_us=0,
+    )
+    (split,) = plan.splits_to_bytes()
+    assert ScanPlan.from_bytes(split).semantics == wraps
+    assert read_split(split).read_all().num_rows == 1
 
 
 def test_a_plan_is_reused_for_other_columns() -> None:

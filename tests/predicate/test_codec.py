@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import decimal
 import json
 import math
@@ -18,6 +19,8 @@ from rowsieve.predicate.codec import (
     operand_to_json,
     predicate_from_json,
     predicate_to_json,
+    semantics_from_json,
+    semantics_to_json,
 )
 from rowsieve.predicate.ir import (
     Cast,
@@ -32,6 +35,7 @@ from rowsieve.predicate.ir import (
     Predicate,
     ValueSet,
 )
+from rowsieve.predicate.semantics import DigitRounding, NanOrder, OnFailure, Semantics
 from rowsieve.types.logical import Decimal, Field, Int, List, Struct, Timestamp
 from tests.profiles import examples
 from tests.strategies import SCHEMA, predicates
@@ -117,3 +121,47 @@ def test_depth_is_limited_while_reading() -> None:
         predicate_from_json(deep)
     while "term" in deep:  # taken apart here: the interpreter would recurse over it
         deep = deep.pop("term")
+
+
+_OTHERS = {NanOrder: NanOrder.IEEE, OnFailure: OnFailure.NULL, DigitRounding: DigitRounding.SCALED}
+
+
+def other_value(value: Any) -> Any:
+    """A value of the field that is not its own."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, str):
+        return "Asia/Kathmandu"
+    return _OTHERS.get(type(value), 7)
+
+
+@pytest.mark.parametrize(
+    "name", [f.name for f in dataclasses.fields(Semantics) if f.name != "name"]
+)
+def test_each_setting_of_semantics_survives(name: str) -> None:
+    semantics = dataclasses.replace(
+        Semantics.SPARK, **{name: other_value(getattr(Semantics.SPARK, name))}
+    )
+    assert semantics != Semantics.SPARK
+    assert semantics_from_json(through_text(semantics_to_json(semantics))) == semantics
+
+
+def test_built_in_semantics_are_their_name() -> None:
+    assert semantics_to_json(Semantics.DUCKDB) == {"name": "duckdb"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        "spark",
+        {"name": "oracle"},
+        {"name": "spark", "time_zone": 1},
+        {"name": "spark", "time_zones": "UTC"},
+        {"name": "spark", "failed_cast": "perhaps"},
+        {"name": "spark", "full_case": 1},
+    ],
+)
+def test_what_is_no_semantics_is_refused(value: Any) -> None:
+    with pytest.raises(CorruptData, match="malformed"):
+        semantics_from_json(value)
