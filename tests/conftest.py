@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.stores.s3_server import S3, s3_server
+
 settings.register_profile("small", deadline=None, print_blob=True, derandomize=True)
 settings.register_profile("deep", deadline=None, print_blob=True)
 settings.load_profile("deep" if os.environ.get("ROWSIEVE_TESTS") == "deep" else "small")
@@ -23,6 +25,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         needs_spark = item.get_closest_marker("spark") is not None
         group = "spark" if needs_spark else f"{item.path.parent.name}.{item.path.stem}"
         item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3]:
+    """One S3 server on loopback for the whole run."""
+    with s3_server() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -30,8 +30,11 @@ from tests.profiles import examples
 from tests.storage.log_fixtures import Crash, FaultyStore, memory_store
 
 
-@pytest.fixture(params=["local", "memory"])
+@pytest.fixture(params=["local", "memory", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> ObjectStore:
+    if request.param == "s3":
+        s3 = request.getfixturevalue("s3")
+        return open_store(s3.fresh_uri(), s3.options)
     return LocalStore(tmp_path / "table") if request.param == "local" else memory_store()
 
 
