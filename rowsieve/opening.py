@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -69,15 +70,17 @@ def create_table(
     order = KeyOrder.of(schema, columns) if columns else None
     names = () if order is None else order.names
     info = TableInfo(uuid=uuid.uuid4().hex, key=names, mode=mode, properties=checked)
-    parts = None
+    write = None
     if data is not None:
         if order is None:
             rows = prepare_appended(data, schema)
         else:
             rows = prepare_rows(data, schema, order, "error", "create_table")
         fields = () if order is None else order.fields
-        parts = write_parts(store, schema, fields, rows, None, base_version=0, properties=checked)
-    snapshot = log.create(info, schema, next_id, parts, notes)
+        write = partial(
+            write_parts, store, schema, fields, rows, None, base_version=0, properties=checked
+        )
+    snapshot = log.create(info, schema, next_id, write, notes)
     return Table(store, log, snapshot, storage_options=storage_options)
 
 

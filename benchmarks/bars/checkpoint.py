@@ -126,7 +126,7 @@ def _table(uri: str, count: int) -> int:
     store = open_store(uri)
     info = TableInfo(uuid=uuid.uuid4().hex, key=("id",), mode="upsert")
     snapshot = CommitLog(store).create(
-        info, SCHEMA, len(SCHEMA.fields) + 1, _parts(count, np.random.default_rng(0))
+        info, SCHEMA, len(SCHEMA.fields) + 1, lambda: _parts(count, np.random.default_rng(0))
     )
     write_checkpoint(store, snapshot)
     return sum(map(store.size, store.list("_rowsieve/checkpoints")))

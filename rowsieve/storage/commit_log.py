@@ -12,10 +12,9 @@ nothing is deleted, so a crash anywhere leaves the table before or after the com
 from __future__ import annotations
 
 import re
-import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -26,7 +25,6 @@ from rowsieve.errors import (
     StoreError,
     TableExists,
     TableNotFound,
-    UnsupportedOperation,
     UnsupportedProtocol,
 )
 from rowsieve.objects import ObjectExists, ObjectNotFound, put_fresh
@@ -39,6 +37,7 @@ from rowsieve.storage.commit_request import (
     check_request,
     rebased,
 )
+from rowsieve.storage.create_only import prove_create_only
 from rowsieve.storage.log_entry import (
     LOG,
     AddedFile,
@@ -62,9 +61,6 @@ _OWN_FILE = re.compile(r"[0-9a-f]{32}\..*")
 
 __all__ = ["Commit", "CommitLog", "CommitRequest", "OnConflict"]
 
-_proven_lock = threading.Lock()
-_proven: set[tuple[str, str]] = set()  # (store, table uuid) that refused a second create
-
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
@@ -84,12 +80,17 @@ class CommitLog(LogReader):
         table_info: TableInfo,
         schema: Schema,
         next_field_id: int,
-        parts: PartTable | None = None,
+        write: Callable[[], PartTable] | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Snapshot:
-        """Make a table of one commit, version 0; TableExists if one stands here."""
+        """Make a table of one commit, version 0; TableExists if one stands here.
+
+        `write` stores the first parts; it is called once the place and the store are found fit.
+        """
         _check_info(table_info)
         self._check_vacant()
+        prove_create_only(self._store, table_info.uuid)
+        parts = None if write is None else write()
         request = CommitRequest(
             "create", parts, metadata=metadata or {}, rows_written=row_count(parts) if parts else 0
         )
@@ -130,7 +131,7 @@ class CommitLog(LogReader):
                 return earlier, head
             check_request(request)
             check_against(request, head)
-            self._prove_create_only(head)
+            prove_create_only(self._store, head.table.uuid)
             if draft is None or draft.request is not request:
                 draft = self._stage(request, head.table.properties)
             published = self._publish(_entry_of(draft, head))
@@ -257,42 +258,6 @@ class CommitLog(LogReader):
             f"committed up to version {newer.version} since can no longer be read, so it cannot "
             "be checked for conflicts: refresh the table and do it again"
         )
-
-    def _prove_create_only(self, head: Snapshot) -> None:
-        """Create an entry that stands a second time: it must be refused (invariants, rule 2).
-
-        The head's own bytes are used, so a store that overwrites does no harm; and it is an entry
-        that no clean-up removes, so it cannot come back to life.
-        """
-        key = (self._store.uri, head.table.uuid)
-        with _proven_lock:
-            if key in _proven:
-                return
-        path = log_path(head.version)
-        try:
-            data = self._store.get(path)
-        except ObjectNotFound:
-            self._check_predecessor(head)
-            return  # it was only just replaced; the commit will find out
-        for attempt in range(_ATTEMPTS):
-            try:
-                self._store.put_new(path, data)
-            except ObjectExists:
-                with _proven_lock:
-                    _proven.add(key)
-                return
-            except StoreError as error:
-                problem = error
-                pause(attempt)
-            else:
-                raise UnsupportedOperation(
-                    f"{self._store.uri} does not honour create-only puts: creating {path} again "
-                    "was accepted, so concurrent commits could overwrite each other; use a store "
-                    "with conditional puts"
-                )
-        raise StoreError(
-            f"cannot find out whether {self._store.uri} honours create-only puts: {problem}"
-        ) from problem
 
     def _check_vacant(self) -> None:
         """Refuse to create a table over another or among foreign files.

@@ -48,7 +48,7 @@ def test_a_new_table_reads_back_as_it_was_made() -> None:
     store = memory_store()
     info = table_info(checkpoint_interval="7")
     first = part()
-    made = CommitLog(store).create(info, SCHEMA, 3, first, {"who": "me"})
+    made = CommitLog(store).create(info, SCHEMA, 3, lambda: first, {"who": "me"})
     read = CommitLog(store).latest()
     assert read == made
     assert (read.version, read.table, read.schema, read.next_field_id) == (0, info, SCHEMA, 3)

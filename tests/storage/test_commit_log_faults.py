@@ -21,6 +21,7 @@ from rowsieve.errors import (
 from rowsieve.objects import LocalStore, ObjectExists, ObjectStore, RemoteStore
 from rowsieve.objects import durable as durable_module
 from rowsieve.storage import commit_log as commit_log_module
+from rowsieve.storage import create_only
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.log_entry import log_path
 from rowsieve.storage.log_reader import _seen
@@ -49,7 +50,7 @@ ERRORS = ("error before", "error after", "exists before", "exists after")
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries need not wait for a store that is in memory."""
-    for module in (commit_log_module, durable_module):
+    for module in (commit_log_module, create_only, durable_module):
         monkeypatch.setattr(module, "pause", lambda *args, **options: None)
 
 
@@ -65,7 +66,7 @@ def new_process() -> Callable[[], None]:
 
     def forget() -> None:
         _seen.clear()
-        commit_log_module._proven.clear()
+        create_only._proven.clear()
 
     return forget
 
@@ -74,7 +75,7 @@ def faults_of_a_commit(kinds: tuple[str, ...]) -> list[tuple[str, int]]:
     """List every store call of the commit under test, with every kind of fault."""
     inner = memory_store()
     _, before = create(inner, 2, checkpoint_interval="3")
-    commit_log_module._proven.clear()
+    create_only._proven.clear()
     counting = FaultyStore(inner)
     commit_through(counting, before)
     return [(kind, number) for number in range(len(counting.calls)) for kind in kinds]
@@ -122,7 +123,7 @@ def test_a_crash_at_any_store_call_of_a_creation_leaves_no_table_or_a_whole_one(
     info, first = table_info(), part()
 
     def make(store: ObjectStore) -> Snapshot:
-        return CommitLog(store).create(info, SCHEMA, 3, first)
+        return CommitLog(store).create(info, SCHEMA, 3, lambda: first)
 
     counting = FaultyStore(memory_store())
     make(counting)
@@ -309,28 +310,40 @@ class Overwriting(RemoteStore):
             return
 
 
-def test_invariant_rule_2_a_store_that_overwrites_is_refused() -> None:
+def overwriting() -> tuple[ObjectStore, ObjectStore]:
+    """A store that accepts every put, and the honest one behind it."""
     inner = memory_store()
-    _, before = create(inner)
     assert isinstance(inner, RemoteStore)
-    store = Overwriting(inner._store, "memory:///overwriting", prefix=inner._prefix)
+    return Overwriting(inner._store, "memory:///overwriting", prefix=inner._prefix), inner
+
+
+def test_invariant_rule_2_a_store_that_overwrites_is_refused() -> None:
+    store, inner = overwriting()
+    _, before = create(inner)
     listed = inner.list("")
     with pytest.raises(UnsupportedOperation, match="does not honour create-only puts"):
         CommitLog(store).commit(upsert(), before, never)
     assert inner.list("") == listed
 
 
-def test_invariant_rule_2_is_proven_once_per_process_and_table() -> None:
+def test_invariant_rule_2_a_creation_is_refused_before_its_first_part_is_written() -> None:
+    store, inner = overwriting()
+    with pytest.raises(UnsupportedOperation, match="does not honour create-only puts"):
+        CommitLog(store).create(table_info(), SCHEMA, 3, lambda: pytest.fail("a part was written"))
+    assert inner.list("") == [create_only.PROBE]
+
+
+def test_invariant_rule_2_is_proven_once_per_process_and_table(
+    new_process: Callable[[], None],
+) -> None:
     inner = memory_store()
     _, before = create(inner)
+    new_process()
     store = FaultyStore(inner)
     log = CommitLog(store)
-    head = commit(log, commit(log, before))
-    puts = [path for name, path in store.calls if name == "put_new" and path.endswith(".json")]
-    assert puts == [log_path(0), log_path(1), log_path(2)]
-    other = FaultyStore(inner)
-    commit(CommitLog(other), head)
-    assert [path for name, path in other.calls if name == "put_new"][1:] == [log_path(3)]
+    commit(log, commit(log, before))
+    puts = [path for name, path in store.calls if name == "put_new" and ".arrow" not in path]
+    assert puts == [create_only.PROBE, log_path(1), log_path(2)]
 
 
 # Rules 3, 4 and 6.
@@ -366,7 +379,7 @@ def test_invariant_rule_4_nothing_is_put_twice_or_over_another() -> None:
     for _ in range(6):
         head = commit(CommitLog(store), head)
     puts = [path for name, path in store.calls if name == "put_new"]
-    puts.remove(log_path(0))  # put again on purpose (rule 2)
+    puts.remove(create_only.PROBE)  # put again on purpose (rule 2)
     assert len(puts) == len(set(puts)) == len(inner.list(""))
     assert {name for name, _ in store.calls} <= {
         "get", "put_new", "list", "children", "exists",
@@ -382,7 +395,7 @@ def test_invariant_rule_6_a_commit_below_the_end_of_the_log_does_not_count() -> 
         head = commit(log, head)
     cut = copy(awake, *map(log_path, range(5)))
     request = upsert()
-    commit_log_module._proven.add((cut.uri, before.table.uuid))  # it was awake before
+    create_only._proven.add((cut.uri, before.table.uuid))  # it was awake before
     with pytest.raises(CommitConflict, match="based on version 1, which was removed"):
         CommitLog(cut).commit(request, before, keep(request))
     assert CommitLog(cut).latest() == head
@@ -412,7 +425,7 @@ def test_invariant_rule_12_without_evidence_a_commit_ends() -> None:
                 return awake.get(path)
             return cut.get(path)
 
-    commit_log_module._proven.add((cut.uri, before.table.uuid))
+    create_only._proven.add((cut.uri, before.table.uuid))
     request = upsert()
     with pytest.raises(CommitConflict, match=r"based on version 1; .* can no longer be read"):
         CommitLog(Expiring(cut)).commit(request, before, keep(request))

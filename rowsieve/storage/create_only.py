@@ -1,0 +1,57 @@
+"""Proof that a store refuses to create an object twice, which all commits rely on.
+
+One small object of every table exists for this alone: it is created, and created again. A store
+that accepts the second try would let concurrent commits overwrite each other (invariants, rule 2).
+Soundness: only a refusal proves anything; an error of the store does not.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from rowsieve.errors import StoreError, UnsupportedOperation
+from rowsieve.objects import ObjectExists, ObjectStore
+from rowsieve.objects.durable import pause
+
+PROBE: Final = "_rowsieve/create-only"
+_CONTENT: Final = b"Created twice by every writer: the second try must be refused.\n"
+_ATTEMPTS: Final = 6
+
+_proven_lock = threading.Lock()
+_proven: set[tuple[str, str]] = set()  # (store, table uuid)
+
+
+def prove_create_only(store: ObjectStore, table_uuid: str) -> None:
+    """Prove it once per process and table; UnsupportedOperation if the store overwrites.
+
+    On the local disk link(2) refuses by itself, and nothing is asked.
+    """
+    key = (store.uri, table_uuid)
+    with _proven_lock:
+        if store.uri.startswith("file:") or key in _proven:
+            return
+    if not (_refuses(store) or _refuses(store)):
+        raise UnsupportedOperation(
+            f"{store.uri} does not honour create-only puts: creating {PROBE} again was accepted, "
+            "so concurrent commits could overwrite each other; use a store with conditional puts"
+        )
+    with _proven_lock:
+        _proven.add(key)
+
+
+def _refuses(store: ObjectStore) -> bool:
+    """Whether creating the object is refused because it stands already."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            store.put_new(PROBE, _CONTENT)
+        except ObjectExists:
+            return True
+        except StoreError as error:
+            problem = error
+            pause(attempt)
+        else:
+            return False
+    raise StoreError(
+        f"cannot find out whether {store.uri} honours create-only puts: {problem}"
+    ) from problem
