@@ -125,7 +125,17 @@ class StoreError(RowsieveError):
 
 
 class CommitConflict(RowsieveError):
-    """Another commit changed what this one was computed from; trying again may succeed."""
+    """Another commit changed what this one was computed from; trying again may succeed.
+
+    `attempts` and `elapsed_s` say how often and how long it was tried, where a deadline ended it.
+    """
+
+    def __init__(
+        self, message: str, *, attempts: int | None = None, elapsed_s: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.attempts = attempts
+        self.elapsed_s = elapsed_s
 
 
 class StalePlan(RowsieveError):

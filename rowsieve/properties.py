@@ -14,6 +14,7 @@ _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
     "target_part_bytes": _COUNT,
     "checkpoint_interval": _COUNT,
     "statistics_inline_bytes": _COUNT,
+    "isolation": ("serializable or snapshot", re.compile("serializable|snapshot")),
     "audit_percent": _PERCENTAGE,
     "audit_on_violation": ("raise or report", re.compile("raise|report")),
 }
@@ -21,6 +22,7 @@ _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
 PROPERTIES: Mapping[str, str] = {
     "target_part_bytes": "stored bytes at which a writer starts another part (default 128 MiB)",
     "checkpoint_interval": "commits between checkpoints (default 32)",
+    "isolation": "what updates and deletes check: serializable (default) or snapshot",
     "statistics": "'on' (default) or 'off': whether parts have statistics besides their key ranges",
     "statistics_bytes": "bytes of statistics that a part may have (default 1024)",
     "statistics_bytes_per_1000_rows": "bytes more for each thousand of its rows (default 16)",

@@ -29,6 +29,7 @@ from rowsieve.changes.ingest import (
     read_data,
     reduce_changes,
 )
+from rowsieve.changes.mutation import Stale
 from rowsieve.changes.operations import (
     delete_planned,
     delete_where,
@@ -37,9 +38,9 @@ from rowsieve.changes.operations import (
     restore_to,
     update_where,
 )
-from rowsieve.compaction.run import Progress, plan_compaction
+from rowsieve.compaction.run import COMPACTION_RETRY_TIMEOUT_S, Progress, plan_compaction
 from rowsieve.config import DEFAULT
-from rowsieve.errors import CommitConflict, InvalidInput, StalePlan, UnsupportedOperation
+from rowsieve.errors import InvalidInput, StalePlan, UnsupportedOperation
 from rowsieve.metrics import Reporter, WriterMetrics
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.explanation import Explanation
@@ -50,6 +51,7 @@ from rowsieve.scan import Columns, Scan
 from rowsieve.stats.collect import MakeCollector
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.log_entry import Commit
+from rowsieve.storage.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.times import from_microseconds, to_microseconds
 from rowsieve.types.encodings import arrow_schema
@@ -287,13 +289,15 @@ class Table(Handle):
         dialect: str = "postgres",
         metadata: Mapping[str, str] | None = None,
         token: Token | None = None,
+        retry_timeout_s: float = RETRY_TIMEOUT_S,
     ) -> Commit:
         """Delete rows by predicate, by key (`keys`: Arrow data with the key columns), or by plan.
 
         By key it reads nothing and never conflicts. By predicate it deletes the rows that match in
-        the newest version; rows inserted meanwhile survive. By plan it deletes exactly the rows
-        that the plan returns: StalePlan if the table has moved past it, or another commit touches
-        one of these rows meanwhile.
+        the version right before its own commit; under snapshot isolation, rows that others insert
+        meanwhile survive. By plan it deletes exactly the rows that the plan returns: StalePlan if
+        the table has moved past it, or another commit changes what the plan would return.
+        CommitConflict if others commit first until `retry_timeout_s` seconds have passed.
         """
         if (where is not None) + (keys is not None) + (plan is not None) != 1:
             raise InvalidInput(
@@ -301,14 +305,15 @@ class Table(Handle):
             )
         _check_plan(plan)
         if plan is not None:
-            return self._delete_planned(self._change("delete", metadata, token), plan)
+            change = self._change("delete", metadata, token, retry_timeout_s)
+            return self._delete_planned(change, plan)
         if keys is None:
-            change = self._change("delete", metadata, token)
+            change = self._change("delete", metadata, token, retry_timeout_s)
             question = _question(where, dialect, self._newest.schema)
             return self._commit_mutation(
                 change, lambda snapshot: delete_where(change, snapshot, question)
             )
-        change = self._change("delete_keys", metadata, token)
+        change = self._change("delete_keys", metadata, token, retry_timeout_s)
         order = self._order("delete by key")
         table = prepare_keys(read_data(keys, "delete"), self._newest.schema, order, "delete")
         return self._commit_blind(change, Changes(None, table))
@@ -321,11 +326,13 @@ class Table(Handle):
         dialect: str = "postgres",
         metadata: Mapping[str, str] | None = None,
         token: Token | None = None,
+        retry_timeout_s: float = RETRY_TIMEOUT_S,
     ) -> Commit:
         """Assign columns in every matching row: `{"delay": "delay + 5"}`.
 
         Text is a SQL expression over the row's old values; numbers, booleans and None stand for
-        themselves.
+        themselves. CommitConflict if others commit first until `retry_timeout_s` seconds have
+        passed.
         """
         if not assignments:
             raise InvalidInput("update needs assignments, such as {'delay': 'delay + 5'}")
@@ -334,7 +341,7 @@ class Table(Handle):
             schema.field(name).name: _assigned(value, dialect)
             for name, value in assignments.items()
         }
-        change = self._change("update", metadata, token)
+        change = self._change("update", metadata, token, retry_timeout_s)
         question = _question(where, dialect, self._newest.schema)
         return self._commit_mutation(
             change, lambda snapshot: update_where(change, snapshot, question, operands)
@@ -348,13 +355,15 @@ class Table(Handle):
         dialect: str = "postgres",
         metadata: Mapping[str, str] | None = None,
         token: Token | None = None,
+        retry_timeout_s: float = RETRY_TIMEOUT_S,
     ) -> Commit:
         """Put `data` in the place of all rows, or of those that match `where`.
 
         With `where`, every row of the data must match it, and no key of the data may belong to a
-        row that does not.
+        row that does not. CommitConflict if others commit first until `retry_timeout_s` seconds
+        have passed.
         """
-        change = self._change("overwrite", metadata, token)
+        change = self._change("overwrite", metadata, token, retry_timeout_s)
         schema = self._newest.schema
         table = read_data(data, "overwrite")
         if self.key:
@@ -371,29 +380,43 @@ class Table(Handle):
             return done
         added = change.write(base, Changes(rows, None)).added
         assert added is not None
-        return self._commit(base, lambda head: overwrite_all(change, head, added, rows.num_rows))
+        return self._commit(
+            change, base, lambda head: overwrite_all(change, head, added, rows.num_rows)
+        )
 
-    def restore(self, version: int, *, metadata: Mapping[str, str] | None = None) -> Commit:
-        """Make the table what it was at `version`, as a new commit; history is kept."""
-        change = self._change("restore", {**(metadata or {}), "restored": str(version)}, None)
+    def restore(
+        self,
+        version: int,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        retry_timeout_s: float = RETRY_TIMEOUT_S,
+    ) -> Commit:
+        """Make the rows what they were at `version`, as a new commit; history is kept.
+
+        CommitConflict if others commit first until `retry_timeout_s` seconds have passed.
+        """
+        notes = {**(metadata or {}), "restored": str(version)}
+        change = self._change("restore", notes, None, retry_timeout_s)
         target = self._log.at(version)
-        return self._commit(self._latest(), lambda head: restore_to(change, head, target))
+        return self._commit(change, self._latest(), lambda head: restore_to(change, head, target))
 
     def compact(
         self,
         *,
         metadata: Mapping[str, str] | None = None,
         progress: Progress | None = None,
+        retry_timeout_s: float = COMPACTION_RETRY_TIMEOUT_S,
     ) -> Commit:
         """Rewrite parts that hold several versions of keys, deletes or little, each row once.
 
         Readers of older versions are not disturbed: nothing is deleted. Memory is bounded by one
-        output part and a batch per input part.
+        output part and a batch per input part. If others change these parts it is done again, and
+        CommitConflict once `retry_timeout_s` seconds have passed.
         """
         self._writable("compact")
         notes = dict(metadata or {})
         return self._commit_mutation(
-            self._change("compact", notes, None),
+            self._change("compact", notes, None, retry_timeout_s),
             lambda snapshot: plan_compaction(
                 self._store, snapshot, notes, progress, self._collecting
             ),
@@ -408,11 +431,11 @@ class Table(Handle):
     def _delete_planned(self, change: Change, plan: ScanPlan) -> Commit:
         try:
             return self._commit_mutation(
-                change, lambda snapshot: delete_planned(change, snapshot, plan), attempts=1
+                change, lambda snapshot: delete_planned(change, snapshot, plan), recompute=False
             )
-        except CommitConflict as error:
+        except Stale as error:
             raise StalePlan(
-                f"delete: another commit touched rows of the plan, which is of version "
+                f"delete: another commit changed what the plan returns, which is of version "
                 f"{plan.version}; nothing was changed: plan the scan again"
             ) from error
 

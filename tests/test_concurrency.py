@@ -6,14 +6,17 @@ import multiprocessing
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import rowsieve
 from rowsieve import Table
-from rowsieve.errors import CommitConflict, EvaluationError, InvalidData
+from rowsieve.errors import CommitConflict, EvaluationError, InvalidData, InvalidInput
+from rowsieve.storage import retries
 from tests.oracle_table import bag, merge_by_row, to_rows
+from tests.profiles import IS_DEEP
 from tests.small_tables import appended, apply, files, keyed, kv, meddled, pairs
 
 Act = Callable[[Table], object]
@@ -42,8 +45,8 @@ RACES: dict[str, tuple[Act, Act, list[tuple[int, int]]]] = {
         lambda t: t.delete("v = 1"), lambda o: o.upsert(kv((1, 5))), [(1, 5), (3, 2)]),
     "a deleted row changed and still goes": (
         lambda t: t.delete("v = 1"), lambda o: o.upsert(kv((1, 1))), [(3, 2)]),
-    "a row inserted meanwhile survives": (
-        lambda t: t.delete("v = 1"), lambda o: o.upsert(kv((9, 1))), [(3, 2), (9, 1)]),
+    "a row inserted meanwhile that matches": (
+        lambda t: t.delete("v = 1"), lambda o: o.upsert(kv((9, 1))), [(3, 2)]),
     "another row changed": (
         lambda t: t.delete("v = 1"), lambda o: o.upsert(kv((3, 7))), [(3, 7)]),
     "a deleted row deleted and written again": (
@@ -158,25 +161,75 @@ def test_a_race_without_a_key(race: tuple[Act, Act, list[tuple[int, int]]]) -> N
     assert pairs(table) == sorted(expected)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [lambda t: t.delete("v >= 0"), lambda t: t.update({"v": "v + 1"}), lambda t: t.compact()],
-    ids=["delete", "update", "compact"],
-)
-def test_a_conflict_at_every_attempt_gives_up_after_five(change: Act) -> None:
+CHANGES: dict[str, Callable[..., object]] = {
+    "delete": lambda t, **options: t.delete("v >= 0", **options),
+    "update": lambda t, **options: t.update({"v": "v + 1"}, **options),
+    "overwrite where": lambda t, **options: t.overwrite(kv((1, 7)), where="v >= 0", **options),
+    "compact": lambda t, **options: t.compact(**options),
+    "restore": lambda t, **options: t.restore(0, **options),
+    "overwrite": lambda t, **options: t.overwrite(kv((1, 7)), **options),
+}
+
+
+def crowded() -> tuple[Table, Table, list[int]]:
+    """A table, a handle during each of whose commits another conflicts with it, and its tries."""
     table = keyed({"k": [1], "v": [0]}, {"k": [1], "v": [0]})
-    attempts = []
+    tries: list[int] = []
 
     def act(other: Table, attempt: int) -> None:
-        attempts.append(attempt)
+        tries.append(attempt)
         other.overwrite(kv((1, attempt)))
         other.upsert(kv((1, attempt)))
 
-    with pytest.raises(CommitConflict, match="5 attempts"):
-        change(always(table, act))
-    assert attempts == [0, 1, 2, 3, 4]
-    assert pairs(table) == [(1, 4)]
-    assert [c.operation for c in table.history(10)] == ["upsert", "overwrite"] * 5
+    return table, always(table, act), tries
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_without_time_to_retry_one_attempt_is_made(change: Callable[..., object]) -> None:
+    table, handle, tries = crowded()
+    with pytest.raises(CommitConflict, match=r"in each of 1 attempts in \d+\.\d s") as caught:
+        change(handle, retry_timeout_s=0)
+    assert (tries, caught.value.attempts) == ([0], 1)
+    assert caught.value.elapsed_s is not None
+    assert pairs(table) == [(1, 0)]
+    assert [c.operation for c in table.history(2)] == ["upsert", "overwrite"]
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_attempts_end_at_the_deadline(
+    change: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(retries, "time", FakeTime(now))
+    table, handle, tries = crowded()
+    with pytest.raises(CommitConflict, match="retry_timeout_s=30"):
+        change(handle, retry_timeout_s=30.0)
+    assert now[0] >= 30.0
+    assert len(tries) > 5
+    assert pairs(table) == [(1, tries[-1])]
+
+
+class FakeTime:
+    """A clock that only sleeping moves."""
+
+    def __init__(self, now: list[float]) -> None:
+        self._now = now
+
+    def monotonic(self) -> float:
+        return self._now[0]
+
+    def sleep(self, seconds: float) -> None:
+        self._now[0] += max(seconds, 1e-6)
+
+
+@pytest.mark.parametrize("timeout_s", [-1, float("nan"), True, "60", None])
+def test_a_deadline_that_is_no_time_is_refused(timeout_s: Any) -> None:
+    table = keyed({"k": [1], "v": [0]})
+    if timeout_s is None:
+        table.delete("v = 1", retry_timeout_s=None)  # type: ignore[arg-type]  # no deadline
+        return
+    with pytest.raises(InvalidInput, match="retry_timeout_s"):
+        table.delete("v = 1", retry_timeout_s=timeout_s)
 
 
 def test_upserts_never_conflict_however_many_come_between() -> None:
@@ -244,13 +297,18 @@ def write(path: str, writer: int) -> None:
 
 
 def count(table: Table) -> None:
-    """All add to one row: a conflict after five attempts is an answer, and not a loss."""
-    while True:
-        try:
-            table.update({"v": "v + 1"}, where="k = -1")
-        except CommitConflict:
-            continue
-        return
+    """All add to one row."""
+    table.update({"v": "v + 1"}, where="k = -1")
+
+
+def run_processes(work: Callable[[str, int], None], path: str) -> None:
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=work, args=(path, n)) for n in range(1, WRITERS + 1)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(600)
+    assert [process.exitcode for process in processes] == [0] * WRITERS
 
 
 def test_eight_processes_lose_nothing(tmp_path: Path) -> None:
@@ -258,13 +316,7 @@ def test_eight_processes_lose_nothing(tmp_path: Path) -> None:
     table = rowsieve.create_table(
         path, kv((-1, 0)), key=["k"], properties={"checkpoint_interval": "7"}
     )
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=write, args=(path, n)) for n in range(1, WRITERS + 1)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(120)
-    assert [process.exitcode for process in processes] == [0] * WRITERS
+    run_processes(write, path)
     updates = 2 * WRITERS
     assert table.refresh() == WRITERS * COMMITS + updates
     assert len({commit.commit_id for commit in table.history()}) == table.version + 1
@@ -276,6 +328,24 @@ def test_eight_processes_lose_nothing(tmp_path: Path) -> None:
     assert bag(merge_by_row(table)) == bag(
         to_rows(table.scan().to_arrow(), table.snapshot_for_engines().schema)
     )
+
+
+HOT_KEYS, UPDATES = 4, 100 if IS_DEEP else 8
+
+
+def heat(path: str, writer: int) -> None:
+    """Updates of rows that all writers change."""
+    table = rowsieve.open_table(path)
+    for i in range(UPDATES):
+        table.update({"v": "v + 1"}, where=f"k = {(writer + i) % HOT_KEYS}", retry_timeout_s=60.0)
+
+
+def test_updates_of_few_rows_by_many_processes_all_count(tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    table = rowsieve.create_table(path, kv(*((k, 0) for k in range(HOT_KEYS))), key=["k"])
+    run_processes(heat, path)
+    assert sum(v for _, v in pairs(table)) == WRITERS * UPDATES
+    assert table.refresh() == WRITERS * UPDATES
 
 
 def test_readers_beside_a_writer_of_their_process_see_a_whole_log(tmp_path: Path) -> None:

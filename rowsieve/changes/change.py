@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 
 from rowsieve.changes.ingest import Changes
 from rowsieve.objects import ObjectStore
+from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.part_writer import write_parts
+from rowsieve.storage.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
 
 
@@ -24,6 +26,11 @@ class Question:
     semantics: Semantics
     now_us: int
 
+    @classmethod
+    def of(cls, plan: ScanPlan) -> Question:
+        """What a plan asks; a limit is left out."""
+        return cls(plan.predicate, plan.semantics, plan.now_us)
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -34,6 +41,7 @@ class Change:
     metadata: Mapping[str, str] = field(default_factory=dict)
     token: tuple[str, int] | None = None
     collecting: Collecting | None = None
+    retries: Retries | None = None  # None: no deadline
 
     def request(
         self,

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from rowsieve.changes.change import Change
 from rowsieve.changes.ingest import Changes
-from rowsieve.changes.mutation import ATTEMPTS, Mutation, commit_mutation
+from rowsieve.changes.mutation import Mutation, commit_mutation
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.metrics import CommitReport, Reporter, WriterMetrics, send
 from rowsieve.objects import ObjectStore
@@ -20,6 +20,7 @@ from rowsieve.stats.collect import Collecting
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.log_entry import Commit, LogEntry
+from rowsieve.storage.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.times import from_microseconds
 from rowsieve.types.keys import KeyOrder
@@ -54,12 +55,17 @@ class Handle:
         """What was last raised while an engine read this table; engines pass on its text only."""
 
     def _change(
-        self, operation: str, metadata: Mapping[str, str] | None, token: Token | None
+        self,
+        operation: str,
+        metadata: Mapping[str, str] | None,
+        token: Token | None,
+        retry_timeout_s: float | None = None,
     ) -> Change:
         self._writable(operation)
+        retries = Retries(operation, retry_timeout_s)
         notes = dict(metadata or {})
         check_request(CommitRequest(operation, metadata=notes, token=token))  # before any write
-        return Change(self._store, operation, notes, token, self._collecting)
+        return Change(self._store, operation, notes, token, self._collecting, retries)
 
     def _writable(self, operation: str) -> None:
         if self._read_only:
@@ -82,13 +88,18 @@ class Handle:
         if (done := self._log.committed_before(change.token, base)) is not None:
             return done
         request = change.write(base, changes)
-        return self._commit(base, lambda _: request)
+        return self._commit(change, base, lambda _: request)
 
-    def _commit(self, base: Snapshot, request_for: Callable[[Snapshot], CommitRequest]) -> Commit:
+    def _commit(
+        self,
+        change: Change,
+        base: Snapshot,
+        request_for: Callable[[Snapshot], CommitRequest],
+    ) -> Commit:
         def rebase(head: Snapshot, _entries: Sequence[LogEntry]) -> CommitRequest:
             return request_for(head)
 
-        commit, snapshot = self._log.commit(request_for(base), base, rebase)
+        commit, snapshot = self._log.commit(request_for(base), base, rebase, change.retries)
         self._pin(snapshot)
         return self._reported(commit)
 
@@ -114,14 +125,13 @@ class Handle:
         change: Change,
         build: Callable[[Snapshot], Mutation | None],
         *,
-        attempts: int = ATTEMPTS,
+        recompute: bool = True,
     ) -> Commit:
         head = self._latest()
         if (done := self._log.committed_before(change.token, head)) is not None:
             return done
-        commit, snapshot = commit_mutation(
-            self._log, build, change.operation, head, attempts=attempts
-        )
+        retries = change.retries or Retries(change.operation)
+        commit, snapshot = commit_mutation(self._log, build, head, retries, recompute=recompute)
         self._pin(snapshot)
         if commit is not None:
             return self._reported(commit)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.changes.change import Change
-from rowsieve.changes.mutation import Mutation, TouchesParts
+from rowsieve.changes.change import Change, Question
+from rowsieve.changes.mutation import AddsMatches, Mutation, TouchesParts
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.sources import PartSource
 from rowsieve.objects import ObjectStore
@@ -18,6 +18,7 @@ from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.storage.conflicts import Kind
 from rowsieve.storage.deletion_vectors import read_deletion_vector, write_deletion_vector
 from rowsieve.storage.manifest import PartEntry, PartTable
 from rowsieve.storage.part_writer import write_parts
@@ -27,7 +28,10 @@ from rowsieve.storage.snapshot import Snapshot
 def hide_and_append(
     change: Change, snapshot: Snapshot, plan: ScanPlan, rows: pa.Table | None
 ) -> Mutation | None:
-    """Hide what a plan of this snapshot returns, of a table without a key, and append others."""
+    """Hide what a plan of this snapshot returns, of a table without a key, and append others.
+
+    None if there is nothing to hide and nothing to append.
+    """
     parts = snapshot.parts
     places = {part_id: i for i, part_id in enumerate(parts.part_ids)}
     touched, replaced, hidden_count = [], PartTable.empty(snapshot.schema), 0
@@ -60,7 +64,12 @@ def hide_and_append(
         rows_written=0 if rows is None else rows.num_rows,
         rows_deleted=hidden_count,
     )
-    return Mutation(request, TouchesParts(frozenset(touched)))
+    return Mutation(
+        request,
+        Kind.READING,
+        touched_by=TouchesParts(frozenset(touched)),
+        matched_by=AddsMatches(change.store, snapshot, Question.of(plan)),
+    )
 
 
 def _hidden(store: ObjectStore, entry: PartEntry) -> RowSet:

@@ -1,91 +1,108 @@
 """Read-modify-write: changes computed from a snapshot, valid only while it stands.
 
 A delete by predicate, an update or a partial overwrite reads rows to know what to write. Before it
-is committed, every commit that came between is asked whether it touched one of those rows; if so
-the change is computed again from the new head, five times at most (then `CommitConflict`). Rows
-inserted meanwhile are none of its business and survive.
+is committed, every commit that came between is asked whether it changed what was read; if so the
+change is computed again from the new head, until its deadline has passed (`CommitConflict`).
+
+Soundness: what was read is what the isolation level says (`storage/conflicts.py`), as the table has
+it when the change commits. A commit that cannot be proved harmless makes the change stale.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from rowsieve.errors import CommitConflict
+from rowsieve.changes.change import Question
+from rowsieve.errors import CommitConflict, EvaluationError
+from rowsieve.executor.execute import Execution
 from rowsieve.executor.sources import PartSource
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.overlap import Bound, KeyRange, key_ranges
 from rowsieve.planner.pieces import planned_part
+from rowsieve.planner.scan import plan_scan
 from rowsieve.storage.commit_log import CommitLog, CommitRequest
-from rowsieve.storage.conflicts import Resolution, resolve
+from rowsieve.storage.conflicts import Isolation, Kind, Resolution, isolation_of, resolve
 from rowsieve.storage.log_entry import Commit, LogEntry
 from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyColumns, KeyOrder, concat_columns
 from rowsieve.types.schema import Schema
 
-ATTEMPTS = 5
+Check: TypeAlias = Callable[[LogEntry], bool]
+"""Whether a commit since the snapshot changed something that the change depends on.
+
+It is asked only of commits that the conflict matrix wants checked.
+"""
 
 
-class Touch(Protocol):
-    """Whether a commit since the snapshot touched a row that the change was computed from."""
-
-    def __call__(self, entry: LogEntry) -> bool:
-        """Asked only of commits that the conflict matrix wants checked."""
-        ...
+def never(_entry: LogEntry) -> bool:
+    """For changes whose conflicts the matrix and the log decide alone."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A change computed from a snapshot, and what would make it stale."""
+    """A change computed from a snapshot, and what would make it stale.
+
+    `touched_by`: commits that changed a row which this change writes. `matched_by`: commits that
+    added a row which it would have read; it counts under serializable isolation only.
+    """
 
     request: CommitRequest
-    touched_by: Touch
+    kind: Kind
+    touched_by: Check
+    matched_by: Check = never
 
 
-class _Stale(Exception):
+class Stale(Exception):
     """The snapshot that a mutation was computed from no longer stands."""
 
 
 def commit_mutation(
     log: CommitLog,
     build: Callable[[Snapshot], Mutation | None],
-    operation: str,
     known: Snapshot,
+    retries: Retries,
     *,
-    attempts: int = ATTEMPTS,
+    recompute: bool = True,
 ) -> tuple[Commit | None, Snapshot]:
     """Compute and commit until no commit came between; no commit when nothing is to be done.
 
-    `known` is any earlier snapshot of the table.
+    `known` is any earlier snapshot of the table. Without `recompute`, Stale is raised instead of
+    computing again.
     """
     base = log.latest(known)
-    for _ in range(attempts):
+    while True:
         mutation = build(base)
         if mutation is None:
             return None, base
-        current = mutation
+        current, attempts = mutation, retries.attempts
 
         def rebase(
-            _head: Snapshot, entries: Sequence[LogEntry], mutation: Mutation = current
+            head: Snapshot, entries: Sequence[LogEntry], mutation: Mutation = current
         ) -> CommitRequest:
-            if any(_conflicts(mutation, entry) for entry in entries):
-                raise _Stale
+            isolation = isolation_of(head.table.properties)
+            if any(_conflicts(mutation, entry, isolation) for entry in entries):
+                raise Stale
             return mutation.request
 
         try:
-            return log.commit(current.request, base, rebase)
-        except (_Stale, CommitConflict) as error:
-            problem = error
+            return log.commit(current.request, base, rebase, retries)
+        except (Stale, CommitConflict) as error:
+            if retries.is_over:
+                raise
+            if not recompute:
+                raise Stale from error
+            if retries.attempts == attempts:  # lost before its first put: nobody has waited yet
+                retries.wait(error)
             base = log.latest(base)
-    raise CommitConflict(
-        f"{operation}: other commits changed the same rows during each of {attempts} attempts; "
-        "nothing was committed; try again when there is less traffic"
-    ) from problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +145,57 @@ class TouchesParts:
 
 
 @dataclass(frozen=True, slots=True)
-class TouchesNothing:
-    """For changes whose conflicts the matrix and the log decide alone."""
+class AddsMatches:
+    """Whether a commit added a row for which the predicate is TRUE, or fails.
 
-    def __call__(self, entry: LogEntry) -> bool:  # noqa: ARG002 - the protocol's argument
-        """Never."""
-        return False
+    A row that it changed counts as added, one that it only hid or took away does not.
+    """
+
+    store: ObjectStore
+    snapshot: Snapshot
+    question: Question
+
+    def __call__(self, entry: LogEntry) -> bool:
+        """Statistics refute parts first, then the rows are read."""
+        if entry.added is None:
+            return False
+        # A part that was taken away and added again has more hidden rows and no new ones.
+        added = entry.added.without(entry.removed)
+        if not len(added):
+            return False
+        plan = plan_scan(
+            dataclasses.replace(self.snapshot, parts=added),
+            self.store.uri,
+            predicate=self.question.predicate,
+            semantics=self.question.semantics,
+            now_us=self.question.now_us,
+            limit=1,
+        )
+        try:
+            return Execution(plan, self.store).count() > 0
+        except EvaluationError:
+            return True  # computing the change again finds out whether that row still stands
 
 
-def _conflicts(mutation: Mutation, entry: LogEntry) -> bool:
-    match resolve(mutation.request.operation, entry.operation):
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Whether one of several checks holds."""
+
+    checks: tuple[Check, ...]
+
+    def __call__(self, entry: LogEntry) -> bool:
+        """Asks in order, up to the first that holds."""
+        return any(check(entry) for check in self.checks)
+
+
+def _conflicts(mutation: Mutation, entry: LogEntry, isolation: Isolation) -> bool:
+    match resolve(mutation.kind, entry.operation):
         case Resolution.REBASE:
             return False
-        case Resolution.CHECK_KEYS:
-            return mutation.touched_by(entry)
+        case Resolution.CHECK:
+            if mutation.touched_by(entry):
+                return True
+            return isolation is Isolation.SERIALIZABLE and mutation.matched_by(entry)
         case Resolution.CONFLICT:
             return True
 

@@ -7,6 +7,7 @@ which knows what would make it stale, or None when there is nothing to change.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.hiding import hide_and_append
 from rowsieve.changes.ingest import Changes, prepare_keys
-from rowsieve.changes.mutation import Mutation, TouchesKeys, key_columns_of
+from rowsieve.changes.mutation import AddsMatches, AnyOf, Mutation, TouchesKeys, key_columns_of
 from rowsieve.errors import (
     InvalidData,
     InvalidInput,
@@ -33,6 +34,7 @@ from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.ir import TRUE, Cast, Operand
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.commit_log import CommitRequest
+from rowsieve.storage.conflicts import Kind
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.conform import conform
@@ -67,7 +69,7 @@ def delete_planned(change: Change, snapshot: Snapshot, plan: ScanPlan) -> Mutati
     if not keys.num_rows:
         return None
     keys = prepare_keys(keys, snapshot.schema, order, change.operation)
-    return _by_key(change, snapshot, order, Changes(None, keys))
+    return _by_key(change, snapshot, order, Changes(None, keys), Question.of(plan))
 
 
 def update_where(
@@ -95,7 +97,7 @@ def update_where(
         return hide_and_append(change, snapshot, _plan(change.store, snapshot, question), rows)
     order = KeyOrder.of(snapshot.schema, key)
     rows = rows.take(pa.array(order.columns(rows).sort()))
-    return _by_key(change, snapshot, order, Changes(rows, None))
+    return _by_key(change, snapshot, order, Changes(rows, None), question)
 
 
 def overwrite_where(
@@ -111,14 +113,15 @@ def overwrite_where(
         plan = _plan(change.store, snapshot, question)
         found = hide_and_append(change, snapshot, plan, rows)
         assert found is not None
-        return found
+        return _whatever_the_isolation(found)
     order = KeyOrder.of(snapshot.schema, snapshot.table.key)
     keys = _read(change.store, snapshot, question, _columns(order.names))
     if keys.num_rows:
         keys = prepare_keys(keys, snapshot.schema, order, change.operation)
     _refuse_keys_elsewhere(change, snapshot, order, rows, keys)
     gone = _without(keys, rows, order)
-    return _by_key(change, snapshot, order, Changes(rows, gone if gone.num_rows else None))
+    changes = Changes(rows, gone if gone.num_rows else None)
+    return _whatever_the_isolation(_by_key(change, snapshot, order, changes, question))
 
 
 def overwrite_all(change: Change, snapshot: Snapshot, added: PartTable, rows: int) -> CommitRequest:
@@ -144,10 +147,22 @@ def _identities(parts: PartTable) -> list[tuple[str, str | None]]:
     return list(zip(parts.part_ids, parts.column("dv.path").to_pylist(), strict=True))
 
 
-def _by_key(change: Change, snapshot: Snapshot, order: KeyOrder, changes: Changes) -> Mutation:
+def _by_key(
+    change: Change, snapshot: Snapshot, order: KeyOrder, changes: Changes, question: Question
+) -> Mutation:
     keys = key_columns_of([changes.rows, changes.deletes], order)
-    touched_by = TouchesKeys(change.store, snapshot.schema, order, keys)
-    return Mutation(change.write(snapshot, changes), touched_by)
+    return Mutation(
+        change.write(snapshot, changes),
+        Kind.READING,
+        touched_by=TouchesKeys(change.store, snapshot.schema, order, keys),
+        matched_by=AddsMatches(change.store, snapshot, question),
+    )
+
+
+def _whatever_the_isolation(mutation: Mutation) -> Mutation:
+    """An overwrite leaves no row that matches and is not its own, under snapshot isolation too."""
+    both = AnyOf((mutation.touched_by, mutation.matched_by))
+    return dataclasses.replace(mutation, touched_by=both)
 
 
 def _columns(names: tuple[str, ...]) -> tuple[OutputColumn, ...]:

@@ -11,21 +11,26 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.changes.mutation import Mutation, TouchesNothing
+from rowsieve.changes.mutation import Mutation, never
 from rowsieve.compaction.pick import pick_runs
 from rowsieve.executor.execute import Execution
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.scan import plan_scan
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.commit_log import CommitRequest
+from rowsieve.storage.conflicts import Kind
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.part_writer import PartWriter, target_part_bytes
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
+
+COMPACTION_RETRY_TIMEOUT_S: Final = 3600.0
+"""How long a compaction tries to commit: one attempt may take minutes."""
 
 Progress = Callable[[int, int], None]
 """Called with (rows written so far, rows to read in all)."""
@@ -72,7 +77,7 @@ def plan_compaction(
         metadata=metadata,
         rows_written=written,
     )
-    return Mutation(request, TouchesNothing())
+    return Mutation(request, Kind.REWRITING, touched_by=never)
 
 
 def _live_rows(

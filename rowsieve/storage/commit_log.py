@@ -50,13 +50,13 @@ from rowsieve.storage.log_entry import (
 from rowsieve.storage.log_reader import LogReader
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.replay import replay
+from rowsieve.storage.retries import Retries
 from rowsieve.storage.sealed_lines import checksum
 from rowsieve.storage.side_file import inline_bytes, put_side_file
 from rowsieve.storage.snapshot import MODES, WRITER_VERSION, Snapshot, TableInfo, instant
 from rowsieve.types.schema import Schema
 
 _ATTEMPTS: Final = 6  # at one put or look-up that the store fails
-_LONGEST_PAUSE_S: Final = 0.05  # between two tries for a number
 _OWN_FILE = re.compile(r"[0-9a-f]{32}\..*")
 
 __all__ = ["Commit", "CommitLog", "CommitRequest", "OnConflict"]
@@ -116,16 +116,22 @@ class CommitLog(LogReader):
         return self.remember(replay(None, (_with_draft_parts(published, draft),)))
 
     def commit(
-        self, request: CommitRequest, base: Snapshot, on_conflict: OnConflict
+        self,
+        request: CommitRequest,
+        base: Snapshot,
+        on_conflict: OnConflict,
+        retries: Retries | None = None,
     ) -> tuple[Commit, Snapshot]:
         """Commit on top of `base`, or of whatever came after it.
 
         Each time others were first, `on_conflict(head, entries)` gets the new head and only the
         entries that are new since the last try, parts loaded. It returns the request to commit on
         that head, the same object if it still holds as it is, or raises `CommitConflict`.
+        `retries` bounds the attempts; without it there is no deadline.
         """
         _check_writable(base)
-        head, draft, attempt = base, None, 0
+        retries = retries or Retries(request.operation)
+        head, draft = base, None
         while True:
             if (earlier := self.committed_before(request.token, head)) is not None:
                 return earlier, head
@@ -141,8 +147,7 @@ class CommitLog(LogReader):
                 snapshot = self.remember(replay(head, (entry,)))
                 write_checkpoint_if_due(self._store, snapshot)
                 return entry.commit, snapshot
-            pause(attempt, first_s=0.002, longest_s=_LONGEST_PAUSE_S)
-            attempt += 1
+            retries.wait()
             newer, entries = self._what_is_new(head)
             if self.committed_before(request.token, newer) is None:
                 request = rebased(request, on_conflict(newer, entries), entries)

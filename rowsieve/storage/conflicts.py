@@ -1,25 +1,34 @@
 """What a commit does about commits that came in between: the written matrix.
 
-| ours / theirs          | blind   | delete, update | overwrite, restore | compact  |
-|------------------------|---------|----------------|--------------------|----------|
-| blind                  | REBASE  | REBASE         | REBASE             | REBASE   |
-| delete, update         | CHECK_KEYS | CHECK_KEYS  | CONFLICT           | REBASE   |
-| overwrite, restore     | CONFLICT | CONFLICT      | CONFLICT           | CONFLICT |
-| compact                | REBASE  | REBASE         | CONFLICT           | CONFLICT |
+| ours / theirs               | blind    | delete, update | overwrite, restore | compact  |
+|-----------------------------|----------|----------------|--------------------|----------|
+| blind                       | REBASE   | REBASE         | REBASE             | REBASE   |
+| delete, update, overwrite by condition | CHECK | CHECK  | CONFLICT           | REBASE   |
+| overwrite of all, restore   | CONFLICT | CONFLICT       | CONFLICT           | CONFLICT |
+| compact                     | REBASE   | REBASE         | CONFLICT           | CONFLICT |
 
 - Blind are `append`, `upsert`, `apply` and `delete_keys`.
 - Blind writes never conflict: per key the last commit wins.
-- `delete` and `update` by predicate are read-modify-write (invariant I7): if what came in between
-  touched a key they touch (in tables without a key: a part), they are computed again.
+- `delete`, `update` and `overwrite` by condition are read-modify-write (invariant I7). CHECK asks
+  whether what came in between changes what they read; if so they are computed again. What counts as
+  read is the table's isolation level.
 - A compaction is not a change (invariants, rule 12), and conflicts with whatever replaces the
   table's content (rule 13). That its inputs are still live, vectors and all, is checked by the log
   itself: a part that anybody removed since cannot be removed again.
 
-Soundness: an operation that is not in the matrix conflicts.
+Under `serializable` every change reads the version right before its own: the table is what the
+commits give one after the other, in the order of their versions. CHECK finds a commit that touched
+a row which was read (in tables without a key: its part), or added a row that the condition matches.
+Under `snapshot` CHECK looks at the touched rows alone: a row that begins to match meanwhile is
+missed, and two changes that read each other's rows may both commit (write skew).
+
+Soundness: an operation that is not in the matrix conflicts; an isolation level that is not known is
+`serializable`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
@@ -28,33 +37,65 @@ class Resolution(Enum):
     """What to do about one commit that came in between."""
 
     REBASE = "rebase"  # commit on top of it as it is
-    CHECK_KEYS = "check keys"  # the same, unless both touched a key: then compute again
+    CHECK = "check"  # the same, unless it changed what was read: then compute again
     CONFLICT = "conflict"  # compute again on top of it, or give up with CommitConflict
 
 
-_BLIND: Final = ("append", "upsert", "apply", "delete_keys")
-_READING: Final = ("delete", "update")
-_REPLACING: Final = ("overwrite", "restore")
-_COMPACT: Final = ("compact",)
-OPERATIONS: Final = (*_BLIND, *_READING, *_REPLACING, *_COMPACT)
+class Kind(Enum):
+    """How a change depends on what is in the table."""
 
-_BY_GROUP: Final = (
-    (_BLIND, (*_BLIND, *_READING, *_REPLACING, *_COMPACT), Resolution.REBASE),
-    (_READING, (*_BLIND, *_READING), Resolution.CHECK_KEYS),
-    (_READING, _REPLACING, Resolution.CONFLICT),
-    (_READING, _COMPACT, Resolution.REBASE),
-    (_REPLACING, OPERATIONS, Resolution.CONFLICT),
-    (_COMPACT, (*_BLIND, *_READING), Resolution.REBASE),
-    (_COMPACT, (*_REPLACING, *_COMPACT), Resolution.CONFLICT),
-)
-MATRIX: Final = {
-    (ours, theirs): resolution
-    for ours_group, theirs_group, resolution in _BY_GROUP
-    for ours in ours_group
-    for theirs in theirs_group
+    BLIND = "blind"  # not at all
+    READING = "reading"  # on the rows that match its condition
+    REPLACING = "replacing"  # on the list of parts: it replaces all of them
+    REWRITING = "rewriting"  # on the parts that it rewrites, not on rows
+
+
+class Isolation(Enum):
+    """The table property `isolation`: what a change that reads must have read when it commits."""
+
+    SERIALIZABLE = "serializable"  # the version right before its own
+    SNAPSHOT = "snapshot"  # any version, as long as nobody else changed the rows it writes
+
+
+OPERATIONS: Final[Mapping[str, Kind]] = {
+    "append": Kind.BLIND,
+    "upsert": Kind.BLIND,
+    "apply": Kind.BLIND,
+    "delete_keys": Kind.BLIND,
+    "delete": Kind.READING,
+    "update": Kind.READING,
+    "overwrite": Kind.REPLACING,  # of the part that its condition names, or of all
+    "restore": Kind.REPLACING,
+    "compact": Kind.REWRITING,
+}
+MATRIX: Final[Mapping[tuple[Kind, Kind], Resolution]] = {
+    (Kind.BLIND, Kind.BLIND): Resolution.REBASE,
+    (Kind.BLIND, Kind.READING): Resolution.REBASE,
+    (Kind.BLIND, Kind.REPLACING): Resolution.REBASE,
+    (Kind.BLIND, Kind.REWRITING): Resolution.REBASE,
+    (Kind.READING, Kind.BLIND): Resolution.CHECK,
+    (Kind.READING, Kind.READING): Resolution.CHECK,
+    (Kind.READING, Kind.REPLACING): Resolution.CONFLICT,
+    (Kind.READING, Kind.REWRITING): Resolution.REBASE,
+    (Kind.REPLACING, Kind.BLIND): Resolution.CONFLICT,
+    (Kind.REPLACING, Kind.READING): Resolution.CONFLICT,
+    (Kind.REPLACING, Kind.REPLACING): Resolution.CONFLICT,
+    (Kind.REPLACING, Kind.REWRITING): Resolution.CONFLICT,
+    (Kind.REWRITING, Kind.BLIND): Resolution.REBASE,
+    (Kind.REWRITING, Kind.READING): Resolution.REBASE,
+    (Kind.REWRITING, Kind.REPLACING): Resolution.CONFLICT,
+    (Kind.REWRITING, Kind.REWRITING): Resolution.CONFLICT,
 }
 
 
-def resolve(ours: str, theirs: str) -> Resolution:
-    """Look up what our operation does about theirs, which was committed in between."""
-    return MATRIX.get((ours, theirs), Resolution.CONFLICT)
+def resolve(ours: Kind, theirs: str) -> Resolution:
+    """Look up what our change does about an operation that was committed in between."""
+    kind = OPERATIONS.get(theirs)
+    return Resolution.CONFLICT if kind is None else MATRIX[ours, kind]
+
+
+def isolation_of(properties: Mapping[str, str]) -> Isolation:
+    """Read the property `isolation`."""
+    if properties.get("isolation") == Isolation.SNAPSHOT.value:
+        return Isolation.SNAPSHOT
+    return Isolation.SERIALIZABLE

@@ -6,40 +6,56 @@ import itertools
 
 import pytest
 
-from rowsieve.storage.conflicts import MATRIX, OPERATIONS, Resolution, resolve
+from rowsieve.storage.conflicts import (
+    MATRIX,
+    OPERATIONS,
+    Isolation,
+    Kind,
+    Resolution,
+    isolation_of,
+    resolve,
+)
+
+BLIND = ("append", "upsert", "apply", "delete_keys")
+READING = ("delete", "update")
+REPLACING = ("overwrite", "restore")
 
 
-def test_every_pair_of_operations_is_resolved() -> None:
-    assert set(MATRIX) == set(itertools.product(OPERATIONS, OPERATIONS))
+def test_every_pair_of_kinds_is_resolved() -> None:
+    assert set(MATRIX) == set(itertools.product(Kind, Kind))
 
 
 @pytest.mark.parametrize("theirs", OPERATIONS)
-@pytest.mark.parametrize("ours", ["append", "upsert", "apply", "delete_keys"])
-def test_blind_writes_never_conflict(ours: str, theirs: str) -> None:
-    assert resolve(ours, theirs) is Resolution.REBASE
+def test_blind_writes_never_conflict(theirs: str) -> None:
+    assert resolve(Kind.BLIND, theirs) is Resolution.REBASE
 
 
-@pytest.mark.parametrize("ours", ["delete", "update"])
-def test_invariant_7_read_modify_write_looks_at_every_change(ours: str) -> None:
-    for theirs in ("append", "upsert", "apply", "delete_keys", "delete", "update"):
-        assert resolve(ours, theirs) is Resolution.CHECK_KEYS
-    for theirs in ("overwrite", "restore"):
-        assert resolve(ours, theirs) is Resolution.CONFLICT
+def test_invariant_7_read_modify_write_looks_at_every_change() -> None:
+    for theirs in (*BLIND, *READING):
+        assert resolve(Kind.READING, theirs) is Resolution.CHECK
+    for theirs in REPLACING:
+        assert resolve(Kind.READING, theirs) is Resolution.CONFLICT
 
 
 def test_invariant_rule_12_a_compaction_is_no_change() -> None:
-    for ours in ("append", "upsert", "apply", "delete_keys", "delete", "update"):
+    for ours in (Kind.BLIND, Kind.READING):
         assert resolve(ours, "compact") is Resolution.REBASE
 
 
 def test_invariant_rule_13_a_compaction_conflicts_with_what_replaces_content() -> None:
-    for theirs in ("overwrite", "restore", "compact"):
-        assert resolve("compact", theirs) is Resolution.CONFLICT
-        assert resolve(theirs, "compact") is Resolution.CONFLICT
-    for theirs in ("append", "upsert", "apply", "delete_keys", "delete", "update"):
-        assert resolve("compact", theirs) is Resolution.REBASE
+    for theirs in (*REPLACING, "compact"):
+        assert resolve(Kind.REWRITING, theirs) is Resolution.CONFLICT
+    assert resolve(Kind.REPLACING, "compact") is Resolution.CONFLICT
+    for theirs in (*BLIND, *READING):
+        assert resolve(Kind.REWRITING, theirs) is Resolution.REBASE
 
 
-def test_an_unknown_operation_conflicts() -> None:
-    assert resolve("upsert", "sprinkle") is Resolution.CONFLICT
-    assert resolve("sprinkle", "upsert") is Resolution.CONFLICT
+@pytest.mark.parametrize("ours", Kind)
+def test_an_unknown_operation_conflicts(ours: Kind) -> None:
+    assert resolve(ours, "sprinkle") is Resolution.CONFLICT
+
+
+@pytest.mark.parametrize("properties", [{}, {"isolation": "serializable"}, {"isolation": "2030"}])
+def test_isolation_is_serializable_unless_it_is_snapshot(properties: dict[str, str]) -> None:
+    assert isolation_of(properties) is Isolation.SERIALIZABLE
+    assert isolation_of({"isolation": "snapshot"}) is Isolation.SNAPSHOT

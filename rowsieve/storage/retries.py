@@ -1,0 +1,60 @@
+"""The attempts of one commit against others: random pauses between them, and a deadline.
+
+A commit that others were ahead of waits a random time that may double with each attempt, so that
+many writers of few rows take turns, until its deadline has passed.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from typing import Final
+
+from rowsieve.errors import CommitConflict, InvalidInput
+
+RETRY_TIMEOUT_S: Final = 60.0
+"""How long a change tries to commit unless `retry_timeout_s` says otherwise."""
+
+_FIRST_PAUSE_S: Final = 0.002
+_LONGEST_PAUSE_S: Final = 0.25
+
+
+class Retries:
+    """The attempts of one commit. `timeout_s` None or infinity: no deadline."""
+
+    def __init__(self, operation: str, timeout_s: float | None = None) -> None:
+        self._operation = operation
+        self._timeout_s = math.inf if timeout_s is None else checked_timeout(timeout_s)
+        self._started = time.monotonic()
+        self.attempts = 0
+        self.is_over = False
+        """Whether the deadline has passed; then no attempt follows."""
+
+    def wait(self, problem: Exception | None = None) -> None:
+        """Count an attempt that others were ahead of, and pause; CommitConflict at the deadline."""
+        elapsed_s = time.monotonic() - self._started
+        left_s = self._timeout_s - elapsed_s
+        longest_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(self.attempts, 30))
+        self.attempts += 1
+        if left_s <= 0:
+            self.is_over = True
+            raise CommitConflict(
+                f"{self._operation}: other commits were first in each of {self.attempts} attempts "
+                f"in {elapsed_s:.1f} s; nothing was committed. Try again when there is less "
+                f"traffic, or allow more than retry_timeout_s={self._timeout_s:g}",
+                attempts=self.attempts,
+                elapsed_s=elapsed_s,
+            ) from problem
+        time.sleep(random.uniform(0, min(left_s, longest_s)))  # noqa: S311 - jitter
+
+
+def checked_timeout(timeout_s: float) -> float:
+    """Return `retry_timeout_s` if it is a number of seconds from 0; InvalidInput otherwise."""
+    if (
+        isinstance(timeout_s, bool)
+        or not isinstance(timeout_s, int | float)
+        or not timeout_s >= 0  # NaN, too
+    ):
+        raise InvalidInput(f"retry_timeout_s is a number of seconds from 0, not {timeout_s!r}")
+    return timeout_s
