@@ -11,7 +11,7 @@ import rowsieve
 ROOT = Path(rowsieve.__file__).parent
 
 FLOORS = (
-    ("errors",),
+    ("errors", "locks"),
     ("config", "metrics", "times", "properties"),
     ("types",),
     ("predicate", "objects"),

@@ -6,7 +6,6 @@ engines read (invariant 23). Both only move forward. Safe to share between threa
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -14,6 +13,7 @@ from rowsieve.changes.change import Change
 from rowsieve.changes.ingest import Changes
 from rowsieve.changes.mutation import Mutation, commit_mutation
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics import CommitReport, Reporter, WriterMetrics, send
 from rowsieve.objects import ObjectStore
 from rowsieve.stats.collect import Collecting
@@ -47,7 +47,7 @@ class Handle:
         self._newest = snapshot
         self._read_only = read_only
         self._storage_options = dict(storage_options or {})
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._collecting = Collecting()
         self._reporter: Reporter | None = None
         self._told = WriterMetrics()
@@ -149,7 +149,11 @@ class Handle:
 
     def _latest(self) -> Snapshot:
         with self._lock:
-            self._newest = self._log.latest(self._newest)
+            known = self._newest
+        found = self._log.latest(known)  # no lock is held across I/O (invariant 21)
+        with self._lock:
+            if found.version >= self._newest.version:
+                self._newest = found
             return self._newest
 
     def _pin(self, snapshot: Snapshot) -> None:

@@ -7,7 +7,6 @@ early, only while the bytes set aside for that last; otherwise when it is asked 
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,6 +15,7 @@ from types import TracebackType
 from typing import Final, Self, TypeVar
 
 from rowsieve.executor.windows import Numbered
+from rowsieve.locks import ForkSafeLock
 
 FEW: Final = 5  # tasks: fewer are done before threads have begun and taken turns
 
@@ -33,7 +33,7 @@ class ReadAhead:
         self._depth = 2 * threads
         self._pool = ThreadPoolExecutor(threads, "rowsieve-read") if threads > 1 else None
         self._reserve_bytes = self._left_bytes = reserve_bytes
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def __enter__(self) -> Self:
         return self

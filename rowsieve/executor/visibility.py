@@ -8,7 +8,7 @@ by their ids, which name immutable files (invariants 20 and 22).
 
 from __future__ import annotations
 
-import threading
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
@@ -17,6 +17,7 @@ import numpy as np
 
 from rowsieve.executor.repeats import Rows, repeated_in
 from rowsieve.executor.windows import Run, Stream, windows
+from rowsieve.locks import ForkSafeLock
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.types.keys import KeyOrder
 
@@ -36,11 +37,13 @@ class VisibilityCache:
         self._answers: OrderedDict[Hashable, Future[tuple[RowSet, ...]]] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}
         self._size_bytes = 0
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
+        self._process = os.getpid()
 
     def get(self, parts: Hashable, compute: Callable[[], tuple[RowSet, ...]]) -> tuple[RowSet, ...]:
         """The remembered answer, or the computed one; a failure is not remembered."""
         with self._lock:
+            self._forget_what_stayed_behind()
             answer = self._answers.get(parts)
             if answer is not None:
                 self._answers.move_to_end(parts)
@@ -62,8 +65,16 @@ class VisibilityCache:
     def remembered(self, parts: Hashable) -> tuple[RowSet, ...] | None:
         """The answer, if it is known by now."""
         with self._lock:
+            self._forget_what_stayed_behind()
             answer = self._answers.get(parts)
         return answer.result() if answer is not None and answer.done() else None
+
+    def _forget_what_stayed_behind(self) -> None:
+        """After a fork: nobody here computes what the parent's threads had begun."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            for begun in self._answers.keys() - self._sizes.keys():
+                del self._answers[begun]
 
     def _account(self, parts: Hashable, size_bytes: int) -> None:
         with self._lock:

@@ -6,9 +6,10 @@ seconds, sizes are bytes of stored files. What the threads of a scan count, they
 
 from __future__ import annotations
 
-import threading
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
+
+from rowsieve.locks import ForkSafeLock
 
 
 @dataclass(slots=True)
@@ -41,7 +42,7 @@ class ScanMetrics:
     cpu_s: float = 0.0
     _parts_read: set[str] = field(default_factory=set, repr=False, compare=False)
     _row_groups_read: set[tuple[str, int]] = field(default_factory=set, repr=False, compare=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    _lock: ForkSafeLock = field(default_factory=ForkSafeLock, repr=False, compare=False)
 
     def note_row_groups(self, considered: int, pruned: int) -> None:
         """Count row groups that a predicate was held against."""

@@ -6,10 +6,10 @@ grow, and start at 0 with the reporter.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import Final
 
+from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics.counters import WriterMetrics
 from rowsieve.metrics.reports import CommitReport, Report, ScanReport
 
@@ -78,7 +78,7 @@ class PrometheusReporter:
 
     def __init__(self) -> None:
         self._counters: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def report(self, report: Report) -> None:
         """Add one."""

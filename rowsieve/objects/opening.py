@@ -9,7 +9,6 @@ with a password or a query is refused, and options never appear in a message.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -20,6 +19,7 @@ import obstore.exceptions
 from obstore.store import MemoryStore, from_url
 
 from rowsieve.errors import InvalidInput
+from rowsieve.locks import ForkSafeLock
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.remote import RemoteStore
 from rowsieve.objects.store import ObjectStore
@@ -57,7 +57,7 @@ _CLIENT_OPTIONS: Final = frozenset(
 )
 """Options of the HTTP client, which may stand among the others, as users of Delta write them."""
 
-_memory_lock = threading.Lock()
+_memory_lock = ForkSafeLock()
 _memory: list[Any] = []  # the one store of this process, once something asked for it
 
 
@@ -145,6 +145,7 @@ def _open_remote(uri: str, scheme: str, options: Mapping[str, Any]) -> ObjectSto
         store,
         f"{scheme}://{user}{at}{host}{parts.path}".rstrip("/"),
         secrets=tuple(str(value) for value in config.values() if isinstance(value, str)),
+        overlaps=True,
     )
 
 

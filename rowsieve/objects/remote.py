@@ -7,6 +7,7 @@ Errors are rewritten without their source: its text may hold a signed URL.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ import obstore
 import obstore.exceptions
 import pyarrow as pa
 
-from rowsieve.errors import CorruptData, StoreError
+from rowsieve.errors import CorruptData, StoreError, UnsupportedOperation
 from rowsieve.objects.store import (
     NativeFile,
     ObjectExists,
@@ -30,15 +31,26 @@ from rowsieve.objects.store import (
 _QUERY = re.compile(r"\?[^\s\"')]*")
 _USER = re.compile(r"//[^\s/@\"']*@")
 _FIRST_LISTED = 1000
+_requesting: list[int] = []  # the process that made the first request to a network, once it did
 
 
 class RemoteStore:
-    """Objects under `prefix` of an obstore store; `secrets` never appear in a message."""
+    """Objects under `prefix` of an obstore store; `secrets` never appear in a message.
+
+    `overlaps`: whether it is across a network, so that requests are worth overlapping.
+    """
 
     def __init__(
-        self, store: Any, uri: str, *, prefix: str = "", secrets: tuple[str, ...] = ()
+        self,
+        store: Any,
+        uri: str,
+        *,
+        prefix: str = "",
+        secrets: tuple[str, ...] = (),
+        overlaps: bool = False,
     ) -> None:
         self._store = store
+        self._overlaps = overlaps
         self._uri = uri
         self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
         self._secrets = tuple(secret for secret in secrets if secret)
@@ -126,6 +138,8 @@ class RemoteStore:
 
     @contextmanager
     def _failing(self, action: str, path: str) -> Iterator[None]:
+        if self._overlaps:
+            _check_process(self._uri)
         try:
             yield
         except (FileNotFoundError, obstore.exceptions.NotFoundError):
@@ -144,6 +158,22 @@ class RemoteStore:
             text = text.replace(secret, "***")
         text = _USER.sub("//", _QUERY.sub("", text))
         return f"{type(error).__name__}: {text}"
+
+
+def _check_process(uri: str) -> None:
+    """UnsupportedOperation in a fork of the process that made the first request.
+
+    The threads of obstore's client stay behind in a fork: its requests would wait for ever.
+    """
+    if not _requesting:
+        _requesting.append(os.getpid())
+    if _requesting[0] != os.getpid():
+        raise UnsupportedOperation(
+            f"{uri} cannot be used in process {os.getpid()}, a fork of process {_requesting[0]} "
+            "that used an object store before: the threads of its client stayed behind; start "
+            "worker processes by 'spawn' (multiprocessing.get_context('spawn')) and open the table "
+            "again in each"
+        )
 
 
 class _RangeFile:

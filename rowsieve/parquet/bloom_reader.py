@@ -6,7 +6,6 @@ without a digest is not believed, one that differs from its digest is `CorruptDa
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -14,6 +13,7 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from rowsieve.errors import CorruptData
+from rowsieve.locks import ForkSafeLock
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom import BloomFilter
 from rowsieve.parquet.columns import FileColumn
@@ -115,7 +115,7 @@ class _FilterCache:
         self._limit_bytes = limit_bytes
         self._size_bytes = 0
         self._entries: OrderedDict[tuple[object, ...], BloomFilter] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def get(self, key: tuple[object, ...]) -> BloomFilter | None:
         with self._lock:

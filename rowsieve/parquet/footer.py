@@ -8,7 +8,6 @@ that is gone is `SnapshotExpired`; neither is ever an empty result.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ import pyarrow.parquet as pq
 import xxhash
 
 from rowsieve.errors import CorruptData, SnapshotExpired
+from rowsieve.locks import ForkSafeLock
 from rowsieve.objects import ObjectNotFound, ObjectStore
 
 CACHE_BYTES: Final = 32 * 1024 * 1024
@@ -127,7 +127,7 @@ class _TailCache:
         self._limit_bytes = limit_bytes
         self._size_bytes = 0
         self._entries: OrderedDict[tuple[str, str, str], Tail] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def get(self, uri: str, ref: ParquetRef) -> Tail | None:
         key = (uri, ref.path, ref.tail_checksum)

@@ -8,13 +8,13 @@ whose predicate does not ask for it are no part of what was planned, and are put
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Final, TypedDict, Unpack
 
 import msgspec
 
+from rowsieve.locks import ForkSafeLock
 from rowsieve.planner.plan import OutputColumn, ScanPlan, table_columns
 from rowsieve.planner.scan import plan_scan
 from rowsieve.predicate.ir import TRUE, InList, Now, Predicate, walk
@@ -45,7 +45,7 @@ class PlanCache:
         self._limit_bytes = limit_bytes
         self._plans: OrderedDict[Hashable, tuple[ScanPlan, int]] = OrderedDict()
         self._size_bytes = 0
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def plan(
         self,

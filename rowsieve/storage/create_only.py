@@ -7,10 +7,10 @@ Soundness: only a refusal proves anything; an error of the store does not.
 
 from __future__ import annotations
 
-import threading
 from typing import Final
 
 from rowsieve.errors import StoreError, UnsupportedOperation
+from rowsieve.locks import ForkSafeLock
 from rowsieve.objects import ObjectExists, ObjectStore
 from rowsieve.objects.durable import pause
 
@@ -18,7 +18,7 @@ PROBE: Final = "_rowsieve/create-only"
 _CONTENT: Final = b"Created twice by every writer: the second try must be refused.\n"
 _ATTEMPTS: Final = 6
 
-_proven_lock = threading.Lock()
+_proven_lock = ForkSafeLock()
 _proven: set[tuple[str, str]] = set()  # (store, table uuid)
 
 

@@ -10,7 +10,6 @@ it expired is `SnapshotExpired`, one that must be there is `CorruptData`, never 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -24,6 +23,7 @@ from rowsieve.errors import (
     TableNotFound,
     VersionNotFound,
 )
+from rowsieve.locks import ForkSafeLock
 from rowsieve.objects import ObjectNotFound, ObjectStore
 from rowsieve.storage.checkpoint import (
     CHECKPOINTS,
@@ -44,7 +44,7 @@ _HISTORY_BLOCK: Final = 32
 _T = TypeVar("_T")
 _S = TypeVar("_S")
 
-_seen_lock = threading.Lock()
+_seen_lock = ForkSafeLock()
 _seen: dict[tuple[str, str], int] = {}  # (store, table uuid) -> highest version of this process
 
 
