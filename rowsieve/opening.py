@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -25,7 +26,7 @@ from rowsieve.types.keys import KeyOrder
 
 
 def create_table(
-    uri: str,
+    uri: str | os.PathLike[str],
     schema_or_data: Any,
     key: Sequence[str] | None = None,
     *,
@@ -85,7 +86,7 @@ def create_table(
 
 
 def open_table(
-    uri: str,
+    uri: str | os.PathLike[str],
     *,
     version: int | None = None,
     as_of: datetime | str | None = None,

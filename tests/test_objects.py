@@ -159,7 +159,7 @@ def test_memory_stores_are_found_again_by_name() -> None:
 
 def test_local_uris_and_paths_mean_the_same(tmp_path: Path) -> None:
     for uri in (tmp_path / "a b", str(tmp_path / "a b"), f"file://{tmp_path}/a%20b"):
-        assert open_store(uri).uri == f"file://{tmp_path}/a b"
+        assert open_store(uri).uri == f"file://{tmp_path}/a%20b"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from rowsieve.cli.options import (
 )
 from rowsieve.cli.output import print_facts, print_json, print_table
 from rowsieve.errors import InvalidInput, RowsieveError
+from rowsieve.objects import Location
 from rowsieve.storage.manifest import PartTable
 from rowsieve.table import Table
 from rowsieve.types.logical import type_name
@@ -150,7 +150,7 @@ def inspect(
 
 
 def _folder_name(uri: str) -> str:
-    return PurePosixPath(uri.rstrip("/")).name
+    return Location.parse(uri).name
 
 
 def _run(sql: str, tables: dict[str, Table]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

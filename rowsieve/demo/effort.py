@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from rowsieve.objects import local_folder
+
 
 @dataclass(slots=True)
 class Effort:
@@ -35,7 +37,7 @@ class Effort:
 @contextmanager
 def measured(uri: str) -> Iterator[Effort]:
     """Measure what happens to the local folder of a table: it only ever grows."""
-    folder = Path(uri.removeprefix("file://"))
+    folder = local_folder(uri)
     effort = Effort()
     before = folder_bytes(folder)
     wall, cpu = time.perf_counter(), time.process_time()

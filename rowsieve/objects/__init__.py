@@ -11,16 +11,19 @@ from __future__ import annotations
 
 from rowsieve.objects.durable import put_fresh
 from rowsieve.objects.local import LocalStore
+from rowsieve.objects.location import Location, local_folder
 from rowsieve.objects.opening import open_store
 from rowsieve.objects.remote import RemoteStore
 from rowsieve.objects.store import ObjectExists, ObjectNotFound, ObjectStore
 
 __all__ = [
     "LocalStore",
+    "Location",
     "ObjectExists",
     "ObjectNotFound",
     "ObjectStore",
     "RemoteStore",
+    "local_folder",
     "open_store",
     "put_fresh",
 ]

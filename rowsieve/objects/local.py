@@ -21,6 +21,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedOperation
+from rowsieve.objects.location import Location
 from rowsieve.objects.store import (
     TEMPORARY_PREFIX,
     NativeFile,
@@ -39,13 +40,14 @@ class LocalStore:
     """Objects as files under one directory, which need not exist yet."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        self._root = os.path.realpath(root)
+        self._location = Location.local(os.fspath(root))
+        self._root = self._location.path
         self._durable: set[str] = set()  # directories known to be synced into their parents
 
     @property
     def uri(self) -> str:
-        """`file://` and the absolute directory."""
-        return f"file://{self._root}"
+        """`file://` and the absolute directory, percent-encoded."""
+        return self._location.uri
 
     def __repr__(self) -> str:
         return f"LocalStore({self._root!r})"
@@ -145,7 +147,7 @@ class LocalStore:
         """Open the file, not memory mapped: a short file is an error then, not a signal."""
         with self._reading(path) as full:
             self._size(full, path)  # a pipe would be waited for
-            return pa.OSFile(str(full), "rb")
+            return pa.OSFile(os.fsencode(full), "rb")
 
     def _size(self, full: Path, path: str) -> int:
         status = full.stat()

@@ -1,9 +1,9 @@
 """From a URI to a store.
 
-`file:///dir` and plain paths are local; `memory:///name` lives as long as the process and is found
-again by its name; `s3://`, `gs://`, `az://` and their relatives go to obstore, with
-`storage_options` as its settings (keys, region, endpoint, ...). Credentials belong there: a URI
-with a password or a query is refused, and options never appear in a message.
+`location.py` reads the URI. `file:///dir` and plain paths are local; `memory:///name` lives as long
+as the process and is found again by its name; `s3://`, `gs://`, `az://` and their relatives go to
+obstore, with `storage_options` as its settings (keys, region, endpoint, ...). Credentials belong
+there, and options never appear in a message.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
 
 import obstore.exceptions
 from obstore.store import MemoryStore, from_url
@@ -21,11 +19,10 @@ from obstore.store import MemoryStore, from_url
 from rowsieve.errors import InvalidInput
 from rowsieve.locks import ForkSafeLock
 from rowsieve.objects.local import LocalStore
+from rowsieve.objects.location import REMOTE, Location
 from rowsieve.objects.remote import RemoteStore
 from rowsieve.objects.store import ObjectStore
 
-_REMOTE: Final = ("s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss")
-_WITH_CONTAINER_AS_USER: Final = ("abfs", "abfss")  # abfss://container@account/...
 _from_url: Any = from_url  # typed per cloud; ours is one mapping of options
 _RETRIES: Final = {
     "max_retries": 8,
@@ -65,61 +62,30 @@ def open_store(
     uri: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
 ) -> ObjectStore:
     """Open the store at `uri`; nothing is read or written yet."""
-    text = os.fspath(uri)
-    scheme = urlsplit(text).scheme.lower() if "://" in text else ""
-    if not text:
-        raise InvalidInput("the table's URI is empty; give a directory or a URI such as s3://…")
-    if scheme in ("", "file", "memory") and storage_options:
+    location = Location.parse(uri)
+    if location.scheme in REMOTE:
+        return _open_remote(location, storage_options or {})
+    if storage_options:
         raise InvalidInput(
             f"storage_options ({', '.join(sorted(storage_options))}) are settings of remote "
-            f"stores; {scheme or 'local'} tables take none"
+            f"stores; {location.scheme} tables take none"
         )
-    if scheme == "":
-        return LocalStore(Path(text).expanduser())
-    if scheme == "file":
-        return LocalStore(_local_path(text))
-    if scheme == "memory":
-        return _open_memory(text)
-    if scheme in _REMOTE:
-        return _open_remote(text, scheme, storage_options or {})
-    raise InvalidInput(
-        f"no store for scheme {scheme!r}; use a local path, file://, memory:///name, or one of "
-        f"{', '.join(f'{known}://' for known in _REMOTE)}"
-    )
+    if location.scheme == "memory":
+        return _open_memory(location)
+    return LocalStore(location.path)
 
 
-def _local_path(uri: str) -> str:
-    parts = urlsplit(uri)
-    if parts.netloc not in ("", "localhost"):
-        raise InvalidInput(
-            f"file URI names the host {parts.netloc!r}; a local URI has three slashes: "
-            "file:///directory"
-        )
-    return unquote(parts.path)
-
-
-def _open_memory(uri: str) -> ObjectStore:
-    parts = urlsplit(uri)
-    name = "/".join(segment for segment in (parts.netloc + parts.path).split("/") if segment)
-    if not name:
-        raise InvalidInput("a table in memory needs a name: memory:///name")
+def _open_memory(location: Location) -> ObjectStore:
+    """Open a folder of the process's one store; its name stays encoded, as keys lack newlines."""
     with _memory_lock:
         if not _memory:
             _memory.append(MemoryStore())
-    return RemoteStore(_memory[0], f"memory:///{name}", prefix=name)
+    name = location.uri.removeprefix("memory:///")
+    return RemoteStore(_memory[0], location.uri, prefix=name)
 
 
-def _open_remote(uri: str, scheme: str, options: Mapping[str, Any]) -> ObjectStore:
-    parts = urlsplit(uri)
-    user, at, host = parts.netloc.rpartition("@")
-    public = f"{scheme}://{host}{parts.path}"
-    if parts.query or parts.fragment or (at and scheme not in _WITH_CONTAINER_AS_USER):
-        raise InvalidInput(
-            f"the URI of {public} carries a user, a password or a query; pass credentials in "
-            "storage_options instead"
-        )
-    if at and ":" in user:
-        raise InvalidInput(f"the URI of {public} carries a password; use storage_options")
+def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
+    public = location.uri
     config = {
         key: value
         for key, value in options.items()
@@ -130,8 +96,11 @@ def _open_remote(uri: str, scheme: str, options: Mapping[str, Any]) -> ObjectSto
         **(options.get("client_options") or {}),
     }
     try:
-        store = _from_url(
-            uri, config=config or None, client_options=client or None, retry_config=_RETRIES
+        store = _from_url(  # the bucket alone: how a URI is decoded is for Location to say
+            f"{location.scheme}://{location.authority}",
+            config=config or None,
+            client_options=client or None,
+            retry_config=_RETRIES,
         )
     except BaseException as error:
         if not _is_refusal(error):
@@ -143,7 +112,8 @@ def _open_remote(uri: str, scheme: str, options: Mapping[str, Any]) -> ObjectSto
         ) from None
     return RemoteStore(
         store,
-        f"{scheme}://{user}{at}{host}{parts.path}".rstrip("/"),
+        public,
+        prefix=location.path,
         secrets=tuple(str(value) for value in config.values() if isinstance(value, str)),
         overlaps=True,
     )

@@ -30,7 +30,7 @@ from rowsieve.storage.manifest import PART_PATH, DeletionVectorRef, FileRef
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema, schema_from_json
 
-PLAN_FORMAT = 2  # 1 named its semantics, without their settings
+PLAN_FORMAT = 2  # 1 named its semantics without their settings, and its URI was not encoded
 
 
 class PlannedPart(msgspec.Struct, frozen=True, gc=False):

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.objects import Location
 
 STORAGE: Final = "storage."
 METADATA: Final = "metadata."
@@ -95,7 +96,7 @@ class WriteOptions:
 
 def check_reachable(uri: str) -> None:
     """Refuse a table that Spark's processes cannot see."""
-    if uri.lower().startswith("memory:"):
+    if Location.parse(uri).scheme == "memory":
         raise UnsupportedOperation(
             f"{uri} lives in the memory of one process, and Spark reads and writes from others; "
             "use a directory or an object store"
