@@ -10,8 +10,6 @@ Soundness: an exit code 0 means that what was asked is done and durable.
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -100,15 +98,5 @@ for _command in (
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code.
-
-    At once: an interpreter that winds down under DataFusion's threads, which may still be handing
-    over a batch that nobody wants any more, is aborted by them.
-    """
-    try:
-        app()
-    except SystemExit as leaving:
-        code = leaving.code
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code if isinstance(code, int) else 0 if code is None else 1)
+    """Run the command line and leave with its exit code."""
+    app()

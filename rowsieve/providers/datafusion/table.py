@@ -25,6 +25,7 @@ from rowsieve.planner.cache import PLANS
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import FALSE, TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.datafusion.open_reads import OPEN_READS, Batches, Use
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_schema
 
@@ -39,6 +40,7 @@ def inner(table: Table) -> Any:
     """The object that DataFusion registers for `table`."""
     from datafusion.catalog import Table as CatalogTable  # noqa: PLC0415 - slow to import
 
+    OPEN_READS.wait_at_exit()
     return CatalogTable(TableDataset(table))._inner
 
 
@@ -65,6 +67,7 @@ class TableDataset(pads.FileSystemDataset):  # type: ignore[misc] # pyarrow is u
 
     def get_fragments(self, filter: Any = None) -> list[SplitFragment]:  # noqa: A002
         """One fragment per split of the plan, at least one."""
+        OPEN_READS.check_planning()
         snapshot = self._table.snapshot_for_engines()
         plan, _ = PLANS.plan(  # asked for several times per query
             snapshot,
@@ -78,12 +81,13 @@ class TableDataset(pads.FileSystemDataset):  # type: ignore[misc] # pyarrow is u
         return [SplitFragment(self._table, part) for part in plans or [plan]]
 
 
-class SplitFragment:
+class SplitFragment(Use):
     """One partition: a plan with one split, or with none."""
 
     __slots__ = ("_plan", "_table")
 
     def __init__(self, table: Table, plan: ScanPlan) -> None:
+        super().__init__()
         self._table = table
         self._plan = plan
 
@@ -91,9 +95,10 @@ class SplitFragment:
         self, schema: pa.Schema, *, columns: Sequence[str] | None = None, **_options: Any
     ) -> SplitScanner:
         """Read the split; the pushed filter is part of its plan."""
+        self.last_call_s = time.monotonic()
         output = projected(schema, columns)
         plan = self._plan.project(output.names)
-        return SplitScanner(output, self._read(plan, output))
+        return SplitScanner(output, Batches(self._read(plan, output), self))
 
     def _read(self, plan: ScanPlan, output: pa.Schema) -> Iterator[pa.RecordBatch]:
         try:
