@@ -31,6 +31,7 @@ from rowsieve.planner.prunable import Unprunable, unprunable
 from rowsieve.planner.scan import plan_scan
 from rowsieve.planner.statistics import ScanStatistics, plan_statistics
 from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.snapshot import Snapshot
 
 Columns = Sequence[str] | Mapping[str, str]
@@ -42,7 +43,8 @@ class Scan:
     `pruning="off"` reads every part, for comparison; `"soft"` does so too, and first checks all
     that pruning would have skipped. `audit` checks a share of that, in percent. Where a row
     contradicts what pruning says, `UnsoundPruning` is raised; or it is counted and logged, and the
-    rows are read without pruning (`on_violation="report"`).
+    rows are read without pruning (`on_violation="report"`). `semantics`: by which rules the
+    condition is evaluated, where these are not those of its dialect or engine.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Scan:
         audit: float | None = None,
         on_violation: OnViolation | None = None,
         dialect: str = "postgres",
+        semantics: Semantics | None = None,
         plan: ScanPlan | None = None,
         memory_bytes: int = DEFAULT.memory_bytes,
         threads: int | None = None,
@@ -98,7 +101,7 @@ class Scan:
                 columns=output,
                 limit=limit,
                 ordered=order_by_key,
-                semantics=semantics_of(dialect, where),
+                semantics=semantics or semantics_of(dialect, where),
                 now_us=time.time_ns() // 1000,
                 pruning=pruning == "on",
             )

@@ -217,6 +217,24 @@ class Table(Handle):
         """DataFusion's `register_table` asks for this."""
         return lazy.datafusion_inner(self)
 
+    def to_dataset(self, *, version: int | None = None, as_of: datetime | str | None = None) -> Any:
+        """A `pyarrow.dataset.Dataset` of the newest version, or of the one asked for.
+
+        DuckDB, Polars, pandas and pyarrow push their filters and columns into it, so that a query
+        opens only the parts that can match. Every read of it sees that one version.
+        """
+        return lazy.arrow_dataset(self, self._resolve(version, as_of), self._reporter)
+
+    def scan_polars(
+        self, *, version: int | None = None, as_of: datetime | str | None = None
+    ) -> Any:
+        """A Polars LazyFrame of the newest version, or of the one asked for.
+
+        Its filters and columns are pushed into each read, which opens only the parts that can
+        match. Every read sees that one version. MissingExtra without polars.
+        """
+        return lazy.polars_lazy_frame(self, self._resolve(version, as_of), self._reporter)
+
     def to_spark(self, spark: Any, where: Any = None, columns: Sequence[str] | None = None) -> Any:
         """A Spark DataFrame of the pinned version; `where` as text is Spark's SQL."""
         return lazy.spark_frame(self, spark, where, columns)

@@ -14,7 +14,8 @@ from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.pyarrow_exprs import read, write
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
-from rowsieve.bridges.pyarrow_exprs.pushed import pushed_predicate
+from rowsieve.bridges.pyarrow_exprs.nodes import names_in
+from rowsieve.bridges.pyarrow_exprs.pushed import polars_predicate, pushed_predicate
 from rowsieve.bridges.pyarrow_exprs.read import comparison_of_column, list_of_column
 from rowsieve.bridges.translation import Translation
 from rowsieve.predicate.ir import Predicate
@@ -27,6 +28,8 @@ __all__ = [
     "is_pyarrow_expression",
     "list_of_column",
     "literal_of",
+    "names_in",
+    "polars_predicate",
     "pushed_predicate",
     "stored",
     "to_pyarrow",

@@ -79,6 +79,21 @@ def decode(
     raise UnsupportedOperation("a pyarrow expression ends before its calls do")
 
 
+def names_in(expression: pc.Expression) -> set[str]:
+    """The names of the top-level columns that the expression reads."""
+    batch = pa.ipc.open_file(expression.__reduce__()[1][0]).get_batch(0)
+    found: set[str] = set()
+    pairs = iter(_metadata_pairs(batch.schema))
+    for kind, value in pairs:
+        if kind == "field_ref":
+            found.add(value)
+        elif kind == "nested_field_ref":
+            found.add(next(pairs)[1])
+            for _ in range(int(value) - 1):
+                next(pairs)
+    return found
+
+
 def as_predicate(node: Decoded) -> Predicate:
     """What was read as a condition."""
     if isinstance(node, Condition):

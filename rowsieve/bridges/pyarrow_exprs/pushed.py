@@ -1,12 +1,13 @@
-"""The pyarrow expressions that DataFusion pushes down, as predicates.
+"""The pyarrow expressions that DataFusion and Polars push down, as predicates.
 
-DataFusion means SQL by the expressions that it builds: NULL IN (…) is NULL, and NaN is above all
-other numbers. Soundness: every node and option is known here or the whole expression is refused, by
-`UnsupportedOperation`; nothing is dropped.
+Both mean their own rules by the expressions that they build: NULL IN (…) is NULL, and NaN is above
+all other numbers. Soundness: every node and option is known here or the whole expression is
+refused, by `UnsupportedOperation`; nothing is dropped.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,20 +28,80 @@ from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
     And,
     Call,
+    Column,
     Comparison,
+    ComparisonOp,
     InList,
     IsNull,
+    Literal,
     Not,
     Operand,
     Or,
     Predicate,
     ValueSet,
+    walk,
 )
+from rowsieve.types.logical import Field, Float
+from rowsieve.types.schema import Schema
 
 
 def pushed_predicate(expression: pc.Expression) -> Predicate:
     """Read an expression as DataFusion means it; literals get their types and physical values."""
     return as_predicate(decode(expression, _call))
+
+
+def polars_predicate(expression: pc.Expression, schema: Schema) -> Predicate:
+    """Read an expression as Polars means it; refuse what it can mean in two ways."""
+    reader = _PolarsReader(schema)
+    found = as_predicate(decode(expression, reader.call))
+    reader.check(found)
+    return found
+
+
+class _PolarsReader:
+    """Reads the calls that Polars builds besides those of SQL, and its lists.
+
+    Polars writes `is_in(…)` and `is_in(…, nulls_equal=True)` over a list without NULL alike. Of a
+    NULL the first is NULL and the second FALSE: the same to AND and OR at the top, not below NOT.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._lists_of_nullables: set[int] = set()  # ids of nodes of the tree being read
+
+    def call(self, frame: Frame) -> Predicate | Operand:
+        if frame.function == "is_nan":
+            operand = as_operand(frame.arguments[0])
+            if not isinstance(self._field(operand, "is_nan").type, Float):
+                raise UnsupportedOperation("is_nan of another type than a float")
+            return Comparison(ComparisonOp.EQ, operand, Literal(math.nan, Float(64)))
+        found = _call(frame)
+        if not isinstance(found, InList):
+            return found
+        field, members = self._field(found.operand, "is_in"), found.values.array
+        if members.null_count:  # only nulls_equal=True leaves a NULL in the list
+            without = InList(found.operand, ValueSet(members.drop_null(), found.values.type))
+            return Or((IsNull(found.operand), And((Not(IsNull(found.operand)), without))))
+        if field.nullable:
+            self._lists_of_nullables.add(id(found))
+        return found
+
+    def check(self, predicate: Predicate) -> None:
+        """Refuse lists of a nullable column below anything but AND and OR."""
+        if isinstance(predicate, And | Or):
+            for term in predicate.terms:
+                self.check(term)
+        elif not isinstance(predicate, InList) and any(
+            id(node) in self._lists_of_nullables for node in walk(predicate)
+        ):
+            raise UnsupportedOperation(
+                "is_in of a column with NULLs below NOT, with or without nulls_equal=True"
+            )
+
+    def _field(self, operand: Operand, name: str) -> Field:
+        if not isinstance(operand, Column):
+            raise UnsupportedOperation(f"{name} of something other than a column")
+        return self._schema.field(operand.name)
 
 
 def _call(frame: Frame) -> Predicate | Operand:

@@ -426,11 +426,40 @@ def _coalesced(
     return Call("coalesce", operands)
 
 
+def _null_where_null(operands: tuple[Operand, ...]) -> Predicate | None:
+    """How DuckDB writes SQL's IN: `if_else(is_valid(x), <in a list>, NULL)`."""
+    match operands:
+        case (
+            Condition(predicate=Not(term=IsNull(operand=guarded))),
+            Condition(predicate=listed),
+            Literal(value=None),
+        ):
+            return _unguarded(listed, guarded)
+        case _:
+            return None
+
+
+def _unguarded(predicate: Predicate, guarded: Operand) -> Predicate | None:
+    """The same where `guarded` has a value, and NULL where it is NULL; None where that is open."""
+    match predicate:
+        case And(terms=(Not(term=IsNull(operand=first)), InList(operand=operand) as listed)):
+            return listed if first == guarded == operand else None
+        case Comparison(left=left, right=Literal(value=value)) if value is not None:
+            return predicate if left == guarded else None
+        case Or(terms=terms):
+            bare = [found for term in terms if (found := _unguarded(term, guarded)) is not None]
+            return Or(tuple(bare)) if len(bare) == len(terms) else None
+        case _:
+            return None
+
+
 def _chosen(
     reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
-) -> Operand:
+) -> Decoded:
     """A condition that is NULL gives NULL there, unless it is written so that it never is."""
     del options
+    if (listed := _null_where_null(operands)) is not None:
+        return listed
     reader.one_type(name, operands[1:])
     match operands[0]:
         case Call(function="coalesce", arguments=(inner, Literal(value=False))):

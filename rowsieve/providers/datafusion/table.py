@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as pads
-import pyarrow.fs
 
 from rowsieve.bridges.pyarrow_exprs import pushed_predicate
 from rowsieve.errors import RowsieveError
@@ -25,9 +23,9 @@ from rowsieve.planner.cache import PLANS
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import FALSE, TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.arrow.shell import UnreadableDataset, plain_schema, projected
 from rowsieve.providers.datafusion.open_reads import OPEN_READS, Batches, Use
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.encodings import arrow_schema
 
 if TYPE_CHECKING:
     from rowsieve.table import Table
@@ -44,15 +42,12 @@ def inner(table: Table) -> Any:
     return CatalogTable(TableDataset(table))._inner
 
 
-class TableDataset(pads.FileSystemDataset):  # type: ignore[misc] # pyarrow is untyped
+class TableDataset(UnreadableDataset):
     """The shape that DataFusion expects; read in any other way it raises."""
 
     def __init__(self, table: Table) -> None:
         schema = plain_schema(table.snapshot_for_engines())
-        nowhere = pyarrow.fs.SubTreeFileSystem("/nonexistent", pyarrow.fs.LocalFileSystem())
-        file_format = pads.ParquetFileFormat()
-        unreadable = file_format.make_fragment("read-through-datafusion-only", nowhere)
-        super().__init__([unreadable], schema, file_format, nowhere)
+        super().__init__(schema)
         self._table = table
         self._arrow_schema = schema
 
@@ -126,26 +121,12 @@ class SplitScanner:
         return self._batches
 
 
-def plain_schema(snapshot: Snapshot) -> pa.Schema:
-    """The Arrow schema without metadata, which would make equal types differ in a query."""
-    return pa.schema([_plain(field) for field in arrow_schema(snapshot.schema)])
-
-
-def projected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
-    """The columns asked for, in that order; all of them for None."""
-    return schema if columns is None else pa.schema([schema.field(name) for name in columns])
-
-
 def counted(rows: int) -> Iterator[pa.RecordBatch]:
     """Batches without columns, `rows` rows in all."""
     while rows > 0:
         size = min(rows, COUNT_BATCH_ROWS)
         yield pa.RecordBatch.from_arrays([pa.nulls(size)], ["row"]).select([])
         rows -= size
-
-
-def _plain(field: pa.Field) -> pa.Field:
-    return pa.field(field.name, field.type, field.nullable)
 
 
 def _split_bytes(snapshot: Snapshot) -> int:

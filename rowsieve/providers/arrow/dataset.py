@@ -1,0 +1,215 @@
+"""One version of a table as a `pyarrow.dataset.Dataset` that skips what a filter rules out.
+
+DuckDB calls `scanner`, Polars calls `to_batches`, pyarrow users call any method. Each read is
+planned with the filter and the columns that were pushed, so it opens only the parts that can match.
+A read outside these methods raises (see `shell`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+
+from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.metrics import Reporter, ScanMetrics
+from rowsieve.providers.arrow.filters import (
+    PushedFilter,
+    ReadFilter,
+    meant_by_polars,
+    meant_by_pyarrow,
+)
+from rowsieve.providers.arrow.scanner import Columns, DatasetScanner
+from rowsieve.providers.arrow.shell import UnreadableDataset, plain_schema
+from rowsieve.scan import Scan
+from rowsieve.storage.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from rowsieve.table import Table
+
+_IGNORED: Final = frozenset(
+    {
+        "batch_readahead",
+        "fragment_readahead",
+        "fragment_scan_options",
+        "use_threads",
+        "cache_metadata",
+        "memory_pool",
+    }
+)
+"""Options of `Dataset.scanner` that tune pyarrow's own reading, which does not take place."""
+
+
+class TableVersion(UnreadableDataset):
+    """A Dataset of one table version; every read of it sees the same rows."""
+
+    def __init__(self, table: Table, snapshot: Snapshot, reporter: Reporter | None) -> None:
+        schema = plain_schema(snapshot)
+        super().__init__(schema)
+        self._arrow_schema = schema
+        self._table = table
+        self._snapshot = snapshot
+        self._reporter = reporter
+        self._filter: pc.Expression | None = None
+        self._last: Scan | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns, without metadata."""
+        return self._arrow_schema
+
+    @property
+    def version(self) -> int:
+        """The table version that is read."""
+        return self._snapshot.version
+
+    @property
+    def metrics(self) -> ScanMetrics:
+        """Counters of the last read; complete when its rows were consumed."""
+        return ScanMetrics() if self._last is None else self._last.metrics
+
+    def __repr__(self) -> str:
+        kept = "" if self._filter is None else f", filter={self._filter}"
+        return f"<rowsieve dataset of {self._table.uri} at version {self.version}{kept}>"
+
+    def filter(self, expression: pc.Expression) -> TableVersion:
+        """The same dataset with a filter that holds for every read."""
+        found = TableVersion(self._table, self._snapshot, self._reporter)
+        found._filter = _both(self._filter, expression)
+        return found
+
+    def scanner(
+        self,
+        columns: Columns = None,
+        filter: pc.Expression | None = None,  # noqa: A002 - pyarrow's name
+        batch_size: int | None = None,
+        **options: Any,
+    ) -> DatasetScanner:
+        """A read of the rows that pass the filter, in pyarrow's meaning of it."""
+        return self._scanner(meant_by_pyarrow, columns, filter, batch_size, options)
+
+    def to_batches(
+        self,
+        columns: Columns = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+        batch_size: int | None = None,
+        **options: Any,
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows, batch by batch.
+
+        Polars calls this, does not apply the filter again, and means its own rules by it; it passes
+        nothing that says so but where the call comes from.
+        """
+        meant = meant_by_polars if _is_polars(sys._getframe(1)) else meant_by_pyarrow
+        return self._scanner(meant, columns, filter, batch_size, options).to_batches()
+
+    def to_table(self, columns: Columns = None, **options: Any) -> pa.Table:
+        """All rows; `filter=` and the options are those of `scanner`."""
+        return self.scanner(columns, **options).to_table()
+
+    def head(self, num_rows: int, columns: Columns = None, **options: Any) -> pa.Table:
+        """The first rows, up to so many."""
+        return self.scanner(columns, **options).head(num_rows)
+
+    def take(self, indices: Any, columns: Columns = None, **options: Any) -> pa.Table:
+        """The rows at these places of `to_table`."""
+        return self.scanner(columns, **options).take(indices)
+
+    def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:  # noqa: A002
+        """How many rows pass the filter."""
+        return self.scanner([], filter, **options).count_rows()
+
+    def sort_by(self, sorting: Any, **options: Any) -> pads.Dataset:
+        """All rows in memory, sorted as `pyarrow.dataset.Dataset.sort_by` does."""
+        return self._in_memory().sort_by(sorting, **options)
+
+    def join(self, right_dataset: Any, *arguments: Any, **options: Any) -> pads.Dataset:
+        """All rows in memory, joined as `pyarrow.dataset.Dataset.join` does."""
+        right = _readable(right_dataset)
+        return self._in_memory().join(right, *arguments, **options)
+
+    def join_asof(self, right_dataset: Any, *arguments: Any, **options: Any) -> pads.Dataset:
+        """All rows in memory, joined as `pyarrow.dataset.Dataset.join_asof` does."""
+        right = _readable(right_dataset)
+        return self._in_memory().join_asof(right, *arguments, **options)
+
+    def get_fragments(self, filter: Any = None) -> Any:  # noqa: A002, ARG002
+        """UnsupportedOperation: the files hold rows of several versions, which a read merges."""
+        raise _unsupported("get_fragments")
+
+    def replace_schema(self, schema: pa.Schema) -> Any:  # noqa: ARG002
+        """UnsupportedOperation: the columns are those of the table."""
+        raise _unsupported("replace_schema")
+
+    def __reduce__(self) -> Any:
+        raise _unsupported("pickling")
+
+    def _in_memory(self) -> pads.InMemoryDataset:
+        return pads.InMemoryDataset(self.to_table())
+
+    def _scanner(
+        self,
+        meant: ReadFilter,
+        columns: Columns,
+        expression: pc.Expression | None,
+        batch_size: int | None,
+        options: dict[str, Any],
+    ) -> DatasetScanner:
+        if unknown := sorted(set(options) - _IGNORED):
+            raise InvalidInput(f"a scanner of a dataset has no option {unknown[0]!r}")
+        if batch_size is not None and batch_size < 1:
+            raise InvalidInput(f"batch_size must be at least 1, got {batch_size}")
+        if self._filter is not None and expression is not None and meant is meant_by_polars:
+            raise UnsupportedOperation(
+                "Polars pushed a filter to a dataset that pyarrow has filtered already, and the "
+                "two mean different rows by it: give Polars the unfiltered dataset"
+            )
+        if expression is None:
+            meant = meant_by_pyarrow  # the only filter there may be is the dataset's own
+        whole = _both(self._filter, expression)
+        pushed = meant(whole, self._snapshot.schema)
+        return DatasetScanner(self._arrow_schema, self._open, pushed, whole, columns, batch_size)
+
+    def _open(self, pushed: PushedFilter, names: Sequence[str], limit: int | None) -> Scan:
+        self._last = Scan(
+            self._table.store,
+            self._snapshot,
+            where=pushed.predicate,
+            columns=names,
+            limit=limit,
+            semantics=pushed.semantics,
+            reporter=self._reporter,
+        )
+        return self._last
+
+
+def dataset_of(table: Table, snapshot: Snapshot, reporter: Reporter | None) -> TableVersion:
+    """The dataset of a version; `reporter` is told of each of its reads."""
+    return TableVersion(table, snapshot, reporter)
+
+
+def _both(first: pc.Expression | None, second: pc.Expression | None) -> pc.Expression | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return first & second
+
+
+def _is_polars(caller: FrameType) -> bool:
+    """Whether this is a frame of Polars' own code."""
+    return str(caller.f_globals.get("__name__", "")).partition(".")[0] == "polars"
+
+
+def _readable(dataset: Any) -> Any:
+    """The other side of a join, which pyarrow reads without our methods."""
+    return dataset._in_memory() if isinstance(dataset, TableVersion) else dataset
+
+
+def _unsupported(what: str) -> UnsupportedOperation:
+    return UnsupportedOperation(
+        f"{what} of a rowsieve dataset: read it by scanner, to_table, to_batches or head"
+    )

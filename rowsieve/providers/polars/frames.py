@@ -1,0 +1,97 @@
+"""A table as a Polars LazyFrame that skips what its filters rule out.
+
+Polars hands over the expression itself, so that the meaning is not in doubt as it is with a pyarrow
+filter. Soundness: what can be read of the expression prunes, by Polars' own rules, and Polars
+applies all of it to the rows that are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowsieve.bridges.polars_exprs import from_polars
+from rowsieve.errors import MissingExtra, RowsieveError
+from rowsieve.metrics import Reporter
+from rowsieve.predicate.ir import TRUE, Predicate
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.arrow.shell import plain_schema, projected
+from rowsieve.scan import Scan
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.schema import Schema
+
+if TYPE_CHECKING:
+    import polars
+
+    from rowsieve.table import Table
+
+
+def frame_of(data: pa.Table) -> polars.DataFrame:
+    """Arrow rows as a DataFrame."""
+    frame: polars.DataFrame = _polars().from_arrow(data)
+    return frame
+
+
+def lazy_frame(table: Table, snapshot: Snapshot, reporter: Reporter | None) -> polars.LazyFrame:
+    """A LazyFrame of one version; `reporter` is told of each of its reads."""
+    pl = _polars()
+    from polars.io.plugins import register_io_source  # noqa: PLC0415 - an extra
+
+    schema = plain_schema(snapshot)
+
+    def read(
+        columns: list[str] | None,
+        predicate: polars.Expr | None,
+        row_count: int | None,
+        batch_size: int | None,  # noqa: ARG001 - a hint
+    ) -> Iterator[polars.DataFrame]:
+        wanted = list(schema.names) if columns is None else columns
+        names = list(wanted)
+        if predicate is not None:
+            names = list(dict.fromkeys([*names, *predicate.meta.root_names()]))
+        # A row count holds before the filter.
+        pruned = _readable(predicate, snapshot.schema) if row_count is None else TRUE
+        scan = Scan(
+            table.store,
+            snapshot,
+            where=pruned,
+            columns=names,
+            limit=row_count,
+            semantics=Semantics.POLARS,
+            reporter=reporter,
+        )
+        output = projected(schema, names)
+        for batch in scan.to_batches():
+            found = pl.from_arrow(pa.RecordBatch.from_arrays(batch.columns, schema=output))
+            assert isinstance(found, pl.DataFrame)
+            yield (found if predicate is None else found.filter(predicate)).select(wanted)
+
+    return register_io_source(
+        read,
+        schema=_polars().from_arrow(schema.empty_table()).schema,
+        is_pure=True,
+        explain_name="rowsieve",
+        explain_detail=f"{table.uri} at version {snapshot.version}",
+    )
+
+
+def _readable(expression: polars.Expr | None, schema: Schema) -> Predicate:
+    """What can be read of a filter; TRUE wherever the filter is."""
+    if expression is None:
+        return TRUE
+    try:
+        return from_polars(expression, schema).expression or TRUE
+    except RowsieveError:
+        return TRUE
+
+
+def _polars() -> Any:
+    try:
+        import polars  # noqa: PLC0415 - an extra, and slow to import
+    except ImportError as error:
+        raise MissingExtra(
+            "reading into Polars needs polars: pip install 'rowsieve[polars]'"
+        ) from error
+    return polars

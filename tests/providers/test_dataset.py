@@ -1,0 +1,241 @@
+"""A table as a pyarrow Dataset: what DuckDB, Polars and pyarrow read, and what they skip."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+import pytest
+
+import rowsieve
+from rowsieve import Table
+from rowsieve.errors import InvalidInput, UnsupportedOperation
+from tests.small_tables import fresh_uri
+
+NAN = float("nan")
+NESTED = pa.schema(
+    [
+        pa.field("k", pa.int64(), nullable=False),
+        pa.field("s", pa.struct([pa.field("x", pa.int64()), pa.field("l", pa.list_(pa.int8()))])),
+        pa.field("m", pa.map_(pa.string(), pa.struct([pa.field("y", pa.int64())]))),
+    ]
+)
+
+
+@functools.cache
+def shared() -> Table:
+    """The table of the tests that only read."""
+    return ten_parts()
+
+
+def ten_parts() -> Table:
+    """Keys 0 to 999, a hundred in each part; `f` is NaN or NULL here and there."""
+    schema = pa.schema([("k", pa.int64()), ("f", pa.float64()), ("s", pa.string())])
+    table = rowsieve.create_table(fresh_uri(), schema, key=["k"])
+    for start in range(0, 1000, 100):
+        keys = range(start, start + 100)
+        table.upsert(
+            pa.table(
+                {
+                    "k": list(keys),
+                    "f": [NAN if k % 7 == 0 else None if k % 5 == 0 else k / 2 for k in keys],
+                    "s": [None if k % 3 == 0 else f"{k}" for k in keys],
+                },
+                schema=schema,
+            )
+        )
+    return table
+
+
+def sql(query: str, dataset: Any) -> list[Any]:
+    """The rows that DuckDB gives; the dataset is found by its name."""
+    with duckdb.connect() as connection:
+        connection.register("dataset", dataset)
+        return connection.execute(query).fetchall()
+
+
+def test_duckdb_reads_the_part_that_can_match_and_no_other() -> None:
+    dataset = shared().to_dataset()
+    assert sql("SELECT s FROM dataset WHERE k = 505", dataset) == [("505",)]
+    assert (dataset.metrics.parts_read, dataset.metrics.parts_pruned) == (1, 9)
+    assert sql("SELECT count(*) FROM dataset WHERE k IN (5, 6, 905)", dataset) == [(3,)]
+    assert (dataset.metrics.parts_read, dataset.metrics.parts_pruned) == (2, 8)
+
+
+def test_duckdb_reads_the_columns_of_a_query_and_no_other() -> None:
+    dataset = shared().to_dataset()
+    sql("SELECT max(k) FROM dataset", dataset)
+    narrow = dataset.metrics.bytes_read
+    sql("SELECT max(k), max(f), max(s) FROM dataset", dataset)
+    assert 0 < 2 * narrow < dataset.metrics.bytes_read
+
+
+def test_polars_reads_the_part_that_can_match_and_no_other() -> None:
+    dataset = shared().to_dataset()
+    found = pl.scan_pyarrow_dataset(dataset).filter(pl.col("k") == 505).select("s").collect()
+    assert found["s"].to_list() == ["505"]
+    assert (dataset.metrics.parts_read, dataset.metrics.parts_pruned) == (1, 9)
+
+
+def test_pyarrow_reads_the_part_that_can_match_and_no_other() -> None:
+    dataset = shared().to_dataset()
+    found = dataset.to_table(columns=["s"], filter=pc.field("k") == 505)
+    assert found.to_pydict() == {"s": ["505"]}
+    assert (dataset.metrics.parts_read, dataset.metrics.parts_pruned) == (1, 9)
+
+
+def test_a_filter_finds_nan_for_polars_and_not_for_pyarrow() -> None:
+    table = shared()
+    nans = table.scan("f = 'NaN'").count()
+    dataset = table.to_dataset()
+    found = pl.scan_pyarrow_dataset(dataset).filter(pl.col("f") > 1e9).collect()
+    assert found.height == nans > 100
+    assert dataset.count_rows(filter=pc.field("f") > 1e9) == 0
+
+
+def test_a_filter_that_polars_may_mean_in_two_ways_is_refused() -> None:
+    frame = pl.scan_pyarrow_dataset(shared().to_dataset())
+    assert frame.filter(~pl.col("k").is_in([1])).collect().height == 999  # k is never NULL
+    with pytest.raises(UnsupportedOperation, match="nulls_equal"):
+        frame.filter(~pl.col("s").is_in(["1"])).collect()
+
+
+def test_what_cannot_be_read_of_a_filter_is_evaluated_by_pyarrow() -> None:
+    dataset = shared().to_dataset()
+    odd = pc.match_substring_regex(pc.field("s"), "^50[0-9]$")
+    assert dataset.count_rows(filter=odd) == 7
+    found = dataset.to_table(
+        columns=["k"], filter=odd & (pc.field("k") > 450) & (pc.field("k") < 505)
+    )
+    assert found["k"].to_pylist() == [500, 502, 503]
+    assert (dataset.metrics.parts_read, dataset.metrics.parts_pruned) == (2, 8)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pytest.param(None, id="all"),
+        pytest.param([], id="none"),
+        pytest.param(["s", "k"], id="another order"),
+        pytest.param(["k", "k"], id="one twice"),
+        pytest.param({"twice": pc.field("k") * 2, "s": pc.field("s")}, id="computed"),
+        pytest.param({}, id="computed none"),
+    ],
+)
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pytest.param(None, id="no filter"),
+        pytest.param(pc.field("k") < 150, id="read"),
+        pytest.param(pc.match_substring_regex(pc.field("s"), "1$"), id="left to pyarrow"),
+        pytest.param(pc.scalar(value=False), id="never"),
+    ],
+)
+def test_columns_and_filters_give_what_pyarrow_gives(columns: Any, expression: Any) -> None:
+    table = shared()
+    dataset, memory = table.to_dataset(), pads.InMemoryDataset(table.to_dataset().to_table())
+    options = {"columns": columns, "filter": expression}
+    ours, theirs = dataset.to_table(**options), memory.to_table(**options)
+    assert ours.schema == theirs.schema
+    assert ours.num_rows == theirs.num_rows == dataset.count_rows(filter=expression)
+    assert repr(ours.to_pylist()) == repr(theirs.to_pylist())
+    assert dataset.head(7, **options).num_rows == memory.head(7, **options).num_rows
+    batches = list(dataset.to_batches(**options, batch_size=64))
+    assert all(batch.num_rows <= 64 for batch in batches)
+    assert sum(batch.num_rows for batch in batches) == theirs.num_rows
+
+
+def test_a_struct_member_is_filtered_and_projected() -> None:
+    rows = [{"k": k, "s": {"x": k % 3, "l": [k % 100]}, "m": [("a", {"y": k})]} for k in range(300)]
+    table = rowsieve.create_table(fresh_uri(), pa.Table.from_pylist(rows, NESTED), key=["k"])
+    dataset = table.to_dataset()
+    found = dataset.to_table(columns={"x": pc.field("s", "x")}, filter=pc.field("s", "x") == 2)
+    assert found["x"].to_pylist() == [2] * 100
+    query = "SELECT count(*), sum(s.x) FROM dataset WHERE s.x = 2 AND m['a'].y < 150"
+    assert sql(query, dataset) == [(50, 100)]
+
+
+def test_nested_types_have_no_metadata_at_any_depth() -> None:
+    table = rowsieve.create_table(fresh_uri(), NESTED, key=["k"])
+    table.upsert(pa.Table.from_pylist([{"k": 1, "s": None, "m": None}], NESTED))
+    dataset = table.to_dataset()
+    for schema in (dataset.schema, dataset.to_table().schema):
+        assert schema.equals(NESTED, check_metadata=True)
+
+
+def test_a_dataset_stays_at_its_version() -> None:
+    table = ten_parts()
+    dataset = table.to_dataset()
+    table.delete("k < 500")
+    assert dataset.count_rows() == 1000
+    assert table.to_dataset().count_rows() == 500
+    assert table.to_dataset(version=dataset.version).count_rows() == 1000
+
+
+def test_a_count_without_a_filter_reads_no_file() -> None:
+    dataset = shared().to_dataset()
+    assert dataset.count_rows() == 1000
+    assert dataset.metrics.bytes_read == 0
+
+
+def test_a_read_that_bypasses_the_methods_raises() -> None:
+    dataset = shared().to_dataset()
+    with pytest.raises(FileNotFoundError, match="through-its-own-methods"):
+        pads.Scanner.from_dataset(dataset).to_table()
+    union = partial(pads.dataset, [dataset])
+    for refused in (dataset.get_fragments, union, partial(pickle.dumps, dataset)):
+        with pytest.raises(UnsupportedOperation, match="read it by scanner"):
+            refused()
+
+
+def test_joins_and_sorts_read_the_rows() -> None:
+    table = shared()
+    dataset = table.to_dataset()
+    assert dataset.sort_by([("k", "descending")]).head(1)["k"].to_pylist() == [999]
+    assert dataset.join(table.to_dataset(), "k", right_suffix="_r").count_rows() == 1000
+    other = pads.InMemoryDataset(pa.table({"k": [1, 2]}))
+    assert dataset.join(other, "k", join_type="left semi").count_rows() == 2
+    assert dataset.take([1, 999])["k"].to_pylist() == [1, 999]
+
+
+def test_wrong_options_are_named() -> None:
+    dataset = shared().to_dataset()
+    with pytest.raises(InvalidInput, match="no option 'limit'"):
+        dataset.scanner(limit=3)
+    with pytest.raises(InvalidInput, match="batch_size must be at least 1"):
+        dataset.to_table(batch_size=0)
+    with pytest.raises(pa.ArrowInvalid, match="No match for"):
+        dataset.to_table(columns=["nope"])
+
+
+EARLY_STOPS = """
+import duckdb, pyarrow as pa, rowsieve
+table = rowsieve.create_table({path!r}, pa.table({{"k": range(300_000)}}), key=["k"])
+for start in (1, 2, 3):
+    table.upsert(pa.table({{"k": range(start * 300_000, (start + 1) * 300_000)}}))
+dataset = table.to_dataset()
+assert len(duckdb.sql("SELECT * FROM dataset LIMIT 2").fetchall()) == 2
+try:
+    duckdb.sql("SELECT CAST('x' || k AS INT) FROM dataset").fetchall()
+except duckdb.Error:
+    pass
+dataset.head(1)
+reader = dataset.scanner().to_reader()
+reader.read_next_batch()
+"""
+
+
+def test_an_interpreter_leaves_cleanly_after_reads_that_stopped_early(tmp_path: Path) -> None:
+    code = EARLY_STOPS.format(path=str(tmp_path / "t"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
