@@ -20,6 +20,7 @@ from rowsieve.errors import InvalidInput
 from rowsieve.locks import ForkSafeLock
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import REMOTE, Location
+from rowsieve.objects.options import secrets_of, split_options
 from rowsieve.objects.remote import RemoteStore
 from rowsieve.objects.store import ObjectStore
 
@@ -33,26 +34,6 @@ _RETRIES: Final = {
         "base": 2,
     },
 }
-
-_CLIENT_OPTIONS: Final = frozenset(
-    {
-        "allow_http",
-        "allow_invalid_certificates",
-        "connect_timeout",
-        "default_content_type",
-        "default_headers",
-        "http1_only",
-        "http2_only",
-        "pool_idle_timeout",
-        "pool_max_idle_per_host",
-        "proxy_url",
-        "proxy_ca_certificate",
-        "proxy_excludes",
-        "timeout",
-        "user_agent",
-    }
-)
-"""Options of the HTTP client, which may stand among the others, as users of Delta write them."""
 
 _memory_lock = ForkSafeLock()
 _memory: list[Any] = []  # the one store of this process, once something asked for it
@@ -86,15 +67,7 @@ def _open_memory(location: Location) -> ObjectStore:
 
 def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
     public = location.uri
-    config = {
-        key: value
-        for key, value in options.items()
-        if key != "client_options" and key not in _CLIENT_OPTIONS
-    }
-    client = {
-        **{key: _flag(value) for key, value in options.items() if key in _CLIENT_OPTIONS},
-        **(options.get("client_options") or {}),
-    }
+    config, client = split_options(options)
     try:
         store = _from_url(  # the bucket alone: how a URI is decoded is for Location to say
             f"{location.scheme}://{location.authority}",
@@ -107,25 +80,21 @@ def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
             raise
         # Its text may repeat the value of an option.
         raise InvalidInput(
-            f"cannot use {public} with storage_options ({', '.join(sorted(config)) or 'none'}): "
+            f"cannot use {public} with storage_options ({_names(config, client)}): "
             f"{type(error).__name__}; check their names and values"
         ) from None
     return RemoteStore(
         store,
         public,
         prefix=location.path,
-        secrets=tuple(str(value) for value in config.values() if isinstance(value, str)),
+        secrets=secrets_of(options),
+        host=str(store.config.get("endpoint", "")),
         overlaps=True,
     )
 
 
-def _flag(value: Any) -> Any:
-    """Text of a boolean as one; anything else as it is."""
-    return (
-        {"true": True, "false": False}.get(value.lower(), value)
-        if isinstance(value, str)
-        else value
-    )
+def _names(*settings: Mapping[str, Any]) -> str:
+    return ", ".join(sorted(name for each in settings for name in each)) or "none"
 
 
 def _is_refusal(error: BaseException) -> bool:

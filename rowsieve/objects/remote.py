@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import obstore
 import obstore.exceptions
 import pyarrow as pa
 
 from rowsieve.errors import CorruptData, StoreError, UnsupportedOperation
+from rowsieve.objects.durable import pause
 from rowsieve.objects.store import (
     NativeFile,
     ObjectExists,
@@ -29,15 +30,25 @@ from rowsieve.objects.store import (
 )
 
 _QUERY = re.compile(r"\?[^\s\"')]*")
+_ANSWER = re.compile(r"(status code: \d+[^:<{]*).*")  # the rest is the server's
+_CODE = re.compile(r"<Code>(\w{1,64})</Code>")
+_PARAMETER = re.compile(
+    r"\b(\w*(?:sig|signature|token|key|secret|password|credential|authorization))[=:]\s*"
+    r"(?:(?:Bearer|Basic) )?[^\s&,;\"')]+",
+    re.IGNORECASE,
+)
 _USER = re.compile(r"//[^\s/@\"']*@")
+_T = TypeVar("_T")
 _FIRST_LISTED = 1000
+_ANSWERS = 3  # to one question, all but the last of which may break off
 _requesting: list[int] = []  # the process that made the first request to a network, once it did
 
 
 class RemoteStore:
     """Objects under `prefix` of an obstore store; `secrets` never appear in a message.
 
-    `overlaps`: whether it is across a network, so that requests are worth overlapping.
+    `host`: where requests go, if that is configured; `overlaps`: whether it is across a network,
+    so that requests are worth overlapping.
     """
 
     def __init__(
@@ -47,9 +58,11 @@ class RemoteStore:
         *,
         prefix: str = "",
         secrets: tuple[str, ...] = (),
+        host: str = "",
         overlaps: bool = False,
     ) -> None:
         self._store = store
+        self._host = _USER.sub("//", _QUERY.sub("", host))
         self._overlaps = overlaps
         self._uri = uri
         self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
@@ -65,17 +78,14 @@ class RemoteStore:
 
     def get(self, path: str) -> bytes:
         """All bytes of an object."""
-        with self._failing("read", path):
-            return bytes(obstore.get(self._store, self._full(path)).bytes())
+        return self._read(path, None)
 
     def get_range(self, path: str, start: int, stop: int) -> bytes:
         """Bytes `[start, stop)` of an object."""
         length = checked_range(path, start, stop)
         if not length:
             return b""
-        with self._failing("read", path):
-            full = self._full(path)
-            data = bytes(obstore.get_range(self._store, full, start=start, length=length))
+        data = self._read(path, {"range": (start, stop)})
         if len(data) != length:
             raise CorruptData(
                 f"{path} in {self.uri} ends {length - len(data)} bytes before byte {stop}: it was "
@@ -107,28 +117,53 @@ class RemoteStore:
 
     def list(self, prefix: str, after: str | None = None, until: str | None = None) -> Paths:
         """Paths of the objects under `prefix`, sorted here; pages past `until` are not fetched."""
+        with self._failing("list", prefix):
+            return self._answered(lambda: self._listed(prefix, after, until))
+
+    def _listed(self, prefix: str, after: str | None, until: str | None) -> Paths:
         offset = None if after is None else f"{self._prefix}{after}"
         found: list[str] = []
-        with self._failing("list", prefix):
-            for page in obstore.list(
-                self._store, self._folder(prefix), offset=offset, chunk_size=_FIRST_LISTED
-            ):
-                paths = [str(item["path"])[len(self._prefix) :] for item in page]
-                found.extend(path for path in paths if within(path, after, until))
-                if until is not None and paths and min(paths) >= until:
-                    break  # a store that does not sort may hide names: heads are probed as well
+        for page in obstore.list(
+            self._store, self._folder(prefix), offset=offset, chunk_size=_FIRST_LISTED
+        ):
+            paths = [str(item["path"])[len(self._prefix) :] for item in page]
+            found.extend(path for path in paths if within(path, after, until))
+            if until is not None and paths and min(paths) >= until:
+                break  # a store that does not sort may hide names: heads are probed as well
         return sorted(found)
 
     def children(self, prefix: str = "") -> Paths:
         """Names directly under `prefix`."""
         with self._failing("list", prefix):
-            result = obstore.list_with_delimiter(self._store, self._folder(prefix) or None)
+            folder = self._folder(prefix) or None
+            result = self._answered(lambda: obstore.list_with_delimiter(self._store, folder))
         paths = [*result["common_prefixes"], *(item["path"] for item in result["objects"])]
         return sorted({str(path).rstrip("/").rpartition("/")[2] for path in paths})
 
     def open_input(self, path: str) -> NativeFile:
         """Open a file whose reads are ranged requests."""
         return pa.PythonFile(_RangeFile(self, path), mode="r")
+
+    def _read(self, path: str, options: Any) -> bytes:
+        with self._failing("read", path):
+            full = self._full(path)
+            return self._answered(
+                lambda: bytes(obstore.get(self._store, full, options=options).bytes())
+            )
+
+    def _answered(self, ask: Callable[[], _T]) -> _T:
+        """What a request that changes nothing is answered with.
+
+        obstore asks again until an answer begins; here it is asked again when one breaks off.
+        """
+        for attempt in range(1, _ANSWERS):
+            try:
+                return ask()
+            except (obstore.exceptions.GenericError, OSError) as error:
+                if isinstance(error, FileNotFoundError):
+                    raise
+                pause(attempt)
+        return ask()
 
     def _full(self, path: str) -> str:
         return f"{self._prefix}{checked_path(path)}"
@@ -152,12 +187,19 @@ class RemoteStore:
             ) from None
 
     def _told(self, error: Exception) -> str:
-        """Tell the first line of a foreign error, without anything secret."""
-        text = (str(error).splitlines() or [""])[0]
+        """Tell what failed at which host, without anything secret.
+
+        Servers repeat in their answers what was signed: of those only the code is told.
+        """
+        text = str(error)
+        code = _CODE.search(text)
+        text = _ANSWER.sub(r"\1", (text.splitlines() or [""])[0])
+        text = _PARAMETER.sub(r"\1=***", _USER.sub("//", _QUERY.sub("", text)))
         for secret in self._secrets:
             text = text.replace(secret, "***")
-        text = _USER.sub("//", _QUERY.sub("", text))
-        return f"{type(error).__name__}: {text}"
+        if self._host and self._host not in text:
+            text = f"{text}, from {self._host}"
+        return f"{type(error).__name__}: {text}" + (f" ({code[1]})" if code else "")
 
 
 def _check_process(uri: str) -> None:

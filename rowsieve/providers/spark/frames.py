@@ -18,6 +18,7 @@ from rowsieve import errors
 from rowsieve.bridges.translate import translate
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.errors import InvalidInput, RowsieveError
+from rowsieve.objects.options import flat_options
 from rowsieve.providers.spark.options import (
     MODES,
     STORAGE,
@@ -125,4 +126,6 @@ def _nothing(table: Table, mode: str) -> Commit:
 
 
 def _storage(table: Table) -> dict[str, str]:
-    return {f"{STORAGE}{name}": str(value) for name, value in table.storage_options.items()}
+    return {
+        f"{STORAGE}{name}": value for name, value in flat_options(table.storage_options).items()
+    }

@@ -1,0 +1,142 @@
+"""`storage_options`: one flat mapping of names to text, for Python, command line and Spark alike.
+
+Settings of the store (`region`, `access_key_id`) and of its HTTP client (`allow_http`, `timeout`)
+stand side by side, which is the form that deltalake and Polars take, too. A mapping under
+`client_options`, as obstore has it, and names such as `client_options.timeout` mean the same.
+Values are secrets unless their name is known to be harmless; no message shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from rowsieve.errors import InvalidInput
+
+_NESTED: Final = "client_options"
+_HEADERS: Final = "default_headers"
+_CLIENT: Final = frozenset(
+    {
+        "allow_http",
+        "allow_invalid_certificates",
+        "connect_timeout",
+        "default_content_type",
+        "default_headers",
+        "http1_only",
+        "http2_keep_alive_interval",
+        "http2_keep_alive_timeout",
+        "http2_keep_alive_while_idle",
+        "http2_only",
+        "pool_idle_timeout",
+        "pool_max_idle_per_host",
+        "proxy_ca_certificate",
+        "proxy_excludes",
+        "proxy_url",
+        "randomize_addresses",
+        "read_timeout",
+        "root_certificate",
+        "timeout",
+        "user_agent",
+    }
+)
+_PREFIXES: Final = ("aws_", "azure_", "google_")  # obstore's, before the names of its settings
+_HARMLESS: Final = _CLIENT - {_HEADERS} | {
+    "account_name",
+    "azure_storage_account_name",
+    "bucket",
+    "bucket_name",
+    "container_name",
+    "default_region",
+    "endpoint",
+    "endpoint_url",
+    "region",
+    "use_emulator",
+    "virtual_hosted_style_request",
+}
+
+
+def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings of the store, and those of its HTTP client."""
+    store, client = {}, {}
+    for name, value in _unnested(options):
+        if (known := _client_name(name)) is None:
+            store[name] = value
+        else:
+            client[known] = _headers(value) if known == _HEADERS else _flag(value)
+    return store, client
+
+
+def flat_options(options: Mapping[str, Any]) -> dict[str, str]:
+    """The same settings as text by name, as Spark's options and the command line carry them."""
+    return {name: _text(value) for name, value in _unnested(options)}
+
+
+def secrets_of(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The values that no message may show, the longest first."""
+    found: set[str] = set()
+    for name, value in _unnested(options):
+        if _without_prefix(name) in _HARMLESS:
+            continue
+        found.add(_text(value))
+        if _client_name(name) == _HEADERS:
+            found.update(map(str, _headers(value).values()))
+    return tuple(sorted((secret for secret in found if secret), key=lambda each: -len(each)))
+
+
+def _unnested(options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    for name, value in options.items():
+        if name == _NESTED:
+            if not isinstance(value, Mapping):
+                raise InvalidInput(
+                    f"storage option {_NESTED} is a mapping, or left out: its settings may stand "
+                    "among the other storage options, as allow_http=true"
+                )
+            yield from value.items()
+        else:
+            yield name.removeprefix(f"{_NESTED}."), value
+
+
+def _client_name(name: str) -> str | None:
+    bare = _without_prefix(name)
+    return bare if bare in _CLIENT else None
+
+
+def _without_prefix(name: str) -> str:
+    lowered = name.lower()
+    for prefix in _PREFIXES:
+        lowered = lowered.removeprefix(prefix)
+    return lowered
+
+
+def _flag(value: Any) -> Any:
+    """Text of a boolean as one; anything else as it is."""
+    return (
+        {"true": True, "false": False}.get(value.lower(), value)
+        if isinstance(value, str)
+        else value
+    )
+
+
+def _headers(value: Any) -> dict[str, Any]:
+    """Headers as a mapping; as text they are JSON."""
+    if isinstance(value, str):
+        try:
+            return msgspec.json.decode(value, type=dict[str, str])
+        except msgspec.MsgspecError:
+            value = None  # its text may be a secret
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"storage option {_HEADERS} is a mapping of text to text, or its JSON")
+    return dict(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return msgspec.json.encode(value).decode()
+    if isinstance(value, timedelta):
+        return f"{value // timedelta(milliseconds=1)}ms"
+    return str(value)

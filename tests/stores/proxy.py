@@ -1,0 +1,204 @@
+"""A proxy on loopback between a client and an S3 server: it counts requests and makes them fail.
+
+A fault is chosen per request by a rule. Nothing sleeps: a request that is to time out is held until
+its client has gone.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.stores.s3_server import S3
+
+
+class Fault(Enum):
+    """What happens to a request; `AFTER`: once the server has done what it asks."""
+
+    SERVER_ERROR = "500"
+    SLOW_DOWN = "503"
+    REFUSED = "501"
+    DENIED = "403"
+    RESET = "connection reset"
+    RESET_AFTER = "connection reset after the server has applied it"
+    ERROR_AFTER = "500 after the server has applied it"
+    TIMEOUT_AFTER = "no answer, though the server has applied it"
+    TRUNCATED = "half of the answer, then the connection is closed"
+    SLOW_BODY = "half of the answer, then nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as the client sent it."""
+
+    number: int
+    method: str
+    path: str
+    conditional: bool
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether it is about an entry of a log."""
+        return "/_rowsieve/log/" in self.path and self.path.endswith(".json")
+
+
+Rule = Callable[[Request], Fault | None]
+
+
+class Proxy:
+    """What it was asked, and where it is."""
+
+    def __init__(self, upstream: str) -> None:
+        self._upstream = urlsplit(upstream)
+        self._lock = threading.Lock()
+        self.endpoint = ""
+        self.rule: Rule = lambda _: None
+        self.requests: list[Request] = []
+        self.faults: list[tuple[Request, Fault]] = []
+
+    def next(self, method: str, path: str, *, conditional: bool) -> Request:
+        """Note a request that has arrived."""
+        with self._lock:
+            request = Request(len(self.requests), method, path, conditional)
+            self.requests.append(request)
+            return request
+
+    def fault_of(self, request: Request) -> Fault | None:
+        """What the rule says, noted."""
+        fault = self.rule(request)
+        if fault is not None:
+            self.faults.append((request, fault))
+        return fault
+
+    def forward(
+        self, method: str, path: str, headers: dict[str, str], body: bytes
+    ) -> tuple[int, list[tuple[str, str]], bytes]:
+        """The server's answer."""
+        assert self._upstream.hostname is not None
+        connection = http.client.HTTPConnection(
+            self._upstream.hostname, self._upstream.port, timeout=60
+        )
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.getheaders(), answer.read()
+        finally:
+            connection.close()
+
+
+@contextmanager
+def proxy_to(s3: S3) -> Iterator[Proxy]:
+    """A proxy in front of the server; it ends with the block."""
+    proxy = Proxy(s3.endpoint)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(proxy))
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    proxy.endpoint = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield proxy
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+            """Nothing is printed."""
+
+        def handle_one_request(self) -> None:
+            try:
+                super().handle_one_request()
+            except OSError:
+                self.close_connection = True  # the client has gone
+
+        def _serve(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            conditional = "If-None-Match" in self.headers
+            request = proxy.next(self.command, self.path, conditional=conditional)
+            fault = proxy.fault_of(request)
+            if fault is None or fault in _AFTER:
+                answer = proxy.forward(self.command, self.path, dict(self.headers.items()), body)
+            if fault is None:
+                self._answer(*answer)
+            elif fault in (Fault.TRUNCATED, Fault.SLOW_BODY):
+                self._answer(*answer, whole=False)
+                if fault is Fault.SLOW_BODY:
+                    self._wait_for_the_client_to_go()
+                self.close_connection = True
+            elif fault is Fault.TIMEOUT_AFTER:
+                self._wait_for_the_client_to_go()
+                self.close_connection = True
+            elif fault in (Fault.RESET, Fault.RESET_AFTER):
+                linger = struct.pack("ii", 1, 0)  # closing sends a reset
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                self.connection.close()
+                self.close_connection = True
+            else:
+                self._answer(*_ERRORS[fault])
+
+        do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _serve  # noqa: N815 - http.server's names
+
+        def _answer(
+            self, status: int, headers: list[tuple[str, str]], body: bytes, *, whole: bool = True
+        ) -> None:
+            self.send_response_only(status)
+            length = str(len(body))
+            for name, value in headers:
+                if name.lower() == "content-length":
+                    length = value  # of HEAD, too
+                elif name.lower() not in ("connection", "transfer-encoding"):
+                    self.send_header(name, value)
+            self.send_header("Content-Length", length)
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body if whole else body[: len(body) // 2])
+            self.wfile.flush()
+
+        def _wait_for_the_client_to_go(self) -> None:
+            while self.connection.recv(4096):
+                pass
+
+    return Handler
+
+
+_AFTER = (
+    Fault.RESET_AFTER,
+    Fault.ERROR_AFTER,
+    Fault.TIMEOUT_AFTER,
+    Fault.TRUNCATED,
+    Fault.SLOW_BODY,
+)
+
+
+def _error(status: int, code: str) -> tuple[int, list[tuple[str, str]], bytes]:
+    """An error as S3 tells it; it repeats what was signed, as S3 does, in one line."""
+    text = (
+        f"<Error><Code>{code}</Code><Message>{code} of the proxy</Message>"
+        "<AWSAccessKeyId>AKIAECHOEDKEY</AWSAccessKeyId>"
+        "<SignatureProvided>0123456789abcdefECHOED</SignatureProvided></Error>"
+    )
+    return status, [("Content-Type", "application/xml")], text.encode()
+
+
+_ERRORS = {
+    Fault.SERVER_ERROR: _error(500, "InternalError"),
+    Fault.ERROR_AFTER: _error(500, "InternalError"),
+    Fault.SLOW_DOWN: _error(503, "SlowDown"),
+    Fault.REFUSED: _error(501, "NotImplemented"),
+    Fault.DENIED: _error(403, "SignatureDoesNotMatch"),
+}
