@@ -12,8 +12,10 @@ from typing import TypeVar
 from rowsieve.bridges.translation import Translation, place, translated
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.ir import Predicate, conjoin, root_conjuncts
+from rowsieve.predicate.ir import Comparison, Predicate, conjoin, root_conjuncts, walk
+from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import is_nested, type_name
 from rowsieve.types.schema import Schema
 
 E = TypeVar("E")
@@ -66,9 +68,17 @@ def write_conditions(
     for index, condition in enumerate(conditions):
         bound = bind(condition, schema, semantics, simplified=False)
         try:
+            _refuse_nested(bound.root)
             kept.append(write(bound.root))
         except UnsupportedOperation as error:
             notes.append(place(index, len(conditions), condition, error))
             left.append(condition)
     whole = join(kept) if kept or not left else None
     return translated(whole, conjoin(left) if left else None, notes, strict=strict)
+
+
+def _refuse_nested(root: Predicate) -> None:
+    """Lists and structs compare by rules of each engine's own, which no writer spells out."""
+    for node in walk(root):
+        if isinstance(node, Comparison) and is_nested(type_ := type_of(node.left)):
+            raise UnsupportedOperation(f"values of {type_name(type_)} are not compared there")

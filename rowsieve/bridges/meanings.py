@@ -47,7 +47,16 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
-from rowsieve.types.logical import Date, Decimal, Float, Int, LogicalType, Timestamp, type_name
+from rowsieve.types.logical import (
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    Timestamp,
+    is_nested,
+    type_name,
+)
 
 _WHOLE = frozenset({"add", "subtract", "multiply", "negate", "abs", "divide", "modulo", "round"})
 # Which functions hang on which rule; of floats, where it is said so.
@@ -84,6 +93,8 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "casts_cut_fractions": ("", "treats fractions in another way"),
     "time_zone": ("", "depends on the time zone, which differs"),
     "first_duplicate_wins": ("of equal keys", " takes another one"),
+    "nested_nulls": ("that hold NULL", " differs"),
+    "nested_zeros_differ": ("that hold -0.0", " differs"),
 }
 _VERBS: Mapping[OnFailure, str] = {
     OnFailure.ERROR: "it fails",
@@ -158,6 +169,9 @@ class _Guards:
     # NaN
 
     def comparison(self, op: ComparisonOp, left: Operand, right: Operand) -> Predicate:
+        if is_nested(type_of(left)):
+            self.check(f"{op.value} of lists or structs", ("nested_nulls", "nested_zeros_differ"))
+            return Comparison(op, left, right)
         if self.ours.nan is self.theirs.nan or not isinstance(type_of(left), Float):
             return Comparison(op, left, right)
         if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
@@ -198,7 +212,7 @@ class _Guards:
     def is_nan(self, operand: Operand) -> Predicate:
         """NULL of NULL, as every comparison; a constant is known for one or not."""
         if isinstance(operand, Literal) and operand.value is not None:
-            return TRUE if math.isnan(float(operand.value)) else FALSE
+            return FALSE if _never_nan(operand) else TRUE
         if self.theirs.nan is NanOrder.IEEE:
             return Comparison(ComparisonOp.NE, operand, operand)
         return Comparison(ComparisonOp.EQ, operand, Literal(math.nan, type_of(operand)))
@@ -286,7 +300,7 @@ class _Guards:
 def _never_nan(operand: Operand) -> bool:
     if not isinstance(operand, Literal):
         return False
-    return operand.value is None or not math.isnan(float(operand.value))
+    return not (isinstance(operand.value, float) and math.isnan(operand.value))
 
 
 def _meets_zone(source: LogicalType, target: LogicalType) -> bool:

@@ -20,7 +20,7 @@ from rowsieve.predicate.ir import BoundColumn, ComparisonOp, Literal, Operand
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Float, LogicalType, is_ordered
+from rowsieve.types.logical import Float, LogicalType, is_nested, is_ordered
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,8 @@ def constant(literal: Literal, part_count: int, nan: NanOrder) -> AbstractValue:
     value = scalar(literal)
     null = literal.value is None
     present, none = np.full(part_count, not null), nowhere(part_count)
+    if is_nested(literal.type):
+        return anything(literal.type, present, ~present, none)
     bounds = repeated(value, part_count)
     is_nan = isinstance(literal.value, float) and bool(np.isnan(literal.value))
     lower = pa.nulls(part_count, bounds.type) if is_nan and nan is NanOrder.IEEE else bounds
@@ -141,6 +143,8 @@ def from_column(
 
 def settled(value: AbstractValue) -> AbstractValue:
     """The value with no upper bound where NaN may be, and no bounds where they contradict."""
+    if is_nested(value.type):
+        return value
     upper = without(value.upper, value.nan)
     wrong = inverted(value.lower, upper)
     return replace(value, lower=without(value.lower, wrong), upper=without(upper, wrong))

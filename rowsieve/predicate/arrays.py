@@ -112,6 +112,8 @@ def as_type(values: pa.Array, type_: pa.DataType) -> pa.Array:
 
 def repeated(scalar: pa.Scalar, row_count: int) -> pa.Array:
     """A constant as an array."""
+    if pa.types.is_nested(scalar.type):  # Arrow joins as many arrays, and fails on none
+        return pa.repeat(scalar, 1).take(pa.array(np.zeros(row_count, dtype=np.int64)))
     return pa.repeat(scalar, row_count)
 
 

@@ -25,6 +25,7 @@ from rowsieve.predicate.ir import (
     Cast,
     Column,
     Comparison,
+    ComparisonOp,
     Condition,
     FalsePredicate,
     FieldAccess,
@@ -40,11 +41,13 @@ from rowsieve.predicate.ir import (
     Or,
     Predicate,
     TruePredicate,
+    ValueSet,
+    disjoin,
     walk,
 )
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.limits import check_limits
-from rowsieve.predicate.literals import check_literal, constant_type
+from rowsieve.predicate.literals import check_literal, constant_type, from_scalar
 from rowsieve.predicate.members import bind_members
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.simplify import simplify
@@ -56,6 +59,7 @@ from rowsieve.types.logical import (
     String,
     Struct,
     Timestamp,
+    is_nested,
     type_name,
 )
 from rowsieve.types.schema import Schema
@@ -209,8 +213,27 @@ class _Binder:
         operand, type_ = self.operand(node.operand)
         if type_ is None:
             operand, type_ = self.typed_operand(node.operand)
+        if is_nested(type_):
+            return self.nested_in_list(operand, type_, node.values)
         common, values = bind_members(type_, node.values, self.semantics)
         return InList(convert(operand, type_, common, self.semantics), values)
+
+    def nested_in_list(self, operand: Operand, type_: LogicalType, values: ValueSet) -> Predicate:
+        """Lists and structs have no sets: IN is an OR of equals."""
+        if not len(values):
+            return And((IsNull(operand), BooleanOperand(Literal(None, Bool()))))
+        terms = (
+            compare_operands(
+                ComparisonOp.EQ,
+                operand,
+                type_,
+                from_scalar(member, values.type) if values.type else Literal(None),
+                values.type,
+                self.semantics,
+            )
+            for member in values.array
+        )
+        return disjoin(terms)
 
     def like(self, node: Like) -> Predicate:
         operand, type_ = self.typed_operand(node.operand)

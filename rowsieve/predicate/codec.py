@@ -316,9 +316,11 @@ def _value(value: PhysicalValue) -> Json | None:
             return {"text": value}
         case bytes():
             return {"bytes": base64.b64encode(value).decode()}
+        case tuple():
+            return {"members": [_value(member) for member in value]}
 
 
-def _read_value(value: Any) -> PhysicalValue:
+def _read_value(value: Any, depth: int = MAX_DEPTH) -> PhysicalValue:
     if value is None:
         return None
     ((kind, content),) = value.items()
@@ -335,6 +337,8 @@ def _read_value(value: Any) -> PhysicalValue:
             return _text(content)
         case "bytes":
             return _bytes(content)
+        case "members":
+            return tuple(_read_value(member, _below(depth)) for member in content)
         case _:
             raise ValueError(f"unknown kind of value {kind!r}")
 

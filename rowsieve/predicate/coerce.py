@@ -36,6 +36,7 @@ from rowsieve.predicate.literals import (
     parse_text,
     scalar,
 )
+from rowsieve.predicate.nested_types import compare_nested_operands
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import (
@@ -48,6 +49,7 @@ from rowsieve.types.logical import (
     String,
     Timestamp,
     Uuid,
+    is_nested,
     is_ordered,
     type_name,
 )
@@ -88,6 +90,8 @@ def compare_operands(
     if left_type is None and right_type is None:
         left, left_type = _adapted(left, String())
         right, right_type = _adapted(right, String())
+    if any(type_ is not None and is_nested(type_) for type_ in (left_type, right_type)):
+        return compare_nested_operands(op, left, left_type, right, right_type, semantics)
     for type_ in (left_type, right_type):
         if type_ is not None and not is_ordered(type_):
             raise InvalidPredicate(

@@ -59,6 +59,7 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.nested_order import compare_nested, differ_nested
 from rowsieve.predicate.ordered_members import is_member
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
 from rowsieve.types.encodings import arrow_type
@@ -202,18 +203,27 @@ class _Evaluator:
             truth = self.distinct(left, right)
             if node.op is ComparisonOp.NOT_DISTINCT:
                 truth = pc.invert(truth)
+        elif pa.types.is_nested(left.type):
+            truth = compare_nested(node.op, *self.arrays(left, right), self.semantics)
         else:
             truth = compare(node.op, left, right, self.semantics.nan)
         return _outcome(truth, failed)
 
     def distinct(self, left: pa.Array | pa.Scalar, right: pa.Array | pa.Scalar) -> pa.Array:
-        sides = [
-            side if isinstance(side, pa.Array) else repeated(side, self.batch.num_rows)
-            for side in (left, right)
-        ]
+        sides = self.arrays(left, right)
+        if pa.types.is_nested(left.type):
+            return pa.array(differ_nested(*sides, self.semantics))
         nulls = [null_mask(side) for side in sides]
         unequal = as_mask(compare(ComparisonOp.NE, sides[0], sides[1], self.semantics.nan))
         return pa.array(unequal | (nulls[0] != nulls[1]))
+
+    def arrays(
+        self, left: pa.Array | pa.Scalar, right: pa.Array | pa.Scalar
+    ) -> tuple[pa.Array, pa.Array]:
+        """The sides with one value per row."""
+        rows = self.batch.num_rows
+        one, other = (repeated(s, rows) if isinstance(s, pa.Scalar) else s for s in (left, right))
+        return one, other
 
     def side(self, node: Operand) -> tuple[pa.Array | pa.Scalar, Mask | None]:
         """A side of a comparison: a literal stays a scalar."""

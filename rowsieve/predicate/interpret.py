@@ -71,9 +71,10 @@ from rowsieve.predicate.ir import (
 from rowsieve.predicate.like import Pattern, after_prefix, parse_pattern
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.narrow import narrowed, touches
+from rowsieve.predicate.nested_facts import implied_by_equality
 from rowsieve.predicate.ordered_members import are_members, members_within
-from rowsieve.predicate.semantics import NanOrder, Semantics
-from rowsieve.types.logical import Bool, Float, Int, Struct, Timestamp
+from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
+from rowsieve.types.logical import Bool, Float, Int, Struct, Timestamp, is_nested
 
 _END_OF_TIME = 253_402_300_799_999_999  # the year 9999: no statement runs later
 
@@ -174,6 +175,8 @@ class _Interpreter:
 
     def comparison(self, node: Comparison) -> Truth:
         left, right = self.operand(node.left), self.operand(node.right)
+        if is_nested(left.type):
+            return self.nested_comparison(node, left, right)
         both = left.present & right.present
         if self.semantics.nan is NanOrder.IEEE:
             nan = (left.nan | right.nan) & both
@@ -185,6 +188,24 @@ class _Interpreter:
             return _distinct(node.op, left, right, _ordered(ComparisonOp.EQ, left, right, nan))
         true, false = _ordered(node.op, left, right, nan)
         null = (left.null & (right.null | right.present)) | (right.null & left.present)
+        return Truth(true, false, null, left.fails | right.fails)
+
+    def nested_comparison(
+        self, node: Comparison, left: AbstractValue, right: AbstractValue
+    ) -> Truth:
+        """Of lists and structs nothing is known as a whole; of what equality implies, it is."""
+        both = left.present & right.present
+        same = both
+        constant = node.right if isinstance(node.right, Literal) else Literal(None)
+        for term in implied_by_equality(node.left, left.type, constant, self.semantics):
+            same = same & self.predicate(term).true
+        if node.op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+            return _distinct(node.op, left, right, (same, both))
+        true = same if node.op is ComparisonOp.EQ else both
+        false = same if node.op is ComparisonOp.NE else both
+        null = (left.null & (right.null | right.present)) | (right.null & left.present)
+        if self.semantics.nested_nulls is NestedNulls.UNKNOWN:
+            null = null | both
         return Truth(true, false, null, left.fails | right.fails)
 
     def in_list(self, node: InList) -> Truth:

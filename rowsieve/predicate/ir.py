@@ -5,8 +5,9 @@ lists hold one Arrow array. A predicate is TRUE, FALSE, NULL or an error on a ro
 value, NULL or an error. Nothing here knows an engine or a file.
 
 Values of a `Literal` are the physical ones of its type: a date is its days since 1970, a timestamp
-and a time are microseconds, a UUID is 16 bytes, a decimal a `decimal.Decimal`. `type` is None for a
-bare NULL and for a quoted SQL string, which `bind` gives the type of what it is compared with.
+and a time are microseconds, a UUID is 16 bytes, a decimal a `decimal.Decimal`, a list the tuple of
+its items and a struct the tuple of its members in the order of its type. `type` is None for a bare
+NULL and for a quoted SQL string, which `bind` gives the type of what it is compared with.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ import pyarrow.compute as pc
 
 from rowsieve.types.logical import LogicalType
 
-PhysicalValue: TypeAlias = bool | int | float | decimal.Decimal | str | bytes | None
+FlatValue: TypeAlias = bool | int | float | decimal.Decimal | str | bytes | None
+PhysicalValue: TypeAlias = FlatValue | tuple["PhysicalValue", ...]
 
 
 class ComparisonOp(Enum):
@@ -78,14 +80,20 @@ class Literal:
         return hash(self._identity())
 
     def _identity(self) -> tuple[object, ...]:
-        value = self.value
-        if isinstance(value, float):
-            kept: object = "nan" if math.isnan(value) else value.hex()
-        elif isinstance(value, decimal.Decimal):
-            kept = value.as_tuple()
-        else:
-            kept = value
-        return (type(value), kept, self.type)
+        return (*_identity(self.value), self.type)
+
+
+def _identity(value: PhysicalValue) -> tuple[type, object]:
+    """Equal for values that no function tells apart, and for no others."""
+    match value:
+        case float():
+            return float, "nan" if math.isnan(value) else value.hex()
+        case decimal.Decimal():
+            return decimal.Decimal, value.as_tuple()
+        case tuple():
+            return tuple, tuple(map(_identity, value))
+        case _:
+            return type(value), value
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import itertools
 import re
 import uuid
+from collections.abc import Sequence
 from typing import NoReturn
 
 import pyarrow as pa
@@ -25,11 +27,15 @@ from rowsieve.types.logical import (
     Float,
     Int,
     Json,
+    List,
     LogicalType,
+    Map,
     String,
+    Struct,
     Time,
     Timestamp,
     Uuid,
+    is_nested,
     type_name,
 )
 
@@ -61,6 +67,8 @@ def natural_type(value: PhysicalValue) -> LogicalType | None:
     match value:
         case None | str():
             return None
+        case tuple():
+            raise InvalidPredicate("a list or struct without a type cannot stand in a predicate")
         case bool():
             return Bool()
         case int():
@@ -145,12 +153,49 @@ def scalar(literal: Literal) -> pa.Scalar:
     assert literal.type is not None
     storage, value = arrow_type(literal.type), literal.value
     try:
+        if is_nested(literal.type):
+            return array_of((value,), literal.type)[0]
         if value is not None and pa.types.is_temporal(storage):
             plain = pa.int32() if pa.types.is_date32(storage) else pa.int64()
             return pa.array([value], plain).view(storage)[0]
         return pa.scalar(value, storage)
     except (pa.ArrowException, TypeError, OverflowError) as error:
         raise InvalidPredicate(f"the constant {value!r} is no {type_name(literal.type)}") from error
+
+
+def array_of(values: Sequence[PhysicalValue], type_: LogicalType) -> pa.Array:
+    """Physical values of the type as an Arrow array, lists and structs included."""
+    storage = arrow_type(type_)
+    missing = pa.array([value is None for value in values], pa.bool_())
+    match type_:
+        case List(element=element):
+            rows = [_members(value, None) for value in values]
+            ends = list(itertools.accumulate(map(len, rows), initial=0))
+            items = array_of(tuple(itertools.chain.from_iterable(rows)), element.type)
+            offsets = pa.array(ends, pa.int32())
+            return pa.ListArray.from_arrays(offsets, items, type=storage, mask=missing)
+        case Struct(fields=fields):
+            rows = [_members(value, len(fields)) for value in values]
+            columns = [
+                array_of([row[place] if row else None for row in rows], field.type)
+                for place, field in enumerate(fields)
+            ]
+            return pa.StructArray.from_arrays(columns, fields=list(storage), mask=missing)
+        case Map():
+            raise InvalidPredicate(f"a {type_name(type_)} has no constants; compare a value of it")
+    if pa.types.is_temporal(storage):
+        plain = pa.int32() if pa.types.is_date32(storage) else pa.int64()
+        return pa.array(values, plain).view(storage)
+    return pa.array(values, storage)
+
+
+def _members(value: PhysicalValue, count: int | None) -> tuple[PhysicalValue, ...]:
+    """The items of a list or the members of a struct; none of NULL."""
+    if value is None:
+        return ()
+    if not isinstance(value, tuple) or count not in (None, len(value)):
+        raise TypeError(f"{value!r} has other members than its type")
+    return value
 
 
 def check_literal(literal: Literal) -> None:
@@ -176,9 +221,19 @@ def from_scalar(value: pa.Scalar, type_: LogicalType) -> Literal:
     """The bound literal of an Arrow scalar of the type."""
     if not value.is_valid:
         return Literal(None, type_)
-    if isinstance(type_, Date | Time | Timestamp):
-        return Literal(int(value.value), type_)
-    return Literal(value.as_py(), type_)
+    match type_:
+        case Date() | Time() | Timestamp():
+            return Literal(int(value.value), type_)
+        case List(element=element):
+            items = tuple(from_scalar(item, element.type).value for item in value.values)
+            return Literal(items, type_)
+        case Struct(fields=fields):
+            members = (
+                from_scalar(value[place], field.type).value for place, field in enumerate(fields)
+            )
+            return Literal(tuple(members), type_)
+        case _:
+            return Literal(value.as_py(), type_)
 
 
 def _refuse(text: str, type_: LogicalType) -> NoReturn:

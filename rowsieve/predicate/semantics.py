@@ -37,6 +37,15 @@ class DigitRounding(Enum):
     SCALED_FINITE = "scaled, finite"  # the nearest power; what overflows on the way stays
 
 
+class NestedNulls(Enum):
+    """How NULL inside a list or a struct compares; with another NULL there it is equal."""
+
+    GREATEST = "greatest"  # above every value
+    LEAST = "least"  # below every value
+    UNKNOWN = "unknown"  # it makes an equality NULL, and there is no order
+    REFUSED = "refused"  # lists and structs do not compare
+
+
 @dataclass(frozen=True, slots=True)
 class Semantics:
     """One engine's answers.
@@ -52,7 +61,8 @@ class Semantics:
     `floors_are_longs`: `floor` and `ceil` of a float fail where 64 bits do not hold the result, and
     give 0 for NaN. `lenient_float_casts`: of floats, 2^63 becomes the greatest whole number of 64
     bits, one beyond all of 32 bits infinity, and what is not finite as a decimal NULL; otherwise
-    these casts fail.
+    these casts fail. `nested_nulls`: how NULL compares inside lists and structs.
+    `nested_zeros_differ`: inside them -0.0 is below 0.0; otherwise the two are equal.
     """
 
     name: str
@@ -72,6 +82,8 @@ class Semantics:
     full_case: bool = False
     floors_are_longs: bool = False
     lenient_float_casts: bool = False
+    nested_nulls: NestedNulls = NestedNulls.GREATEST
+    nested_zeros_differ: bool = False
     time_zone: str = "UTC"
 
     SQL: ClassVar[Semantics]
@@ -108,6 +120,8 @@ Semantics.DATAFUSION = Semantics(
     rounds_half_to_even=False,
     digit_rounding=DigitRounding.SCALED,
     full_case=True,
+    nested_nulls=NestedNulls.LEAST,
+    nested_zeros_differ=True,
 )
 Semantics.SPARK = Semantics(
     "spark",
@@ -118,6 +132,7 @@ Semantics.SPARK = Semantics(
     full_case=True,
     floors_are_longs=True,
     lenient_float_casts=True,
+    nested_nulls=NestedNulls.LEAST,
 )
 Semantics.DUCKDB = Semantics(
     "duckdb",
@@ -135,6 +150,7 @@ Semantics.TRINO = Semantics(
     float_division_by_zero=OnFailure.IEEE,
     rounds_half_to_even=False,
     negative_roots_fail=False,
+    nested_nulls=NestedNulls.UNKNOWN,
 )
 Semantics.POLARS = Semantics(
     "polars",
@@ -144,16 +160,23 @@ Semantics.POLARS = Semantics(
     casts_cut_fractions=True,
     negative_roots_fail=False,
     full_case=True,
+    nested_nulls=NestedNulls.REFUSED,
 )
 Semantics.PYARROW = Semantics(
     "pyarrow",
     nan=NanOrder.IEEE,
     bitwise_lists_from=1,
     float_division_by_zero=OnFailure.IEEE,
+    nested_nulls=NestedNulls.REFUSED,
 )
-Semantics.ICEBERG = Semantics("iceberg", nan=NanOrder.IEEE, bitwise_lists_from=2)
+Semantics.ICEBERG = Semantics(
+    "iceberg", nan=NanOrder.IEEE, bitwise_lists_from=2, nested_nulls=NestedNulls.REFUSED
+)
 Semantics.SUBSTRAIT = Semantics(
-    "substrait", nan=NanOrder.IEEE, float_division_by_zero=OnFailure.IEEE
+    "substrait",
+    nan=NanOrder.IEEE,
+    float_division_by_zero=OnFailure.IEEE,
+    nested_nulls=NestedNulls.REFUSED,
 )
 
 _BY_NAME = {

@@ -41,7 +41,15 @@ from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literals import from_scalar, scalar
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import OnFailure, Semantics
-from rowsieve.types.logical import Bool, LogicalType, String, Struct, Timestamp, is_ordered
+from rowsieve.types.logical import (
+    Bool,
+    Json,
+    LogicalType,
+    Map,
+    String,
+    Struct,
+    Timestamp,
+)
 
 _MOST_STEPS = 32  # functions of functions that are undone one after another
 
@@ -172,7 +180,7 @@ def _call(
     row, signature = resolve(function, known_of(arguments, [type_ for _, type_ in pairs]))
     node = Call(function, arguments)
     constants = [argument for argument in arguments if isinstance(argument, Literal)]
-    if len(constants) < len(arguments) or not is_ordered(signature.result):
+    if len(constants) < len(arguments) or not _has_constants(signature.result):
         return node, signature.result
     columns = [pa.repeat(scalar(constant), 1) for constant in constants]
     computed = row.evaluate(columns, signature, semantics)
@@ -181,8 +189,13 @@ def _call(
     return from_scalar(computed.values[0], signature.result), signature.result
 
 
+def _has_constants(type_: LogicalType) -> bool:
+    """Whether a computed value of the type may stand as a literal."""
+    return not isinstance(type_, Json | Map)
+
+
 def _cast(node: Cast, source: LogicalType, semantics: Semantics) -> Operand:
-    if not isinstance(node.operand, Literal) or not is_ordered(node.type):
+    if not isinstance(node.operand, Literal) or not _has_constants(node.type):
         return node
     computed = cast(pa.repeat(scalar(node.operand), 1), source, node.type, semantics)
     if computed.failed is not None and computed.failed[0]:

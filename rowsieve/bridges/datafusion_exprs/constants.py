@@ -67,7 +67,7 @@ def member_type(literals: Sequence[Literal]) -> LogicalType | None:
     """The one type of the members, or of whole numbers the one that holds all; None of NULLs."""
     types = {item.type for item in literals if item.type is not None}
     if types and all(isinstance(type_, Int) for type_ in types):
-        greatest = max((int(item.value) for item in literals if item.value is not None), default=0)
+        greatest = max((item.value for item in literals if isinstance(item.value, int)), default=0)
         return Int(64, signed=greatest < 2**63)
     if len(types) > 1:
         raise UnsupportedOperation("the members of IN have several types; cast them to one")

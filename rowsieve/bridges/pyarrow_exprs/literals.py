@@ -6,9 +6,10 @@ import pyarrow as pa
 
 from rowsieve.errors import SchemaMismatch, UnsupportedOperation
 from rowsieve.predicate.ir import Literal
+from rowsieve.predicate.literals import from_scalar
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import logical_type
-from rowsieve.types.logical import Date, LogicalType, Time, Timestamp, is_nested
+from rowsieve.types.logical import LogicalType, Map
 
 
 def literal_of(column: pa.Array) -> Literal:
@@ -16,11 +17,7 @@ def literal_of(column: pa.Array) -> Literal:
     array, type_ = stored(column)
     if type_ is None:
         return Literal(None)
-    if isinstance(type_, Date):
-        array = array.view(pa.int32())
-    elif isinstance(type_, Time | Timestamp):
-        array = array.view(pa.int64())
-    return Literal(array[0].as_py(), type_)
+    return from_scalar(array[0], type_)
 
 
 def stored(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
@@ -38,6 +35,6 @@ def stored(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
         raise UnsupportedOperation(
             f"a constant of the Arrow type {array.type} cannot stand in a predicate: {error}"
         ) from error
-    if is_nested(type_):
+    if isinstance(type_, Map):
         raise UnsupportedOperation(f"a constant of the Arrow type {array.type} is not supported")
     return found, type_

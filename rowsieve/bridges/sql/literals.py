@@ -226,7 +226,7 @@ def _float(text: str, type_: Float, bits: int) -> float:
         value = float(pa.scalar(text.strip()).cast(pa.float32()).as_py())
         if math.isinf(value):
             raise InvalidPredicate(f"the number {text[:40]} is beyond the range of float32")
-    return float(value or 0.0) if not isinstance(value, float) else value
+    return float(str(value or 0.0)) if not isinstance(value, float) else value
 
 
 def _decimal(text: str, type_: Decimal) -> decimal.Decimal:

@@ -82,7 +82,7 @@ def _as_stored(found: Any, type_: LogicalType) -> Any:
 # DataFusion holds times in nanoseconds, which end in 1677 and 2262.
 def _fits(engine: str, literal: Literal) -> bool:
     far = isinstance(literal.type, Timestamp) and engine == "datafusion"
-    return not far or abs(int(literal.value or 0)) < 9_000_000_000_000_000
+    return not far or abs(int(str(literal.value or 0))) < 9_000_000_000_000_000
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -1,0 +1,61 @@
+"""What equality with a constant list or struct says of length, items and members.
+
+Statistics are kept of those, not of lists and structs as wholes. Soundness: each condition is TRUE
+on every row on which the equality is, so a part on which one of them is never TRUE has no match.
+"""
+
+from __future__ import annotations
+
+from rowsieve.predicate.coerce import compare_operands
+from rowsieve.predicate.ir import (
+    Call,
+    Comparison,
+    ComparisonOp,
+    FieldAccess,
+    IsNull,
+    Literal,
+    Operand,
+    PhysicalValue,
+    Predicate,
+)
+from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
+from rowsieve.types.logical import Int, List, LogicalType, Struct, is_nested
+
+_MOST_ITEMS = 8  # statistics do not tell items apart: the first ones speak for all
+
+
+def implied_by_equality(
+    operand: Operand, type_: LogicalType, constant: Literal, semantics: Semantics
+) -> list[Predicate]:
+    """Bound conditions that hold wherever `operand`, of this type, equals the constant."""
+    value, own = constant.value, constant.type
+    if not isinstance(value, tuple) or semantics.nan is not NanOrder.GREATEST:
+        return []
+    assert semantics.nested_nulls is not NestedNulls.UNKNOWN
+    found: list[Predicate] = []
+    match type_, own:
+        case (List(element=element), List(element=given)):
+            length = Call("list_length", (operand,))
+            found.append(Comparison(ComparisonOp.EQ, length, Literal(len(value), Int(32))))
+            for place, item in enumerate(value[:_MOST_ITEMS], 1):
+                at = Call("list_element", (operand, Literal(place, Int(64))))
+                found += _equal(at, element.type, item, given.type, semantics)
+        case (Struct(fields=fields), Struct(fields=others)):
+            for field, other, member in zip(fields, others, value, strict=True):
+                at_member = FieldAccess(operand, field.name)
+                found += _equal(at_member, field.type, member, other.type, semantics)
+    return found
+
+
+def _equal(
+    operand: Operand,
+    type_: LogicalType,
+    value: PhysicalValue,
+    own: LogicalType,
+    semantics: Semantics,
+) -> list[Predicate]:
+    if value is None:
+        return [IsNull(operand)]
+    if is_nested(type_):
+        return implied_by_equality(operand, type_, Literal(value, own), semantics)
+    return [compare_operands(ComparisonOp.EQ, operand, type_, Literal(value, own), own, semantics)]

@@ -1,0 +1,99 @@
+"""What a comparison of lists or structs means in types, before any row is read.
+
+Two nested types compare if they have one shape and each pair of values inside compares by value
+without rounding, a float64 beside a number aside. Maps, JSON, and an order where the engine has
+none are refused here.
+"""
+
+from __future__ import annotations
+
+from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.ir import Comparison, ComparisonOp, Literal, Operand, Predicate
+from rowsieve.predicate.semantics import NestedNulls, Semantics
+from rowsieve.types.logical import (
+    Decimal,
+    Field,
+    Float,
+    Int,
+    Json,
+    List,
+    LogicalType,
+    Map,
+    Struct,
+    type_name,
+)
+
+_EQUALITIES = (
+    ComparisonOp.EQ,
+    ComparisonOp.NE,
+    ComparisonOp.DISTINCT,
+    ComparisonOp.NOT_DISTINCT,
+)
+
+
+def compare_nested_operands(
+    op: ComparisonOp,
+    left: Operand,
+    left_type: LogicalType | None,
+    right: Operand,
+    right_type: LogicalType | None,
+    semantics: Semantics,
+) -> Predicate:
+    """`left op right` where a side is a list or a struct; None is the type of bare text or NULL."""
+    if left_type is None or right_type is None:
+        left, left_type = _null_of(left, left_type, right_type)
+        right, right_type = _null_of(right, right_type, left_type)
+    if semantics.nested_nulls is NestedNulls.REFUSED:
+        raise InvalidPredicate(
+            f"{semantics.name} compares no lists and structs; compare an item or a member"
+        )
+    if not are_comparable(left_type, right_type):
+        raise InvalidPredicate(
+            f"{type_name(left_type)} {op.value} {type_name(right_type)} has no meaning; compare "
+            "lists and structs of one shape, or a member of them"
+        )
+    if op not in _EQUALITIES and semantics.nested_nulls is NestedNulls.UNKNOWN:
+        raise InvalidPredicate(
+            f"{semantics.name} has no order of lists and structs that hold NULL; compare an item "
+            "or a member"
+        )
+    return Comparison(op, left, right)
+
+
+def are_comparable(left: LogicalType, right: LogicalType) -> bool:
+    """Whether values of the two types, nested or not, compare item by item."""
+    match left, right:
+        case (List(element=a), List(element=b)):
+            return are_comparable(a.type, b.type)
+        case (Struct(fields=a), Struct(fields=b)):
+            alike = len(a) == len(b) and all(map(_named_alike, a, b))
+            return alike and all(
+                are_comparable(one.type, other.type) for one, other in zip(a, b, strict=True)
+            )
+        case (Map() | Json(), _) | (_, Map() | Json()):
+            return False
+        case (Int() | Decimal(), Int() | Decimal()) | (Float(), Float()):
+            return True
+        case (Float(bits=64), Int() | Decimal()) | (Int() | Decimal(), Float(bits=64)):
+            return True
+    return left == right
+
+
+def _named_alike(one: Field, other: Field) -> bool:
+    """A member of a row that names none, as `ROW(1, 2)`, stands for any."""
+    return not one.name or not other.name or one.name.lower() == other.name.lower()
+
+
+def _null_of(
+    operand: Operand, type_: LogicalType | None, other: LogicalType | None
+) -> tuple[Operand, LogicalType]:
+    if type_ is not None:
+        return operand, type_
+    assert other is not None
+    assert isinstance(operand, Literal)
+    if operand.value is not None:
+        raise InvalidPredicate(
+            f"the text {operand.value!r} stands beside a {type_name(other)}; write its items, as "
+            "in ARRAY[1, 2]"
+        )
+    return Literal(None, other), other

@@ -1,0 +1,304 @@
+"""Lists and structs compare as the slow, obvious comparison of their values does."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.codec import predicate_from_json, predicate_to_json
+from rowsieve.predicate.evaluate import evaluate
+from rowsieve.predicate.interpret import Verdict, interpret
+from rowsieve.predicate.ir import (
+    Column,
+    Comparison,
+    ComparisonOp,
+    InList,
+    Literal,
+    Not,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.literals import array_of, from_scalar
+from rowsieve.predicate.semantics import NestedNulls, Semantics
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import (
+    Field,
+    Float,
+    Int,
+    Json,
+    List,
+    LogicalType,
+    Map,
+    String,
+    Struct,
+)
+from rowsieve.types.schema import Schema
+from tests.profiles import examples
+from tests.stats.manifests import collected, manifest
+
+LISTS = List(Field(11, "element", Float(64)))
+DEEP = List(
+    Field(
+        12,
+        "element",
+        Struct((Field(13, "a", Int(32)), Field(14, "b", List(Field(15, "element", String()))))),
+    )
+)
+PAIRS = Struct((Field(21, "x", Int(64)), Field(22, "y", Float(32))))
+TYPES: dict[str, LogicalType] = {"l": LISTS, "d": DEEP, "p": PAIRS}
+SCHEMA = Schema(
+    0, tuple(Field(place, name, type_) for place, (name, type_) in enumerate(TYPES.items(), 1))
+)
+TOTAL = ("sql", "datafusion", "spark", "duckdb")
+
+
+def physical(type_: LogicalType) -> st.SearchStrategy[Any]:
+    """Few values, so that many are equal."""
+    match type_:
+        case List(element=element):
+            filled = st.lists(physical(element.type), max_size=3).map(tuple)
+        case Struct(fields=fields):
+            filled = st.tuples(*(physical(field.type) for field in fields))
+        case Float():
+            filled = st.sampled_from([0.0, -0.0, 1.5, math.nan, math.inf])
+        case String():
+            filled = st.sampled_from(["", "a", "ß", "ab"])
+        case _:
+            filled = st.sampled_from([0, 1, -1])
+    return st.none() | filled
+
+
+def order(a: Any, b: Any, rules: Semantics) -> int:
+    """-1, 0 or 1 of two values inside a list or struct, NULL among them."""
+    if a is None or b is None:
+        sign = (a is None) - (b is None)
+        return -sign if rules.nested_nulls is NestedNulls.LEAST else sign
+    if isinstance(a, tuple):
+        for one, other in zip(a, b, strict=False):
+            if (sign := order(one, other, rules)) != 0:
+                return sign
+        return int(np.sign(len(a) - len(b)))
+    if isinstance(a, float):
+        if math.isnan(a) or math.isnan(b):
+            return math.isnan(a) - math.isnan(b)
+        if rules.nested_zeros_differ and a == b == 0:
+            return int(np.sign(math.copysign(1, a) - math.copysign(1, b)))
+    return int(a > b) - int(a < b)
+
+
+def judged(op: ComparisonOp, a: Any, b: Any, rules: Semantics) -> bool | None:
+    if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+        return (order(a, b, rules) != 0) is (op is ComparisonOp.DISTINCT)
+    if a is None or b is None:
+        return None
+    sign = order(a, b, rules)
+    return {
+        ComparisonOp.EQ: sign == 0,
+        ComparisonOp.NE: sign != 0,
+        ComparisonOp.LT: sign < 0,
+        ComparisonOp.LE: sign <= 0,
+        ComparisonOp.GT: sign > 0,
+        ComparisonOp.GE: sign >= 0,
+    }[op]
+
+
+def batch_of(cells: dict[str, list[Any]]) -> pa.RecordBatch:
+    rows = len(next(iter(cells.values())))
+    columns = [array_of(cells.get(name, [None] * rows), type_) for name, type_ in TYPES.items()]
+    return pa.record_batch(columns, list(TYPES))
+
+
+def verdicts(predicate: Predicate, batches: list[pa.RecordBatch], rules: Semantics) -> list[int]:
+    known = manifest(
+        [batch.num_rows for batch in batches],
+        [collected(batch, SCHEMA) for batch in batches],
+        SCHEMA,
+    )
+    found: list[int] = interpret(bind(predicate, SCHEMA, rules), known).tolist()
+    return found
+
+
+def answers(predicate: Predicate, batch: pa.RecordBatch, rules: Semantics) -> list[bool | None]:
+    found = evaluate(bind(predicate, SCHEMA, rules), batch)
+    assert not found.failed.any()
+    return [None if null else bool(true) for true, null in zip(found.true, found.null, strict=True)]
+
+
+@examples(150)
+@given(data=st.data())
+def test_a_column_beside_a_constant_compares_as_values_do(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(list(TYPES)))
+    rules = Semantics.named(data.draw(st.sampled_from(TOTAL)))
+    op = data.draw(st.sampled_from(list(ComparisonOp)))
+    cells = data.draw(st.lists(physical(TYPES[name]), max_size=6))
+    constant = data.draw(physical(TYPES[name]) | st.sampled_from([*cells, None]))
+    predicate = Comparison(op, Column(name), Literal(constant, TYPES[name]))
+    found = answers(predicate, batch_of({name: cells}), rules)
+    assert found == [judged(op, cell, constant, rules) for cell in cells]
+    assert predicate_from_json(predicate_to_json(predicate)) == predicate
+
+
+@examples(60)
+@given(data=st.data())
+def test_two_columns_compare_row_by_row_in_any_slice(data: st.DataObject) -> None:
+    type_ = data.draw(st.sampled_from(list(TYPES.values())))
+    schema = Schema(0, (Field(1, "a", type_), Field(2, "b", type_)))
+    rules = Semantics.named(data.draw(st.sampled_from(TOTAL)))
+    op = data.draw(st.sampled_from(list(ComparisonOp)))
+    pairs = data.draw(st.lists(st.tuples(physical(type_), physical(type_)), max_size=6))
+    start = data.draw(st.integers(0, len(pairs)))
+    columns = [array_of([pair[place] for pair in pairs], type_) for place in (0, 1)]
+    batch = pa.record_batch(columns, ["a", "b"]).slice(start)
+    found = evaluate(bind(Comparison(op, Column("a"), Column("b")), schema, rules), batch)
+    wanted = [judged(op, a, b, rules) for a, b in pairs[start:]]
+    assert found.true.tolist() == [answer is True for answer in wanted]
+    assert found.null.tolist() == [answer is None for answer in wanted]
+
+
+@examples(60)
+@given(data=st.data())
+def test_a_list_of_nested_values_is_an_or_of_equals(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(list(TYPES)))
+    rules = Semantics.named(data.draw(st.sampled_from(TOTAL)))
+    cells = data.draw(st.lists(physical(TYPES[name]), max_size=5))
+    members = data.draw(st.lists(physical(TYPES[name]), max_size=3))
+    listed = InList(Column(name), ValueSet(array_of(members, TYPES[name]), TYPES[name]))
+    for negated in (False, True):
+        found = answers(Not(listed) if negated else listed, batch_of({name: cells}), rules)
+        for cell, answer in zip(cells, found, strict=True):
+            each = [judged(ComparisonOp.EQ, cell, member, rules) for member in members]
+            wanted = True if True in each else None if None in each else False
+            if cell is None:
+                wanted = None
+            assert answer is (None if wanted is None else wanted is not negated)
+
+
+@examples(150)
+@given(data=st.data())
+def test_a_verdict_on_nested_values_never_contradicts_the_rows(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(list(TYPES)))
+    rules = Semantics.named(data.draw(st.sampled_from((*TOTAL, "trino"))))
+    equalities = [op for op in ComparisonOp if op.value in ("=", "<>") or "DISTINCT" in op.value]
+    op = data.draw(st.sampled_from(equalities if rules is Semantics.TRINO else list(ComparisonOp)))
+    cells = st.lists(physical(TYPES[name]), min_size=1, max_size=4)
+    parts = data.draw(st.lists(cells, min_size=1, max_size=4))
+    constant = data.draw(
+        physical(TYPES[name]) | st.sampled_from([cell for part in parts for cell in part])
+    )
+    predicate: Predicate = Comparison(op, Column(name), Literal(constant, TYPES[name]))
+    if data.draw(st.booleans()):
+        predicate = Not(predicate)
+    batches = [batch_of({name: part}) for part in parts]
+    for verdict, batch in zip(verdicts(predicate, batches, rules), batches, strict=True):
+        found = answers(predicate, batch, rules)
+        assert verdict != Verdict.NONE or True not in found
+        assert verdict != Verdict.ALL or found == [True] * len(found)
+
+
+def test_an_equality_prunes_by_length_items_and_members() -> None:
+    parts = [
+        batch_of({"l": [(1.0,), (2.0,)], "p": [(1, 1.5), (2, 1.5)]}),
+        batch_of({"l": [(1.0, 2.0)], "p": [(5, 1.5)]}),
+        batch_of({"l": [(9.0,)], "p": [(1, 9.0)]}),
+    ]
+    for name, constant in (("l", (1.0,)), ("p", (1, 1.5))):
+        predicate = Comparison(ComparisonOp.EQ, Column(name), Literal(constant, TYPES[name]))
+        found = verdicts(predicate, parts, Semantics.SQL)
+        assert found == [Verdict.SOME, Verdict.NONE, Verdict.NONE]
+
+
+UNKNOWN: list[tuple[Any, Any, bool | None]] = [
+    ((1.0,), (1.0,), True),
+    ((1.0, None), (1.0, None), None),
+    ((1.0, None), (2.0, None), False),
+    ((1.0, None), (1.0,), False),
+    ((None,), (1.0,), None),
+    ((math.nan,), (math.nan,), False),
+    ((), (), True),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "equal"), UNKNOWN)
+def test_null_inside_makes_an_equality_null_where_the_standard_has_it_so(
+    a: Any, b: Any, equal: bool | None
+) -> None:
+    batch = batch_of({"l": [a]})
+    unequal = None if equal is None else not equal
+    for op, wanted in ((ComparisonOp.EQ, equal), (ComparisonOp.NE, unequal)):
+        predicate = Comparison(op, Column("l"), Literal(b, LISTS))
+        assert answers(predicate, batch, Semantics.TRINO) == [wanted]
+    same = Comparison(ComparisonOp.NOT_DISTINCT, Column("l"), Literal(b, LISTS))
+    assert answers(same, batch, Semantics.TRINO) == [order(a, b, Semantics.TRINO) == 0]
+
+
+NUMBERS: list[tuple[LogicalType, tuple[Any, ...], bool]] = [
+    (Int(64), (1, 2), False),
+    (Int(64, signed=False), (2**63,), False),
+    (Int(32), (0,), True),
+    (Float(64), (0.0,), True),
+]
+
+
+@pytest.mark.parametrize(("inner", "items", "equal"), NUMBERS)
+def test_numbers_of_other_widths_inside_compare_by_value(
+    inner: LogicalType, items: tuple[Any, ...], equal: bool
+) -> None:
+    column = List(Field(11, "element", Int(8)))
+    schema = Schema(0, (Field(1, "l", column),))
+    constant = Literal(items, List(Field(0, "item", inner)))
+    bound = bind(Comparison(ComparisonOp.EQ, Column("l"), constant), schema)
+    found = evaluate(bound, pa.record_batch({"l": pa.array([[0], [1], None], arrow_type(column))}))
+    assert found.true.tolist() == [equal, False, False]
+    assert found.null.tolist() == [False, False, True]
+
+
+REFUSED: list[tuple[Semantics, ComparisonOp, Any]] = [
+    (Semantics.SQL, ComparisonOp.EQ, Literal("{1}")),
+    (Semantics.SQL, ComparisonOp.EQ, Literal((1,), List(Field(0, "item", String())))),
+    (Semantics.SQL, ComparisonOp.EQ, Literal((1,), Struct((Field(0, "x", Int()),)))),
+    (Semantics.SQL, ComparisonOp.EQ, Column("m")),
+    (Semantics.SQL, ComparisonOp.EQ, Column("j")),
+    (Semantics.TRINO, ComparisonOp.LT, Literal((1.0,), LISTS)),
+    (Semantics.PYARROW, ComparisonOp.EQ, Literal((1.0,), LISTS)),
+    (Semantics.POLARS, ComparisonOp.EQ, Column("l")),
+]
+
+
+@pytest.mark.parametrize(("rules", "op", "other"), REFUSED, ids=str)
+def test_what_has_no_order_or_another_shape_is_refused(
+    rules: Semantics, op: ComparisonOp, other: Any
+) -> None:
+    names = Map(Field(31, "key", String(), nullable=False), Field(32, "value", Int()))
+    holds = List(Field(33, "element", Json()))
+    schema = Schema(0, (*SCHEMA.fields, Field(8, "m", names), Field(9, "j", holds)))
+    left = other if isinstance(other, Column) else Column("l")
+    with pytest.raises(InvalidPredicate):
+        bind(Comparison(op, left, other), schema, rules)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_a_constant_comes_back_from_its_scalar(name: str) -> None:
+    values = [None, *(cell for cell in _samples(name) if cell is not None)]
+    array = array_of(values, TYPES[name])
+    array.validate(full=True)
+    assert array.type == arrow_type(TYPES[name])
+    back = [from_scalar(scalar, TYPES[name]) for scalar in array]
+    assert back == [Literal(value, TYPES[name]) for value in values]
+
+
+@functools.cache
+def _samples(name: str) -> tuple[Any, ...]:
+    return {
+        "l": ((), (None,), (0.0, math.nan)),
+        "d": ((), (None, (1, ("a", None))), ((None, None),)),
+        "p": ((None, None), (1, 0.5)),
+    }[name]
