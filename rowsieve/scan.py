@@ -33,6 +33,7 @@ from rowsieve.planner.statistics import ScanStatistics, plan_statistics
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.encodings import EXTENSION_KEY, without_metadata
 
 Columns = Sequence[str] | Mapping[str, str]
 
@@ -146,7 +147,13 @@ class Scan:
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.to_reader().__arrow_c_stream__(requested_schema)
+        """The rows for an engine: types without field ids, which only differ for it."""
+        schema = without_metadata(self.schema, keep=(EXTENSION_KEY,))
+        batches = (
+            pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self.to_batches()
+        )
+        reader = pa.RecordBatchReader.from_batches(schema, batches)
+        return reader.__arrow_c_stream__(requested_schema)
 
     def count(self) -> int:
         """The number of rows; from the manifest alone where it is exact."""

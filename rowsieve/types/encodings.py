@@ -103,6 +103,16 @@ def arrow_schema(schema: Schema) -> pa.Schema:
     return pa.schema([arrow_field(field) for field in schema])
 
 
+def without_metadata(schema: pa.Schema, keep: Collection[bytes] = ()) -> pa.Schema:
+    """The same columns with no metadata at any depth, as engines get them; `keep` names keys.
+
+    Engines compare nested types with their metadata: a list that holds field ids has another type
+    there than a list that a function or a literal made. The values are those of the same arrays:
+    a batch made of them with this schema exports its types alone.
+    """
+    return pa.schema([_without_metadata(field, keep) for field in schema])
+
+
 def logical_type(field: pa.Field, allocate: Callable[[], int]) -> LogicalType:
     """The logical type of an Arrow field; `allocate` gives each nested member its id, depth first.
 
@@ -143,6 +153,20 @@ def schema_of(
         nullable = bool(item.nullable) and item.name not in not_null
         fields.append(Field(field_id, item.name, logical_type(item, allocate), nullable))
     return Schema(schema_id, tuple(fields)), last + 1
+
+
+def _without_metadata(field: pa.Field, keep: Collection[bytes]) -> pa.Field:
+    type_ = field.type
+    if pa.types.is_map(type_):
+        members = (type_.key_field, type_.item_field)
+        type_ = pa.map_(*(_without_metadata(member, keep) for member in members))
+    elif pa.types.is_list(type_):
+        type_ = pa.list_(_without_metadata(type_.value_field, keep))
+    elif pa.types.is_struct(type_):
+        members = tuple(type_.field(i) for i in range(type_.num_fields))
+        type_ = pa.struct([_without_metadata(member, keep) for member in members])
+    kept = {key: text for key, text in (field.metadata or {}).items() if key in keep}
+    return pa.field(field.name, type_, field.nullable, kept or None)
 
 
 def _flat_type(type_: pa.DataType) -> LogicalType | None:

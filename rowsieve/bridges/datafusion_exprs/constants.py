@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
+from rowsieve.bridges.pyarrow_exprs.literals import literal_of, negative_nans, stored
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Cast, Literal, Operand, ValueSet
 from rowsieve.types.encodings import arrow_type
@@ -59,8 +60,17 @@ def plain_members(members: Sequence[Expr]) -> ValueSet | None:
         values.append(member.python_value())
     if not values or any(value.type != values[0].type for value in values):
         return None
-    array, type_ = stored(pa.array(values, values[0].type))
+    found = pa.array(values, values[0].type)
+    _check_sign(found)
+    array, type_ = stored(found)
     return None if type_ is None else ValueSet(array, type_)
+
+
+def single(value: Any) -> Literal:
+    """A constant, given as a pyarrow scalar."""
+    found = pa.array([value])
+    _check_sign(found)
+    return literal_of(found)
 
 
 def member_type(literals: Sequence[Literal]) -> LogicalType | None:
@@ -147,3 +157,10 @@ def constant(text: Any, spelled: str, target: LogicalType | None, *, try_: bool)
 
 
 _MOMENT = r"(?:1[7-9]|20|21)\d\d-\d\d-\d\d(?:[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?)?"
+
+
+def _check_sign(values: pa.Array) -> None:
+    if pc.any(negative_nans(values)).as_py():
+        raise UnsupportedOperation(
+            "NaN with its sign bit set, which DataFusion orders below every number"
+        )

@@ -23,12 +23,13 @@ from rowsieve.bridges.datafusion_exprs.constants import (
     is_zero,
     member_type,
     plain_members,
+    single,
     type_named,
 )
 from rowsieve.bridges.datafusion_exprs.long_lists import members_of
 from rowsieve.bridges.datafusion_exprs.write import check_call
 from rowsieve.bridges.float32 import REASON, may_be_infinite
-from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
+from rowsieve.bridges.pyarrow_exprs.literals import stored
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.bind import bind_operand
@@ -150,7 +151,7 @@ class Reader:
 
     def _variant(self, kind: str, expression: Expr) -> Predicate | Operand:
         if kind == "Literal":
-            return literal_of(pa.array([expression.python_value()]))
+            return single(expression.python_value())
         if kind == "ScalarFunction":
             return self._function(expression)
         inner: Any = expression.to_variant()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from rowsieve.errors import SchemaMismatch, UnsupportedOperation
@@ -38,3 +39,12 @@ def stored(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
     if isinstance(type_, Map):
         raise UnsupportedOperation(f"a constant of the Arrow type {array.type} is not supported")
     return found, type_
+
+
+def negative_nans(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Which values are a NaN with its sign bit set; never NULL."""
+    if not pa.types.is_floating(values.type):
+        return pa.repeat(pa.scalar(value=False), len(values))
+    floats = values.to_numpy(zero_copy_only=False)
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    return pa.array(np.isnan(floats) & np.signbit(floats) & valid)

@@ -1,20 +1,21 @@
 """The pyarrow expressions that DataFusion and Polars push down, as predicates.
 
 Both mean their own rules by the expressions that they build: NULL IN (…) is NULL, and NaN is above
-all other numbers. Soundness: every node and option is known here or the whole expression is
-refused, by `UnsupportedOperation`; nothing is dropped.
+all other numbers. In DataFusion a NaN with its sign bit set is below them, and no stored value
+equals it, as writing makes every NaN the positive one. Soundness: every node and option is known
+here or the whole expression is refused, by `UnsupportedOperation`; nothing is dropped.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
+from rowsieve.bridges.pyarrow_exprs.literals import literal_of, negative_nans, stored
 from rowsieve.bridges.pyarrow_exprs.nodes import (
     Frame,
     as_operand,
@@ -26,7 +27,10 @@ from rowsieve.bridges.pyarrow_exprs.nodes import (
 from rowsieve.bridges.pyarrow_exprs.table import ARITHMETIC, COMPARISONS
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
+    FALSE,
+    TRUE,
     And,
+    BooleanOperand,
     Call,
     Column,
     Comparison,
@@ -41,13 +45,13 @@ from rowsieve.predicate.ir import (
     ValueSet,
     walk,
 )
-from rowsieve.types.logical import Field, Float
+from rowsieve.types.logical import Bool, Field, Float
 from rowsieve.types.schema import Schema
 
 
 def pushed_predicate(expression: pc.Expression) -> Predicate:
     """Read an expression as DataFusion means it; literals get their types and physical values."""
-    return as_predicate(decode(expression, _call))
+    return as_predicate(decode(expression, _datafusion_call, _constant))
 
 
 def polars_predicate(expression: pc.Expression, schema: Schema) -> Predicate:
@@ -139,6 +143,49 @@ def _is_in(operand: Operand, options: dict[str, pa.Scalar]) -> Predicate:
     return InList(operand, ValueSet(*stored(members)))
 
 
+def _datafusion_call(frame: Frame) -> Predicate | Operand:
+    """A call in which a NaN may have its sign bit set."""
+    operands = frame.arguments
+    if frame.function == "is_in" and frame.options is not None:
+        members = frame.options["value_set"].values
+        if pc.any(never := negative_nans(members)).as_py():
+            operand, others = as_operand(operands[0]), members.filter(pc.invert(never))
+            if not len(others):
+                return _known(operand, truth=False)
+            # Replaced, not dropped: how many members there are decides how zeros compare.
+            return InList(operand, ValueSet(*stored(pc.if_else(never, others[0], members))))
+    if not any(operand is _NEGATIVE_NAN for operand in operands):
+        return _call(frame)
+    if (op := COMPARISONS.get(frame.function)) is None:
+        raise UnsupportedOperation(f"{frame.function} of a NaN with its sign bit set")
+    return _compared_to_negative_nan(op, *map(as_operand, operands))
+
+
+def _constant(column: pa.Array) -> Literal:
+    return _NEGATIVE_NAN if negative_nans(column)[0].as_py() else literal_of(column)
+
+
+def _compared_to_negative_nan(op: ComparisonOp, left: Operand, right: Operand) -> Predicate:
+    """A comparison with what is below every stored value."""
+    if left is right:
+        return TRUE if op in _HOLDS_IF_SAME else FALSE
+    value = left if right is _NEGATIVE_NAN else right
+    greater = _HOLDS_IF_GREATER if right is _NEGATIVE_NAN else _HOLDS_IF_LESS
+    return _known(value, truth=op in greater)
+
+
+def _known(operand: Operand, *, truth: bool) -> Predicate:
+    """The truth given wherever the operand has a value, and NULL elsewhere."""
+    unknown = BooleanOperand(Literal(None, Bool()))
+    if truth:
+        return Or((Not(IsNull(operand)), unknown))
+    return And((IsNull(operand), unknown))
+
+
+_NEGATIVE_NAN: Final = Literal(math.copysign(math.nan, -1), Float(64))
+_HOLDS_IF_SAME: Final = {ComparisonOp.EQ, ComparisonOp.LE, ComparisonOp.GE}
+_HOLDS_IF_GREATER: Final = {ComparisonOp.GT, ComparisonOp.GE, ComparisonOp.NE}
+_HOLDS_IF_LESS: Final = {ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.NE}
 _CALLS: Mapping[str, Callable[[list[Any]], Predicate]] = {
     "and_kleene": junction(And),
     "or_kleene": junction(Or),

@@ -14,7 +14,7 @@ import pyarrow.dataset as pads
 import pyarrow.fs
 
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.encodings import arrow_schema, without_metadata
 
 _NOWHERE = "read-this-rowsieve-dataset-through-its-own-methods-such-as-to_table-and-scanner"
 
@@ -31,23 +31,7 @@ class UnreadableDataset(pads.FileSystemDataset):  # type: ignore[misc] # pyarrow
 
 def plain_schema(snapshot: Snapshot) -> pa.Schema:
     """The Arrow schema without metadata, which would make equal types differ in a query."""
-    return pa.schema([plain_field(field) for field in arrow_schema(snapshot.schema)])
-
-
-def plain_field(field: pa.Field) -> pa.Field:
-    """The field without metadata, at every depth."""
-    return pa.field(field.name, plain_type(field.type), field.nullable)
-
-
-def plain_type(type_: pa.DataType) -> pa.DataType:
-    """The type without metadata on its members."""
-    if pa.types.is_struct(type_):
-        return pa.struct([plain_field(type_.field(i)) for i in range(type_.num_fields)])
-    if pa.types.is_list(type_):
-        return pa.list_(plain_field(type_.value_field))
-    if pa.types.is_map(type_):
-        return pa.map_(plain_field(type_.key_field), plain_field(type_.item_field))
-    return type_
+    return without_metadata(arrow_schema(snapshot.schema))
 
 
 def projected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
