@@ -66,6 +66,11 @@ _CALLS: Mapping[str, frozenset[str]] = {
     "nan_has_sign": frozenset({"sign"}),
     "shifts_wrap": frozenset({"shift_left"}),
 }
+# Which functions of an instant go by the session's zone, unless binding has named one.
+_OF_SESSION = frozenset(
+    {"extract", "date_trunc", "date_bin", "last_day", "days_between"}
+    | {"add_interval", "shift", "shift_timestamp"}
+)
 _CALLS_OF_FLOATS: Mapping[str, frozenset[str]] = {
     "float_division_by_zero": _WHOLE - {"round"},
     "rounds_half_to_even": frozenset({"round"}),
@@ -105,7 +110,11 @@ _VERBS: Mapping[OnFailure, str] = {
 _NARROW = (Int(64), Float(32))
 # What the guards of comparisons and lists see to.
 GUARDED = frozenset({"name", "nan", "bitwise_lists_from"})
-RULES = GUARDED | frozenset(_SHOWN)
+# What binding writes into the tree, as arguments of calls.
+WRITTEN = frozenset(
+    {"repeated_time", "skipped_time", "skipped_midnight", "moved_time", "truncated_clock"}
+)
+RULES = GUARDED | WRITTEN | frozenset(_SHOWN)
 
 
 def differ(ours: Semantics, theirs: Semantics) -> bool:
@@ -259,7 +268,7 @@ class _Guards:
             type_of(node),
         )
         floats = any(isinstance(type_, Float) for type_ in (*types, result))
-        zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in types)
+        zoned = name in _OF_SESSION and Timestamp(utc=True) in types
         touched = [field for field, names in _CALLS.items() if name in names]
         if isinstance(result, Int) and name in _WHOLE:
             touched += ["integer_overflow", "integer_division_by_zero"]

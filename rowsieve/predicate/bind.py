@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from rowsieve.errors import InvalidPredicate, UnknownColumn
-from rowsieve.predicate.coerce import check_zone, compare_operands, convert, typed
+from rowsieve.predicate.coerce import compare_operands, convert, typed
 from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.functions.conditional import common_type
 from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
@@ -51,6 +51,14 @@ from rowsieve.predicate.literals import check_literal, constant_type, from_scala
 from rowsieve.predicate.members import bind_members
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.simplify import simplify
+from rowsieve.predicate.zoned import (
+    at_time_zone,
+    depends_on_zone,
+    is_utc,
+    zoned_call,
+    zoned_cast,
+    zoned_trunc,
+)
 from rowsieve.types.logical import (
     Bool,
     Field,
@@ -92,6 +100,9 @@ class BoundOperand:
     def columns(self) -> tuple[BoundColumn, ...]:
         """The columns it reads, each once, in order of appearance."""
         return _columns(self.root)
+
+
+_Typed: TypeAlias = tuple[Operand, LogicalType | None]
 
 
 def bind(
@@ -197,7 +208,7 @@ class _Binder:
         operand, type_ = self.operand(node)
         if type_ is None:
             assert isinstance(operand, Literal)
-            return typed(operand, String()), String()
+            return typed(operand, String(), self.semantics), String()
         return operand, type_
 
     def bound_column(self, column: BoundColumn) -> BoundColumn:
@@ -248,7 +259,7 @@ class _Binder:
         operand, type_ = self.operand(node)
         if type_ is None:
             assert isinstance(operand, Literal)
-            return typed(operand, Bool())
+            return typed(operand, Bool(), self.semantics)
         if not isinstance(type_, Bool):
             raise InvalidPredicate(
                 f"a condition is wanted where a {type_name(type_)} stands; compare it with a value"
@@ -258,24 +269,47 @@ class _Binder:
     def call(self, node: Call) -> tuple[Operand, LogicalType]:
         name, arguments = _canonical_call(node)
         bound = [self.operand(argument) for argument in arguments]
+        if name == "timezone" and len(bound) == 2:
+            return at_time_zone(bound[0][0], *bound[1], self.semantics)
+        if name == "date_trunc" and len(bound) == 3:
+            return self.truncated_in_zone(*bound)
         known = known_of([operand for operand, _ in bound], [type_ for _, type_ in bound])
         row, signature = resolve(name, known)
         converted = tuple(
             convert(operand, type_, wanted, self.semantics)
             for (operand, type_), wanted in zip(bound, signature.arguments, strict=True)
         )
-        return Call(row.name, converted), signature.result
+        zoned = zoned_call(row.name, converted, signature.arguments, self.semantics)
+        return zoned or Call(row.name, converted), signature.result
+
+    def truncated_in_zone(
+        self, unit: _Typed, operand: _Typed, name: _Typed
+    ) -> tuple[Operand, LogicalType]:
+        """`date_trunc(unit, instant, zone)`."""
+        instant = Timestamp(utc=True)
+        spelled = name[0].value if isinstance(name[0], Literal) else None
+        if not isinstance(spelled, str) or operand[1] not in (None, instant):
+            raise InvalidPredicate(
+                "date_trunc with a time zone takes a unit, an instant and a constant zone; a "
+                "timestamp without a zone is truncated as it is"
+            )
+        value = convert(*operand, instant, self.semantics)
+        call = zoned_trunc(unit[0], spelled, value, self.semantics)
+        assert isinstance(call, Call)
+        return self.call(call)
 
     def cast(self, node: Cast) -> tuple[Operand, LogicalType]:
         operand, source = self.operand(node.operand)
         if source is None:
             assert isinstance(operand, Literal)
             return self.cast_text(operand, node), node.type
-        check_zone(source, node.type, self.semantics)
         if cast_rule(source, node.type) is None:
             raise InvalidPredicate(
                 f"CAST from {type_name(source)} to {type_name(node.type)} is not supported"
             )
+        if depends_on_zone(source, node.type) and not is_utc(self.semantics):
+            zoned = zoned_cast(operand, source, node.type, self.semantics, try_=node.try_)
+            return zoned, node.type
         return Cast(operand, node.type, node.try_), node.type
 
     def cast_text(self, literal: Literal, node: Cast) -> Operand:
@@ -284,7 +318,7 @@ class _Binder:
         if cast_rule(String(), node.type) is not None:
             return Cast(Literal(literal.value, String()), node.type, node.try_)
         try:
-            return typed(literal, node.type)
+            return typed(literal, node.type, self.semantics)
         except InvalidPredicate:
             if node.try_:
                 return Literal(None, node.type)

@@ -38,6 +38,7 @@ from rowsieve.predicate.literals import (
 )
 from rowsieve.predicate.nested_types import compare_nested_operands
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.zoned import depends_on_zone, folded, is_utc, zoned_cast
 from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import (
     Binary,
@@ -88,8 +89,8 @@ def compare_operands(
 ) -> Predicate:
     """`left op right` with both sides of one comparable type; None is the type of bare text."""
     if left_type is None and right_type is None:
-        left, left_type = _adapted(left, String())
-        right, right_type = _adapted(right, String())
+        left, left_type = _adapted(left, String(), semantics)
+        right, right_type = _adapted(right, String(), semantics)
     if any(type_ is not None and is_nested(type_) for type_ in (left_type, right_type)):
         return compare_nested_operands(op, left, left_type, right, right_type, semantics)
     for type_ in (left_type, right_type):
@@ -102,9 +103,9 @@ def compare_operands(
         left, left_type, right, right_type = right, right_type, left, left_type
     if right_type is None:
         assert left_type is not None
-        right, right_type = _adapted(right, left_type)
+        right, right_type = _adapted(right, left_type, semantics)
     elif left_type is None:
-        left, left_type = _adapted(left, right_type)
+        left, left_type = _adapted(left, right_type, semantics)
     assert left_type is not None
     if isinstance(right, Literal) and not isinstance(left, Literal):
         if right.value is None:
@@ -120,16 +121,18 @@ def convert(
     """The operand as a value of the target type: a constant is converted now, if it can be."""
     if source is None:
         assert isinstance(operand, Literal)
-        return typed(operand, target)
+        return typed(operand, target, semantics)
     if source == target:
         if isinstance(operand, Literal):
             check_literal(operand)  # refuses a number of more digits than any decimal
         return operand
-    check_zone(source, target, semantics)
     if cast_rule(source, target) is None:
         raise InvalidPredicate(
             f"a value of type {type_name(source)} cannot become {type_name(target)}"
         )
+    if depends_on_zone(source, target) and not is_utc(semantics):
+        zoned = zoned_cast(operand, source, target, semantics, try_=False)
+        return folded(zoned, semantics)
     if isinstance(operand, Literal):
         if isinstance(target, Float) and isinstance(operand.value, int | decimal.Decimal):
             return Literal(_as_float(operand.value, target), target)
@@ -148,11 +151,13 @@ def _as_float(value: int | decimal.Decimal, target: Float) -> PhysicalValue:
     return converted
 
 
-def typed(literal: Literal, type_: LogicalType) -> Literal:
+def typed(literal: Literal, type_: LogicalType, semantics: Semantics) -> Literal:
     """Bare text or NULL as a constant of the type; text that spells none is refused."""
     if literal.value is None:
         return Literal(None, type_)
     assert isinstance(literal.value, str)
+    if type_ == Timestamp(utc=True) and not is_utc(semantics):
+        return _local_instant(literal.value, semantics)
     value = parse_text(literal.value, type_)
     if isinstance(type_, Int | Decimal):
         assert isinstance(value, int | decimal.Decimal)
@@ -168,15 +173,16 @@ def typed(literal: Literal, type_: LogicalType) -> Literal:
     return Literal(value, type_)
 
 
-def check_zone(source: LogicalType, target: LogicalType, semantics: Semantics) -> None:
-    """Refuse to read a wall clock in a zone whose rules are not known here."""
-    zoned = {type_.utc for type_ in (source, target) if isinstance(type_, Timestamp)}
-    mixed = zoned == {True, False} or (True in zoned and Date() in (source, target))
-    if mixed and semantics.time_zone.upper() not in ("UTC", "Z", "ETC/UTC"):
+def _local_instant(text: str, semantics: Semantics) -> Literal:
+    """Text as an instant: without an offset it is a local time of the session's zone."""
+    type_ = Timestamp(utc=True)
+    computed = cast(pa.array([text], pa.string()), String(), type_, semantics)
+    if computed.failed is not None:
         raise InvalidPredicate(
-            f"{type_name(source)} becomes {type_name(target)} only in the time zone UTC here, not "
-            f"in {semantics.time_zone!r}; write both sides with an offset"
+            f"the text {text!r} is no timestamptz in the time zone {semantics.time_zone!r}; write "
+            "an offset behind it"
         )
+    return from_scalar(computed.values[0], type_)
 
 
 def unmatched(op: ComparisonOp, operand: Operand) -> Predicate:
@@ -206,13 +212,15 @@ def _narrow(op: ComparisonOp, operand: Operand, type_: LogicalType, number: Frac
     return Comparison(op, operand, Literal(_point(type_, floor), type_))
 
 
-def _adapted(literal: Operand, type_: LogicalType) -> tuple[Operand, LogicalType]:
+def _adapted(
+    literal: Operand, type_: LogicalType, semantics: Semantics
+) -> tuple[Operand, LogicalType]:
     """Bare text beside a value of the type: a number keeps its own, narrower or wider, type."""
     assert isinstance(literal, Literal)
     if literal.value is not None and isinstance(type_, Int | Decimal):
         assert isinstance(literal.value, str)
         return Literal(parse_text(literal.value, type_)), type_
-    return typed(literal, type_), type_
+    return typed(literal, type_, semantics), type_
 
 
 def _on_grid(type_: LogicalType, value: PhysicalValue, value_type: LogicalType) -> Fraction | None:

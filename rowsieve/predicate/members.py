@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.arrays import as_mask, compare, filled, null_mask, with_nulls
-from rowsieve.predicate.coerce import check_zone
 from rowsieve.predicate.functions.casts import cast, cast_rule
 from rowsieve.predicate.functions.decimals import int_as_decimal
 from rowsieve.predicate.ir import ComparisonOp, Literal, ValueSet
 from rowsieve.predicate.literals import parse_text, scalar
 from rowsieve.predicate.semantics import NanOrder, Semantics
+from rowsieve.predicate.zoned import depends_on_zone, instants_of, is_utc
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
     Binary,
@@ -51,11 +51,14 @@ def bind_members(
     if member_type == String() and values.type is None and type_ != String():
         return type_, ValueSet(_parsed(array, type_, semantics), type_)
     common = _common(type_, member_type)
+    zoned = common is not None and depends_on_zone(member_type, common) and not is_utc(semantics)
     if common is None:
         raise InvalidPredicate(
             f"{type_name(type_)} IN a list of {type_name(member_type)} has no meaning; cast a side"
         )
-    check_zone(member_type, common, semantics)
+    if zoned:  # a local time and an instant meet as instants
+        instants = instants_of(array, member_type, semantics)
+        return Timestamp(utc=True), ValueSet(instants, Timestamp(utc=True))
     return common, ValueSet(_exactly(array, member_type, common, semantics), common)
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
+from rowsieve.types.zones import RepeatedTime, SkippedTime
+
 
 class NanOrder(Enum):
     """How NaN compares."""
@@ -63,6 +65,11 @@ class Semantics:
     bits, one beyond all of 32 bits infinity, and what is not finite as a decimal NULL; otherwise
     these casts fail. `nested_nulls`: how NULL compares inside lists and structs.
     `nested_zeros_differ`: inside them -0.0 is below 0.0; otherwise the two are equal.
+    `time_zone`: the session's; it decides casts, fields, truncations and
+    intervals of instants. `repeated_time`, `skipped_time`: which instant a local time has that
+    occurs twice, or never; `skipped_midnight`: the same of a date that becomes an instant;
+    `moved_time`: of an instant moved by months or days, or truncated to days or more;
+    `truncated_clock`: of one truncated to less than a day.
     """
 
     name: str
@@ -85,6 +92,11 @@ class Semantics:
     nested_nulls: NestedNulls = NestedNulls.GREATEST
     nested_zeros_differ: bool = False
     time_zone: str = "UTC"
+    repeated_time: RepeatedTime = RepeatedTime.LATER
+    skipped_time: SkippedTime = SkippedTime.SHIFTED
+    skipped_midnight: SkippedTime = SkippedTime.SHIFTED
+    moved_time: RepeatedTime = RepeatedTime.LATER
+    truncated_clock: RepeatedTime = RepeatedTime.KEPT
 
     SQL: ClassVar[Semantics]
     POSTGRES: ClassVar[Semantics]
@@ -133,6 +145,10 @@ Semantics.SPARK = Semantics(
     floors_are_longs=True,
     lenient_float_casts=True,
     nested_nulls=NestedNulls.LEAST,
+    repeated_time=RepeatedTime.EARLIER,
+    skipped_midnight=SkippedTime.FIRST_AFTER,
+    moved_time=RepeatedTime.SAME,
+    truncated_clock=RepeatedTime.SAME,
 )
 Semantics.DUCKDB = Semantics(
     "duckdb",

@@ -85,10 +85,24 @@ MUTANTS = (
         EXPRESSIONS,
     ),
     Mutant(
-        "predicate/coerce.py",
+        "predicate/zoned.py",
         "every zone is UTC (trap T12)",
-        'if mixed and semantics.time_zone.upper() not in ("UTC", "Z", "ETC/UTC"):',
-        "if mixed and False:",
+        "    return zone(semantics.time_zone).is_utc\n",
+        "    return True\n",
+        EXPRESSIONS,
+    ),
+    Mutant(
+        "types/zones.py",
+        "a local time grows with the instant (trap T12)",
+        "        high = np.where((place > 0) & (change > lower), np.maximum(high, last), high)\n",
+        "",
+        EXPRESSIONS,
+    ),
+    Mutant(
+        "types/zones.py",
+        "a local time does not fall within a part (trap T12)",
+        "low = np.where(has_next & (change <= upper), np.minimum(low, first), low)",
+        "low = np.where(has_next & (change <= upper), low, low)",
         EXPRESSIONS,
     ),
     Mutant(

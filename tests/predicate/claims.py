@@ -77,6 +77,8 @@ _COUNTED_YEARS = ("isoyear", "decade", "century", "millennium")
 _CLOCKS = ("hour", "minute", "second", "whole_second", "millisecond", "microsecond")
 _SIGNED = (Int(8), Int(64))
 _REALS = (Float(64), Int(8))
+_INSTANT = Timestamp(utc=True)
+ZONES = ("America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "America/Sao_Paulo", "+05:45")
 _ORIGIN = Literal(946_684_800_000_000, Timestamp())  # 2000-01-01
 _SHIFTS = ((0, 1, 0), (0, -30, 3_600_000_000), (1, 0, 0), (-13, 2, -1), (0, 0, 0), (1, 0, 1))
 
@@ -247,6 +249,40 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
     "shift": [Sample(call("shift", X, *s), t) for t in _TIMES for s in _SHIFTS]
     + [Sample(call("shift", X, Y, 0, 0), Date(), Int(8))],
     "shift_timestamp": [Sample(call("shift_timestamp", X, *s), Timestamp()) for s in _SHIFTS],
+    "local_time": [Sample(call("local_time", zone, X), _INSTANT) for zone in ZONES],
+    "instant": [
+        Sample(call("instant", zone, X, *rules), Timestamp())
+        for zone in ZONES
+        for rules in (("later", "shifted"), ("earlier", "first after"), ("fail", "fail"))
+    ]
+    + [
+        Sample(call("instant", "Australia/Lord_Howe", X, "earlier", skipped), Timestamp())
+        for skipped in ("back", "last before")
+    ],
+    "try_instant": [
+        Sample(call("try_instant", zone, X, *rules), Timestamp())
+        for zone in ZONES[:4]
+        for rules in (("later", "shifted"), ("null", "null"), ("earlier", "fail"))
+    ],
+    "zoned_trunc": [
+        Sample(call("zoned_trunc", unit, zone, X, *rules), _INSTANT)
+        for zone in ZONES
+        for unit, rules in (
+            ("hour", ("kept", "shifted")),
+            ("hour", ("same", "shifted")),
+            ("day", ("later", "shifted")),
+            ("week", ("same", "first after")),
+            ("year", ("fail", "back")),
+        )
+    ],
+    "zoned_shift": [
+        Sample(call("zoned_shift", zone, X, *shift, *rules), _INSTANT)
+        for zone in ZONES[:4]
+        for shift in _SHIFTS
+        for rules in (("later", "shifted"), ("same", "shifted"), ("fail", "fail"))
+    ]
+    + [Sample(call("zoned_shift", "Europe/Berlin", X, 0, Y, 0, "later", "back"), _INSTANT, Int(8))],
+    "zoned_text": [Sample(call("zoned_text", zone, X), _INSTANT) for zone in ZONES[:4]],
     "list_length": [Sample(call("list_length", X), NUMBERS), Sample(call("list_length", X), NAMED)],
     "list_element": [Sample(call("list_element", X, place), NUMBERS) for place in (1, 2)],
     "map_value": [Sample(call("map_value", X, "a"), NAMED)],
@@ -271,6 +307,24 @@ _MOMENTS = (
     "2000-02-29 00:00:00.5",
     "1900-03-01",
     "2024-12-29",
+)
+ZONE_EDGES = (  # of ZONES, as instants or as local times
+    "1883-11-18 17:00:00",  # New York: to standard time
+    "2011-12-30 09:59:59.999999",  # Apia: skips a day
+    "2011-12-30 10:00",
+    "2011-12-30 12:00",
+    "2018-11-04 00:30",  # Sao Paulo: no midnight
+    "2018-11-04 03:00",
+    "2019-02-17 02:00",  # and the hour before it twice
+    "2024-03-10 02:30",  # New York: no such time
+    "2024-03-10 07:00",
+    "2024-11-03 01:30",  # twice
+    "2024-11-03 05:30",
+    "2024-11-03 06:00",
+    "2024-04-06 15:00",  # Lord Howe: half an hour
+    "2024-04-07 01:45",
+    "2024-10-06 02:15",
+    "2150-07-01 04:00",
 )
 _WORDS = ("", " ", "a", "a b", "aB", "ab", "abA", "abc", "ac", "b", "B", "ba", "é", "éa", "z", "Σ")
 _SPELT = ("0", "-1", "10", "9", "1.5", "2013-01-05", "2013-01-06", "10:30", "10:31", "t", "f")
@@ -305,7 +359,8 @@ def pool(type_: LogicalType) -> list[Any]:
         case Time():
             return [0, 1, 37_800_000_000, 37_800_500_000, 37_859_999_999, DAY_US - 1]
         case Timestamp():
-            return sorted({*map(_micros, _MOMENTS), -(2**63), 2**63 - 1})
+            edges = {*map(_micros, _MOMENTS), *map(_micros, ZONE_EDGES)}
+            return sorted({*edges, -(2**63), 2**63 - 1})
         case Uuid():
             return [bytes(16), b"\x01" * 16, b"a" * 16, b"\xab" * 16, b"\xff" * 16]
         case Json():

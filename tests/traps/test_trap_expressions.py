@@ -13,8 +13,11 @@ import pytest
 from rowsieve import Table
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.errors import EvaluationError, InvalidPredicate, SchemaMismatch
+from rowsieve.executor.execute import Execution
 from rowsieve.planner.cache import PlanCache
-from rowsieve.predicate.bind import bind
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.scan import plan_scan
+from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from tests.small_tables import appended, pairs
 
@@ -39,6 +42,25 @@ def keys(table: Table, where: str, *, parts_read: int | None = None) -> list[int
     if parts_read is not None:
         assert scan.explain().parts_read == parts_read
     return found
+
+
+def keys_in(
+    table: Table, predicate: Predicate, semantics: Semantics, *, parts_read: int | None = None
+) -> list[int]:
+    """The same of a predicate under semantics of its own; the plan goes as bytes."""
+    snapshot = table.snapshot_for_engines()
+    answers = []
+    for pruning in (True, False):
+        plan = plan_scan(
+            snapshot, "t", predicate=predicate, now_us=0, semantics=semantics, pruning=pruning
+        )
+        if pruning and parts_read is not None:
+            assert sum(len(p.reads) for split in plan.splits for p in split.pieces) == parts_read
+        execution = Execution(ScanPlan.from_bytes(plan.to_bytes()), table.store)
+        rows = [batch.column("k").to_pylist() for batch in execution.read()]
+        answers.append(sorted(key for keys in rows for key in keys))
+    assert answers[0] == answers[1]
+    return answers[0]
 
 
 def test_t8_a_predicate_its_negation_and_its_null_share_the_rows() -> None:
@@ -87,14 +109,40 @@ def test_t12_the_day_of_an_instant_needs_a_zone_and_the_zone_is_in_the_plan() ->
     assert keys(table, "CAST(v AS date) = DATE '2024-10-26'", parts_read=1) == [0]
     berlin = dataclasses.replace(Semantics.SQL, time_zone="Europe/Berlin")
     day = parse_predicate("CAST(v AS date) = DATE '2024-10-26'")
-    schema = table.snapshot_for_engines().schema
-    with pytest.raises(InvalidPredicate, match="Europe/Berlin"):
-        bind(day, schema, berlin)
+    assert keys_in(table, day, berlin, parts_read=0) == []
+    day = parse_predicate("CAST(v AS date) = DATE '2024-10-27'")
+    assert keys_in(table, day, berlin, parts_read=2) == [0, 1]
     plans, plain = PlanCache(), parse_predicate("v IS NOT NULL")
+    snapshot = table.snapshot_for_engines()
     for semantics in (Semantics.SQL, berlin):
-        snapshot = table.snapshot_for_engines()
-        _, known = plans.plan(snapshot, "t", now_us=0, predicate=plain, semantics=semantics)
+        plan, known = plans.plan(snapshot, "t", now_us=0, predicate=plain, semantics=semantics)
         assert not known
+        assert ScanPlan.from_bytes(plan.to_bytes()).semantics == semantics
+
+
+def test_t12_a_local_time_falls_where_a_clock_is_set_back() -> None:
+    """The ends of the part have the days 17 and 18; a row between them has the 16th once more."""
+    midnight = datetime(2019, 2, 17, 2, tzinfo=UTC)  # in Sao Paulo 00:00, set back to 23:00
+    rows = [midnight - timedelta(microseconds=1), midnight, midnight + timedelta(minutes=59)]
+    table = of(pa.timestamp("us", "UTC"), rows, [rows[2] + timedelta(minutes=1)])
+    paulo = dataclasses.replace(Semantics.SQL, time_zone="America/Sao_Paulo")
+    for text in ("CAST(v AS date) = DATE '2019-02-16'", "date_trunc('day', v) < '2019-02-17'"):
+        assert keys_in(table, parse_predicate(text), paulo, parts_read=1) == [0, 1, 2]
+    late = parse_predicate("CAST(v AS timestamp) > TIMESTAMP '2019-02-16 23:59:59.5'")
+    assert keys_in(table, late, paulo) == [0, 3]  # more than both ends of the part have
+    early = parse_predicate("extract(hour FROM v) = 23 AND extract(minute FROM v) = 0")
+    assert keys_in(table, early, paulo, parts_read=1) == [1]
+
+
+def test_t12_a_day_that_a_zone_skipped_is_in_no_part() -> None:
+    last = datetime(2011, 12, 30, 9, 59, 59, tzinfo=UTC)  # Apia: the 29th; a second later the 31st
+    table = of(pa.timestamp("us", "UTC"), [last, last + timedelta(seconds=1)])
+    apia = dataclasses.replace(Semantics.SQL, time_zone="Pacific/Apia")
+    days = {
+        day: keys_in(table, parse_predicate(f"CAST(v AS date) = DATE '2011-12-{day}'"), apia)
+        for day in (29, 30, 31)
+    }
+    assert days == {29: [0], 30: [], 31: [1]}
 
 
 def test_t14_decimals_are_exact_and_floats_near_them_are_not() -> None:

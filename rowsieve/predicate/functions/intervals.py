@@ -64,6 +64,11 @@ def _resolve(arguments: Sequence[Argument], *, keeps_dates: bool | None) -> Sign
 
 
 def _evaluate(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
+    return move(arguments, signature)
+
+
+def move(arguments: Sequence[pa.Array], signature: Signature) -> Computed:
+    """Dates or times and, of each, months, days and microseconds to add."""
     values = arguments[0]
     nulls = np.logical_or.reduce([null_mask(part) for part in arguments])
     start = filled(values).astype(np.int64, copy=False)

@@ -24,6 +24,7 @@ from rowsieve.predicate.functions import (
     rounding,
     strings,
     temporal,
+    zones,
 )
 from rowsieve.predicate.functions.row import Argument, Function, Signature
 from rowsieve.predicate.ir import Literal, Operand
@@ -42,6 +43,7 @@ _ROOMS = (
     temporal,
     intervals,
     calendar,
+    zones,
     nested,
     json_access,
 )

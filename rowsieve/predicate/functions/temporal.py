@@ -43,6 +43,7 @@ _FIXED = {
 }
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _ERAS = {"decade": 120, "century": 1_200, "millennium": 12_000}
+CLOCK_UNITS = frozenset(_FIXED) - {"day"}
 TRUNC_UNITS = frozenset({*_FIXED, *_MONTHS, "week", "decade", "century", "millennium"})
 _CLOCK_FIELDS = frozenset(
     {"hour", "minute", "second", "whole_second", "millisecond", "microsecond"}

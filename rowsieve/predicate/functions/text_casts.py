@@ -20,6 +20,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Decimal, Int, LogicalType, Timestamp
+from rowsieve.types.zones import zone
 
 _SPACE = " \t\n\r\f\v"
 _SECONDS = r"(?::(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]{1,6}))?)?"
@@ -88,8 +89,13 @@ def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
     return _checked(array, good, null_mask(values))
 
 
-def to_timestamp(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """`YYYY-MM-DD[ HH:MM[:SS[.ffffff]]]`, with an offset only where the type is an instant."""
+def to_timestamp(
+    values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    """`YYYY-MM-DD[ HH:MM[:SS[.ffffff]]]`, with an offset only where the type is an instant.
+
+    An instant without an offset is a local time of the session's zone.
+    """
     assert isinstance(target, Timestamp)
     pattern = f"^{_DATE}(?:[ T]{_CLOCK})?{_ZONE if target.utc else ''}$"
     parts = pc.extract_regex(_trimmed(values), pattern=pattern)
@@ -103,6 +109,14 @@ def to_timestamp(values: pa.Array, _: LogicalType, target: LogicalType, __: Sema
         good &= (zone_hour < 16) & (zone_minute < 60)
         east = as_mask(pc.equal(parts.field("sign"), "+"))
         micros -= np.where(east, 1, -1) * (zone_hour * 60 + zone_minute) * 60_000_000
+        own = zone(semantics.time_zone)
+        if not own.is_utc:
+            bare = as_mask(pc.equal(parts.field("zone"), "")) & good
+            found, failed, null = own.instants(
+                np.where(bare, micros, 0), semantics.repeated_time, semantics.skipped_time
+            )
+            micros = np.where(bare, found, micros)
+            good &= ~(bare & (failed | null))
     array = pa.array(micros).view(arrow_type(target))
     return _checked(array, good, null_mask(values))
 
@@ -182,6 +196,15 @@ def from_timestamp(
     short = _short(text)
     array = pc.binary_join_element_wise(short, "+00", "") if source.utc else short
     return _checked(array, good, null_mask(values))
+
+
+def offset_text(offset_us: int) -> str:
+    """An offset east of UTC as PostgreSQL writes it: `+HH[:MM[:SS]]`."""
+    minutes, seconds = divmod(abs(offset_us) // 1_000_000, 60)
+    parts = [minutes // 60, minutes % 60, seconds]
+    while len(parts) > 1 and not parts[-1]:
+        parts.pop()
+    return ("-" if offset_us < 0 else "+") + ":".join(f"{part:02}" for part in parts)
 
 
 def shortest_as_decimal(values: pa.Array) -> pa.Array:

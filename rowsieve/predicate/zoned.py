@@ -1,0 +1,198 @@
+"""What the session's time zone decides, written into the tree when it is bound.
+
+Casts, fields, truncations and intervals of instants mean the local time of a zone. In UTC they stay
+as they are; in another zone they become calls that name it (`functions/zones.py`), so that the
+evaluator, the interpreter and everything that rewrites trees need not know of a session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.arrays import Computed, filled, null_mask, with_nulls
+from rowsieve.predicate.functions.casts import cast, cast_rule
+from rowsieve.predicate.functions.registry import known_of, resolve
+from rowsieve.predicate.functions.temporal import CLOCK_UNITS, unit_name
+from rowsieve.predicate.ir import Call, Cast, Literal, Operand
+from rowsieve.predicate.literals import from_scalar, scalar
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Date, LogicalType, String, Time, Timestamp, type_name
+from rowsieve.types.zones import RepeatedTime, SkippedTime, zone
+
+LOCAL, INSTANT = Timestamp(utc=False), Timestamp(utc=True)
+_SHIFTS = frozenset({"add_interval", "shift", "shift_timestamp"})
+_OF_LOCAL_TIME = frozenset({"extract", "last_day", "days_between"})
+
+
+def is_utc(semantics: Semantics) -> bool:
+    """Whether local times of the session are those of UTC; an unknown zone is refused."""
+    return zone(semantics.time_zone).is_utc
+
+
+def depends_on_zone(source: LogicalType, target: LogicalType) -> bool:
+    """Whether a cast between the types goes by way of local time."""
+    return (
+        (source == INSTANT and isinstance(target, Date | Time | String))
+        or (isinstance(source, Date) and target == INSTANT)
+        or {source, target} == {LOCAL, INSTANT}
+    )
+
+
+def zoned_cast(
+    operand: Operand, source: LogicalType, target: LogicalType, semantics: Semantics, *, try_: bool
+) -> Operand:
+    """A cast that depends on the zone, in one that is not UTC; constants are not computed."""
+    name = semantics.time_zone
+    if target == INSTANT:
+        midnight = isinstance(source, Date)
+        local = Cast(operand, LOCAL, try_) if midnight else operand
+        skipped = semantics.skipped_midnight if midnight else semantics.skipped_time
+        return instant(name, local, semantics.repeated_time, skipped, quiet=try_)
+    if target == String():
+        return _call("zoned_text", name, operand)
+    local = local_time(name, operand)
+    return local if target == LOCAL else Cast(local, target, try_)
+
+
+def instants_of(array: pa.Array, type_: LogicalType, semantics: Semantics) -> pa.Array:
+    """Dates, local times or instants as instants of the session's zone."""
+    if type_ == INSTANT:
+        return array
+    midnight = isinstance(type_, Date)
+    local = cast(array, type_, LOCAL, semantics) if midnight else Computed(array)
+    skipped = semantics.skipped_midnight if midnight else semantics.skipped_time
+    nulls = null_mask(array)
+    found, failed, null = zone(semantics.time_zone).instants(
+        filled(local.values), semantics.repeated_time, skipped
+    )
+    failed = (failed | null_mask(local.values)) & ~nulls
+    if failed.any():
+        raise InvalidPredicate(
+            f"{array[int(np.argmax(failed))]} in an IN list is no instant in the time zone "
+            f"{semantics.time_zone!r}; write an offset behind it"
+        )
+    return with_nulls(found, nulls | null, arrow_type(INSTANT))
+
+
+def local_time(name: str, operand: Operand) -> Operand:
+    """The local time of an instant in a zone."""
+    return _call("local_time", name, operand)
+
+
+def instant(
+    name: str,
+    operand: Operand,
+    repeated: RepeatedTime,
+    skipped: SkippedTime,
+    *,
+    quiet: bool = False,
+) -> Operand:
+    """The instant of a local time in a zone; `quiet`: NULL where it has none."""
+    quiet = quiet or repeated is RepeatedTime.NULL or skipped is SkippedTime.NULL
+    function = "try_instant" if quiet else "instant"
+    return _call(function, name, operand, repeated.value, skipped.value)
+
+
+def at_time_zone(
+    name: Operand, operand: Operand, type_: LogicalType | None, semantics: Semantics
+) -> tuple[Operand, LogicalType]:
+    """`operand AT TIME ZONE name`: local time of an instant, or the instant of a local time."""
+    if not isinstance(name, Literal) or not isinstance(name.value, str):
+        raise InvalidPredicate(
+            "a time zone must be a constant text, such as 'Europe/Berlin'; a zone that differs "
+            "from row to row is not supported"
+        )
+    spelled = zone(name.value).name
+    if type_ == LOCAL:
+        return instant(spelled, operand, semantics.repeated_time, semantics.skipped_time), INSTANT
+    if type_ == INSTANT:
+        return local_time(spelled, operand), LOCAL
+    raise InvalidPredicate(
+        f"AT TIME ZONE needs a timestamp, not {'text' if type_ is None else type_name(type_)}; "
+        "cast the value"
+    )
+
+
+def zoned_call(
+    function: str, arguments: Sequence[Operand], types: Sequence[LogicalType], semantics: Semantics
+) -> Operand | None:
+    """A call that depends on the zone, in one that is not UTC; None for any other."""
+    if INSTANT not in types or is_utc(semantics):
+        return None
+    name = semantics.time_zone
+    if function in _OF_LOCAL_TIME:
+        if function == "extract" and _unit(arguments[0]) == "epoch":
+            return None
+        local = (
+            local_time(name, operand) if type_ == INSTANT else operand
+            for operand, type_ in zip(arguments, types, strict=True)
+        )
+        return Call(function, tuple(local))
+    if function == "date_trunc":
+        return zoned_trunc(arguments[0], name, arguments[1], semantics)
+    if function in _SHIFTS:
+        clockwise = all(isinstance(part, Literal) and part.value == 0 for part in arguments[1:3])
+        return None if clockwise else _shift(name, arguments, semantics)
+    if function == "date_bin" and not _is_zero(arguments[0]):
+        raise InvalidPredicate(
+            f"date_bin by months of an instant is not supported in the time zone {name!r}: cast "
+            "the instant to timestamp first, or use date_trunc"
+        )
+    return None
+
+
+def zoned_trunc(unit: Operand, name: str, operand: Operand, semantics: Semantics) -> Operand:
+    """`date_trunc(unit, operand, zone)` of an instant."""
+    clock = _unit(unit) in CLOCK_UNITS
+    repeated = semantics.truncated_clock if clock else semantics.moved_time
+    rules = (Literal(repeated.value, String()), Literal(semantics.skipped_time.value, String()))
+    return Call("zoned_trunc", (unit, Literal(zone(name).name, String()), operand, *rules))
+
+
+def folded(operand: Operand, semantics: Semantics) -> Operand:
+    """Calls and casts of this module over constants as the constant that they give, if any."""
+    match operand:
+        case Call(function=function, arguments=arguments):
+            values = [folded(argument, semantics) for argument in arguments]
+            if not all(isinstance(value, Literal) for value in values):
+                return operand
+            constants = [value for value in values if isinstance(value, Literal)]
+            row, signature = resolve(function, known_of(constants, [one.type for one in constants]))
+            columns = [pa.repeat(scalar(constant), 1) for constant in constants]
+            computed, type_ = row.evaluate(columns, signature, semantics), signature.result
+        case Cast(operand=inner, type=type_):
+            value = folded(inner, semantics)
+            if not isinstance(value, Literal) or value.type is None:
+                return operand
+            rule = cast_rule(value.type, type_)
+            assert rule is not None
+            computed = rule.evaluate(pa.repeat(scalar(value), 1), value.type, type_, semantics)
+        case _:
+            return operand
+    return operand if computed.failed is not None else from_scalar(computed.values[0], type_)
+
+
+def _shift(name: str, arguments: Sequence[Operand], semantics: Semantics) -> Operand:
+    rules = (semantics.moved_time.value, semantics.skipped_time.value)
+    return _call("zoned_shift", name, *arguments, *rules)
+
+
+def _call(function: str, name: str, *arguments: Operand | str) -> Operand:
+    given = tuple(
+        Literal(argument, String()) if isinstance(argument, str) else argument
+        for argument in (zone(name).name, *arguments)
+    )
+    return Call(function, given)
+
+
+def _unit(operand: Operand) -> str | None:
+    return unit_name(operand.value) if isinstance(operand, Literal) else None
+
+
+def _is_zero(operand: Operand) -> bool:
+    return isinstance(operand, Literal) and operand.value == 0

@@ -1,0 +1,383 @@
+"""Time zones: instants to local times and back, vectorised; offsets come from `zoneinfo`.
+
+A local time has one instant, two (a clock set back repeats an hour) or none (a clock set forward
+skips one), and neither way is monotone: bounds are taken by `local_hull` and `instant_hull`, which
+may be too wide, never too narrow. Times are int64 microseconds since 1970. What lies beyond 64 bits
+comes back in a mask, it never wraps.
+
+The changes of a zone are found by asking `zoneinfo` for the offset of every other day and
+bisecting where it differs; no zone has two changes within three days. After 2100 a zone has rules
+only, and the calendar repeats every 400 years. Arrow's own kernels are not used: with the system's
+database they know no daylight saving time after 2037 (pyarrow 26).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from enum import Enum
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+import numpy as np
+import numpy.typing as npt
+
+from rowsieve.errors import InvalidPredicate
+
+Micros = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_SECOND = 1_000_000
+_DAY_S = 86_400
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_EPOCH = datetime(1970, 1, 1)
+_FIRST = datetime(1800, 1, 1)  # before the first change of any zone
+_RULES_ONLY = datetime(2100, 1, 1)  # after the last change that is no rule (2087)
+_CYCLE_S = 146_097 * _DAY_S  # 400 years
+_RULES_ONLY_S = (_RULES_ONLY - _EPOCH).days * _DAY_S
+_MARGIN = timedelta(days=400)
+_PROBE = timedelta(days=2)  # no zone has two changes within three days
+_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])([0-9]{1,2})(?::?([0-9]{2})(?::?([0-9]{2}))?)?", re.ASCII)
+_UTC_NAMES = frozenset({"UTC", "Z", "GMT", "ETC/UTC", "ETC/GMT", "ETC/ZULU", "ZULU", "UCT"})
+_MOST_HOURS = 18
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)+", re.ASCII)
+_OTHER_TREES = ("posix/", "right/")  # the same zones again, the latter with leap seconds
+
+
+class RepeatedTime(Enum):
+    """Which instant a local time has that occurs twice."""
+
+    EARLIER = "earlier"
+    LATER = "later"
+    SAME = "same"  # with the offset that the instant had before it was moved, else the earlier
+    KEPT = "kept"  # the offset from before the move, whether or not it is in force then
+    FAIL = "fail"
+    NULL = "null"
+
+
+class SkippedTime(Enum):
+    """Which instant a local time has that never occurs."""
+
+    SHIFTED = "shifted"  # as if the clock had not been changed yet: 02:30 is 03:30
+    BACK = "back"  # as if the clock had been changed already: 02:30 is 01:30
+    FIRST_AFTER = "first after"  # the instant of the change: 02:30 is 03:00
+    LAST_BEFORE = "last before"  # the microsecond before it
+    FAIL = "fail"
+    NULL = "null"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hull:
+    """Bounds of times, inclusive; masks say where 64 bits do not hold one."""
+
+    lower: Micros
+    upper: Micros
+    no_lower: Mask
+    no_upper: Mask
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Zone:
+    """The offsets of one zone, by segments between two changes.
+
+    `starts`: (k,) seconds since 1970 at which each segment begins, the first before all time;
+    `offsets`: (k,) seconds east of UTC; `local_starts`, `local_ends`: (k,) local seconds at which
+    each begins and ends, ascending both.
+    """
+
+    name: str
+    starts: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.int64]
+    local_starts: npt.NDArray[np.int64]
+    local_ends: npt.NDArray[np.int64]
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it has one offset for all time."""
+        return len(self.offsets) == 1
+
+    @property
+    def is_utc(self) -> bool:
+        """Whether local times are those of UTC."""
+        return self.is_fixed and not self.offsets[0]
+
+    def offsets_at(self, instants: Micros) -> Micros:
+        """The offset in force at each instant, in microseconds."""
+        seconds, _ = _in_table(instants // _SECOND, _RULES_ONLY_S)
+        return self.offsets[_segment(self.starts, seconds)] * _SECOND
+
+    def local(self, instants: Micros) -> tuple[Micros, Mask]:
+        """The local time of each instant, and where 64 bits do not hold it."""
+        return _plus(instants, self.offsets_at(instants))
+
+    def instants(
+        self,
+        local: Micros,
+        repeated: RepeatedTime,
+        skipped: SkippedTime,
+        before: Micros | None = None,
+    ) -> tuple[Micros, Mask, Mask]:
+        """The instant of each local time; masks of those that fail, and that are NULL.
+
+        `before`: the offsets, in microseconds, that SAME and KEPT ask for.
+        """
+        earlier, later, gap, twice, change = self._candidates(local)
+        failed = np.zeros(len(local), dtype=np.bool_)
+        null = failed.copy()
+        offset = np.where(twice, earlier, later)
+        match repeated:
+            case RepeatedTime.LATER:
+                offset = later
+            case RepeatedTime.SAME if before is not None:
+                offset = np.where(twice & (before == later), later, offset)
+            case RepeatedTime.FAIL:
+                failed |= twice
+            case RepeatedTime.NULL:
+                null |= twice
+            case _:
+                pass
+        offset = np.where(gap, later if skipped is SkippedTime.SHIFTED else earlier, offset)
+        if skipped is SkippedTime.FAIL:
+            failed |= gap
+        elif skipped is SkippedTime.NULL:
+            null |= gap
+        if repeated is RepeatedTime.KEPT and before is not None:
+            offset, failed, null = before, np.zeros_like(failed), np.zeros_like(null)
+            gap = failed
+        found, beyond = _plus(local, -offset)
+        if skipped in (SkippedTime.FIRST_AFTER, SkippedTime.LAST_BEFORE) and gap.any():
+            step = 0 if skipped is SkippedTime.FIRST_AFTER else -1
+            found, beyond = np.where(gap, change + step, found), beyond & ~gap
+        failed = (failed | beyond) & ~null
+        return np.where(failed | null, 0, found), failed, null
+
+    def local_hull(self, lower: Micros, upper: Micros) -> Hull:
+        """The least and greatest local time of the instants between.
+
+        Between two changes a local time grows with the instant; where a clock is set back it falls
+        to the start of the next segment, and the segments' starts and ends ascend.
+        """
+        low, no_low = self.local(lower)
+        high, no_high = self.local(upper)
+        seconds, shift = _in_table(lower // _SECOND, _RULES_ONLY_S)
+        following = _segment(self.starts, seconds) + 1
+        has_next = following < len(self.starts)
+        place = np.minimum(following, len(self.starts) - 1)
+        change = _clipped(self.starts[place] + shift)
+        first = _clipped(self.local_starts[place] + shift)
+        low = np.where(has_next & (change <= upper), np.minimum(low, first), low)
+        seconds, shift = _in_table(upper // _SECOND, _RULES_ONLY_S)
+        place = _segment(self.starts, seconds)
+        change = _clipped(self.starts[place] + shift)
+        last = _clipped(self.local_ends[np.maximum(place - 1, 0)] + shift) - 1
+        high = np.where((place > 0) & (change > lower), np.maximum(high, last), high)
+        return Hull(low, high, no_low, no_high)
+
+    def instant_hull(self, lower: Micros, upper: Micros) -> Hull:
+        """The least and greatest instant of the local times between, by whatever rules.
+
+        The instants of local times that are repeated or skipped are all within the hull. Besides
+        the ends, only the times at the nearest change can be the least or the greatest.
+        """
+        least, most, no_low = self._spread(lower)
+        no_high = np.zeros_like(no_low)
+        for local in (upper, *self._nearest(lower, upper)):
+            first, last, lost = self._spread(local)
+            least, most = np.minimum(least, first), np.maximum(most, last)
+            no_high = no_high | (lost & (local > lower))
+        return Hull(least, most, no_low, no_high | (no_low & (upper == lower)))
+
+    def is_steady(self, lower: Micros, upper: Micros) -> Mask:
+        """Where one offset is in force at all instants between, without a change."""
+        ends = [_in_table(instants // _SECOND, _RULES_ONLY_S) for instants in (lower, upper)]
+        (first, shift), (last, shift_too) = ends
+        same = _segment(self.starts, first) == _segment(self.starts, last)
+        return np.asarray(same & (shift == shift_too))
+
+    def is_plain(self, lower: Micros, upper: Micros) -> Mask:
+        """Where no local time between is repeated or skipped."""
+        ends = []
+        for local in (lower, upper):
+            _, _, gap, twice, _ = self._candidates(local)
+            seconds, shift = _in_table(local // _SECOND, _RULES_ONLY_S + 2 * _DAY_S)
+            ends.append((gap | twice, _segment(self.local_starts, seconds), shift))
+        (odd, place, shift), (odd_too, place_too, shift_too) = ends
+        return np.asarray(~(odd | odd_too) & (place == place_too) & (shift == shift_too))
+
+    def _candidates(self, local: Micros) -> tuple[Micros, Micros, Mask, Mask, Micros]:
+        """Of each local time: two offsets, whether it is skipped or repeated, and the next change.
+
+        Of a repeated time the offset of the earlier instant and of the later one; of a skipped one
+        the offset after the change, which gives the earlier instant, and before it.
+        """
+        seconds, shift = _in_table(local // _SECOND, _RULES_ONLY_S + 2 * _DAY_S)
+        place = _segment(self.local_starts, seconds)
+        following = np.minimum(place + 1, len(self.starts) - 1)
+        preceding = np.maximum(place - 1, 0)
+        gap = (seconds >= self.local_ends[place]) & (following > place)
+        twice = (seconds < self.local_ends[preceding]) & (preceding < place)
+        later = self.offsets[place]
+        earlier = np.where(twice, self.offsets[preceding], later)
+        earlier = np.where(gap, self.offsets[following], earlier)
+        change = _clipped(self.starts[following] + shift)
+        return earlier * _SECOND, later * _SECOND, gap, twice, change
+
+    def _spread(self, local: Micros) -> tuple[Micros, Micros, Mask]:
+        """The earliest and the latest instant that a rule gives a local time, and where lost."""
+        earlier, later, _, _, _ = self._candidates(local)
+        first, beyond = _plus(local, -earlier)
+        last, above = _plus(local, -later)
+        return np.minimum(first, last), np.maximum(first, last), beyond | above
+
+    def _nearest(self, lower: Micros, upper: Micros) -> list[Micros]:
+        """The local times at the first change after the one and the last before the other."""
+        if self.is_fixed:
+            return []
+        found = []
+        for local, step in ((lower, 1), (upper, 0), (upper, 1)):
+            seconds, shift = _in_table(local // _SECOND, _RULES_ONLY_S + 2 * _DAY_S)
+            place = _segment(self.local_starts, seconds) + step
+            begins = _clipped(self.local_starts[np.minimum(place, len(self.starts) - 1)] + shift)
+            ends = _clipped(self.local_ends[np.maximum(place - 1, 0)] + shift)
+            for edge in (begins, ends):
+                found += [np.clip(edge, lower, upper), np.clip(edge - 1, lower, upper)]
+        return found
+
+
+def zone(name: str) -> Zone:
+    """The zone of this name: `Area/City`, `UTC`, or an offset east of it such as `+05:30`.
+
+    InvalidPredicate for others. Abbreviations (`EST`, `CET`, `IST`) are none: engines read them
+    each in its own way.
+    """
+    return _zone(name.strip())
+
+
+def zone_name(name: str) -> str:
+    """The canonical name of a zone: `UTC`, `+05:30`, or as the database spells it."""
+    return zone(name).name
+
+
+def fixed_offset(name: str) -> int | None:
+    """The seconds east of UTC that a name such as `+05:30` or `UTC-3` says; None if it is none."""
+    match = _OFFSET.fullmatch(name)
+    if match is None:
+        return None
+    hours, minutes, seconds = (int(part or 0) for part in match.groups()[1:])
+    if minutes > 59 or seconds > 59 or (hours, minutes, seconds) > (_MOST_HOURS, 0, 0):
+        return None
+    return (-1 if match[1] == "-" else 1) * (hours * 3_600 + minutes * 60 + seconds)
+
+
+@lru_cache(maxsize=128)
+def _zone(name: str) -> Zone:
+    if name.upper() in _UTC_NAMES:
+        return _fixed("UTC", 0)
+    offset = fixed_offset(name)
+    if offset is not None:
+        return _fixed(_offset_name(offset), offset)
+    known = _from_database(name)
+    if known is None:
+        raise InvalidPredicate(
+            f"no time zone {name!r} is known: write Area/City as in Europe/Berlin, UTC, or an "
+            "offset east of UTC as in +05:30; abbreviations such as EST are read differently by "
+            "different engines"
+        )
+    spelled, rules = known
+    return _built(spelled, rules)
+
+
+def _from_database(name: str) -> tuple[str, tzinfo] | None:
+    """The zone as the database spells it; letters may be in any case."""
+    if not _NAME.fullmatch(name) or name.lower().startswith(_OTHER_TREES):
+        return None
+    for spelled in (name, *(key for key in available_timezones() if key.lower() == name.lower())):
+        try:
+            return spelled, ZoneInfo(spelled)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            continue
+    return None
+
+
+def _offset_name(offset: int) -> str:
+    if not offset:
+        return "UTC"
+    minutes, seconds = divmod(abs(offset), 60)
+    text = f"{'-' if offset < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}"
+    return f"{text}:{seconds:02}" if seconds else text
+
+
+def _fixed(name: str, offset: int) -> Zone:
+    return _table(name, [], [offset])
+
+
+def _built(name: str, rules: tzinfo) -> Zone:
+    """The changes of a zone from 1800 on, as far as they need to be known."""
+    moment = _FIRST.replace(tzinfo=rules)
+    end = (_RULES_ONLY + timedelta(seconds=_CYCLE_S) + _MARGIN).replace(tzinfo=rules)
+    last = rules.fromutc(moment).utcoffset()
+    changes: list[int] = []
+    offsets = [_seconds(last)]
+    while moment < end:  # 130,000 times: the one loop here that has to be quick
+        following = moment + _PROBE
+        offset = rules.fromutc(following).utcoffset()
+        if offset != last:
+            changes.append(_change(rules, moment, last))
+            offsets.append(_seconds(offset))
+            last = offset
+        moment = following
+    return _table(name, changes, offsets)
+
+
+def _seconds(offset: timedelta | None) -> int:
+    assert offset is not None
+    return offset // timedelta(seconds=1)
+
+
+def _change(rules: tzinfo, start: datetime, offset: timedelta | None) -> int:
+    """The first second after `start`, within a probe, that has another offset."""
+    low, high = 0, _PROBE // timedelta(seconds=1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        same = rules.fromutc(start + timedelta(seconds=middle)).utcoffset() == offset
+        low, high = (middle, high) if same else (low, middle)
+    return (start.replace(tzinfo=None) - _EPOCH) // timedelta(seconds=1) + high
+
+
+def _table(name: str, changes: list[int], offsets: list[int]) -> Zone:
+    far = 2**62
+    east = np.array(offsets, dtype=np.int64)
+    starts = np.array([-far, *changes], dtype=np.int64)
+    ends = np.array([*changes, far], dtype=np.int64)
+    return Zone(name, starts, east, starts + east, ends + east)
+
+
+def _in_table(seconds: Micros, first: int) -> tuple[Micros, Micros]:
+    """Seconds taken back by whole cycles to where the table reaches, and by how much."""
+    late = seconds >= first
+    if not late.any():
+        return seconds, np.zeros_like(seconds)
+    shift = np.where(late, (seconds - first) // _CYCLE_S * _CYCLE_S, 0)
+    return seconds - shift, shift
+
+
+def _segment(starts: npt.NDArray[np.int64], seconds: Micros) -> npt.NDArray[np.intp]:
+    """The segment that each second lies in."""
+    if len(starts) == 1:
+        return np.zeros(len(seconds), dtype=np.intp)
+    return np.maximum(np.searchsorted(starts, seconds, side="right") - 1, 0)
+
+
+def _clipped(seconds: Micros) -> Micros:
+    """Seconds as microseconds, no farther out than a second from the ends of 64 bits."""
+    return np.clip(seconds, _LEAST // _SECOND + 2, _MOST // _SECOND - 2) * _SECOND
+
+
+def _plus(times: Micros, offsets: Micros) -> tuple[Micros, Mask]:
+    """The sum, and where 64 bits do not hold it; the nearest end of time stands there."""
+    over = (offsets > 0) & (times > _MOST - np.maximum(offsets, 0))
+    under = (offsets < 0) & (times < _LEAST - np.minimum(offsets, 0))
+    with np.errstate(over="ignore"):
+        total = times + offsets
+    return np.where(over, _MOST, np.where(under, _LEAST, total)), over | under
