@@ -14,7 +14,7 @@ from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import Location, local_folder
 from rowsieve.objects.opening import open_store
 from rowsieve.objects.remote import RemoteStore
-from rowsieve.objects.store import ObjectExists, ObjectNotFound, ObjectStore
+from rowsieve.objects.store import ObjectExists, ObjectNotFound, ObjectStore, SyncFailed
 
 __all__ = [
     "LocalStore",
@@ -23,6 +23,7 @@ __all__ = [
     "ObjectNotFound",
     "ObjectStore",
     "RemoteStore",
+    "SyncFailed",
     "local_folder",
     "open_store",
     "put_fresh",

@@ -1,6 +1,7 @@
 """Putting an object under a fresh name, whatever the store reports about it.
 
-Soundness: returns only when exactly these bytes stand at the name (invariants, rules 1 and 4).
+Soundness: returns only when exactly these bytes stand at the name (invariants, rules 1 and 4), and
+no fsync has failed on the way: that is never tried again (invariants, rule 3).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import time
 from typing import Final
 
 from rowsieve.errors import CorruptData, StoreError
-from rowsieve.objects.store import ObjectExists, ObjectNotFound, ObjectStore
+from rowsieve.objects.store import ObjectExists, ObjectNotFound, ObjectStore, SyncFailed
 
 _ATTEMPTS: Final = 5
 _FIRST_PAUSE_S: Final = 0.01
@@ -25,6 +26,8 @@ def put_fresh(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
     for attempt in range(_ATTEMPTS):
         try:
             store.put_new(path, data)
+        except SyncFailed:
+            raise
         except (ObjectExists, StoreError) as error:
             problem = error
         else:

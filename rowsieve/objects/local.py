@@ -2,8 +2,9 @@
 
 Soundness (invariants, rule 3): `put_new` writes a temporary file beside the final name, syncs it,
 links it to its name (the link is what is create-only and atomic), removes the temporary name and
-syncs the directory; directories that are new are synced into their parents first. Temporary files
-that a crash leaves behind (`.tmp-*`) are never listed.
+syncs the directory; directories that are new are synced into their parents first. An fsync that
+fails is SyncFailed and never tried again: the kernel may have dropped what it could not write, and
+would report success. Temporary files that a crash leaves behind (`.tmp-*`) are never listed.
 
 A path never leaves the table's directory, not by a symbolic link either.
 """
@@ -28,12 +29,17 @@ from rowsieve.objects.store import (
     ObjectExists,
     ObjectNotFound,
     Paths,
+    SyncFailed,
     checked_path,
     checked_range,
     within,
 )
 
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS, errno.EXDEV)
+
+
+class _FsyncError(OSError):
+    """fsync failed, and nothing else did."""
 
 
 class LocalStore:
@@ -113,12 +119,13 @@ class LocalStore:
                 raise
             finally:
                 temporary.unlink()
-            _sync_directory(directory)
+            with self._standing(path):
+                _sync_directory(directory)
 
     def make_durable(self, path: str) -> None:
         """Sync a file that stands, and its directory."""
         final = self._resolve(path)
-        with self._failing("sync", path):
+        with self._failing("sync", path), self._standing(path):
             self._ensure_directory(final.parent)
             _sync(final, os.O_RDONLY)
             _sync_directory(final.parent)
@@ -188,11 +195,32 @@ class LocalStore:
     def _failing(self, action: str, path: str) -> Iterator[None]:
         try:
             yield
+        except _FsyncError as error:
+            raise self._sync_failed(path, error, stands=False) from error
         except OSError as error:
             what = path or "the directory"
             raise StoreError(
                 f"cannot {action} {what} in {self.uri}: {error.strerror or error}"
             ) from error
+
+    @contextmanager
+    def _standing(self, path: str) -> Iterator[None]:
+        """The syncs of a file that can be seen already."""
+        try:
+            yield
+        except _FsyncError as error:
+            raise self._sync_failed(path, error, stands=True) from error
+
+    def _sync_failed(self, path: str, error: OSError, *, stands: bool) -> SyncFailed:
+        seen = (
+            "it can be seen there, but may be gone after a crash" if stands else "it is not there"
+        )
+        return SyncFailed(
+            f"cannot sync {path} in {self.uri}: fsync of {error.filename} failed "
+            f"({error.strerror}); {seen}. Check the disk",
+            path=path,
+            stands=stands,
+        )
 
     def _ensure_directory(self, directory: Path) -> None:
         """Make a directory and its ancestors, each synced into its parent; once per store.
@@ -242,7 +270,7 @@ def _write_synced(path: Path, data: bytes | memoryview) -> None:
             view = memoryview(data).cast("B")
             while view.nbytes:
                 view = view[os.write(descriptor, view) :]
-            os.fsync(descriptor)
+            _fsync(descriptor, path)
         finally:
             os.close(descriptor)
     except BaseException:
@@ -258,9 +286,16 @@ def _sync_directory(path: Path) -> None:
 def _sync(path: Path, flags: int) -> None:
     descriptor = os.open(path, flags | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        _fsync(descriptor, path)
     finally:
         os.close(descriptor)
+
+
+def _fsync(descriptor: int, path: Path) -> None:
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        raise _FsyncError(error.errno, error.strerror, str(path)) from error
 
 
 def _walk(folder: str, prefix: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final, Protocol, TypeAlias
 
-from rowsieve.errors import InvalidInput, NotFound, RowsieveError
+from rowsieve.errors import InvalidInput, NotFound, RowsieveError, StoreError
 
 NativeFile: TypeAlias = Any  # pa.NativeFile; pyarrow carries no types
 Paths: TypeAlias = list[str]  # `list` is a method below
@@ -31,6 +31,20 @@ class ObjectExists(RowsieveError):
     def __init__(self, message: str, *, path: str) -> None:
         super().__init__(message)
         self.path = path
+
+
+class SyncFailed(StoreError):
+    """fsync reported an error: what it was to write may be lost, though a later fsync succeeds.
+
+    The operating system reports such an error once and may drop the data that it could not write,
+    so nothing may be made durable by trying again. `stands`: whether the object can be seen at
+    `path` all the same.
+    """
+
+    def __init__(self, message: str, *, path: str, stands: bool) -> None:
+        super().__init__(message)
+        self.path = path
+        self.stands = stands
 
 
 class ObjectStore(Protocol):
@@ -64,7 +78,8 @@ class ObjectStore(Protocol):
     def put_new(self, path: str, data: bytes | memoryview) -> None:
         """Create an object, durably; ObjectExists if the name is taken.
 
-        After any other error the object may or may not be there.
+        After any other error the object may or may not be there. After SyncFailed it must not be
+        counted on, even if it is.
         """
         ...
 

@@ -27,7 +27,7 @@ from rowsieve.errors import (
     TableNotFound,
     UnsupportedProtocol,
 )
-from rowsieve.objects import ObjectExists, ObjectNotFound, put_fresh
+from rowsieve.objects import ObjectExists, ObjectNotFound, SyncFailed, put_fresh
 from rowsieve.objects.durable import pause
 from rowsieve.storage.checkpoint import checkpoint_interval, row_count, write_checkpoint_if_due
 from rowsieve.storage.commit_request import (
@@ -190,6 +190,8 @@ class CommitLog(LogReader):
         for attempt in range(_ATTEMPTS):
             try:
                 self._store.put_new(path, data)
+            except SyncFailed as error:
+                raise _unsynced(entry, error) from error
             except (ObjectExists, StoreError) as error:
                 problem = error
             else:
@@ -200,7 +202,10 @@ class CommitLog(LogReader):
                 continue
             if standing.commit_id != entry.commit_id:
                 return None
-            self._store.make_durable(path)
+            try:
+                self._store.make_durable(path)
+            except SyncFailed as error:
+                raise _unsynced(entry, error) from error
             return ours
         raise StoreError(
             f"commit {entry.commit_id} could not be written to {path} in {self._store.uri}: "
@@ -310,6 +315,17 @@ def _entry_of(draft: _Draft, head: Snapshot) -> LogEntry:
         metadata=request.metadata,
         removed=request.removed,
         file=draft.file,
+    )
+
+
+def _unsynced(entry: LogEntry, error: SyncFailed) -> StoreError:
+    """What to say of a commit whose entry may not have reached the disk (invariants, rule 3)."""
+    if not error.stands:
+        return StoreError(f"{entry.operation}: {error}; nothing was committed")
+    return StoreError(
+        f"{entry.operation}: {error}. Readers see commit {entry.commit_id} as version "
+        f"{entry.version} unless a crash takes it: look for this id in the history of the reopened "
+        "table before trying again"
     )
 
 

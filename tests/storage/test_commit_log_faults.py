@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -268,33 +267,6 @@ def test_an_outcome_that_stays_unknown_is_told_as_such() -> None:
     with pytest.raises(StoreError, match=r"whether .*0002.json .* was written is unknown: 504"):
         CommitLog(Down(reads=False)).commit(upsert(), before, never)
     assert CommitLog(inner).latest() == before
-
-
-def test_a_failed_sync_after_the_entry_landed_is_made_up_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The entry is ours, so the commit stands; but only once it is on disk."""
-    _, before = create(LocalStore(tmp_path), 1)
-    store = LocalStore(tmp_path)
-    calls = Syscalls(monkeypatch)
-    CommitLog(store).commit(upsert(), before, never)
-    final_sync = max(i for i, call in enumerate(calls.log) if call[0] == "fsync")
-    monkeypatch.undo()
-
-    sync, count = os.fsync, [0]
-
-    def fails_once(descriptor: int) -> None:
-        target = str(Path(f"/proc/self/fd/{descriptor}").readlink())
-        count[0] += target.endswith("_rowsieve/log")
-        if count[0] == 2 and target.endswith("_rowsieve/log"):  # after the manifest's
-            raise OSError(5, "Input/output error")
-        sync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", fails_once)
-    line, _ = CommitLog(store).commit(upsert(), CommitLog(store).latest(), never)
-    assert line.version == 3
-    assert count[0] == 3
-    assert final_sync > 0
 
 
 # Rule 2: a store that does not keep its promise.
