@@ -103,6 +103,29 @@ def arrow_schema(schema: Schema) -> pa.Schema:
     return pa.schema([arrow_field(field) for field in schema])
 
 
+def zoned_schema(schema: Schema) -> pa.Schema:
+    """The columns without metadata; instants have the zones that they were declared with."""
+    return pa.schema([_zoned_field(field) for field in schema])
+
+
+def relabelled(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The same buffers under another schema of the same layout, which is not checked."""
+    return pa.record_batch(_Relabelled(rows, schema))
+
+
+class _Relabelled:
+    """Rows that export a schema other than their own."""
+
+    __slots__ = ("_rows", "_schema")
+
+    def __init__(self, rows: pa.RecordBatch, schema: pa.Schema) -> None:
+        self._rows = rows
+        self._schema = schema
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        return self._schema.__arrow_c_schema__(), self._rows.__arrow_c_array__()[1]
+
+
 def without_metadata(schema: pa.Schema, keep: Collection[bytes] = ()) -> pa.Schema:
     """The same columns with no metadata at any depth, as engines get them; `keep` names keys.
 
@@ -155,6 +178,24 @@ def schema_of(
     return Schema(schema_id, tuple(fields)), last + 1
 
 
+def _zoned_field(field: Field) -> pa.Field:
+    return pa.field(field.name, _zoned_type(field.type), field.nullable)
+
+
+def _zoned_type(type_: LogicalType) -> pa.DataType:
+    match type_:
+        case Timestamp(utc=True, zone=zone):
+            return pa.timestamp("us", tz=zone)
+        case List(element=element):
+            return pa.list_(_zoned_field(element))
+        case Struct(fields=fields):
+            return pa.struct([_zoned_field(field) for field in fields])
+        case Map(key=key, value=value):
+            return pa.map_(_zoned_field(key), _zoned_field(value))
+        case _:
+            return arrow_type(type_)
+
+
 def _without_metadata(field: pa.Field, keep: Collection[bytes]) -> pa.Field:
     type_ = field.type
     if pa.types.is_map(type_):
@@ -187,7 +228,7 @@ def _flat_type(type_: pa.DataType) -> LogicalType | None:
     if pa.types.is_time(type_):
         return Time()
     if pa.types.is_timestamp(type_):
-        return Timestamp(utc=type_.tz is not None)
+        return Timestamp(utc=type_.tz is not None, zone=type_.tz or "UTC")
     return None
 
 

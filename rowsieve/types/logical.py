@@ -6,7 +6,7 @@ that survive renames. `type_name` is the one spelling used in messages, in the l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
 
@@ -60,9 +60,14 @@ class Time:
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """Microseconds since 1970-01-01; an instant when `utc`, a wall clock reading otherwise."""
+    """Microseconds since 1970-01-01; an instant when `utc`, a wall clock reading otherwise.
+
+    `zone` is the time zone that the column was declared with. Instants of different zones are one
+    type here; engines that take a column's zone for a part of its type are told it.
+    """
 
     utc: bool = False
+    zone: str = field(default="UTC", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,21 +108,22 @@ def schema_from_json(value: Mapping[str, Any]) -> Schema:
 
 
 def _field_to_json(field: Field) -> dict[str, Any]:
-    return {
+    found: dict[str, Any] = {
         "id": field.id,
         "name": field.name,
         "type": _type_to_json(field.type),
         "nullable": field.nullable,
     }
+    if isinstance(field.type, Timestamp) and field.type.zone != "UTC":
+        found["zone"] = field.type.zone
+    return found
 
 
 def _field_from_json(value: Mapping[str, Any]) -> Field:
-    return Field(
-        int(value["id"]),
-        str(value["name"]),
-        _type_from_json(value["type"]),
-        bool(value["nullable"]),
-    )
+    type_ = _type_from_json(value["type"])
+    if type_ == Timestamp(utc=True) and "zone" in value:
+        type_ = Timestamp(utc=True, zone=str(value["zone"]))
+    return Field(int(value["id"]), str(value["name"]), type_, bool(value["nullable"]))
 
 
 def _type_to_json(type_: LogicalType) -> str | dict[str, Any]:

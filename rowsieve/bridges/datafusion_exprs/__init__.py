@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.datafusion_exprs.merged_lists import checked
+from rowsieve.bridges.datafusion_exprs.zones import check_zones
 from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.translation import Translation
 from rowsieve.predicate.ir import Predicate
@@ -43,7 +44,7 @@ def from_datafusion(
     reader = read.Reader(schema)
     return read_conditions(
         read.conditions(expression),
-        lambda term: checked(reader.predicate(term)),
+        lambda term: check_zones(checked(reader.predicate(term)), schema),
         read.joined,
         schema,
         Semantics.DATAFUSION,
@@ -69,7 +70,9 @@ def to_datafusion(
     writer = write.Writer(theirs)
     return write_conditions(
         predicate,
-        lambda root: writer.predicate(checked(with_meaning_kept(root, semantics, theirs))),
+        lambda root: writer.predicate(
+            check_zones(checked(with_meaning_kept(root, semantics, theirs)), schema)
+        ),
         writer.conjunction,
         schema,
         semantics,

@@ -23,9 +23,10 @@ from rowsieve.planner.cache import PLANS
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import FALSE, TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.providers.arrow.shell import UnreadableDataset, plain_schema, projected
+from rowsieve.providers.arrow.shell import UnreadableDataset, projected
 from rowsieve.providers.datafusion.open_reads import OPEN_READS, Batches, Use
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.encodings import relabelled, zoned_schema
 
 if TYPE_CHECKING:
     from rowsieve.table import Table
@@ -46,7 +47,7 @@ class TableDataset(UnreadableDataset):
     """The shape that DataFusion expects; read in any other way it raises."""
 
     def __init__(self, table: Table) -> None:
-        schema = plain_schema(table.snapshot_for_engines())
+        schema = zoned_schema(table.snapshot_for_engines().schema)
         super().__init__(schema)
         self._table = table
         self._arrow_schema = schema
@@ -101,7 +102,7 @@ class SplitFragment(Use):
             if not output.names:
                 yield from counted(execution.count())
             for batch in execution.read() if output.names else ():
-                yield pa.RecordBatch.from_arrays(batch.columns, schema=output)
+                yield relabelled(batch, output)
         except RowsieveError as error:
             self._table.engine_error = error
             raise

@@ -1,0 +1,81 @@
+"""Columns whose declared zone is not UTC: DataFusion reads their fields and text in that zone.
+
+Soundness: our functions read instants in the zone of the semantics. A condition that may depend on
+the column's zone is refused either way; comparisons of instants do not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import (
+    BoundColumn,
+    Column,
+    Comparison,
+    InList,
+    IsNull,
+    Literal,
+    Operand,
+    Predicate,
+    walk,
+)
+from rowsieve.types.logical import List, LogicalType, Map, Struct, Timestamp
+from rowsieve.types.schema import Schema
+
+_INSTANT = Timestamp(utc=True)
+
+
+def check_zones(predicate: Predicate, schema: Schema) -> Predicate:
+    """The predicate itself; UnsupportedOperation where a column's zone may decide."""
+    zoned = {field.name for field in schema if _has_zone(field.type)}
+    if not zoned:
+        return predicate
+    nodes = list(walk(predicate))
+    compared = {id(side) for node in nodes for side in _compared_as_instants(node, schema)}
+    for node in nodes:
+        if isinstance(node, Column | BoundColumn) and id(node) not in compared:
+            name = schema.field(node.name).name
+            if name in zoned:
+                raise UnsupportedOperation(
+                    f"column {name!r} was declared with a zone other than UTC, in which DataFusion "
+                    "reads it; compare it with an instant"
+                )
+    return predicate
+
+
+def _has_zone(type_: LogicalType) -> bool:
+    match type_:
+        case Timestamp(utc=True, zone=zone):
+            return zone != "UTC"
+        case List(element=element):
+            return _has_zone(element.type)
+        case Struct(fields=fields):
+            return any(_has_zone(field.type) for field in fields)
+        case Map(key=key, value=value):
+            return _has_zone(key.type) or _has_zone(value.type)
+        case _:
+            return False
+
+
+def _compared_as_instants(node: object, schema: Schema) -> Iterator[Operand]:
+    """The operands of this node that it only compares as instants, or asks for NULL."""
+    match node:
+        case IsNull(operand=operand):
+            yield operand
+        case Comparison(left=left, right=right):
+            if all(_is_instant(side, schema) for side in (left, right)):
+                yield from (left, right)
+        case InList(operand=operand, values=values):
+            if values.type == _INSTANT:
+                yield operand
+
+
+def _is_instant(side: Operand, schema: Schema) -> bool:
+    match side:
+        case Column(name=name) | BoundColumn(name=name):
+            return schema.field(name).type == _INSTANT
+        case Literal(type=type_):
+            return type_ is None or type_ == _INSTANT
+        case _:
+            return False
