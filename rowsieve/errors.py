@@ -23,7 +23,7 @@ class InvalidData(InvalidInput):
 
 
 class EmptyData(InvalidData):
-    """No rows where an operation needs some."""
+    """No rows where an operation needs some, as `overwrite` does."""
 
 
 class SchemaMismatch(InvalidData):

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowsieve.errors import MissingExtra
+
 if TYPE_CHECKING:
     from rowsieve.metrics import Reporter
+    from rowsieve.objects import ObjectStore
     from rowsieve.storage.log_entry import Commit
     from rowsieve.storage.snapshot import Snapshot
     from rowsieve.table import Table
@@ -25,11 +28,19 @@ def datafusion_inner(table: Table) -> Any:
     return inner(table)
 
 
-def arrow_dataset(table: Table, snapshot: Snapshot, reporter: Reporter | None) -> Any:
-    """A `pyarrow.dataset.Dataset` of one version of this table."""
+def arrow_dataset(store: ObjectStore, snapshot: Snapshot, reporter: Reporter | None) -> Any:
+    """A `pyarrow.dataset.Dataset` of one version of the table in this store."""
     from rowsieve.providers.arrow.dataset import dataset_of  # noqa: PLC0415 - upward, on first use
 
-    return dataset_of(table, snapshot, reporter)
+    return dataset_of(store, snapshot, reporter)
+
+
+def pandas_frame(data: pa.Table) -> Any:
+    """Arrow rows as a pandas DataFrame."""
+    try:
+        return data.to_pandas()
+    except ImportError as error:
+        raise MissingExtra("reading into pandas needs pandas: pip install pandas") from error
 
 
 def polars_frame(data: pa.Table) -> Any:
@@ -39,11 +50,11 @@ def polars_frame(data: pa.Table) -> Any:
     return frame_of(data)
 
 
-def polars_lazy_frame(table: Table, snapshot: Snapshot, reporter: Reporter | None) -> Any:
-    """A Polars LazyFrame of one version of this table."""
+def polars_lazy_frame(store: ObjectStore, snapshot: Snapshot, reporter: Reporter | None) -> Any:
+    """A Polars LazyFrame of one version of the table in this store."""
     from rowsieve.providers.polars.frames import lazy_frame  # noqa: PLC0415 - upward, on first use
 
-    return lazy_frame(table, snapshot, reporter)
+    return lazy_frame(store, snapshot, reporter)
 
 
 def spark_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | None) -> Any:

@@ -15,12 +15,13 @@ from rowsieve.changes.ingest import prepare_appended, prepare_rows, read_data
 from rowsieve.errors import InvalidInput, TableExists
 from rowsieve.objects import open_store
 from rowsieve.properties import check_properties
+from rowsieve.reading import resolve_snapshot
 from rowsieve.stats.options import statistics_options
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.part_writer import write_parts
 from rowsieve.storage.snapshot import TableInfo
-from rowsieve.table import Table, resolve_snapshot
+from rowsieve.table import Table
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.keys import KeyOrder
 
@@ -72,7 +73,7 @@ def create_table(
     names = () if order is None else order.names
     info = TableInfo(uuid=uuid.uuid4().hex, key=names, mode=mode, properties=checked)
     write = None
-    if data is not None:
+    if data is not None and data.num_rows:
         if order is None:
             rows = prepare_appended(data, schema)
         else:

@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from rowsieve.bridges.sql import to_sql
+from rowsieve.bridges.translation import brief
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
 from rowsieve.config import DEFAULT
 from rowsieve.errors import InvalidInput, UnprunablePredicate, UnsupportedOperation
@@ -30,8 +31,9 @@ from rowsieve.planner.plan import OutputColumn, ScanPlan, check_fits
 from rowsieve.planner.prunable import Unprunable, unprunable
 from rowsieve.planner.scan import plan_scan
 from rowsieve.planner.statistics import ScanStatistics, plan_statistics
-from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.shown import Shown, html
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import EXTENSION_KEY, without_metadata
 
@@ -112,6 +114,25 @@ class Scan:
         )
         self._unread: Execution | None = None
         self._execution = self._unread = self._new_execution(self._plan)
+
+    def __repr__(self) -> str:
+        return self._shown().text()
+
+    def _repr_html_(self) -> str:
+        return html(self._shown())
+
+    def _shown(self) -> Shown:
+        """What is asked and what is planned; reads nothing."""
+        plan, metrics = self._plan, planned_metrics(self._plan)
+        facts = {
+            "version": str(self.version),
+            "where": "all rows" if plan.predicate == TRUE else brief(plan.predicate),
+            "limit": "none" if plan.limit is None else f"{plan.limit:,} rows",
+            "planned": f"{metrics.parts_considered - metrics.parts_pruned:,} of "
+            f"{metrics.parts_considered:,} parts to read",
+        }
+        columns = [(field.name, str(field.type)) for field in self.schema]
+        return Shown(f"rowsieve.Scan of {self._store.uri}", facts, columns)
 
     @property
     def version(self) -> int:

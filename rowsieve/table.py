@@ -19,7 +19,7 @@ import pyarrow as pa
 from rowsieve import lazy
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
 from rowsieve.changes.change import Change, Question
-from rowsieve.changes.handle import Handle, Token
+from rowsieve.changes.handle import Token
 from rowsieve.changes.ingest import (
     Changes,
     OnDuplicate,
@@ -40,25 +40,25 @@ from rowsieve.changes.operations import (
 )
 from rowsieve.compaction.run import COMPACTION_RETRY_TIMEOUT_S, Progress, plan_compaction
 from rowsieve.config import DEFAULT
-from rowsieve.errors import InvalidInput, StalePlan, UnsupportedOperation
+from rowsieve.errors import EmptyData, InvalidInput, StalePlan, UnsupportedOperation
 from rowsieve.metrics import Reporter, WriterMetrics
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Literal as LiteralNode
 from rowsieve.predicate.ir import Operand
+from rowsieve.reading import Reading
 from rowsieve.scan import Columns, Scan
 from rowsieve.stats.collect import MakeCollector
-from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.log_entry import Commit
 from rowsieve.storage.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.times import from_microseconds, to_microseconds
+from rowsieve.times import from_microseconds
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.schema import Schema
 
 
-class Table(Handle):
+class Table(Reading):
     """A handle on one table; made by `create_table` and `open_table`. Safe to share by threads."""
 
     # What it is
@@ -135,9 +135,6 @@ class Table(Handle):
             return self.version
         self._pin(self._latest())
         return self.version
-
-    def __repr__(self) -> str:
-        return f"Table({self.uri!r}, version={self.version}, key={self.key!r})"
 
     # Reading
 
@@ -217,24 +214,6 @@ class Table(Handle):
         """DataFusion's `register_table` asks for this."""
         return lazy.datafusion_inner(self)
 
-    def to_dataset(self, *, version: int | None = None, as_of: datetime | str | None = None) -> Any:
-        """A `pyarrow.dataset.Dataset` of the newest version, or of the one asked for.
-
-        DuckDB, Polars, pandas and pyarrow push their filters and columns into it, so that a query
-        opens only the parts that can match. Every read of it sees that one version.
-        """
-        return lazy.arrow_dataset(self, self._resolve(version, as_of), self._reporter)
-
-    def scan_polars(
-        self, *, version: int | None = None, as_of: datetime | str | None = None
-    ) -> Any:
-        """A Polars LazyFrame of the newest version, or of the one asked for.
-
-        Its filters and columns are pushed into each read, which opens only the parts that can
-        match. Every read sees that one version. MissingExtra without polars.
-        """
-        return lazy.polars_lazy_frame(self, self._resolve(version, as_of), self._reporter)
-
     def to_spark(self, spark: Any, where: Any = None, columns: Sequence[str] | None = None) -> Any:
         """A Spark DataFrame of the pinned version; `where` as text is Spark's SQL."""
         return lazy.spark_frame(self, spark, where, columns)
@@ -257,7 +236,8 @@ class Table(Handle):
         order = self._order("upsert")
         change = self._change("upsert", metadata, token)
         schema = self._newest.schema
-        rows = prepare_rows(read_data(data, "upsert"), schema, order, on_duplicate, "upsert")
+        table = read_data(data, "upsert", schema)
+        rows = prepare_rows(table, schema, order, on_duplicate, "upsert")
         return self._commit_blind(change, Changes(rows, None))
 
     def append(
@@ -274,7 +254,8 @@ class Table(Handle):
                 "that are there; use upsert"
             )
         change = self._change("append", metadata, token)
-        rows = prepare_appended(read_data(data, "append"), self._newest.schema)
+        schema = self._newest.schema
+        rows = prepare_appended(read_data(data, "append", schema), schema)
         return self._commit_blind(change, Changes(rows, None))
 
     def apply_changes(
@@ -293,9 +274,10 @@ class Table(Handle):
         """
         order = self._order("apply_changes")
         change = self._change("apply", metadata, token)
-        table = read_data(data, "apply_changes")
+        schema = self._newest.schema
+        table = read_data(data, "apply_changes", schema)
         return self._commit_blind(
-            change, reduce_changes(table, self._newest.schema, order, op=op, sequence=sequence)
+            change, reduce_changes(table, schema, order, op=op, sequence=sequence)
         )
 
     def delete(
@@ -333,7 +315,8 @@ class Table(Handle):
             )
         change = self._change("delete_keys", metadata, token, retry_timeout_s)
         order = self._order("delete by key")
-        table = prepare_keys(read_data(keys, "delete"), self._newest.schema, order, "delete")
+        schema = self._newest.schema.select(order.names)
+        table = prepare_keys(read_data(keys, "delete", schema), schema, order, "delete")
         return self._commit_blind(change, Changes(None, table))
 
     def update(
@@ -383,7 +366,12 @@ class Table(Handle):
         """
         change = self._change("overwrite", metadata, token, retry_timeout_s)
         schema = self._newest.schema
-        table = read_data(data, "overwrite")
+        table = read_data(data, "overwrite", schema)
+        if not table.num_rows:
+            raise EmptyData(
+                "overwrite got no rows to put in the place of others; nothing was written: to take "
+                "rows away use delete, all of them with delete('TRUE')"
+            )
         if self.key:
             rows = prepare_rows(table, schema, self._order("overwrite"), "error", "overwrite")
         else:
@@ -466,22 +454,6 @@ class Table(Handle):
         if plan.table_uuid != self._pinned.table.uuid:
             return self._pinned  # found not to fit
         return self._log.at(plan.version)
-
-    def _resolve(self, version: int | None, as_of: datetime | str | None) -> Snapshot:
-        if version is None and as_of is None:
-            return self._pinned if self._read_only else self._latest()
-        return resolve_snapshot(self._log, version, as_of)
-
-
-def resolve_snapshot(log: CommitLog, version: int | None, as_of: datetime | str | None) -> Snapshot:
-    """The newest version, or the one at a number or a time; not both."""
-    if version is not None and as_of is not None:
-        raise InvalidInput("version= and as_of= exclude each other")
-    if version is not None:
-        return log.at(version)
-    if as_of is not None:
-        return log.as_of(to_microseconds(as_of))
-    return log.latest()
 
 
 def _question(where: Any, dialect: str, schema: Schema) -> Question:

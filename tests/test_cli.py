@@ -293,7 +293,6 @@ def test_a_missing_table_is_one_line(tmp_path: Path, command: str) -> None:
         ("a.jsonl", "{", "InvalidData"),
         ("a.csv", "", "InvalidData"),
         ("a.csv", "id,carrier,delay,at\nx,,,\n", "InvalidData"),
-        ("a.csv", "id,carrier,delay,at\n", "EmptyData"),
         ("a.csv", "id,carrier,delay\n5,,\n", "SchemaMismatch"),
         ("a.csv", "id,carrier,delay,at\n,AA,,\n", "KeyViolation"),
     ],

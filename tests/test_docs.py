@@ -185,7 +185,7 @@ def test_examples_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def public(kind: type) -> list[str]:
-    return [name for name in vars(kind) if not name.startswith("_")]
+    return [name for name in dir(kind) if not name.startswith("_")]
 
 
 def missing(names: Any, path: Path) -> list[str]:

@@ -122,12 +122,8 @@ MISTAKES: tuple[Mistake, ...] = (
     ("a duplicate key at creation", lambda t: rowsieve.create_table(str(t.root / "new"), data({}, {}), key=["id"]), KeyViolation, ("{'id': 1}",)),
     ("a NULL key", lambda t: t.keyed.upsert(pa.table({**data().to_pydict(), "id": pa.array([None], pa.int64())})), KeyViolation, ("'id'", "NULL in 1 of 1 rows")),
     ("a NULL key to delete", lambda t: t.keyed.delete(keys=pa.table({"id": pa.array([None], pa.int64())})), KeyViolation, ("'id'", "NULL")),
-    ("no rows to upsert", lambda t: t.keyed.upsert(SCHEMA.empty_table()), EmptyData, ("no rows", "nothing was written")),
-    ("no rows to append", lambda t: t.plain.append(SCHEMA.empty_table()), EmptyData, ("no rows",)),
     ("no rows to overwrite with", lambda t: t.keyed.overwrite(SCHEMA.empty_table()), EmptyData, ("no rows",)),
-    ("no keys to delete", lambda t: t.keyed.delete(keys=SCHEMA.empty_table().select(["id"])), EmptyData, ("no rows",)),
-    ("no rows at creation", lambda t: rowsieve.create_table(str(t.root / "new"), SCHEMA.empty_table(), key=["id"]), EmptyData, ("create_table",)),
-    ("no Arrow data", lambda t: t.keyed.upsert([{"id": 1}]), InvalidInput, ("Arrow data", "list")),
+    ("no data", lambda t: t.keyed.upsert([1]), InvalidInput, ("Arrow data", "a list of dicts", "not list")),
     ("keys with other columns", lambda t: t.keyed.delete(keys=data().select(["id", "name"])), SchemaMismatch, ("'name'",)),
     ("keys without the key", lambda t: t.keyed.delete(keys=data().select(["name"])), SchemaMismatch, ("'id'",)),
     # Change streams

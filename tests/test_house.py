@@ -12,7 +12,7 @@ ROOT = Path(rowsieve.__file__).parent
 
 FLOORS = (
     ("errors", "locks"),
-    ("config", "metrics", "times", "properties"),
+    ("config", "metrics", "times", "properties", "shown"),
     ("types",),
     ("predicate", "objects"),
     ("stats", "bridges"),
@@ -23,6 +23,7 @@ FLOORS = (
     ("changes",),
     ("compaction", "scan"),
     ("lazy",),
+    ("reading",),
     ("table",),
     ("opening",),
     ("providers",),

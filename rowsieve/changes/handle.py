@@ -87,6 +87,8 @@ class Handle:
         base = self._latest()
         if (done := self._log.committed_before(change.token, base)) is not None:
             return done
+        if changes.is_empty:
+            return nothing_done(change.operation, base)
         request = change.write(base, changes)
         return self._commit(change, base, lambda _: request)
 
@@ -135,17 +137,7 @@ class Handle:
         self._pin(snapshot)
         if commit is not None:
             return self._reported(commit)
-        return Commit(
-            version=snapshot.version,
-            commit_id=snapshot.commit_id,
-            timestamp=from_microseconds(snapshot.timestamp_us),
-            operation=change.operation,
-            rows_written=0,
-            rows_deleted=0,
-            parts_added=0,
-            parts_removed=0,
-            metadata={},
-        )
+        return nothing_done(change.operation, snapshot)
 
     def _latest(self) -> Snapshot:
         with self._lock:
@@ -162,3 +154,19 @@ class Handle:
                 self._newest = snapshot
             if snapshot.version >= self._pinned.version:
                 self._pinned = snapshot
+
+
+def nothing_done(operation: str, snapshot: Snapshot) -> Commit:
+    """The answer of a change that changes nothing and so commits nothing."""
+    return Commit(
+        version=snapshot.version,
+        commit_id=snapshot.commit_id,
+        timestamp=from_microseconds(snapshot.timestamp_us),
+        operation=operation,
+        rows_written=0,
+        rows_deleted=0,
+        parts_added=0,
+        parts_removed=0,
+        metadata={},
+        committed=False,
+    )

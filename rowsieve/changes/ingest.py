@@ -15,9 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.errors import EmptyData, InvalidData, InvalidInput, KeyViolation, SchemaMismatch
+from rowsieve.changes.python_data import from_python, is_python_data
+from rowsieve.errors import InvalidData, InvalidInput, KeyViolation, SchemaMismatch
 from rowsieve.types.conform import canonical_key, conform
-from rowsieve.types.encodings import arrow_type
+from rowsieve.types.encodings import arrow_schema, arrow_type
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
@@ -34,23 +35,57 @@ class Changes:
     rows: pa.Table | None
     deletes: pa.Table | None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to write and nothing to delete."""
+        return all(part is None or not part.num_rows for part in (self.rows, self.deletes))
 
-def read_data(data: Any, operation: str) -> pa.Table:
-    """Materialise anything that offers Arrow data; EmptyData if it has no rows."""
+
+def read_data(data: Any, operation: str, schema: Schema | None = None) -> pa.Table:
+    """Materialise data of any kind that is known; `schema` is that of the table, if there is one.
+
+    Data without rows and columns has the columns of the table.
+    """
     if isinstance(data, pa.Table):
         table = data
     elif isinstance(data, pa.RecordBatch):
         table = pa.Table.from_batches([data])
+    elif _is_pandas(data):
+        table = _from_pandas(data, operation)
     elif hasattr(data, "__arrow_c_stream__"):
         table = pa.RecordBatchReader.from_stream(data).read_all()
+    elif is_python_data(data):
+        table = from_python(data, operation, schema)
     else:
         raise InvalidInput(
             f"{operation} takes Arrow data (a pyarrow Table or reader, a Polars or pandas "
-            f"DataFrame, a DuckDB or DataFusion result), not {type(data).__name__}"
+            "DataFrame, a DuckDB or DataFusion result), a list of dicts or a dict of lists, not "
+            f"{type(data).__name__}"
         )
-    if table.num_rows == 0:
-        raise EmptyData(f"{operation} got no rows; nothing was written")
+    if schema is not None and not table.num_rows:
+        return _without_rows(table, schema)
     return _plain(table)
+
+
+def _without_rows(table: pa.Table, schema: Schema) -> pa.Table:
+    """Columns of no type, which an empty DataFrame has often guessed; without any, the table's."""
+    if not table.num_columns:
+        return arrow_schema(schema).empty_table()
+    return pa.Table.from_arrays([pa.nulls(0)] * table.num_columns, table.column_names)
+
+
+def _is_pandas(data: object) -> bool:
+    """Whether this is a pandas DataFrame; pandas is not imported for it."""
+    return type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns")
+
+
+def _from_pandas(frame: Any, operation: str) -> pa.Table:
+    """The columns of a DataFrame, and the levels of its index that have a name."""
+    named = any(name is not None for name in frame.index.names)
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=named)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise InvalidData(f"{operation}: this DataFrame has no Arrow form: {error}") from error
 
 
 def _plain(table: pa.Table) -> pa.Table:
@@ -108,6 +143,8 @@ def reduce_changes(
     write the row, d or delete take its key away, in any case. Two changes of one key with the same
     sequence are ambiguous and refused.
     """
+    if not table.num_rows:
+        return Changes(None, None)
     for name, role in ((op, "op"), (sequence, "sequence")):
         if name not in table.column_names:
             raise SchemaMismatch(

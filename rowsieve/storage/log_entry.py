@@ -38,7 +38,11 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One line of a table's history."""
+    """One line of a table's history, or the answer of a change that had nothing to do.
+
+    `committed` is False for the latter: `version`, `commit_id` and `timestamp` are those of the
+    version that stands, and all counts are 0.
+    """
 
     version: int
     commit_id: str
@@ -49,6 +53,7 @@ class Commit:
     parts_added: int
     parts_removed: int
     metadata: Mapping[str, Any]
+    committed: bool = True
 
 
 class AddedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

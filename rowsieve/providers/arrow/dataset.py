@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +18,7 @@ import pyarrow.dataset as pads
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.metrics import Reporter, ScanMetrics
+from rowsieve.objects import ObjectStore
 from rowsieve.providers.arrow.filters import (
     PushedFilter,
     ReadFilter,
@@ -28,9 +29,6 @@ from rowsieve.providers.arrow.scanner import Columns, DatasetScanner
 from rowsieve.providers.arrow.shell import UnreadableDataset, plain_schema
 from rowsieve.scan import Scan
 from rowsieve.storage.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from rowsieve.table import Table
 
 _IGNORED: Final = frozenset(
     {
@@ -48,11 +46,11 @@ _IGNORED: Final = frozenset(
 class TableVersion(UnreadableDataset):
     """A Dataset of one table version; every read of it sees the same rows."""
 
-    def __init__(self, table: Table, snapshot: Snapshot, reporter: Reporter | None) -> None:
+    def __init__(self, store: ObjectStore, snapshot: Snapshot, reporter: Reporter | None) -> None:
         schema = plain_schema(snapshot)
         super().__init__(schema)
         self._arrow_schema = schema
-        self._table = table
+        self._store = store
         self._snapshot = snapshot
         self._reporter = reporter
         self._filter: pc.Expression | None = None
@@ -75,11 +73,11 @@ class TableVersion(UnreadableDataset):
 
     def __repr__(self) -> str:
         kept = "" if self._filter is None else f", filter={self._filter}"
-        return f"<rowsieve dataset of {self._table.uri} at version {self.version}{kept}>"
+        return f"<rowsieve dataset of {self._store.uri} at version {self.version}{kept}>"
 
     def filter(self, expression: pc.Expression) -> TableVersion:
         """The same dataset with a filter that holds for every read."""
-        found = TableVersion(self._table, self._snapshot, self._reporter)
+        found = TableVersion(self._store, self._snapshot, self._reporter)
         found._filter = _both(self._filter, expression)
         return found
 
@@ -177,7 +175,7 @@ class TableVersion(UnreadableDataset):
 
     def _open(self, pushed: PushedFilter, names: Sequence[str], limit: int | None) -> Scan:
         self._last = Scan(
-            self._table.store,
+            self._store,
             self._snapshot,
             where=pushed.predicate,
             columns=names,
@@ -188,9 +186,9 @@ class TableVersion(UnreadableDataset):
         return self._last
 
 
-def dataset_of(table: Table, snapshot: Snapshot, reporter: Reporter | None) -> TableVersion:
+def dataset_of(store: ObjectStore, snapshot: Snapshot, reporter: Reporter | None) -> TableVersion:
     """The dataset of a version; `reporter` is told of each of its reads."""
-    return TableVersion(table, snapshot, reporter)
+    return TableVersion(store, snapshot, reporter)
 
 
 def _both(first: pc.Expression | None, second: pc.Expression | None) -> pc.Expression | None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from rowsieve.bridges.polars_exprs import from_polars
 from rowsieve.errors import MissingExtra, RowsieveError
 from rowsieve.metrics import Reporter
+from rowsieve.objects import ObjectStore
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.arrow.shell import plain_schema, projected
@@ -25,8 +26,6 @@ from rowsieve.types.schema import Schema
 if TYPE_CHECKING:
     import polars
 
-    from rowsieve.table import Table
-
 
 def frame_of(data: pa.Table) -> polars.DataFrame:
     """Arrow rows as a DataFrame."""
@@ -34,7 +33,9 @@ def frame_of(data: pa.Table) -> polars.DataFrame:
     return frame
 
 
-def lazy_frame(table: Table, snapshot: Snapshot, reporter: Reporter | None) -> polars.LazyFrame:
+def lazy_frame(
+    store: ObjectStore, snapshot: Snapshot, reporter: Reporter | None
+) -> polars.LazyFrame:
     """A LazyFrame of one version; `reporter` is told of each of its reads."""
     pl = _polars()
     from polars.io.plugins import register_io_source  # noqa: PLC0415 - an extra
@@ -54,7 +55,7 @@ def lazy_frame(table: Table, snapshot: Snapshot, reporter: Reporter | None) -> p
         # A row count holds before the filter.
         pruned = _readable(predicate, snapshot.schema) if row_count is None else TRUE
         scan = Scan(
-            table.store,
+            store,
             snapshot,
             where=pruned,
             columns=names,
@@ -73,7 +74,7 @@ def lazy_frame(table: Table, snapshot: Snapshot, reporter: Reporter | None) -> p
         schema=_polars().from_arrow(schema.empty_table()).schema,
         is_pure=True,
         explain_name="rowsieve",
-        explain_detail=f"{table.uri} at version {snapshot.version}",
+        explain_detail=f"{store.uri} at version {snapshot.version}",
     )
 
 

@@ -17,6 +17,7 @@ import msgspec
 from rowsieve import errors
 from rowsieve.bridges.translate import translate
 from rowsieve.bridges.where import semantics_of, to_predicate
+from rowsieve.changes.handle import nothing_done
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.objects.options import flat_options
 from rowsieve.providers.spark.options import (
@@ -118,11 +119,8 @@ def _find(table: Table, write_id: str, before: int) -> Commit | None:
 
 def _nothing(table: Table, mode: str) -> Commit:
     """What an empty DataFrame does."""
-    snapshot = table.snapshot_for_engines()
     operation = "delete_keys" if mode == "delete" else mode
-    return Commit(
-        snapshot.version, snapshot.commit_id, snapshot.timestamp, operation, 0, 0, 0, 0, {}
-    )
+    return nothing_done(operation, table.snapshot_for_engines())
 
 
 def _storage(table: Table) -> dict[str, str]:

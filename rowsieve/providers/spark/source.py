@@ -32,10 +32,10 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.options import ReadOptions, WriteOptions
 from rowsieve.providers.spark.types import arrow_schema_of, to_spark
 from rowsieve.providers.spark.writer import RowsieveWriter
+from rowsieve.reading import resolve_snapshot
 from rowsieve.scan import read_split
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.table import resolve_snapshot
 from rowsieve.types.schema import Schema
 
 SMALLEST_SPLIT_BYTES = 8 * 1024 * 1024  # below it a task costs more than it saves

@@ -1,0 +1,151 @@
+"""Plain Python data as Arrow: a list of dicts is rows, a dict of lists is columns.
+
+Soundness: pyarrow finds the type of each column and the rules for Arrow data then apply
+(`rowsieve.types.conform`): given a type, pyarrow would cut 1.5 to 1 and take a wall clock for UTC.
+What it would mix without a word (times with and without zone, dates and times, text and bytes) is
+refused. A value that does not fit its column is named by column and row, counted from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from rowsieve.errors import InvalidData, InvalidInput
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Map
+from rowsieve.types.schema import Schema
+
+_FAILURES = (pa.ArrowException, OverflowError, TypeError, ValueError, NotImplementedError)
+
+
+def is_python_data(data: object) -> bool:
+    """Whether this is a list of dicts or a dict of lists."""
+    return isinstance(data, Mapping) or (
+        isinstance(data, list | tuple) and all(isinstance(row, Mapping) for row in data)
+    )
+
+
+def from_python(data: Any, operation: str, schema: Schema | None) -> pa.Table:
+    """The rows or columns as a table; `schema` says which columns are maps."""
+    columns = data if isinstance(data, Mapping) else _columns_of(data)
+    if odd := [name for name in columns if not isinstance(name, str)]:
+        raise InvalidInput(f"{operation}: names of columns are text, not {odd[0]!r}")
+    maps = {field.name: field.type for field in schema or () if isinstance(field.type, Map)}
+    arrays = {
+        name: _array(values, f"{operation}: column {name!r}", maps.get(name))
+        for name, values in columns.items()
+    }
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{name!r} has {length}" for name, length in lengths.items())
+        raise InvalidData(f"{operation}: columns differ in their number of values: {shown}")
+    return pa.table(arrays)
+
+
+def _columns_of(rows: Sequence[Mapping[Any, Any]]) -> dict[Any, list[Any]]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _array(values: Any, what: str, map_type: Map | None) -> Any:
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if hasattr(values, "__arrow_c_stream__"):
+        return pa.chunked_array(values)
+    if hasattr(values, "__arrow_c_array__") or hasattr(values, "__array__"):
+        return _inferred(values, what)
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InvalidData(f"{what} is a list of values, not {type(values).__name__}")
+    values = list(values)
+    _refuse_mixtures(values, what)
+    return _inferred(values, what) if map_type is None else _map_array(values, what, map_type)
+
+
+def _inferred(values: Any, what: str) -> pa.Array:
+    try:
+        return pa.array(values)
+    except OverflowError:  # beyond 64 bits with a sign
+        for type_ in (pa.uint64(), pa.decimal128(38, 0)):
+            try:
+                return pa.array(values, type_)
+            except _FAILURES:
+                continue
+        row = next(i for i, value in enumerate(values) if _is_too_long(value))
+        raise InvalidData(
+            f"{what}, row {row}: {_short(values[row])} has more than 38 digits"
+        ) from None
+    except _FAILURES as error:
+        row = _first_failing(values)
+        raise InvalidData(
+            f"{what}, row {row}: {_short(values[row])} does not fit the values before it: {error}"
+        ) from error
+
+
+def _map_array(values: list[Any], what: str, type_: Map) -> pa.Array:
+    """Dicts, or lists of pairs, as maps."""
+    entries = [v.items() if isinstance(v, Mapping) else v for v in values]
+    pairs = [None if entry is None else list(entry) for entry in entries]
+    flat = [pair for entry in pairs if entry is not None for pair in entry]
+    if not flat:
+        return pa.array(pairs, arrow_type(type_))
+    keys = _inferred([key for key, _ in flat], what)
+    items = _inferred([item for _, item in flat], what)
+    return pa.array(pairs, pa.map_(keys.type, items.type))
+
+
+def _first_failing(values: Any) -> int:
+    """The place of the first value that has no array together with those before it."""
+    fine, failing = 0, len(values)
+    while failing - fine > 1:
+        middle = (fine + failing) // 2
+        try:
+            pa.array(values[:middle])
+            fine = middle
+        except _FAILURES:
+            failing = middle
+    return failing - 1
+
+
+def _refuse_mixtures(values: list[Any], what: str) -> None:
+    """Values that pyarrow brings to one type by changing what some of them mean, at any depth."""
+    kinds = set(map(type, values))
+    nested = [v for v in values if isinstance(v, list | tuple)] if kinds & {list, tuple} else []
+    if nested:
+        _refuse_mixtures([item for v in nested for item in v], what)
+    if any(issubclass(kind, Mapping) for kind in kinds):
+        for members in _columns_of([v for v in values if isinstance(v, Mapping)]).values():
+            _refuse_mixtures(members, what)
+    times = [v for v in values if isinstance(v, datetime)] if _any_is(kinds, datetime) else []
+    days = any(issubclass(kind, date) and not issubclass(kind, datetime) for kind in kinds)
+    pair = (
+        "dates and times"
+        if times and days
+        else "times with and without a zone"
+        if len({value.tzinfo is None for value in times}) > 1
+        else "text and bytes"
+        if _any_is(kinds, str) and _any_is(kinds, bytes)
+        else None
+    )
+    if pair:
+        raise InvalidData(f"{what} has {pair}: make all its values one of the two")
+
+
+def _is_too_long(value: object) -> bool:
+    try:
+        pa.array([value], pa.decimal128(38, 0))
+    except _FAILURES:
+        return not isinstance(value, float)
+    return False
+
+
+def _any_is(kinds: set[type], wanted: type) -> bool:
+    return any(issubclass(kind, wanted) for kind in kinds)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"

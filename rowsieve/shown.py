@@ -1,0 +1,71 @@
+"""How tables and scans present themselves: as text in a terminal, as HTML in a notebook.
+
+Soundness: names and values are data of others. Control characters are escaped in text, so that a
+column's name cannot move the cursor, and everything is escaped in HTML.
+"""
+
+from __future__ import annotations
+
+import html as markup
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+MOST_COLUMNS: Final = 40
+_UNITS: Final = ("B", "KB", "MB", "GB", "TB", "PB")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A title, facts by name, and columns as (name, type)."""
+
+    title: str
+    facts: Mapping[str, str]
+    columns: Sequence[tuple[str, str]]
+
+    def text(self) -> str:
+        """Lines for a terminal; at most so many columns."""
+        lines = [printable(self.title)]
+        lines += [f"  {name}: {printable(value)}" for name, value in self.facts.items()]
+        names = [printable(name) for name, _ in self.columns[:MOST_COLUMNS]]
+        width = max(map(len, names), default=0)
+        if names:
+            lines.append("  columns:")
+        for name, (_, type_) in zip(names, self.columns, strict=False):
+            lines.append(f"    {name:<{width}}  {printable(type_)}")
+        if (more := len(self.columns) - len(names)) > 0:
+            lines.append(f"    and {more:,} more")
+        return "\n".join(lines)
+
+
+def html(shown: Shown) -> str:
+    """The same as HTML."""
+
+    def row(name: str, value: str) -> str:
+        cells = (printable(name), printable(value))
+        return "<tr>" + "".join(f"<td>{markup.escape(cell)}</td>" for cell in cells) + "</tr>"
+
+    facts = "".join(row(name, value) for name, value in shown.facts.items())
+    columns = "".join(row(name, type_) for name, type_ in shown.columns[:MOST_COLUMNS])
+    if (more := len(shown.columns) - MOST_COLUMNS) > 0:
+        columns += row(f"and {more:,} more", "")
+    head = "<tr><th>column</th><th>type</th></tr>"
+    return (
+        f"<strong>{markup.escape(printable(shown.title))}</strong>"
+        f"<table>{facts}</table><table>{head}{columns}</table>"
+    )
+
+
+def printable(text: str) -> str:
+    """The text with escapes for control characters and whatever else cannot be printed."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def size_text(size_bytes: int) -> str:
+    """A size in the unit that leaves one to three digits before the point."""
+    value, unit = float(size_bytes), 0
+    while value >= 1000 and unit + 1 < len(_UNITS):
+        value, unit = value / 1000, unit + 1
+    return f"{size_bytes} B" if not unit else f"{value:.1f} {_UNITS[unit]}"

@@ -1,0 +1,196 @@
+"""Lists of dicts, dicts of lists and DataFrames as data, and batches without rows."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import rowsieve
+from rowsieve import Table
+from rowsieve.errors import EmptyData, InvalidData, InvalidInput, KeyViolation, SchemaMismatch
+from tests.small_tables import KV, files, fresh_uri, keyed
+
+SCHEMA = pa.schema(
+    [
+        pa.field("k", pa.int32(), nullable=False),
+        pa.field("f", pa.float64()),
+        pa.field("d", pa.decimal128(9, 2)),
+        pa.field("u", pa.uint64()),
+        pa.field("at", pa.timestamp("us", "UTC")),
+        pa.field("s", pa.struct([("x", pa.int8()), ("y", pa.string())])),
+        pa.field("m", pa.map_(pa.string(), pa.int64())),
+    ]
+)
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ROW = {
+    "k": 1,
+    "f": 2.5,
+    "d": Decimal("1.50"),
+    "u": 2**64 - 1,
+    "at": AT,
+    "s": {"x": 1, "y": "a"},
+    "m": {"a": 1},
+}
+STORED = {**ROW, "m": [("a", 1)]}
+
+
+def table(schema: pa.Schema = SCHEMA) -> Table:
+    return rowsieve.create_table(fresh_uri(), schema, key=["k"])
+
+
+def test_a_list_of_dicts_becomes_rows_of_the_tables_types() -> None:
+    made = table()
+    made.upsert([ROW, {"k": 2, "f": 3}])  # what a row lacks is NULL
+    rows = made.to_arrow().to_pylist()
+    assert rows == [STORED, {**dict.fromkeys(SCHEMA.names), "k": 2, "f": 3.0}]
+
+
+def test_a_dict_of_lists_becomes_columns_of_the_tables_types() -> None:
+    made = table()
+    made.upsert({name: [value] for name, value in ROW.items()})
+    assert made.to_arrow().to_pylist() == [STORED]
+    nulls: dict[str, Any] = {name: [None] for name in SCHEMA.names}
+    made.upsert({**nulls, "k": np.array([9]), "u": pl.Series([7])})
+    assert made.to_arrow("k = 9", ["u"]).to_pylist() == [{"u": 7}]
+
+
+def test_a_table_is_created_from_a_list_of_dicts() -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": uuid.uuid4(), "tags": ["a"], "day": date(2026, 1, 1)},
+        {"id": uuid.uuid4()},
+    ]
+    made = rowsieve.create_table(fresh_uri(), rows)
+    assert made.to_arrow()["id"].to_pylist() == [row["id"].bytes for row in rows]
+    assert made.to_arrow()["tags"].to_pylist() == [["a"], None]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        pytest.param({"k": 1.5}, SchemaMismatch, "'k' is int32", id="a fraction as a number"),
+        pytest.param({"k": 2**40}, SchemaMismatch, "'k'", id="a number that is too large"),
+        pytest.param({"k": True}, InvalidData, "'k', row 1: True", id="a truth as a number"),
+        pytest.param({"at": datetime(2026, 3, 1)}, InvalidData, "zone", id="a wall clock"),
+        pytest.param({"d": 1.5}, InvalidData, "'d', row 1", id="a float as a decimal"),
+        pytest.param({"u": -1}, SchemaMismatch, "'u'", id="below zero"),
+        pytest.param({"u": 2**64}, SchemaMismatch, "'u'", id="beyond 64 bits"),
+        pytest.param({"u": 10**40}, InvalidData, "'u', row 1", id="beyond 38 digits"),
+        pytest.param({"s": {"x": 1, "z": "a"}}, SchemaMismatch, "'z'", id="an unknown member"),
+        pytest.param({"typo": 1}, SchemaMismatch, "'typo'", id="an unknown column"),
+        pytest.param({"f": "2.5"}, InvalidData, "'f', row 1: '2.5'", id="text as a number"),
+        pytest.param({"f": object()}, InvalidData, "'f', row 1", id="an object"),
+        pytest.param({"k": None}, KeyViolation, "'k' is NULL", id="no key"),
+        pytest.param({3: 1}, InvalidInput, "names of columns are text", id="a number as a name"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_named(
+    change: dict[Any, Any], error: type[Exception], said: str
+) -> None:
+    made = table()
+    with pytest.raises(error, match=said):
+        made.upsert([ROW, {**ROW, "k": 2, **change}])
+    assert len(made) == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        pytest.param([datetime(2026, 1, 1), AT], "with and without a zone", id="zones"),
+        pytest.param([[datetime(2026, 1, 1)], [AT]], "with and without a zone", id="nested zones"),
+        pytest.param([date(2026, 1, 1), datetime(2026, 1, 1, 5)], "dates and times", id="dates"),
+        pytest.param([{"a": "x"}, {"a": b"x"}], "text and bytes", id="bytes in a struct"),
+        pytest.param("abc", "a list of values, not str", id="text"),
+        pytest.param(5, "a list of values, not int", id="a number"),
+    ],
+)
+def test_what_pyarrow_would_mix_is_refused(values: Any, said: str) -> None:
+    with pytest.raises(InvalidData, match=said):
+        rowsieve.create_table(fresh_uri(), {"v": values})
+
+
+def test_columns_of_different_lengths_are_refused() -> None:
+    with pytest.raises(InvalidData, match="'a' has 1, 'b' has 2"):
+        rowsieve.create_table(fresh_uri(), {"a": [1], "b": [1, 2]})
+
+
+def test_other_objects_are_refused_with_what_is_taken() -> None:
+    for wrong in ("rows", 5, [1, 2], [{"k": 1}, 5], {1, 2}):
+        with pytest.raises(InvalidInput, match="a list of dicts or a dict of lists"):
+            keyed().upsert(wrong)
+
+
+def test_a_pandas_frame_brings_its_columns_and_the_index_that_has_a_name() -> None:
+    made = keyed()
+    frame = pd.DataFrame({"k": [1, 2, 3], "v": [10, 20, 30]})
+    made.upsert(frame[frame.v > 10])  # an index of gaps, without a name
+    made.upsert(frame.assign(v=7).set_index("k").loc[[1]])
+    assert sorted(made.to_arrow().to_pylist(), key=lambda row: row["k"]) == [
+        {"k": 1, "v": 7},
+        {"k": 2, "v": 20},
+        {"k": 3, "v": 30},
+    ]
+
+
+def test_a_polars_frame_is_data() -> None:
+    made = keyed()
+    made.upsert(pl.DataFrame({"k": [1], "v": [5]}))
+    assert made.to_polars().rows() == [(1, 5)]
+
+
+EMPTY = [
+    pytest.param([], id="a list"),
+    pytest.param({}, id="a dict"),
+    pytest.param({"k": [], "v": []}, id="columns"),
+    pytest.param(KV.empty_table(), id="Arrow"),
+    pytest.param(pd.DataFrame(), id="pandas"),
+    pytest.param(pd.DataFrame({"k": [], "v": []}), id="pandas columns"),
+    pytest.param(pl.DataFrame({"k": [], "v": []}), id="polars"),
+]
+
+
+@pytest.mark.parametrize("data", EMPTY)
+def test_an_empty_batch_commits_nothing_and_says_so(data: Any) -> None:
+    made = keyed({"k": [1], "v": [1]})
+    before, stored = made.history(), files(made)
+    for commit in (made.upsert(data), made.apply_changes(data, op="op", sequence="lsn")):
+        assert not commit.committed
+        assert (commit.version, commit.commit_id) == (before[0].version, before[0].commit_id)
+        assert commit.rows_written == commit.rows_deleted == commit.parts_added == 0
+    assert made.history() == before
+    assert files(made) == stored
+    assert before[0].committed
+
+
+def test_an_empty_batch_of_keys_and_of_appended_rows_commits_nothing() -> None:
+    plain = rowsieve.create_table(fresh_uri(), {"v": [1]})
+    assert not plain.append([]).committed
+    made = keyed({"k": [1], "v": [1]})
+    assert not made.delete(keys=[]).committed
+    assert not made.delete("k = 5").committed
+    assert (len(plain), len(made)) == (1, 1)
+
+
+def test_an_empty_batch_of_wrong_columns_is_refused() -> None:
+    with pytest.raises(SchemaMismatch, match="'nope'"):
+        keyed().upsert({"k": [], "nope": []})
+
+
+def test_overwriting_with_nothing_is_refused() -> None:
+    made = keyed({"k": [1], "v": [1]})
+    with pytest.raises(EmptyData, match="use delete"):
+        made.overwrite([])
+    assert len(made) == 1
+
+
+def test_a_table_is_created_from_a_frame_without_rows() -> None:
+    frame = pl.DataFrame({"k": [], "v": []}, schema={"k": pl.Int64, "v": pl.String})
+    made = rowsieve.create_table(fresh_uri(), frame, key=["k"])
+    assert (len(made), made.schema.names, made.detail()["parts"]) == (0, ["k", "v"], 0)
