@@ -67,9 +67,9 @@ class Semantics:
     `nested_zeros_differ`: inside them -0.0 is below 0.0; otherwise the two are equal.
     `time_zone`: the session's; it decides casts, fields, truncations and
     intervals of instants. `repeated_time`, `skipped_time`: which instant a local time has that
-    occurs twice, or never; `skipped_midnight`: the same of a date that becomes an instant;
-    `moved_time`: of an instant moved by months or days, or truncated to days or more;
-    `truncated_clock`: of one truncated to less than a day.
+    occurs twice, or never; `skipped_midnight`: the same of a date that becomes an instant, and of
+    one truncated to more than a day; `moved_time`: of an instant moved by months or days, or
+    truncated to the day; `truncated_clock`: of one truncated to less than a day.
     """
 
     name: str
@@ -159,6 +159,7 @@ Semantics.DUCKDB = Semantics(
     negative_roots_fail=False,
     shifts_wrap=False,
     nan_has_sign=False,
+    truncated_clock=RepeatedTime.LATER,
 )
 Semantics.TRINO = Semantics(
     "trino",

@@ -148,10 +148,15 @@ def zoned_call(
 
 def zoned_trunc(unit: Operand, name: str, operand: Operand, semantics: Semantics) -> Operand:
     """`date_trunc(unit, operand, zone)` of an instant."""
-    clock = _unit(unit) in CLOCK_UNITS
-    repeated = semantics.truncated_clock if clock else semantics.moved_time
-    rules = (Literal(repeated.value, String()), Literal(semantics.skipped_time.value, String()))
-    return Call("zoned_trunc", (unit, Literal(zone(name).name, String()), operand, *rules))
+    if _unit(unit) in CLOCK_UNITS:
+        rules = semantics.truncated_clock.value, semantics.skipped_time.value
+    elif _unit(unit) == "day":
+        rules = semantics.moved_time.value, semantics.skipped_time.value
+    else:  # by way of a date
+        rules = semantics.repeated_time.value, semantics.skipped_midnight.value
+    given = (Literal(text, String()) for text in (zone(name).name, *rules))
+    spelled, repeated, skipped = given
+    return Call("zoned_trunc", (unit, spelled, operand, repeated, skipped))
 
 
 def folded(operand: Operand, semantics: Semantics) -> Operand:
