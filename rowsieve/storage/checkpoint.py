@@ -223,9 +223,12 @@ def _open_shards(store: ObjectStore, line: _ShardsLine, recover: Recover | None)
 
 def read_timestamp_us(store: ObjectStore, version: int) -> int:
     """Read only when the checkpoint's version was committed."""
-    path = checkpoint_path(version)
-    where = f"{path} in {store.uri}"
-    return _head(lines_by_kind(store.get(path), where, _KINDS), version, where).timestamp_us
+    return _read_head(store, version).timestamp_us
+
+
+def read_commit_id(store: ObjectStore, version: int) -> str:
+    """Read only which commit the checkpoint is of."""
+    return _read_head(store, version).commit_id
 
 
 def read_parts(
@@ -256,6 +259,12 @@ def read_parts(
 def row_count(parts: PartTable) -> int:
     """Count the rows that the parts' data files hold, hidden ones included."""
     return int(pc.sum(parts.column("data.rows")).as_py() or 0)
+
+
+def _read_head(store: ObjectStore, version: int) -> _CheckpointLine:
+    path = checkpoint_path(version)
+    where = f"{path} in {store.uri}"
+    return _head(lines_by_kind(store.get(path), where, _KINDS), version, where)
 
 
 def _head(lines: Mapping[str, Mapping[str, Any]], version: int, where: str) -> _CheckpointLine:

@@ -29,7 +29,12 @@ from rowsieve.errors import (
 )
 from rowsieve.objects import ObjectExists, ObjectNotFound, SyncFailed, put_fresh
 from rowsieve.objects.durable import pause
-from rowsieve.storage.checkpoint import checkpoint_interval, row_count, write_checkpoint_if_due
+from rowsieve.storage.checkpoint import (
+    checkpoint_interval,
+    read_commit_id,
+    row_count,
+    write_checkpoint_if_due,
+)
 from rowsieve.storage.commit_request import (
     CommitRequest,
     OnConflict,
@@ -227,29 +232,66 @@ class CommitLog(LogReader):
         ) from problem
 
     def _check_neighbours(self, head: Snapshot, ours: LogEntry) -> None:
-        """See that our entry stands at the end of the log, and not in a gap of it."""
-        self._check_predecessor(head)
-        after = self._standing(ours.version + 1)
-        if after is not None and after.predecessor != ours.commit_id:
-            raise CorruptData(
-                f"{log_path(ours.version)} in {self._store.uri} had been lost from the log, whose "
-                f"next entry follows commit {after.predecessor}; this commit took its place and "
-                "does not count: restore the log from a copy"
-            )
+        """See that our entry stands at the end of the log, and not in a gap of it.
 
-    def _check_predecessor(self, head: Snapshot) -> None:
-        """See that the log still reaches back to what we built on (invariants, rule 6).
-
-        If its old end was removed past our number, that number was free again, and our entry
-        stands where nobody will read it.
+        It is published by now, so nothing here says that it does not count unless a fresh read of
+        the log shows that.
         """
         before = self._standing(head.version)
         if before is None or before.commit_id != head.commit_id:
-            raise CommitConflict(
-                f"the commit to {self._store.uri} was based on version {head.version}, which was "
-                "removed from the log meanwhile; it does not count: refresh the table and do it "
-                "again"
+            self._check_reached(head, ours)
+        after = self._standing(ours.version + 1)
+        if after is not None and after.predecessor != ours.commit_id:
+            raise self._took_a_place(ours, f"whose next entry follows commit {after.predecessor}")
+        standing = self._checkpoint_id(ours.version, head)
+        if standing not in (None, ours.commit_id):
+            raise self._took_a_place(ours, f"whose checkpoint of it is of commit {standing}")
+
+    def _check_reached(self, head: Snapshot, ours: LogEntry) -> None:
+        """Find out what became of an entry whose predecessor is gone (invariants, rule 6).
+
+        If the log's old end was removed past our number, that number was free again, and our entry
+        stands where nobody will read it.
+        """
+        told = f"commit {ours.commit_id} was published as {log_path(ours.version)}"
+        try:
+            fresh = self.latest()
+        except CorruptData as error:
+            raise CorruptData(
+                f"{told} in {self._store.uri}, but the log is damaged before it: {error}. The "
+                "commit counts once the log is restored: do not make it again"
+            ) from error
+        after, standing = self._standing(ours.version + 1), self._standing(ours.version)
+        if fresh.commit_id == ours.commit_id:
+            return
+        if after is not None and after.predecessor == ours.commit_id:
+            return
+        if standing is None:
+            raise StoreError(
+                f"{told} in {self._store.uri}, and is gone: the log was removed up to there. "
+                "Reopen the table and look whether the change is there before trying again"
             )
+        raise CommitConflict(
+            f"the commit to {self._store.uri} was based on version {head.version}, which was "
+            f"removed from the log meanwhile; {told}, below the oldest entry of the log, where no "
+            "reader looks: refresh the table and do it again"
+        )
+
+    def _checkpoint_id(self, version: int, head: Snapshot) -> str | None:
+        """The commit that a checkpoint of a version is of, if one was due and is there."""
+        if version % checkpoint_interval(head.table.properties):
+            return None
+        try:
+            return read_commit_id(self._store, version)
+        except (CorruptData, ObjectNotFound, StoreError):
+            return None  # no evidence; the commit stands
+
+    def _took_a_place(self, ours: LogEntry, evidence: str) -> CorruptData:
+        return CorruptData(
+            f"{log_path(ours.version)} in {self._store.uri} had been lost from the log, {evidence}"
+            f"; commit {ours.commit_id} stands in its place now. The log is damaged: restore the "
+            "entry from a copy, then make this change again"
+        )
 
     def _what_is_new(self, head: Snapshot) -> tuple[Snapshot, tuple[LogEntry, ...]]:
         """Read the new head and every entry since `head`; without evidence the commit ends."""
@@ -261,6 +303,9 @@ class CommitLog(LogReader):
         try:
             if len(present) == len(entries):
                 return newer, self._with_parts(present)
+            missing = head.version + 1 + max(i for i, entry in enumerate(entries) if entry is None)
+            if self._is_hole(missing):
+                raise self._hole(missing)
         except ObjectNotFound:
             pass  # removed between the two reads
         raise CommitConflict(  # invariants, rule 12

@@ -4,8 +4,10 @@
 
 Soundness (invariants, rule 5): listings only hint at where the head is. They are sorted here; a
 number they leave out is fetched directly and must be there; after the last one the next number is
-probed; and no read goes below a version that this process has seen. A file that is gone because
-it expired is `SnapshotExpired`, one that must be there is `CorruptData`, never an empty answer.
+probed; and no read goes below a version that this process has seen. Checkpoints bound what the log
+must hold: entries expire in ascending order and only below a checkpoint (rule 6), so none is absent
+from the newest checkpoint's own on, nor above one that stands. An entry that expired is
+`SnapshotExpired`, one that must be there is `CorruptData` that names it, never an empty answer.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ from rowsieve.locks import ForkSafeLock
 from rowsieve.objects import ObjectNotFound, ObjectStore
 from rowsieve.storage.checkpoint import (
     CHECKPOINTS,
+    checkpoint_interval,
+    checkpoint_path,
     checkpoint_version_of,
     read_checkpoint,
     read_parts,
@@ -94,7 +98,7 @@ class LogReader:
             entries = self._entries(range(start, version + 1))
             present = [entry for entry in entries if entry is not None]
             if len(present) < len(entries):
-                raise self._expired(f"version {version}", None)
+                raise self._absent(_newest_absent(start, entries), f"version {version}")
             try:
                 return self._replay(base, present)[0]
             except ObjectNotFound as error:
@@ -104,7 +108,7 @@ class LogReader:
             raise self._no_version(version, head)
         if version == head.version:
             return head
-        raise self._expired(f"version {version}", None)
+        raise self._absent(version, f"version {version}")
 
     def as_of(self, timestamp_us: int) -> Snapshot:
         """Read the newest version committed at or before a time (invariants, rule 8)."""
@@ -117,7 +121,7 @@ class LogReader:
         while version < head.version:
             entry = self.entry(version)
             if entry is None:
-                raise self._expired(f"the version of {instant(timestamp_us)}", None)
+                raise self._absent(version, f"the version of {instant(timestamp_us)}")
             if entry.timestamp_us > timestamp_us:
                 break
             found, version = version, version + 1
@@ -129,7 +133,7 @@ class LogReader:
         return self.at(found)
 
     def history(self, limit: int | None = None) -> list[Commit]:
-        """List commits newest first, back to where the log has expired."""
+        """List commits newest first, back to where the log has expired; CorruptData at a hole."""
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit of history is {limit}; give a number of commits")
         head = self.latest()
@@ -138,8 +142,10 @@ class LogReader:
         commits: list[Commit] = []
         while version > oldest:
             block = range(version, max(oldest, version - _HISTORY_BLOCK), -1)
-            for entry in self._entries(block):
+            for number, entry in zip(block, self._entries(block), strict=True):
                 if entry is None:
+                    if self._is_hole(number):
+                        raise self._hole(number)
                     return commits
                 if entry.commit_id != expected:
                     raise CorruptData(
@@ -166,7 +172,7 @@ class LogReader:
             return entry.commit
         head = self.latest()
         if 0 <= version <= head.version:
-            raise self._expired(f"commit {version}", None)
+            raise self._absent(version, f"commit {version}")
         raise self._no_version(version, head)
 
     def entry(self, version: int) -> LogEntry | None:
@@ -216,7 +222,7 @@ class LogReader:
         for entry in (last, *entries[:1]):
             if entry.table_uuid != known.table.uuid:
                 raise self._replaced(known.table.uuid, entry.table_uuid)
-        if last.commit_id != commit_id:
+        if last.commit_id != commit_id or self._has_checkpoint_after(version, known):
             return None
         try:
             snapshot, loaded = self._replay(known, entries)
@@ -226,10 +232,11 @@ class LogReader:
 
     def _load(self) -> Snapshot:
         seen = self._seen_versions()
-        base = self._newest_checkpoint()
+        checkpoints = self._checkpoints()
+        base = self._newest_readable(checkpoints)
         after = -1 if base is None else base.version
         listed = self._versions(LOG, None if after < 0 else log_path(after), version_of)
-        head = max([after, *listed])
+        head = max([after, *listed, *checkpoints])
         if base is not None:
             head = max(head, seen.get(base.table.uuid, -1))
         entries = self._entries(range(after + 1, head + 1))  # holes are fetched like the rest
@@ -241,10 +248,24 @@ class LogReader:
             head += 1
         if base is None and not present:
             raise self._not_found()
+        if base is not None and not present:
+            self._check_head(base)
         snapshot, _ = self._replay(base, present)
         if snapshot.version < seen.get(snapshot.table.uuid, -1):
             raise _EntryMissing(f"{log_path(snapshot.version + 1)} was read before and is absent")
         return self.remember(snapshot)
+
+    def _check_head(self, checkpoint: Snapshot) -> None:
+        """See that the entry stands whose checkpoint is the newest that there is."""
+        version = checkpoint.version
+        if (entry := self.entry(version)) is None:
+            raise _EntryMissing(f"{log_path(version)} is absent, whose checkpoint stands")
+        if entry.commit_id != checkpoint.commit_id:
+            raise CorruptData(
+                f"{log_path(version)} in {self._store.uri} is commit {entry.commit_id}, and the "
+                f"checkpoint of version {version} is of commit {checkpoint.commit_id}: the entry "
+                "was lost and its number taken again; restore it from a copy"
+            )
 
     def _versions(
         self, folder: str, after: str | None, version: Callable[[str], int | None]
@@ -255,15 +276,33 @@ class LogReader:
 
     def _newest_checkpoint(self, at_most: int | None = None) -> Snapshot | None:
         """Load the newest readable checkpoint; damaged ones are skipped for older ones."""
-        for version in reversed(self._checkpoints()):
-            if at_most is None or version <= at_most:
-                try:
-                    return read_checkpoint(
-                        self._store, version, partial(self._parts_without_checkpoint, version)
-                    )
-                except (CorruptData, ObjectNotFound):
-                    continue
+        return self._newest_readable(
+            [version for version in self._checkpoints() if at_most is None or version <= at_most]
+        )
+
+    def _newest_readable(self, versions: Sequence[int]) -> Snapshot | None:
+        for version in reversed(versions):
+            try:
+                return read_checkpoint(
+                    self._store, version, partial(self._parts_without_checkpoint, version)
+                )
+            except (CorruptData, ObjectNotFound):
+                continue
         return None
+
+    def _has_checkpoint_after(self, version: int, known: Snapshot) -> bool:
+        """Whether the version after the last entry was committed, as its checkpoint shows."""
+        interval = checkpoint_interval(known.table.properties)
+        due = (version + 1) % interval == 0
+        return due and self._store.exists(checkpoint_path(version + 1))
+
+    def _is_hole(self, version: int) -> bool:
+        """Whether an absent entry was lost, and has not expired (invariants, rule 6)."""
+        if all(checkpoint <= version for checkpoint in self._checkpoints()):
+            return True
+        older = self._store.list(LOG, None, log_path(version))
+        numbers = (number for path in older if (number := version_of(path)) is not None)
+        return any(self.entry(number) is not None for number in numbers)  # listings may lag
 
     def _parts_without_checkpoint(self, version: int) -> PartTable:
         """The parts of a version whose checkpoint is damaged, by an older one or the log alone."""
@@ -330,6 +369,16 @@ class LogReader:
             f"{self._store.uri} has no version {version}: the newest is {head.version}"
         )
 
+    def _absent(self, version: int, what: str) -> CorruptData | SnapshotExpired:
+        """Explain that the entry of a version is absent, which `what` needs."""
+        return self._hole(version) if self._is_hole(version) else self._expired(what, None)
+
+    def _hole(self, version: int) -> CorruptData:
+        return CorruptData(
+            f"the log of {self._store.uri} has a hole: {log_path(version)} is absent, the entry of "
+            f"version {version}; restore it from a copy"
+        )
+
     def _expired(self, what: str, cause: Exception | None) -> SnapshotExpired:
         detail = f" ({cause})" if cause else ""
         return SnapshotExpired(
@@ -356,6 +405,10 @@ class LogReader:
             f"no table at {uri}: the directory holds {shown} but no {LOG}/; {what}. Check the "
             "path, or create a table elsewhere and load the files into it"
         )
+
+
+def _newest_absent(start: int, entries: Sequence[LogEntry | None]) -> int:
+    return max(number for number, entry in enumerate(entries, start) if entry is None)
 
 
 _FOREIGN: Final = {
