@@ -164,3 +164,13 @@ def test_a_lost_entry_that_nobody_saw_and_no_checkpoint_holds_cannot_be_noticed(
     lost = copy(log._store, log_path(6))
     _seen.clear()
     assert CommitLog(lost).latest() == log.at(5)
+
+
+def test_the_newest_checkpoints_own_entry_does_not_expire() -> None:
+    log, head = checkpointed(6)
+    cut = CommitLog(copy(log._store, *map(log_path, range(5))))
+    assert cut.latest() == head  # proved by the checkpoint and what follows it
+    with pytest.raises(CorruptData, match=f"{log_path(4)} is absent"):
+        cut.history()
+    expired = CommitLog(copy(log._store, *map(log_path, range(4))))
+    assert [line.version for line in expired.history()] == [6, 5, 4]
