@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import uuid
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
 import pyarrow as pa
 
+from rowsieve.arguments import checked
+from rowsieve.arguments.annotations import (
+    ColumnNames,
+    Metadata,
+    Moment,
+    Properties,
+    StorageOptions,
+    TableUri,
+)
 from rowsieve.changes.ingest import prepare_appended, prepare_rows, read_data
 from rowsieve.errors import InvalidInput, TableExists
 from rowsieve.objects import open_store
@@ -26,16 +33,17 @@ from rowsieve.types.encodings import schema_of
 from rowsieve.types.keys import KeyOrder
 
 
+@checked
 def create_table(
-    uri: str | os.PathLike[str],
+    uri: TableUri,
     schema_or_data: Any,
-    key: Sequence[str] | None = None,
+    key: ColumnNames | None = None,
     *,
     mode: Literal["upsert", "append"] | None = None,
     if_exists: Literal["error", "ignore"] = "error",
-    properties: Mapping[str, str] | None = None,
-    storage_options: Mapping[str, str] | None = None,
-    metadata: Mapping[str, str] | None = None,
+    properties: Properties | None = None,
+    storage_options: StorageOptions | None = None,
+    metadata: Metadata | None = None,
 ) -> Table:
     """Create a table, with its first rows if data is given, as version 0.
 
@@ -86,12 +94,13 @@ def create_table(
     return Table(store, log, snapshot, storage_options=storage_options)
 
 
+@checked
 def open_table(
-    uri: str | os.PathLike[str],
+    uri: TableUri,
     *,
     version: int | None = None,
-    as_of: datetime | str | None = None,
-    storage_options: Mapping[str, str] | None = None,
+    as_of: Moment | None = None,
+    storage_options: StorageOptions | None = None,
 ) -> Table:
     """Open a table: its newest version to read and write, or an older one to read.
 

@@ -35,7 +35,7 @@ PROPERTIES: Mapping[str, str] = {
 }
 
 
-def check_properties(properties: Mapping[str, str]) -> dict[str, str]:
+def check_properties(properties: Mapping[str, str | int | float]) -> dict[str, str]:
     """The properties as text; InvalidInput for an unknown name or a value of another form."""
     checked = {}
     for name, value in properties.items():

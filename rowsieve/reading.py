@@ -6,12 +6,12 @@ or Polars, datasets for engines that push filters, the list of files, the text o
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
 from rowsieve import lazy
+from rowsieve.arguments.annotations import Moment
 from rowsieve.changes.handle import Handle
 from rowsieve.errors import InvalidInput
 from rowsieve.scan import Columns, Scan
@@ -78,7 +78,7 @@ class Reading(Handle):
         """The rows as a Polars DataFrame. MissingExtra without polars."""
         return lazy.polars_frame(self._scan(where, columns, dialect).to_arrow())
 
-    def to_dataset(self, *, version: int | None = None, as_of: datetime | str | None = None) -> Any:
+    def to_dataset(self, *, version: int | None = None, as_of: Moment | None = None) -> Any:
         """A `pyarrow.dataset.Dataset` of the newest version, or of the one asked for.
 
         DuckDB, Polars, pandas and pyarrow push their filters and columns into it, so that a query
@@ -86,9 +86,7 @@ class Reading(Handle):
         """
         return lazy.arrow_dataset(self._store, self._resolve(version, as_of), self._reporter)
 
-    def scan_polars(
-        self, *, version: int | None = None, as_of: datetime | str | None = None
-    ) -> Any:
+    def scan_polars(self, *, version: int | None = None, as_of: Moment | None = None) -> Any:
         """A Polars LazyFrame of the newest version, or of the one asked for.
 
         Its filters and columns are pushed into each read, which opens only the parts that can
@@ -152,13 +150,13 @@ class Reading(Handle):
             reporter=self._reporter,
         )
 
-    def _resolve(self, version: int | None, as_of: datetime | str | None) -> Snapshot:
+    def _resolve(self, version: int | None, as_of: Moment | None) -> Snapshot:
         if version is None and as_of is None:
             return self._pinned if self._read_only else self._latest()
         return resolve_snapshot(self._log, version, as_of)
 
 
-def resolve_snapshot(log: CommitLog, version: int | None, as_of: datetime | str | None) -> Snapshot:
+def resolve_snapshot(log: CommitLog, version: int | None, as_of: Moment | None) -> Snapshot:
     """The newest version, or the one at a number or a time; not both."""
     if version is not None and as_of is not None:
         raise InvalidInput("version= and as_of= exclude each other")

@@ -7,14 +7,16 @@ the C stream), counts, its plan, and the reasons behind it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 import pyarrow as pa
 
+from rowsieve.arguments import Example, checked, checked_methods
+from rowsieve.arguments.annotations import ColumnNames, StorageOptions
 from rowsieve.bridges.sql import to_sql
 from rowsieve.bridges.translation import brief
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
@@ -37,9 +39,14 @@ from rowsieve.shown import Shown, html
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import EXTENSION_KEY, without_metadata
 
-Columns = Sequence[str] | Mapping[str, str]
+Columns: TypeAlias = Annotated[
+    ColumnNames | Mapping[str, Any],
+    Example("['id']", "a list of names or a mapping of names to expressions"),
+]
+GivenPlan: TypeAlias = Annotated[ScanPlan, Example("ScanPlan.from_bytes(data)")]
 
 
+@checked_methods
 class Scan:
     """A read of one table version.
 
@@ -287,8 +294,9 @@ class Scan:
         )
 
 
+@checked
 def read_split(
-    split: bytes | ScanPlan, *, storage_options: Mapping[str, str] | None = None
+    split: bytes | ScanPlan, *, storage_options: StorageOptions | None = None
 ) -> pa.RecordBatchReader:
     """The rows of one split of a plan, in any process that reaches the table's store.
 

@@ -9,17 +9,25 @@ read-only.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 
 from rowsieve import lazy
+from rowsieve.arguments import Example, checked_methods
+from rowsieve.arguments.annotations import (
+    ColumnNames,
+    Metadata,
+    Moment,
+    Percentage,
+    RetryTimeout,
+    StorageOptions,
+    Token,
+)
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
 from rowsieve.changes.change import Change, Question
-from rowsieve.changes.handle import Token
 from rowsieve.changes.ingest import (
     Changes,
     OnDuplicate,
@@ -48,7 +56,7 @@ from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Literal as LiteralNode
 from rowsieve.predicate.ir import Operand
 from rowsieve.reading import Reading
-from rowsieve.scan import Columns, Scan
+from rowsieve.scan import Columns, GivenPlan, Scan
 from rowsieve.stats.collect import MakeCollector
 from rowsieve.storage.log_entry import Commit
 from rowsieve.storage.retries import RETRY_TIMEOUT_S
@@ -58,6 +66,7 @@ from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.schema import Schema
 
 
+@checked_methods
 class Table(Reading):
     """A handle on one table; made by `create_table` and `open_table`. Safe to share by threads."""
 
@@ -146,12 +155,12 @@ class Table(Reading):
         limit: int | None = None,
         order_by_key: bool = False,
         version: int | None = None,
-        as_of: datetime | str | None = None,
+        as_of: Moment | None = None,
         pruning: Literal["on", "soft", "off"] = "on",
-        audit: float | None = None,
+        audit: Percentage | None = None,
         on_violation: Literal["raise", "report"] | None = None,
         dialect: str = "postgres",
-        plan: ScanPlan | None = None,
+        plan: GivenPlan | None = None,
         memory_bytes: int = DEFAULT.memory_bytes,
         threads: int | None = None,
     ) -> Scan:
@@ -167,7 +176,6 @@ class Table(Reading):
         is merged makes it decode row groups several times. `threads` decode at a time: as many as
         there are cores, or the number given; one costs the least CPU.
         """
-        _check_plan(plan)
         if plan is not None and (version is not None or as_of is not None):
             raise InvalidInput("a scan with plan= reads the plan's version: leave out the other")
         return Scan(
@@ -205,7 +213,7 @@ class Table(Reading):
         return self._store
 
     @property
-    def storage_options(self) -> Mapping[str, str]:
+    def storage_options(self) -> StorageOptions:
         """How the store is opened in another process; may hold secrets."""
         return self._storage_options
 
@@ -214,7 +222,7 @@ class Table(Reading):
         """DataFusion's `register_table` asks for this."""
         return lazy.datafusion_inner(self)
 
-    def to_spark(self, spark: Any, where: Any = None, columns: Sequence[str] | None = None) -> Any:
+    def to_spark(self, spark: Any, where: Any = None, columns: ColumnNames | None = None) -> Any:
         """A Spark DataFrame of the pinned version; `where` as text is Spark's SQL."""
         return lazy.spark_frame(self, spark, where, columns)
 
@@ -225,7 +233,7 @@ class Table(Reading):
         data: Any,
         *,
         on_duplicate: OnDuplicate = "error",
-        metadata: Mapping[str, str] | None = None,
+        metadata: Metadata | None = None,
         token: Token | None = None,
     ) -> Commit:
         """Write rows: each becomes the row of its key, whether there was one or not.
@@ -244,7 +252,7 @@ class Table(Reading):
         self,
         data: Any,
         *,
-        metadata: Mapping[str, str] | None = None,
+        metadata: Metadata | None = None,
         token: Token | None = None,
     ) -> Commit:
         """Add rows to a table without a key. Columns that the data lacks are NULL."""
@@ -264,7 +272,7 @@ class Table(Reading):
         *,
         op: str,
         sequence: str,
-        metadata: Mapping[str, str] | None = None,
+        metadata: Metadata | None = None,
         token: Token | None = None,
     ) -> Commit:
         """Apply a change stream in one commit: per key the action with the highest `sequence`.
@@ -285,11 +293,11 @@ class Table(Reading):
         where: Any = None,
         *,
         keys: Any = None,
-        plan: ScanPlan | None = None,
+        plan: GivenPlan | None = None,
         dialect: str = "postgres",
-        metadata: Mapping[str, str] | None = None,
+        metadata: Metadata | None = None,
         token: Token | None = None,
-        retry_timeout_s: float = RETRY_TIMEOUT_S,
+        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
     ) -> Commit:
         """Delete rows by predicate, by key (`keys`: Arrow data with the key columns), or by plan.
 
@@ -303,7 +311,6 @@ class Table(Reading):
             raise InvalidInput(
                 "delete takes one of a predicate, keys= and plan=; to delete all rows: 'TRUE'"
             )
-        _check_plan(plan)
         if plan is not None:
             change = self._change("delete", metadata, token, retry_timeout_s)
             return self._delete_planned(change, plan)
@@ -321,13 +328,13 @@ class Table(Reading):
 
     def update(
         self,
-        assignments: Mapping[str, Any],
+        assignments: Annotated[Mapping[str, Any], Example("{'delay': 'delay + 5'}")],
         *,
         where: Any = None,
         dialect: str = "postgres",
-        metadata: Mapping[str, str] | None = None,
+        metadata: Metadata | None = None,
         token: Token | None = None,
-        retry_timeout_s: float = RETRY_TIMEOUT_S,
+        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
     ) -> Commit:
         """Assign columns in every matching row: `{"delay": "delay + 5"}`.
 
@@ -354,9 +361,9 @@ class Table(Reading):
         *,
         where: Any = None,
         dialect: str = "postgres",
-        metadata: Mapping[str, str] | None = None,
+        metadata: Metadata | None = None,
         token: Token | None = None,
-        retry_timeout_s: float = RETRY_TIMEOUT_S,
+        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
     ) -> Commit:
         """Put `data` in the place of all rows, or of those that match `where`.
 
@@ -394,8 +401,8 @@ class Table(Reading):
         self,
         version: int,
         *,
-        metadata: Mapping[str, str] | None = None,
-        retry_timeout_s: float = RETRY_TIMEOUT_S,
+        metadata: Metadata | None = None,
+        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
     ) -> Commit:
         """Make the rows what they were at `version`, as a new commit; history is kept.
 
@@ -409,9 +416,9 @@ class Table(Reading):
     def compact(
         self,
         *,
-        metadata: Mapping[str, str] | None = None,
+        metadata: Metadata | None = None,
         progress: Progress | None = None,
-        retry_timeout_s: float = COMPACTION_RETRY_TIMEOUT_S,
+        retry_timeout_s: RetryTimeout = COMPACTION_RETRY_TIMEOUT_S,
     ) -> Commit:
         """Rewrite parts that hold several versions of keys, deletes or little, each row once.
 
@@ -459,14 +466,6 @@ class Table(Reading):
 def _question(where: Any, dialect: str, schema: Schema) -> Question:
     predicate = to_predicate(where, dialect, schema)
     return Question(predicate, semantics_of(dialect, where), time.time_ns() // 1000)
-
-
-def _check_plan(plan: object) -> None:
-    if plan is not None and not isinstance(plan, ScanPlan):
-        raise InvalidInput(
-            f"plan= is a ScanPlan, not {type(plan).__name__}; a scan gives its own by plan(), and "
-            "bytes become one by ScanPlan.from_bytes"
-        )
 
 
 def _assigned(value: Any, dialect: str) -> Operand:

@@ -24,7 +24,12 @@ def to_microseconds(moment: datetime | str) -> int:
         raise InvalidInput(
             f"{moment!r} has no time zone, so it is no point in time; add an offset such as +00:00"
         )
-    return (parsed - _EPOCH) // timedelta(microseconds=1)
+    try:
+        return (parsed.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1)
+    except OverflowError as error:
+        raise InvalidInput(
+            f"{moment!r} is not within the years 1 to 9999 in UTC, which times are kept in"
+        ) from error
 
 
 def from_microseconds(moment_us: int) -> datetime:

@@ -226,7 +226,7 @@ class FakeTime:
 def test_a_deadline_that_is_no_time_is_refused(timeout_s: Any) -> None:
     table = keyed({"k": [1], "v": [0]})
     if timeout_s is None:
-        table.delete("v = 1", retry_timeout_s=None)  # type: ignore[arg-type]  # no deadline
+        table.delete("v = 1", retry_timeout_s=None)  # no deadline
         return
     with pytest.raises(InvalidInput, match="retry_timeout_s"):
         table.delete("v = 1", retry_timeout_s=timeout_s)

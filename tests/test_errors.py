@@ -177,8 +177,8 @@ MISTAKES: tuple[Mistake, ...] = (
     ("unknown on_duplicate", lambda t: t.keyed.upsert(data(), on_duplicate="first"), InvalidInput, ("first",)),  # type: ignore[arg-type]
     ("storage options of a local table", lambda t: rowsieve.open_table(t.keyed.uri, storage_options={"region": "x"}), InvalidInput, ("storage_options", "region")),
     ("a scheme without a store", lambda t: rowsieve.open_table("ftp://host/t"), InvalidInput, ("'ftp'",)),
-    ("metadata that JSON cannot hold", lambda t: t.keyed.upsert(data(), metadata={"a": object()}), InvalidInput, ("JSON",)),  # type: ignore[dict-item]
-    ("metadata of a creation", lambda t: rowsieve.create_table(str(t.root / "new"), data(), metadata={"a": object()}), InvalidInput, ("JSON",)),  # type: ignore[dict-item]
+    ("metadata that is not text", lambda t: t.keyed.upsert(data(), metadata={"a": object()}), InvalidInput, ("metadata['a']", "text")),  # type: ignore[dict-item]
+    ("metadata of a creation", lambda t: rowsieve.create_table(str(t.root / "new"), data(), metadata={"a": object()}), InvalidInput, ("metadata['a']", "text")),  # type: ignore[dict-item]
     ("an empty token", lambda t: t.keyed.upsert(data(), token=("", 1)), InvalidInput, ("token",)),
     ("a negative token", lambda t: t.keyed.upsert(data(), token=("app", -1)), InvalidInput, ("token",)),
     # Versions and times

@@ -12,7 +12,7 @@ ROOT = Path(rowsieve.__file__).parent
 
 FLOORS = (
     ("errors", "locks"),
-    ("config", "metrics", "times", "properties", "shown"),
+    ("arguments", "config", "metrics", "times", "properties", "shown"),
     ("types",),
     ("predicate", "objects"),
     ("stats", "bridges"),
@@ -35,7 +35,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 UPWARD = {
     "lazy": "the one listed way up: Table reaches providers through it, on first use",
 }
-NEEDS_NOTHING_ABOVE = {"bridges": {"predicate", "types", "errors"}}
+NEEDS_NOTHING_ABOVE = {"bridges": {"predicate", "types", "errors", "arguments"}}
 
 
 def room_of(path: Path) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from rowsieve.arguments import checked
 from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.registry import Bridge, bridge_named, bridge_of
 from rowsieve.bridges.sql.syntax import in_syntax
@@ -28,6 +29,7 @@ from rowsieve.types.schema import Schema
 _PLACE = re.compile(r"^condition \d+ of \d+")
 
 
+@checked
 def translate(
     expression: Any,
     source: str | None = None,

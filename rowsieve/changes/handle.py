@@ -6,9 +6,10 @@ engines read (invariant 23). Both only move forward. Safe to share between threa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from rowsieve.arguments.annotations import Metadata, StorageOptions, Token
 from rowsieve.changes.change import Change
 from rowsieve.changes.ingest import Changes
 from rowsieve.changes.mutation import Mutation, commit_mutation
@@ -25,9 +26,6 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.times import from_microseconds
 from rowsieve.types.keys import KeyOrder
 
-Token = tuple[str, int]
-"""(application id, sequence): a write is not done again once its sequence was committed."""
-
 
 class Handle:
     """The base of `Table`: its state and its way to the commit log."""
@@ -39,7 +37,7 @@ class Handle:
         snapshot: Snapshot,
         *,
         read_only: bool = False,
-        storage_options: Mapping[str, str] | None = None,
+        storage_options: StorageOptions | None = None,
     ) -> None:
         self._store = store
         self._log = log
@@ -57,7 +55,7 @@ class Handle:
     def _change(
         self,
         operation: str,
-        metadata: Mapping[str, str] | None,
+        metadata: Metadata | None,
         token: Token | None,
         retry_timeout_s: float | None = None,
     ) -> Change:

@@ -7,7 +7,8 @@ per key before they become rows and tombstones (invariant 9).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -62,6 +63,7 @@ def read_data(data: Any, operation: str, schema: Schema | None = None) -> pa.Tab
             "DataFrame, a DuckDB or DataFusion result), a list of dicts or a dict of lists, not "
             f"{type(data).__name__}"
         )
+    _refuse_repeated_columns(table.column_names, operation)
     if schema is not None and not table.num_rows:
         return _without_rows(table, schema)
     return _plain(table)
@@ -86,6 +88,15 @@ def _from_pandas(frame: Any, operation: str) -> pa.Table:
         return pa.Table.from_pandas(frame, preserve_index=named)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InvalidData(f"{operation}: this DataFrame has no Arrow form: {error}") from error
+
+
+def _refuse_repeated_columns(names: Sequence[str], operation: str) -> None:
+    if len(set(names)) < len(names):
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        raise SchemaMismatch(
+            f"{operation}: the data has {', '.join(map(repr, repeated[:5]))} more than once among "
+            "its columns; rename or drop the others"
+        )
 
 
 def _plain(table: pa.Table) -> pa.Table:

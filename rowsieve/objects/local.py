@@ -144,10 +144,6 @@ class LocalStore:
                 names = [child.name for child in folder.iterdir()]
             except FileNotFoundError:
                 return []
-            except NotADirectoryError:
-                raise InvalidInput(
-                    f"{self.uri} is a file; a table is a directory: give the directory's path"
-                ) from None
         return sorted(name for name in names if not name.startswith(TEMPORARY_PREFIX))
 
     def open_input(self, path: str) -> NativeFile:
@@ -167,7 +163,7 @@ class LocalStore:
 
     def _resolve(self, path: str) -> Path:
         """Find the file of a path; InvalidInput if a symbolic link leads out of the directory."""
-        full = self._root
+        full = self._root.rstrip("/")  # the root of the disk is a place like others
         for segment in checked_path(path).split("/"):
             full = f"{full}{os.sep}{segment}"
             if os.path.islink(full):  # noqa: PTH114 - a Path takes as long as opening the file
@@ -198,6 +194,11 @@ class LocalStore:
         except _FsyncError as error:
             raise self._sync_failed(path, error, stands=False) from error
         except OSError as error:
+            if isinstance(error, NotADirectoryError | FileExistsError) and self._is_file():
+                raise InvalidInput(
+                    f"{self.uri} is a file, or lies in one; a table is a directory: give the "
+                    "directory's path"
+                ) from None
             what = path or "the directory"
             raise StoreError(
                 f"cannot {action} {what} in {self.uri}: {error.strerror or error}"
@@ -222,6 +223,12 @@ class LocalStore:
             stands=stands,
         )
 
+    def _is_file(self) -> bool:
+        """Whether something that is no directory stands at the table's place, or above it."""
+        place = Path(self._root)
+        standing = next((each for each in (place, *place.parents) if _exists(each)), place)
+        return not standing.is_dir()
+
     def _ensure_directory(self, directory: Path) -> None:
         """Make a directory and its ancestors, each synced into its parent; once per store.
 
@@ -242,6 +249,13 @@ class LocalStore:
             if made or not at_root:
                 raise
         self._durable.add(str(directory))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a folder on the way may not be searched
+        return False
 
 
 def _make_ancestors(directory: Path) -> None:

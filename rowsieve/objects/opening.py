@@ -9,9 +9,11 @@ there, and options never appear in a message.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import obstore.exceptions
 from obstore.store import MemoryStore, from_url
@@ -34,6 +36,8 @@ _RETRIES: Final = {
         "base": 2,
     },
 }
+
+_NO_ENDPOINT: Final = re.compile(r"[^!-~]")  # spaces, control characters, text beyond ASCII
 
 _memory_lock = ForkSafeLock()
 _memory: list[Any] = []  # the one store of this process, once something asked for it
@@ -83,6 +87,7 @@ def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
             f"cannot use {public} with storage_options ({_names(config, client)}): "
             f"{type(error).__name__}; check their names and values"
         ) from None
+    _check_endpoints(public, {**config, **store.config})  # those of the environment, too
     return RemoteStore(
         store,
         public,
@@ -91,6 +96,26 @@ def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
         host=str(store.config.get("endpoint", "")),
         overlaps=True,
     )
+
+
+def _check_endpoints(public: str, config: Mapping[str, Any]) -> None:
+    for name, value in config.items():
+        if "endpoint" in name.lower() and not _is_endpoint(value):
+            raise InvalidInput(
+                f"cannot use {public}: the setting {name} is not the URL of a server, such as "
+                "http://localhost:9000"
+            )
+
+
+def _is_endpoint(value: Any) -> bool:
+    """Whether obstore's client can use a URL; others make it panic at the first request."""
+    if not isinstance(value, str) or _NO_ENDPOINT.search(value):
+        return False
+    try:
+        parts = urlsplit(value)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _names(*settings: Mapping[str, Any]) -> str:

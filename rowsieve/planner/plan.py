@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from rowsieve.arguments import checked_methods
 from rowsieve.errors import InvalidInput, UnsupportedProtocol
 from rowsieve.parquet.footer import checksum
 from rowsieve.predicate.codec import (
@@ -113,6 +114,7 @@ class Pruned(msgspec.Struct, frozen=True):
     size_bytes: int
 
 
+@checked_methods
 class ScanPlan(msgspec.Struct, frozen=True):
     """A read of one version of one table."""
 

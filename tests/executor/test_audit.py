@@ -323,14 +323,14 @@ def test_what_is_not_audited_costs_nothing() -> None:
 
 @pytest.mark.parametrize("audit", [-1, 100.1, True, "1%", float("nan")])
 def test_a_share_that_is_none_is_refused(audit: float) -> None:
-    with pytest.raises(InvalidInput, match="audit is a percentage from 0 to 100"):
+    with pytest.raises(InvalidInput, match=r"audit.* a percentage from 0 to 100"):
         build("refused").scan("v = 1", audit=audit)
     with pytest.raises(InvalidInput, match="audit_percent' must be a percentage from 0 to 100"):
         keyed(properties={"audit_percent": str(audit)})
 
 
 def test_what_to_do_about_a_violation_is_one_of_two() -> None:
-    with pytest.raises(InvalidInput, match="on_violation is 'raise' or 'report', not 'ignore'"):
+    with pytest.raises(InvalidInput, match=r"on_violation is 'ignore' .*, not 'raise' or 'report'"):
         build("refused").scan("v = 1", on_violation="ignore")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="audit_on_violation' must be raise or report"):
         keyed(properties={"audit_on_violation": "ignore"})

@@ -111,7 +111,9 @@ def test_bytes_are_no_plan_yet() -> None:
     table = keyed({"k": [1], "v": [10]})
     data: Any = table.scan().plan().to_bytes()
     for use in (table.scan, table.delete):
-        with pytest.raises(InvalidInput, match=r"not bytes; .* ScanPlan\.from_bytes"):
+        with pytest.raises(
+            InvalidInput, match=r"is bytes, not a ScanPlan, .*=ScanPlan\.from_bytes"
+        ):
             use(plan=data)
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from rowsieve.arguments import Example, checked
 from rowsieve.errors import InvalidInput
 from rowsieve.predicate.arrays import Computed, Mask, null_mask, without
 from rowsieve.predicate.functions.casts import cast_rule
@@ -42,12 +43,13 @@ _DIRECTIONS = {
 }
 
 
+@checked
 def register_function(
     name: str,
-    types: Sequence[pa.DataType],
+    types: Annotated[Sequence[pa.DataType], Example("[pa.int64()]", "a list of pyarrow types")],
     evaluator: UserFunction,
     *,
-    returns: pa.DataType,
+    returns: Annotated[pa.DataType, Example("pa.int64()", "a pyarrow type")],
     monotone: Sequence[str | None] | str | None = None,
     can_fail: bool = True,
     nulls_give_null: bool = True,
@@ -87,8 +89,6 @@ def register_function(
 
 
 def _logical(type_: pa.DataType, name: str) -> LogicalType:
-    if not isinstance(type_, pa.DataType):
-        raise InvalidInput(f"the types of {name!r} are pyarrow types, as pa.int64(), not {type_!r}")
     return logical_type(pa.field(name, type_), lambda: 0)
 
 

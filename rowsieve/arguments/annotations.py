@@ -1,0 +1,46 @@
+"""Annotations that several signatures share: a type, how it is written, what its text may hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Any, TypeAlias
+
+from rowsieve.arguments.kinds import ANY_TEXT, Example
+
+TableUri: TypeAlias = Annotated[str | os.PathLike[str], ANY_TEXT, Example("'s3://bucket/table'")]
+"""A path, taken literally, or a percent-encoded URI."""
+
+ColumnNames: TypeAlias = Annotated[Sequence[str], Example("['id']", "a list of names")]
+
+Moment: TypeAlias = Annotated[datetime | str, Example("'2013-02-08T12:00:00+00:00'")]
+"""An aware datetime, or ISO-8601 text with an offset."""
+
+Metadata: TypeAlias = Annotated[Mapping[str, str], Example("{'source': 'nightly'}")]
+"""Text that is kept with a commit."""
+
+PropertyValue: TypeAlias = Annotated[str | int | float, Example("'32'", "text or a number")]
+
+Properties: TypeAlias = Annotated[
+    Mapping[str, PropertyValue], Example("{'checkpoint_interval': '32'}")
+]
+"""Settings that live with a table."""
+
+StorageValue: TypeAlias = Annotated[
+    str | bool | int | float | timedelta | Mapping[str, Any],
+    Example("'eu-central-1'", "text, a boolean or a number"),
+]
+
+StorageOptions: TypeAlias = Annotated[
+    Mapping[str, StorageValue], Example("{'region': 'eu-central-1'}")
+]
+"""Settings of an object store, as obstore names them; may hold secrets."""
+
+Token: TypeAlias = Annotated[tuple[str, int], Example("('loader', 17)")]
+"""(application id, sequence): a write is not done again once its sequence was committed."""
+
+RetryTimeout: TypeAlias = Annotated[float | None, Example("60.0", "a number of seconds")]
+"""For how long a change that meets others is done again; None sets no end."""
+
+Percentage: TypeAlias = Annotated[float, Example("1.0", "a percentage from 0 to 100")]

@@ -1,0 +1,81 @@
+"""`checked` and `checked_methods`: wrap what users call; wrong arguments are InvalidInput."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any, Final, ParamSpec, TypeVar, get_type_hints
+
+from rowsieve.arguments.kinds import Anything, Kind, Misfit, kind_of
+from rowsieve.errors import InvalidInput
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C")
+
+_POSITIONAL: Final = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+)
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Check the arguments of each call; annotations are read at the first one.
+
+    Too many, too few and unknown arguments are Python's own TypeError.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        positional, kinds = kinds_of(function)
+        if len(args) > len(positional):
+            return function(*args, **kwargs)  # a TypeError
+        name = ""
+        fitted = []
+        try:
+            for name, value in zip(positional, args, strict=False):
+                fitted.append(kinds[name].fit(value))
+            for name, value in kwargs.items():
+                if name in kinds:
+                    kwargs[name] = kinds[name].fit(value)
+        except Misfit as misfit:
+            raise _refusal(function.__name__, name, kinds[name], misfit) from None
+        return function(*fitted, **kwargs)
+
+    call.__rowsieve_checked__ = True  # type: ignore[attr-defined]  # for the test of the surface
+    return call
+
+
+def checked_methods(cls: type[C]) -> type[C]:
+    """Check the arguments of all public methods of a class, inherited ones too."""
+    for name in dir(cls):
+        if name.startswith("_"):
+            continue
+        found = inspect.getattr_static(cls, name)
+        if isinstance(found, types.FunctionType):
+            setattr(cls, name, checked(found))
+        elif isinstance(found, classmethod | staticmethod):
+            setattr(cls, name, type(found)(checked(found.__func__)))
+    return cls
+
+
+@cache
+def kinds_of(function: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Kind]]:
+    """The names that can be given by position, and the kind of each argument by name."""
+    hints = get_type_hints(function, include_extras=True)
+    parameters = inspect.signature(function).parameters.values()
+    kinds = {
+        parameter.name: kind_of(hints[parameter.name]) if parameter.name in hints else Anything()
+        for parameter in parameters
+    }
+    return tuple(each.name for each in parameters if each.kind in _POSITIONAL), kinds
+
+
+def _refusal(function: str, name: str, kind: Kind, misfit: Misfit) -> InvalidInput:
+    example = f", such as {name}={kind.example}" if kind.example else ""
+    takes = "" if misfit.wanted == kind.shown else f"; {name}= takes {kind.shown}"
+    return InvalidInput(
+        f"{function}: {name}{misfit.place} is {misfit.found}, not {misfit.wanted}{takes}{example}"
+    )

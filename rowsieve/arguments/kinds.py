@@ -1,0 +1,374 @@
+"""Kinds of arguments: which values an annotation allows, and how a message describes them.
+
+A value is handed on as it is; only NumPy's numbers become Python's, and sized collections become
+lists. `True` is no number, and a set is no list, as it has no order. Text with a lone surrogate is
+refused, since no file can hold it. A message never shows what belongs into a mapping: it may be a
+secret.
+"""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+import operator
+import os
+import types
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
+
+import numpy as np
+
+_SHOWN: Final = (bool, int, float, str, type(None), date, timedelta, np.generic)
+_LONGEST_SHOWN: Final = 60
+_NO_LISTS: Final = (str, bytes, bytearray, memoryview, Mapping, AbstractSet)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Metadata of an annotation: how a right value is written, and what it is in words."""
+
+    text: str
+    shown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnyText:
+    """Metadata of an annotation: its text may hold lone surrogates, as paths do."""
+
+
+ANY_TEXT: Final = AnyText()
+
+
+class Misfit(Exception):
+    """A value, or its member at `place`, is not of the kind that is `wanted`."""
+
+    def __init__(self, found: str, wanted: str, place: str = "") -> None:
+        super().__init__(found, wanted, place)
+        self.found, self.wanted, self.place = found, wanted, place
+
+
+class Kind(ABC):
+    """The values that an annotation allows; `shown` and `example` describe them in messages."""
+
+    shown: str
+    example: str
+
+    def fit(self, value: Any) -> Any:
+        """Return the value as the function takes it; Misfit if it is of another kind."""
+        return self._fit(value)
+
+    @abstractmethod
+    def _fit(self, value: Any) -> Any: ...
+
+    def refused(self, value: Any) -> Misfit:
+        """Describe a value that is not of this kind."""
+        return Misfit(described(value), self.shown)
+
+
+class Text(Kind):
+    """Text that can be encoded."""
+
+    def __init__(self, *, surrogates: bool = False) -> None:
+        self.shown, self.example, self._surrogates = "text", "'name'", surrogates
+
+    def _fit(self, value: Any) -> Any:
+        if not isinstance(value, str):
+            raise self.refused(value)
+        if not (self._surrogates or value.isascii()):
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                found = f"text with a lone surrogate at position {error.start}"
+                raise Misfit(found, "text that can be encoded as UTF-8") from None
+        return value
+
+
+class Number(Kind):
+    """A number of Python or NumPy of up to 64 bits, never a boolean."""
+
+    def __init__(self, *, whole: bool) -> None:
+        self.shown, self.example = ("a whole number", "1") if whole else ("a number", "1.5")
+        self._whole = whole
+
+    def _fit(self, value: Any) -> Any:
+        if isinstance(value, bool):
+            raise self.refused(value)
+        if isinstance(value, numbers.Integral):
+            number = operator.index(value)
+            if not -(2**63) <= number < 2**63:
+                raise Misfit("a number of more than 64 bits", self.shown)
+            return number
+        if isinstance(value, numbers.Real) and not self._whole:
+            return float(value)
+        raise self.refused(value)
+
+
+class Flag(Kind):
+    """A boolean of Python or NumPy."""
+
+    shown, example = "True or False", "True"
+
+    def _fit(self, value: Any) -> Any:
+        if not isinstance(value, bool | np.bool_):
+            raise self.refused(value)
+        return bool(value)
+
+
+class Nothing(Kind):
+    """None."""
+
+    shown, example = "None", ""
+
+    def _fit(self, value: Any) -> Any:
+        if value is not None:
+            raise self.refused(value)
+
+
+class Instance(Kind):
+    """An object of a class."""
+
+    def __init__(self, class_: type) -> None:
+        module = class_.__module__.partition(".")[0]
+        owner = "" if module in ("builtins", "rowsieve") else f"{module.lstrip('_')}."
+        name = f"{owner}{class_.__qualname__}"
+        self.shown, self.example, self._class = f"{_article(name)} {name}", "", class_
+
+    def _fit(self, value: Any) -> Any:
+        if not isinstance(value, self._class):
+            raise self.refused(value)
+        return value
+
+
+class Bytes(Kind):
+    """Bytes in any of Python's types."""
+
+    shown, example = "bytes", ""
+
+    def _fit(self, value: Any) -> Any:
+        if not isinstance(value, bytes | bytearray | memoryview):
+            raise self.refused(value)
+        return value
+
+
+class Having(Kind):
+    """An object with the methods of a protocol."""
+
+    def __init__(self, protocol: type) -> None:
+        self._methods = [name for name in vars(protocol) if not name.startswith("_")]
+        calls = ", ".join(f"{name}()" for name in self._methods)
+        self.shown, self.example = f"an object with {calls}", ""
+
+    def _fit(self, value: Any) -> Any:
+        if not all(callable(inspect.getattr_static(value, name, None)) for name in self._methods):
+            raise self.refused(value)
+        return value
+
+
+class Called(Kind):
+    """A function, or another object that can be called."""
+
+    shown, example = "a function", ""
+
+    def _fit(self, value: Any) -> Any:
+        if not callable(value):
+            raise self.refused(value)
+        return value
+
+
+class Choice(Kind):
+    """One of a few texts."""
+
+    def __init__(self, choices: tuple[str, ...]) -> None:
+        *most, last = map(repr, choices)
+        self.shown = f"{', '.join(most)} or {last}" if most else last
+        self.example, self._choices = "", choices
+
+    def _fit(self, value: Any) -> Any:
+        if not (isinstance(value, str) and value in self._choices):
+            raise self.refused(value)
+        return str(value)
+
+
+class Listed(Kind):
+    """A list, tuple or other sized collection with an order, of one kind."""
+
+    def __init__(self, item: Kind) -> None:
+        self._item = item
+        self.shown = f"a list of {item.shown.removeprefix('a ')}"
+        self.example = f"[{item.example}]"
+
+    def _fit(self, value: Any) -> Any:
+        given = value
+        if not isinstance(value, list | tuple):
+            if isinstance(value, _NO_LISTS) or not isinstance(value, Iterable):
+                raise self.refused(value)
+            if not isinstance(value, Sized):  # a generator can be read once
+                raise self.refused(value)
+            given = list(value)
+        fitted = [_member(self._item, f"[{i}]", each) for i, each in enumerate(given)]
+        return given if fitted == given else type(given)(fitted)
+
+
+class Mapped(Kind):
+    """A mapping of text to one kind."""
+
+    def __init__(self, key: Kind, value: Kind) -> None:
+        self._key, self._value = key, value
+        self.shown = f"a mapping of {key.shown} to {value.shown}"
+        self.example = f"{{{key.example}: {value.example or '…'}}}"
+
+    def _fit(self, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise Misfit(type_of(value), self.shown)  # may be a secret at a wrong place
+        fitted = {}
+        for key, each in value.items():
+            try:
+                name = self._key.fit(key)
+            except Misfit as misfit:
+                raise Misfit(type_of(key), misfit.wanted, ", a name in it,") from None
+            try:
+                fitted[name] = self._value.fit(each)
+            except Misfit as misfit:
+                raise Misfit(type_of(each), misfit.wanted, f"[{name!r}]{misfit.place}") from None
+        return fitted
+
+
+class Fixed(Kind):
+    """A tuple of as many members as there are kinds."""
+
+    def __init__(self, items: tuple[Kind, ...]) -> None:
+        self._items = items
+        self.shown = f"a tuple ({', '.join(item.shown for item in items)})"
+        self.example = f"({', '.join(item.example for item in items)})"
+
+    def _fit(self, value: Any) -> Any:
+        if not isinstance(value, tuple):
+            raise self.refused(value)
+        if len(value) != len(self._items):
+            raise Misfit(f"a tuple of {len(value)}", self.shown)
+        pairs = zip(self._items, value, strict=True)
+        return tuple(_member(item, f"[{i}]", each) for i, (item, each) in enumerate(pairs))
+
+
+class Either(Kind):
+    """A value of one of several kinds."""
+
+    def __init__(self, kinds: tuple[Kind, ...]) -> None:
+        self._kinds = kinds
+        shown = [kind.shown for kind in kinds if not isinstance(kind, Nothing)]
+        self.shown = " or ".join(shown)
+        self.example = next((kind.example for kind in kinds if kind.example), "")
+
+    def _fit(self, value: Any) -> Any:
+        misfits = []
+        for kind in self._kinds:
+            try:
+                return kind.fit(value)
+            except Misfit as misfit:
+                misfits.append(misfit)
+        of_members = [misfit for misfit in misfits if misfit.place]
+        if len(of_members) == 1:
+            raise of_members[0]  # of the right outer kind
+        told = [misfit for misfit in misfits if misfit.wanted != "None"]
+        raise told[0] if len(told) == 1 else self.refused(value)
+
+
+class Anything(Kind):
+    """Whatever the function reads for itself."""
+
+    shown, example = "a value", ""
+
+    def _fit(self, value: Any) -> Any:
+        return value
+
+
+class Illustrated(Kind):
+    """A kind with an example, and perhaps words, of its own."""
+
+    def __init__(self, kind: Kind, example: Example) -> None:
+        self.shown, self.example = example.shown or kind.shown, example.text
+        self._kind = kind
+
+    def _fit(self, value: Any) -> Any:
+        try:
+            return self._kind.fit(value)
+        except Misfit as misfit:
+            if misfit.wanted == self._kind.shown and not misfit.place:
+                raise Misfit(misfit.found, self.shown) from None
+            raise
+
+
+def kind_of(annotation: Any, *, surrogates: bool = False) -> Kind:
+    """The kind of an annotation; TypeError for a form that no rule is written for."""
+    origin, members = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        notes = members[1:]
+        kind = kind_of(members[0], surrogates=surrogates or ANY_TEXT in notes)
+        examples = [note for note in notes if isinstance(note, Example)]
+        return Illustrated(kind, examples[0]) if examples else kind
+    if origin in (Union, types.UnionType):
+        return Either(tuple(kind_of(member, surrogates=surrogates) for member in members))
+    if origin is Literal:
+        return Choice(members)
+    if origin is Sequence or origin is list:
+        return Listed(kind_of(members[0]))
+    if origin is Mapping or origin is dict:
+        return Mapped(kind_of(members[0]), kind_of(members[1]))
+    if origin is tuple and members and members[-1] is not Ellipsis:
+        return Fixed(tuple(map(kind_of, members)))
+    if origin is Callable or annotation is Callable:
+        return Called()
+    if annotation is str:
+        return Text(surrogates=surrogates)
+    return _kind_of_class(os.PathLike if origin is os.PathLike else annotation)
+
+
+def _kind_of_class(annotation: Any) -> Kind:
+    if annotation in (Any, object) or isinstance(annotation, TypeVar):
+        return Anything()
+    if annotation in (None, type(None)):
+        return Nothing()
+    if annotation is bool:
+        return Flag()
+    if annotation is bytes:
+        return Bytes()
+    if annotation in (int, float):
+        return Number(whole=annotation is int)
+    if getattr(annotation, "_is_protocol", False):
+        return Having(annotation)
+    if isinstance(annotation, type):
+        return Instance(annotation)
+    raise TypeError(f"no rule for arguments of type {annotation!r}; add one to arguments/kinds.py")
+
+
+def described(value: object) -> str:
+    """Show a value and its type, or its type alone where the value is long or not plain."""
+    if not isinstance(value, _SHOWN):
+        return type_of(value)
+    shown = ascii(value) if isinstance(value, str) else repr(value)
+    if len(shown) > _LONGEST_SHOWN:
+        return type_of(value)
+    return shown if value is None else f"{shown} ({type(value).__name__})"
+
+
+def type_of(value: object) -> str:
+    """The name of a value's type, with an article."""
+    name = type(value).__name__
+    if name == "bytes":
+        return name
+    return f"{_article(name)} {name}"
+
+
+def _member(kind: Kind, place: str, value: Any) -> Any:
+    try:
+        return kind.fit(value)
+    except Misfit as misfit:
+        raise Misfit(misfit.found, misfit.wanted, f"{place}{misfit.place}") from None
+
+
+def _article(name: str) -> str:
+    return "an" if name[0] in "aeiouAEIOU" else "a"
