@@ -35,19 +35,35 @@ PROPERTIES: Mapping[str, str] = {
 }
 
 
+FIXED: Mapping[str, str] = {
+    "key": "parts are sorted and merged by it; make a table with another key= from this one's rows",
+    "mode": "it follows from whether the table has a key; make a table with or without key=",
+    "uuid": "it says which table this is, and files and caches are known by it",
+}
+"""What is often taken for a property, and why it never changes."""
+
+
 def check_properties(properties: Mapping[str, str | int | float]) -> dict[str, str]:
     """The properties as text; InvalidInput for an unknown name or a value of another form."""
     checked = {}
     for name, value in properties.items():
-        if name not in PROPERTIES:
-            near = difflib.get_close_matches(name, PROPERTIES, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise InvalidInput(
-                f"unknown table property {name!r}; known are {', '.join(PROPERTIES)}{hint}"
-            )
+        check_name(name)
         text = str(value)
         form = _FORMS.get(name)
         if form is not None and not form[1].fullmatch(text):
             raise InvalidInput(f"table property {name!r} must be {form[0]}, not {value!r}")
         checked[name] = text
     return checked
+
+
+def check_name(name: str) -> None:
+    """InvalidInput unless this is the name of a property."""
+    if name in PROPERTIES:
+        return
+    if name in FIXED:
+        raise InvalidInput(
+            f"{name!r} is not a property and cannot change after create_table: {FIXED[name]}"
+        )
+    near = difflib.get_close_matches(str(name), PROPERTIES, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise InvalidInput(f"unknown table property {name!r}; known are {', '.join(PROPERTIES)}{hint}")

@@ -22,12 +22,15 @@ from rowsieve.arguments.annotations import (
     Metadata,
     Moment,
     Percentage,
+    Properties,
+    PropertyNames,
     RetryTimeout,
     StorageOptions,
     Token,
 )
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
 from rowsieve.changes.change import Change, Question
+from rowsieve.changes.handle import nothing_done
 from rowsieve.changes.ingest import (
     Changes,
     OnDuplicate,
@@ -46,6 +49,7 @@ from rowsieve.changes.operations import (
     restore_to,
     update_where,
 )
+from rowsieve.changes.settings import change_properties, checked_settings, is_set
 from rowsieve.compaction.run import COMPACTION_RETRY_TIMEOUT_S, Progress, plan_compaction
 from rowsieve.config import DEFAULT
 from rowsieve.errors import EmptyData, InvalidInput, StalePlan, UnsupportedOperation
@@ -55,6 +59,7 @@ from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Literal as LiteralNode
 from rowsieve.predicate.ir import Operand
+from rowsieve.properties import check_name
 from rowsieve.reading import Reading
 from rowsieve.scan import Columns, GivenPlan, Scan
 from rowsieve.stats.collect import MakeCollector
@@ -434,6 +439,56 @@ class Table(Reading):
                 self._store, snapshot, notes, progress, self._collecting
             ),
         )
+
+    def set_properties(
+        self,
+        properties: Properties,
+        *,
+        metadata: Metadata | None = None,
+        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
+    ) -> Commit:
+        """Set table properties from the next version on; those that are not named stay.
+
+        Each applies to what is written, or read, on that version or later. InvalidInput for one
+        that does not exist or does not fit. Nothing is committed if all have these values already.
+        """
+        self._writable("set_properties")
+        head = self._latest()
+        return self._set(
+            "set_properties", checked_settings(properties, head), metadata, retry_timeout_s
+        )
+
+    def unset_properties(
+        self,
+        names: PropertyNames,
+        *,
+        metadata: Metadata | None = None,
+        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
+    ) -> Commit:
+        """Give table properties their defaults again, from the next version on.
+
+        Nothing is committed if none of them is set.
+        """
+        self._writable("unset_properties")
+        for name in names:
+            check_name(name)
+        return self._set("unset_properties", dict.fromkeys(names), metadata, retry_timeout_s)
+
+    def _set(
+        self,
+        operation: str,
+        wanted: Mapping[str, str | None],
+        metadata: Metadata | None,
+        retry_timeout_s: float | None,
+    ) -> Commit:
+        if not wanted:
+            raise InvalidInput(f"{operation} names no property")
+        notes: dict[str, Any] = {**(metadata or {}), "properties": dict(wanted)}
+        change = self._change(operation, notes, None, retry_timeout_s)
+        head = self._latest()
+        if is_set(head, wanted):
+            return nothing_done(operation, head)
+        return self._commit(change, head, lambda head: change_properties(change, head, wanted))
 
     def write_spark(self, frame: Any, mode: Literal["upsert", "append", "delete"]) -> Commit:
         """Write a Spark DataFrame in one commit; its tasks write disjoint key ranges."""

@@ -419,3 +419,18 @@ def test_conditions_in_other_words(flights: Path) -> None:
     assert "InvalidInput" in run(*words, "--schema", "id", "id > 1", code=3)
     assert run(*words, "--syntax-only", "`id` > 1") == '"id" > 1\n'
     run("translate", "id > 1", code=2)
+
+
+def test_properties_are_set_and_unset(flights: Path) -> None:
+    told = run("set", flights, "checkpoint_interval=8", "critical_columns=delay,at")
+    assert told == "version 1: set_properties checkpoint_interval=8, critical_columns=delay,at\n"
+    assert run("set", flights, "checkpoint_interval=8") == "version 1: nothing to change\n"
+    done = run_json("unset", flights, "critical_columns", "--metadata", "why=test")
+    assert (done["version"], done["operation"]) == (2, "unset_properties")
+    assert done["metadata"] == {"properties": {"critical_columns": None}, "why": "test"}
+    assert run("unset", flights, "critical_columns") == "version 2: nothing to change\n"
+    assert rs.open_table(str(flights)).detail()["properties"] == {"checkpoint_interval": "8"}
+    assert "did you mean" in run("set", flights, "checkpoint_intervall=8", code=3)
+    assert "parts are sorted" in run("unset", flights, "key", code=3)
+    for wrong in (["set", flights], ["set", flights, "x"], ["unset", flights]):
+        run(*wrong, code=2)

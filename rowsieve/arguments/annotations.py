@@ -27,6 +27,10 @@ Properties: TypeAlias = Annotated[
 ]
 """Settings that live with a table."""
 
+PropertyNames: TypeAlias = Annotated[
+    Sequence[str], Example("['audit_percent']", "a list of names of properties")
+]
+
 StorageValue: TypeAlias = Annotated[
     str | bool | int | float | timedelta | Mapping[str, Any],
     Example("'eu-central-1'", "text, a boolean or a number"),

@@ -95,6 +95,8 @@ for _command in (
     story.demo,
 ):
     app.command()(_command)
+app.command("set")(changing.set_properties)
+app.command("unset")(changing.unset_properties)
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ from rowsieve.cli.options import (
 from rowsieve.cli.output import messages, print_commit, print_json
 from rowsieve.errors import TableNotFound
 from rowsieve.opening import create_table, open_table
+from rowsieve.storage.log_entry import Commit
 from rowsieve.table import Table
 
 
@@ -159,6 +160,55 @@ def delete(
         token=read_token(token),
     )
     print_commit(commit, as_json=as_json)
+
+
+def set_properties(
+    uri: Uri,
+    properties: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME=VALUE...", help="Table properties.", show_default=False),
+    ],
+    *,
+    metadata: Notes = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Set table properties, from the next version on."""
+    commit = open_at(uri, storage_option).set_properties(
+        read_pairs(properties, "set"), metadata=read_pairs(metadata, "--metadata")
+    )
+    _print_settings(commit, as_json=as_json)
+
+
+def unset_properties(
+    uri: Uri,
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME...", help="Table properties.", show_default=False),
+    ],
+    *,
+    metadata: Notes = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give table properties their defaults again, from the next version on."""
+    commit = open_at(uri, storage_option).unset_properties(
+        names, metadata=read_pairs(metadata, "--metadata")
+    )
+    _print_settings(commit, as_json=as_json)
+
+
+def _print_settings(commit: Commit, *, as_json: bool) -> None:
+    if as_json:
+        print_commit(commit, as_json=True)
+    elif not commit.committed:
+        typer.echo(f"version {commit.version}: nothing to change")
+    else:
+        changed = ", ".join(
+            name if value is None else f"{name}={value}"
+            for name, value in commit.metadata["properties"].items()
+        )
+        typer.echo(f"version {commit.version}: {commit.operation} {changed}")
 
 
 def compact(

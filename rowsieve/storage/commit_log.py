@@ -134,10 +134,10 @@ class CommitLog(LogReader):
         that head, the same object if it still holds as it is, or raises `CommitConflict`.
         `retries` bounds the attempts; without it there is no deadline.
         """
-        _check_writable(base)
         retries = retries or Retries(request.operation)
         head, draft = base, None
         while True:
+            _check_writable(head)
             if (earlier := self.committed_before(request.token, head)) is not None:
                 return earlier, head
             check_request(request)
@@ -358,6 +358,7 @@ def _entry_of(draft: _Draft, head: Snapshot) -> LogEntry:
         rows_deleted=request.rows_deleted,
         token=request.token,
         metadata=request.metadata,
+        info=request.info,
         removed=request.removed,
         file=draft.file,
     )

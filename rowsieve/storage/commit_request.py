@@ -17,7 +17,7 @@ from rowsieve.errors import CommitConflict, InvalidInput
 from rowsieve.storage.log_entry import LogEntry
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.sealed_lines import seal
-from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.snapshot import Snapshot, TableInfo
 
 _MOST_METADATA_BYTES: Final = 1024 * 1024
 _LONGEST_APPLICATION_ID: Final = 256
@@ -30,7 +30,8 @@ class CommitRequest:
 
     `added` are new parts; those without commit_ts get the commit's version (invariant I1).
     `restored` are parts that keep theirs. `token` is (application id, sequence): once a sequence
-    was committed, it and lower ones of the same application are not committed again.
+    was committed, it and lower ones of the same application are not committed again. `info` is
+    what the table is from this commit on, if that changes.
     """
 
     operation: str
@@ -41,6 +42,7 @@ class CommitRequest:
     rows_written: int = 0
     rows_deleted: int = 0
     restored: PartTable | None = None
+    info: TableInfo | None = None
 
 
 OnConflict: TypeAlias = Callable[[Snapshot, tuple[LogEntry, ...]], CommitRequest]

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from rowsieve.errors import CorruptData
 from rowsieve.storage.log_entry import LogEntry, log_path
 from rowsieve.storage.manifest import PartTable
-from rowsieve.storage.snapshot import Snapshot, Token
+from rowsieve.storage.snapshot import Snapshot, TableInfo, Token
 
 _MOST_CHUNKS: Final = 64  # of the parts' columns, before they are joined
 
@@ -29,7 +29,7 @@ def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
     info, schema, next_field_id = base.table, base.schema, base.next_field_id
     tokens = base.tokens
     for entry in entries:
-        info = entry.info or info
+        info = _same_table(info, entry)
         if entry.schema is not None and entry.next_field_id is not None:
             schema, next_field_id = entry.schema, entry.next_field_id
         if entry.token is not None:
@@ -70,6 +70,19 @@ def _check_link(entry: LogEntry, version: int, commit_id: str, table_uuid: str) 
             f"{where} follows commit {entry.predecessor}, but version {version} is commit "
             f"{commit_id}: the log was mixed from several tables or copies"
         )
+
+
+def _same_table(info: TableInfo, entry: LogEntry) -> TableInfo:
+    """The table as an entry leaves it: only its properties and its protocol may change."""
+    new = entry.info
+    if new is None:
+        return info
+    if (new.uuid, new.key, new.mode) != (info.uuid, info.key, info.mode):
+        raise CorruptData(
+            f"{log_path(entry.version)} changes what never changes: it has (uuid, key, mode) "
+            f"{(new.uuid, new.key, new.mode)}, the table {(info.uuid, info.key, info.mode)}"
+        )
+    return new
 
 
 def _check_first(entry: LogEntry) -> None:

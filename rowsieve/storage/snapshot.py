@@ -15,7 +15,8 @@ from rowsieve.storage.manifest import PartTable
 from rowsieve.types.schema import Schema
 
 READER_VERSION: Final = 1  # the newest protocol that this code reads
-WRITER_VERSION: Final = 1
+WRITER_VERSION: Final = 2
+ISOLATION_WRITER: Final = 2  # the first writer that keeps tables serializable
 FEATURES: Final[frozenset[str]] = frozenset()  # the optional features that it knows
 MODES: Final = ("upsert", "append")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

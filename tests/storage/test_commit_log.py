@@ -286,9 +286,9 @@ def test_metadata_is_what_history_will_say() -> None:
 def test_a_newer_writer_protocol_is_read_but_not_written() -> None:
     store = memory_store()
     log = CommitLog(store)
-    snapshot = log.create(dataclasses.replace(table_info(), writer_version=2), SCHEMA, 3)
+    snapshot = log.create(dataclasses.replace(table_info(), writer_version=3), SCHEMA, 3)
     assert log.latest() == snapshot
-    with pytest.raises(UnsupportedProtocol, match="writer protocol 2"):
+    with pytest.raises(UnsupportedProtocol, match="writer protocol 3"):
         commit(log, snapshot)
 
 

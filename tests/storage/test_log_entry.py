@@ -48,7 +48,7 @@ BODY = b"""\
 "predecessor":"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb","table":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",\
 "timestamp_us":1700000000000000,"operation":"upsert","rows_written":5,"rows_deleted":2,\
 "token":["app",3],"metadata":{"who":"me"}}}
-{"protocol":{"reader":1,"writer":1,"features":[]}}
+{"protocol":{"reader":1,"writer":2,"features":[]}}
 {"table":{"uuid":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","key":["id"],"mode":"upsert",\
 "properties":{"x":"y"}}}
 {"schema":{"id":1,"fields":[{"id":1,"name":"id","type":"int64","nullable":false},\
