@@ -1,15 +1,21 @@
 """The commands together, and what an error becomes: one line on stderr and an exit code.
 
-    0  done                      3  the request was refused: mend the call or the data
-    1  a check of the demo       4  another commit was first: try again
-       failed, or a bug          5  stored bytes are damaged, or the store failed
+    0  done                        4    another commit was first: try again
+    1  a check of the demo         5    stored bytes are damaged, or the store failed
+       failed, a bug, or the       130  interrupted by Ctrl-C
+       answer was not written      141  nobody reads the answer any more (a closed pipe)
     2  wrong usage
+    3  the request was refused: mend the call or the data
 
-Soundness: an exit code 0 means that what was asked is done and durable.
+Soundness: an exit code 0 means that what was asked is done and durable, and was said.
 """
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -17,9 +23,11 @@ from typer.core import TyperGroup
 
 import rowsieve
 from rowsieve.cli import changing, reading, story, translating
+from rowsieve.cli.progress import begin, what_was_committed
 from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StoreError
+from rowsieve.shown import printable
 
-REFUSED, CONFLICT, BROKEN = 3, 4, 5
+UNSAID, REFUSED, CONFLICT, BROKEN, INTERRUPTED, NO_READER = 1, 3, 4, 5, 130, 141
 
 
 def exit_code_of(error: RowsieveError) -> int:
@@ -38,14 +46,34 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
+        begin(None)
         try:
             return super().invoke(ctx)
         except RowsieveError as error:
             if ctx.params.get("debug"):
                 raise
-            message = " ".join(str(error).split())
+            message = printable(" ".join(str(error).split()))
             typer.echo(f"rowsieve: {type(error).__name__}: {message}", err=True)
             raise typer.Exit(exit_code_of(error)) from error
+        except KeyboardInterrupt as error:
+            if ctx.params.get("debug"):
+                raise
+            typer.echo(f"rowsieve: interrupted: {what_was_committed()}", err=True)
+            raise typer.Exit(INTERRUPTED) from error
+        except OSError as error:
+            if ctx.params.get("debug"):
+                raise
+            raise typer.Exit(_unsaid(error)) from error
+
+
+def _unsaid(error: OSError) -> int:
+    """Say that the answer could not be written; the exit code of that."""
+    if error.errno == errno.EPIPE:
+        return NO_READER
+    done = what_was_committed()
+    with suppress(OSError):
+        typer.echo(f"rowsieve: the answer could not be written: {error}; {done}", err=True)
+    return UNSAID
 
 
 def _show_version(*, wanted: bool) -> None:
@@ -77,7 +105,7 @@ app = typer.Typer(
     cls=_Commands,
     callback=_global_options,
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -85,7 +113,10 @@ for _command in (
     changing.create,
     changing.upsert,
     changing.apply,
+    changing.update,
     changing.delete,
+    changing.overwrite,
+    changing.restore,
     reading.query,
     reading.explain,
     reading.history,
@@ -101,4 +132,14 @@ app.command("unset")(changing.unset_properties)
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    app()
+    try:
+        app()
+    except SystemExit as leaving:
+        code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+        try:
+            sys.stdout.flush()
+        except OSError as error:
+            code = code or _unsaid(error)
+            # The interpreter flushes once more as it leaves, and would say so in its own words.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(code)

@@ -1,4 +1,7 @@
-"""The commands that change a table: create, upsert, apply, delete, compact."""
+"""The commands that change a table, from create to compact.
+
+Each tells `progress` which table it changes, so that Ctrl-C is answered by what was committed.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,26 @@ from typing import Annotated, Literal
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from rowsieve.cli.files import read_rows
+from rowsieve.cli.files import Input, read_rows
 from rowsieve.cli.options import (
     AsJson,
+    Delimiter,
     Dialect,
+    FileFormat,
     InputFile,
     Notes,
     Nulls,
     StorageOptions,
     TokenText,
     Uri,
+    existing_file,
     open_at,
     read_pairs,
     read_token,
 )
 from rowsieve.cli.output import messages, print_commit, print_json
+from rowsieve.cli.progress import Change, begin, watch
+from rowsieve.cli.types import read_types, with_types
 from rowsieve.errors import TableNotFound
 from rowsieve.opening import create_table, open_table
 from rowsieve.storage.log_entry import Commit
@@ -48,18 +56,31 @@ def create(
         list[str] | None,
         typer.Option("--property", metavar="NAME=VALUE", help="A table property; repeatable."),
     ] = None,
+    column_type: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            metavar="NAME=TYPE",
+            help="The type of a column, such as uint64, text or decimal(38,0); repeatable.",
+        ),
+    ] = None,
+    file_format: FileFormat = None,
+    delimiter: Delimiter = None,
     null: Nulls = None,
     metadata: Notes = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a table from a file."""
+    types = read_types(read_pairs(column_type, "--type"))
     options = read_pairs(storage_option, "--storage-option")
     if if_exists == "ignore" and (standing := _standing(uri, options)) is not None:
         message = f"version {standing.version} stands already; nothing was written"
         typer.echo(message) if not as_json else print_json({"version": standing.version})
         return
-    rows = read_rows(file, nulls=null or ())
+    source = Input(file, file_format, delimiter, null or ())
+    rows = with_types(read_rows(source, types), types, source.name)
+    begin(Change(uri, None, options))
     with messages().status(f"creating {uri}"):
         table = create_table(
             uri,
@@ -87,6 +108,8 @@ def upsert(
     on_duplicate: Annotated[
         Literal["error", "last"], typer.Option(help="What to do about a key that comes twice.")
     ] = "error",
+    file_format: FileFormat = None,
+    delimiter: Delimiter = None,
     null: Nulls = None,
     metadata: Notes = None,
     token: TokenText = None,
@@ -94,8 +117,8 @@ def upsert(
     as_json: AsJson = False,
 ) -> None:
     """Write the rows of a file: each becomes the row of its key. Without a key, append them."""
-    table = open_at(uri, storage_option)
-    rows = read_rows(file, table.schema, null or ())
+    table = watch(open_at(uri, storage_option))
+    rows = read_rows(Input(file, file_format, delimiter, null or ()), table.schema)
     notes, once = read_pairs(metadata, "--metadata"), read_token(token)
     with messages().status(f"writing {rows.num_rows:,} rows"):
         if table.key:
@@ -111,6 +134,8 @@ def apply(
     *,
     op: Annotated[str, typer.Option(help="The column that says insert, update or delete.")],
     sequence: Annotated[str, typer.Option(help="The column that orders changes of one key.")],
+    file_format: FileFormat = None,
+    delimiter: Delimiter = None,
     null: Nulls = None,
     metadata: Notes = None,
     token: TokenText = None,
@@ -118,8 +143,8 @@ def apply(
     as_json: AsJson = False,
 ) -> None:
     """Apply a file of changes (CDC) in one commit: per key the last one counts."""
-    table = open_at(uri, storage_option)
-    rows = read_rows(file, table.schema, null or ())
+    table = watch(open_at(uri, storage_option))
+    rows = read_rows(Input(file, file_format, delimiter, null or ()), table.schema)
     with messages().status(f"applying {rows.num_rows:,} changes"):
         commit = table.apply_changes(
             rows,
@@ -139,9 +164,11 @@ def delete(
     *,
     keys: Annotated[
         Path | None,
-        typer.Option(help="A file with the keys to delete.", exists=True, dir_okay=False),
+        typer.Option(help="A file with the keys to delete; - is stdin.", callback=existing_file),
     ] = None,
     dialect: Dialect = "postgres",
+    file_format: FileFormat = None,
+    delimiter: Delimiter = None,
     null: Nulls = None,
     metadata: Notes = None,
     token: TokenText = None,
@@ -151,10 +178,11 @@ def delete(
     """Delete rows by condition or by key."""
     if (where is None) == (keys is None):
         raise typer.BadParameter("give either a condition or --keys FILE; all rows are 'TRUE'")
-    table = open_at(uri, storage_option)
+    table = watch(open_at(uri, storage_option))
+    source = None if keys is None else Input(keys, file_format, delimiter, null or ())
     commit = table.delete(
         where,
-        keys=None if keys is None else read_rows(keys, table.schema, null or ()),
+        keys=None if source is None else read_rows(source, table.schema),
         dialect=dialect,
         metadata=read_pairs(metadata, "--metadata"),
         token=read_token(token),
@@ -174,7 +202,7 @@ def set_properties(
     as_json: AsJson = False,
 ) -> None:
     """Set table properties, from the next version on."""
-    commit = open_at(uri, storage_option).set_properties(
+    commit = watch(open_at(uri, storage_option)).set_properties(
         read_pairs(properties, "set"), metadata=read_pairs(metadata, "--metadata")
     )
     _print_settings(commit, as_json=as_json)
@@ -192,7 +220,7 @@ def unset_properties(
     as_json: AsJson = False,
 ) -> None:
     """Give table properties their defaults again, from the next version on."""
-    commit = open_at(uri, storage_option).unset_properties(
+    commit = watch(open_at(uri, storage_option)).unset_properties(
         names, metadata=read_pairs(metadata, "--metadata")
     )
     _print_settings(commit, as_json=as_json)
@@ -211,6 +239,74 @@ def _print_settings(commit: Commit, *, as_json: bool) -> None:
         typer.echo(f"version {commit.version}: {commit.operation} {changed}")
 
 
+def update(
+    uri: Uri,
+    where: Annotated[str, typer.Argument(help="Which rows, as SQL; all of them: TRUE.")],
+    *,
+    assignments: Annotated[
+        list[str],
+        typer.Option("--set", metavar="NAME=SQL", help="A column's new value; repeatable."),
+    ],
+    dialect: Dialect = "postgres",
+    metadata: Notes = None,
+    token: TokenText = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Assign columns of the rows that match: --set "delay=delay + 5"."""
+    table = watch(open_at(uri, storage_option))
+    commit = table.update(
+        read_pairs(assignments, "--set"),
+        where=where,
+        dialect=dialect,
+        metadata=read_pairs(metadata, "--metadata"),
+        token=read_token(token),
+    )
+    print_commit(commit, as_json=as_json)
+
+
+def overwrite(
+    uri: Uri,
+    file: InputFile,
+    where: Annotated[str, typer.Argument(help="Which rows to replace, as SQL; all of them: TRUE.")],
+    *,
+    dialect: Dialect = "postgres",
+    file_format: FileFormat = None,
+    delimiter: Delimiter = None,
+    null: Nulls = None,
+    metadata: Notes = None,
+    token: TokenText = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put the rows of a file in the place of the rows that match, or of all."""
+    table = watch(open_at(uri, storage_option))
+    rows = read_rows(Input(file, file_format, delimiter, null or ()), table.schema)
+    with messages().status(f"writing {rows.num_rows:,} rows"):
+        commit = table.overwrite(
+            rows,
+            where=None if where.strip().upper() == "TRUE" else where,
+            dialect=dialect,
+            metadata=read_pairs(metadata, "--metadata"),
+            token=read_token(token),
+        )
+    print_commit(commit, as_json=as_json)
+
+
+def restore(
+    uri: Uri,
+    version: Annotated[int, typer.Argument(min=0, help="The version to go back to.")],
+    *,
+    metadata: Notes = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the table what it was at a version, as a new commit."""
+    table = watch(open_at(uri, storage_option))
+    commit = table.restore(version, metadata=read_pairs(metadata, "--metadata"))
+    print_commit(commit, as_json=as_json)
+
+
 def compact(
     uri: Uri,
     *,
@@ -219,7 +315,7 @@ def compact(
     as_json: AsJson = False,
 ) -> None:
     """Rewrite what is merged on every read, or small, into parts that hold each row once."""
-    table = open_at(uri, storage_option)
+    table = watch(open_at(uri, storage_option))
     columns = (
         TextColumn("rows rewritten"),
         BarColumn(),

@@ -1,76 +1,222 @@
-"""Rows from a file, by its suffix.
+"""Rows from a file or stdin, in the format that its suffix or `--format` names.
 
-Soundness: text formats have no types of their own, so columns that the table has are read as the
-table's types and never guessed ("007" stays text); what does not fit is an error that names the
-file.
+Soundness: text formats have no types of their own, so columns whose type is known are read as that
+type and never guessed ("007" stays text). What is guessed keeps every digit and every character: a
+number that no type holds, and bytes that are not UTF-8, are errors that name the column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+import stat
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
 from rowsieve.errors import InvalidData, InvalidInput
 
-_COMPRESSED = (".gz", ".bz2", ".zst")
+_COMPRESSED: Final = (".gz", ".bz2", ".zst")
+_EXACT_IN_FLOAT: Final = 2**53
+_WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")  # UTF-16 and UTF-32
 
 
-def read_rows(path: Path, schema: pa.Schema | None = None, nulls: Sequence[str] = ()) -> pa.Table:
-    """All rows of a file; `schema` gives the types of the columns that it knows."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
-    kind = suffixes[-1] if suffixes else ""
-    if kind not in _READERS:
-        raise InvalidInput(
-            f"{path}: what the file holds is told by its suffix, and {kind or 'none'!r} is not one "
-            f"of {', '.join(_READERS)}"
-        )
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A file or, at the path `-`, stdin; and how it is to be read."""
+
+    path: Path
+    format: str | None = None
+    delimiter: str | None = None
+    nulls: Sequence[str] = ()
+
+    @property
+    def name(self) -> str:
+        """The file as messages name it."""
+        return "stdin" if self.is_stdin else str(self.path)
+
+    @property
+    def is_stdin(self) -> bool:
+        """Whether rows come from stdin."""
+        return str(self.path) == "-"
+
+    def open(self) -> Any:
+        """The bytes, decompressed as the suffix says."""
+        if self.is_stdin:
+            return pa.BufferReader(sys.stdin.buffer.read())
+        if not self._is_stream():
+            return pa.input_stream(str(self.path), compression="detect")
+        return pa.BufferReader(self.path.read_bytes())
+
+    def _is_stream(self) -> bool:
+        """Whether this is a pipe, as of <(command); a device is refused, it may have no end."""
+        mode = self.path.stat().st_mode
+        if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
+            return stat.S_ISFIFO(mode)
+        raise InvalidInput(f"{self.path} is neither a regular file nor a pipe")
+
+
+def read_rows(source: Input, schema: pa.Schema | None = None) -> pa.Table:
+    """All rows; `schema` gives the types of the columns that it knows."""
+    kind = _kind(source)
     try:
-        return _READERS[kind](path, schema, nulls)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InvalidData(f"{path} cannot be read as {kind}: {error}") from error
+        return _READERS[kind](source, schema)
+    except UnicodeDecodeError as error:
+        raise _not_utf8(source, str(error)) from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidData(f"{source.name} cannot be read as {kind}: {error}") from error
 
 
-def _read_parquet(path: Path, _schema: pa.Schema | None, _nulls: Sequence[str]) -> pa.Table:
-    with pq.ParquetFile(path) as file:
+def _kind(source: Input) -> str:
+    if source.format is not None:
+        found, told = source.format, "--format"
+    else:
+        suffixes = [suffix.lower() for suffix in source.path.suffixes]
+        if suffixes and suffixes[-1] in _COMPRESSED:
+            suffixes.pop()
+        found, told = (suffixes[-1][1:] if suffixes else ""), "its suffix, or --format,"
+    if found not in _READERS:
+        raise InvalidInput(
+            f"{source.name}: {told} says what it holds, and {found or 'none'!r} is not one of "
+            f"{', '.join(_READERS)}"
+        )
+    if source.delimiter is not None and found not in ("csv", "tsv"):
+        raise InvalidInput(f"{source.name}: --delimiter is of csv and tsv, not of {found}")
+    return found
+
+
+def _read_parquet(source: Input, _schema: pa.Schema | None) -> pa.Table:
+    with pq.ParquetFile(source.open() if source.is_stdin else source.path) as file:
         return file.read()
 
 
-def _read_ipc(path: Path, _schema: pa.Schema | None, _nulls: Sequence[str]) -> pa.Table:
-    with pa.OSFile(str(path), "rb") as source:
+def _read_ipc(source: Input, _schema: pa.Schema | None) -> pa.Table:
+    with source.open() if source.is_stdin else pa.OSFile(str(source.path), "rb") as opened:
         try:
-            return pa.ipc.open_file(source).read_all()
+            return pa.ipc.open_file(opened).read_all()
         except pa.ArrowInvalid:
-            source.seek(0)
-            return pa.ipc.open_stream(source).read_all()
+            opened.seek(0)
+            return pa.ipc.open_stream(opened).read_all()
 
 
-def _read_csv(path: Path, schema: pa.Schema | None, nulls: Sequence[str]) -> pa.Table:
+def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
     """An empty field is NULL, `""` is empty text."""
-    options = pyarrow.csv.ConvertOptions(
-        column_types={field.name: field.type for field in _flat(schema)},
-        null_values=["", *nulls],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-    with pa.input_stream(str(path), compression="detect") as source:
-        return pyarrow.csv.read_csv(source, convert_options=options)
+    delimiter = source.delimiter or ("\t" if _kind(source) == "tsv" else ",")
+    if len(delimiter) != 1 or not delimiter.isascii():
+        raise InvalidInput(f"--delimiter is one ASCII character, not {delimiter!r}")
+    with source.open() as opened:
+        text = opened.read()
+    _refuse_wide(source, text)
+    known = {field.name: field.type for field in _flat(schema)}
+
+    def parse(types: Mapping[str, pa.DataType]) -> pa.Table:
+        options = pyarrow.csv.ConvertOptions(
+            column_types=types,
+            null_values=["", *source.nulls],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
+        parsing = pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+        return pyarrow.csv.read_csv(
+            pa.BufferReader(text), parse_options=parsing, convert_options=options
+        )
+
+    table = parse(known)
+    guessed = [field for field in table.schema if field.name not in known]
+    for field in guessed:
+        if pa.types.is_binary(field.type):
+            raise _not_utf8(source, f"column {field.name!r} holds other bytes")
+    if floats := [field.name for field in guessed if pa.types.is_floating(field.type)]:
+        _refuse_rounded(source, parse({**known, **dict.fromkeys(floats, pa.string())}), floats)
+    return table
 
 
-def _read_json(path: Path, schema: pa.Schema | None, _nulls: Sequence[str]) -> pa.Table:
+def _refuse_rounded(source: Input, table: pa.Table, names: Sequence[str]) -> None:
+    """Whole numbers in a column that was read as floats, and that a float does not hold."""
+    for name in names:
+        texts = table.column(name)
+        whole = pc.match_substring_regex(texts, r"^\s*[+-]?[0-9]{16,}\s*$")
+        for row in pc.indices_nonzero(whole).to_pylist():
+            text = texts[row].as_py()
+            if int(text) != int(float(text)):
+                raise _too_many_digits(source, name, text, f", row {row}")
+
+
+def _read_json(source: Input, schema: pa.Schema | None) -> pa.Table:
     fields = [field.remove_metadata() for field in _known(schema)]
+    with source.open() as opened:
+        text = opened.read()
+    _refuse_wide(source, text)
+    text.decode()  # pyarrow does not look
     options = pyarrow.json.ParseOptions(
         explicit_schema=pa.schema(fields) if fields else None,
         unexpected_field_behavior="infer",
     )
-    with pa.input_stream(str(path), compression="detect") as source:
-        return pyarrow.json.read_json(source, parse_options=options)
+    # A line is a block at most: a value may be as long as the file.
+    blocks = pyarrow.json.ReadOptions(block_size=max(1 << 20, len(text)))
+    table = pyarrow.json.read_json(
+        pa.BufferReader(text), read_options=blocks, parse_options=options
+    )
+    known = {field.name for field in fields}
+    for field in table.schema:
+        if field.name not in known and _may_be_rounded(table.column(field.name)):
+            _refuse_rounded_json(source, text, field.name)
+    return table
+
+
+def _may_be_rounded(column: pa.ChunkedArray) -> bool:
+    """Whether a float among the values, at any depth, is as large as whole numbers it rounds."""
+    if pa.types.is_floating(column.type):
+        large = pc.greater_equal(pc.abs(column), float(_EXACT_IN_FLOAT))
+        return bool(pc.any(large, min_count=0).as_py())
+    if pa.types.is_list(column.type):
+        return _may_be_rounded(pc.list_flatten(column))
+    if pa.types.is_struct(column.type):
+        return any(_may_be_rounded(member) for member in column.flatten())
+    return False
+
+
+def _refuse_rounded_json(source: Input, text: bytes, name: str) -> None:
+    for line in filter(bytes.strip, text.splitlines()):
+        for number in _whole_numbers(json.loads(line).get(name)):
+            if abs(number) >= _EXACT_IN_FLOAT and number != int(float(number)):
+                raise _too_many_digits(source, name, str(number), "")
+
+
+def _whole_numbers(value: Any) -> Iterator[int]:
+    """The whole numbers of a JSON document."""
+    if isinstance(value, int):
+        yield value
+    elif isinstance(value, dict | list):
+        for member in value.values() if isinstance(value, dict) else value:
+            yield from _whole_numbers(member)
+
+
+def _too_many_digits(source: Input, name: str, text: str, place: str) -> InvalidData:
+    return InvalidData(
+        f"{source.name}: column {name!r}{place}: {text.strip()} has more digits than a float "
+        f"holds; say what it is, as in --type {name}=uint64 or --type '{name}=decimal(38,0)'"
+    )
+
+
+def _refuse_wide(source: Input, text: bytes) -> None:
+    if text[:2] in _WIDE_MARKS:
+        raise _not_utf8(source, "it begins with the mark of UTF-16")
+
+
+def _not_utf8(source: Input, why: str) -> InvalidData:
+    return InvalidData(
+        f"{source.name} is not UTF-8: {why}; convert it first, as in iconv -f LATIN1 -t UTF-8"
+    )
 
 
 def _known(schema: pa.Schema | None) -> list[pa.Field]:
@@ -83,12 +229,13 @@ def _flat(schema: pa.Schema | None) -> list[pa.Field]:
     return [field for field in _known(schema) if not pa.types.is_nested(field.type)]
 
 
-_READERS: Mapping[str, Callable[[Path, pa.Schema | None, Sequence[str]], pa.Table]] = {
-    ".parquet": _read_parquet,
-    ".csv": _read_csv,
-    ".jsonl": _read_json,
-    ".ndjson": _read_json,
-    ".arrow": _read_ipc,
-    ".ipc": _read_ipc,
-    ".feather": _read_ipc,
+_READERS: Mapping[str, Callable[[Input, pa.Schema | None], pa.Table]] = {
+    "parquet": _read_parquet,
+    "csv": _read_csv,
+    "tsv": _read_csv,
+    "jsonl": _read_json,
+    "ndjson": _read_json,
+    "arrow": _read_ipc,
+    "ipc": _read_ipc,
+    "feather": _read_ipc,
 }

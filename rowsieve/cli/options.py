@@ -6,6 +6,7 @@ judge.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,20 @@ import typer
 
 from rowsieve.opening import open_table
 from rowsieve.table import Table
+
+
+def existing_file(path: Path | None) -> Path | None:
+    """The path of a file, or `-` for stdin; anything else is wrong usage."""
+    if path is None or str(path) == "-":
+        return path
+    if not path.exists():
+        raise typer.BadParameter(f"file {str(path)!r} does not exist; stdin is -")
+    if path.is_dir():
+        raise typer.BadParameter(f"{str(path)!r} is a directory")
+    if not os.access(path, os.R_OK):
+        raise typer.BadParameter(f"file {str(path)!r} is not readable")
+    return path
+
 
 Uri = Annotated[
     str,
@@ -24,12 +39,22 @@ InputFile = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="Rows: .parquet, .csv, .jsonl, .ndjson, .arrow, .ipc or .feather.",
-        exists=True,
-        dir_okay=False,
-        readable=True,
+        help="Rows: .parquet, .csv, .tsv, .jsonl, .ndjson, .arrow, .ipc or .feather; - is stdin.",
+        callback=existing_file,
         show_default=False,
     ),
+]
+FileFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar="NAME", help="What the file holds, where its suffix does not say it."
+    ),
+]
+Delimiter = Annotated[
+    str | None, typer.Option(metavar="CHARACTER", help="What stands between fields of CSV.")
+]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="Show all columns, however narrow the terminal.")
 ]
 StorageOptions = Annotated[
     list[str] | None,

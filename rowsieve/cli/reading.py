@@ -17,10 +17,12 @@ from rowsieve.cli.options import (
     StorageOptions,
     Uri,
     Version,
+    Wide,
     open_at,
     read_pairs,
 )
 from rowsieve.cli.output import print_facts, print_json, print_table
+from rowsieve.cli.writing import Format, write_rows
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.objects import Location
 from rowsieve.storage.manifest import PartTable
@@ -47,26 +49,26 @@ def query(
         int | None,
         typer.Option(min=0, help=f"Print this many rows (text: {SHOWN_ROWS} unless given)."),
     ] = None,
+    output: Annotated[
+        Format, typer.Option(help="The form of the rows; json is a line per row.")
+    ] = "text",
+    wide: Wide = False,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run SQL through DataFusion; with --json, a line per row."""
+    """Run SQL through DataFusion; --json is --output json."""
     named = {_folder_name(uri): uri for uri in tables or ()} | read_pairs(table, "--table")
     if not named:
         raise typer.BadParameter("name the tables that the query reads, or use --table NAME=TABLE")
     opened = {name: open_at(uri, storage_option, version, as_of) for name, uri in named.items()}
     schema, batches = _run(sql, opened)
-    wanted = limit if limit is not None else None if as_json else SHOWN_ROWS
-    rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
-    if as_json:
-        for i, row in enumerate(rows):
-            if i == wanted:
-                break
-            print_json(dict(zip(schema.names, row, strict=True)))
+    if as_json or output != "text":
+        write_rows(schema, batches, "json" if as_json else output, limit)
         return
-    assert wanted is not None
+    wanted = SHOWN_ROWS if limit is None else limit
+    rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
     shown = [row for row, _ in zip(rows, range(wanted + 1), strict=False)]
-    print_table(schema.names, shown[:wanted])
+    print_table(schema.names, shown[:wanted], wide=wide)
     more = ", more were not asked for: --limit shows them" if len(shown) > wanted else ""
     typer.echo(f"{len(shown[:wanted])} rows{more}")
 
@@ -99,6 +101,7 @@ def history(
     uri: Uri,
     *,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the newest of them.")] = None,
+    wide: Wide = False,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
@@ -118,10 +121,11 @@ def history(
                 commit.rows_deleted,
                 commit.parts_added,
                 commit.parts_removed,
-                dict(commit.metadata) or "",
+                _shown(dict(commit.metadata)),
             )
             for commit in commits
         ],
+        wide=wide,
     )
 
 
@@ -129,6 +133,7 @@ def inspect(
     uri: Uri,
     *,
     parts: Annotated[bool, typer.Option("--parts", help="List every part.")] = False,
+    wide: Wide = False,
     version: Version = None,
     as_of: AsOf = None,
     storage_option: StorageOptions = None,
@@ -144,9 +149,10 @@ def inspect(
         print_json({**detail, "columns": columns, **extra})
         return
     print_facts({name: _shown(value) for name, value in detail.items()})
-    print_table(["id", "column", "type", "null"], [tuple(column.values()) for column in columns])
+    kinds = [tuple(column.values()) for column in columns]
+    print_table(["id", "column", "type", "null"], kinds, wide=wide)
     if listed:
-        print_table(list(listed[0]), [tuple(part.values()) for part in listed])
+        print_table(list(listed[0]), [tuple(part.values()) for part in listed], wide=wide)
 
 
 def _folder_name(uri: str) -> str:

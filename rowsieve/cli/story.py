@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from rich.console import Console
 
-from rowsieve.cli.output import console
+_PIPE_WIDTH = 10_000
 
 
 def demo(
@@ -26,7 +28,7 @@ def demo(
         if folder is None:
             name = stack.enter_context(tempfile.TemporaryDirectory(prefix="rowsieve-demo-"))
             folder = Path(name)
-        out = console()
+        out = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
         if engine == "spark":
             from rowsieve.demo.spark_story import tell_on_spark  # noqa: PLC0415 - starts Java
 

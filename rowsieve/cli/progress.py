@@ -1,0 +1,66 @@
+"""What a command that changes a table has committed so far, for when it is stopped.
+
+Soundness: "nothing was committed" is said only where the table stands as it did when the command
+began; of a newer version that others may have made it is said only that it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from rowsieve.errors import RowsieveError, TableNotFound
+from rowsieve.metrics import CommitReport, ScanReport
+from rowsieve.opening import open_table
+from rowsieve.table import Table
+
+
+@dataclass(slots=True)
+class Change:
+    """A change that is being made: of which table, from which version, and its commit if any."""
+
+    uri: str
+    began: int | None = None  # None: there was no table
+    options: Mapping[str, Any] = field(default_factory=dict)
+    committed: int | None = None
+
+    def report(self, report: ScanReport | CommitReport) -> None:
+        """Remember the commit."""
+        if isinstance(report, CommitReport):
+            self.committed = report.version
+
+
+_CURRENT: ContextVar[Change | None] = ContextVar("change", default=None)
+
+
+def begin(change: Change | None) -> None:
+    """From now on the command makes this change; None: it changes nothing."""
+    _CURRENT.set(change)
+
+
+def watch(table: Table) -> Table:
+    """The table, whose commits from now on are those of the command."""
+    change = Change(table.uri, table.version, dict(table.storage_options))
+    table.report_to(change)
+    begin(change)
+    return table
+
+
+def what_was_committed() -> str:
+    """A few words on what the command has committed."""
+    change = _CURRENT.get()
+    if change is None:
+        return "nothing was changed"
+    if change.committed is not None:
+        return f"version {change.committed} is committed and stands"
+    try:
+        now: int | None = open_table(change.uri, storage_options=change.options).version
+    except TableNotFound:
+        now = None
+    except (RowsieveError, OSError):
+        return "whether it was committed is not known: see rowsieve history"
+    if now == change.began:
+        return "nothing was committed"
+    return f"version {now} stands, committed by this command or another: see rowsieve history"

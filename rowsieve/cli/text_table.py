@@ -1,0 +1,99 @@
+"""Rows as a table of text: every value whole, and columns left out where they do not all fit.
+
+Soundness: NULL and the text 'NULL' look different, and so do '' and a blank; control characters are
+escapes, so that a value cannot move the cursor or break the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any, Final
+
+import msgspec
+from rich.cells import cell_len
+
+from rowsieve.shown import printable
+
+GAP: Final = "  "
+LEFT_OUT: Final = "..."
+
+
+def text_table(
+    names: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None
+) -> tuple[list[str], int]:
+    """The lines, and how many columns they show: the first and the last that fit `width`.
+
+    A column alone may be wider. None for `width` shows all columns.
+    """
+    heads = [printable(name) for name in names]
+    cells = [[cell(value) for value in row] for row in rows]
+    numbers = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(names))]
+    widths = [
+        max([cell_len(head), *(cell_len(row[i]) for row in cells)]) for i, head in enumerate(heads)
+    ]
+    shown = _fitting(widths, width)
+    lines = []
+    for row in (heads, *cells):
+        found = []
+        for place, i in enumerate(shown):
+            if place and i > shown[place - 1] + 1:
+                found.append(LEFT_OUT)
+            pad = " " * (widths[i] - cell_len(row[i]))
+            found.append(pad + row[i] if numbers[i] else row[i] + pad)
+        lines.append(GAP.join(found).rstrip())
+    rule = sum(widths[i] for i in shown) + len(GAP) * max(0, len(shown) - 1)
+    if len(shown) < len(names):
+        rule += len(GAP + LEFT_OUT)
+    lines.insert(1, "─" * rule)
+    return lines, len(shown)
+
+
+def cell(value: Any) -> str:
+    """A value as people read it; text is quoted where it could be taken for something else."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).lower()
+        case float():
+            return repr(value)
+        case int() | Decimal() | date() | time() if not isinstance(value, datetime):
+            return str(value)
+        case datetime():
+            return value.isoformat(sep=" ")
+        case bytes():
+            return f"\\x{value.hex()}"
+        case Mapping() | list() | tuple():
+            return printable(msgspec.json.encode(value, enc_hook=str).decode())
+        case _:
+            return _text(str(value))
+
+
+def _text(text: str) -> str:
+    plain = text and text.strip() == text and text.upper() != "NULL" and text[0] not in "'\\"
+    shown = printable(text)
+    return shown if plain else "'" + shown.replace("'", "''") + "'"
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float | Decimal) and value is not True)
+
+
+def _fitting(widths: Sequence[int], width: int | None) -> list[int]:
+    """Columns from both ends until no more fit, at least the first."""
+    count = len(widths)
+    if width is None or sum(widths) + len(GAP) * (count - 1) <= width:
+        return list(range(count))
+    left: list[int] = [0]
+    right: list[int] = []
+    used = widths[0] + len(GAP + LEFT_OUT)
+    while len(left) + len(right) < count:
+        at_end = len(right) < len(left)
+        place = count - 1 - len(right) if at_end else len(left)
+        used += len(GAP) + widths[place]
+        if used > width:
+            break
+        (right if at_end else left).append(place)
+    return left + right[::-1]

@@ -1,0 +1,45 @@
+"""The types that `--type NAME=TYPE` gives to columns of a file.
+
+A type is one of ours (`uint64`, `timestamptz`), or a type of PostgreSQL's (`text`, `numeric(9,2)`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from rowsieve.bridges.sql.columns import columns_of
+from rowsieve.errors import InvalidInput, RowsieveError
+from rowsieve.types.conform import conform_values
+from rowsieve.types.encodings import arrow_field, logical_type
+from rowsieve.types.logical import Field
+from rowsieve.types.schema import schema_from_json
+
+
+def read_types(texts: Mapping[str, str]) -> pa.Schema:
+    """Columns by name and type."""
+    return pa.schema([arrow_field(_field(name, text)) for name, text in texts.items()])
+
+
+def with_types(table: pa.Table, types: pa.Schema, source: str) -> pa.Table:
+    """The rows with these types, without loss; InvalidInput for a column that is not there."""
+    for field in types:
+        if field.name not in table.column_names:
+            have = ", ".join(table.column_names)
+            raise InvalidInput(f"--type names {field.name!r}, and {source} has ({have})")
+        place = table.column_names.index(field.name)
+        type_ = logical_type(field, lambda: 0)
+        chunks = [conform_values(chunk, type_, field.name) for chunk in table.column(place).chunks]
+        column = pa.chunked_array(chunks, field.type)
+        table = table.set_column(place, pa.field(field.name, field.type), column)
+    return table
+
+
+def _field(name: str, text: str) -> Field:
+    form = {"id": 1, "name": name, "type": text, "nullable": True}
+    try:
+        return schema_from_json({"id": 0, "fields": [form]}).fields[0]
+    except RowsieveError:
+        quoted = name.replace('"', '""')
+        return columns_of(f'"{quoted}" {text}').fields[0]

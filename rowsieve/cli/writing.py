@@ -1,0 +1,125 @@
+"""The rows of a query in a format for other programs, batch by batch to stdout.
+
+Soundness: a value that a format cannot hold as it is, is written as the text that people read
+(`text_table.cell`), never left out or rounded. Parquet keeps the types.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, TypeAlias
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import typer
+
+from rowsieve.cli.output import print_json
+from rowsieve.cli.text_table import cell
+from rowsieve.errors import InvalidInput
+
+Format: TypeAlias = Literal["text", "csv", "json", "markdown", "parquet"]
+Batches: TypeAlias = Iterator[pa.RecordBatch]
+
+
+def write_rows(schema: pa.Schema, batches: Batches, output: Format, limit: int | None) -> None:
+    """The first rows, up to `limit`, as `output`, which is not text."""
+    _WRITERS[output](schema, _first(batches, limit))
+
+
+def _first(batches: Batches, limit: int | None) -> Batches:
+    left = limit
+    for batch in batches:
+        if left is None:
+            yield batch
+            continue
+        if left <= 0:
+            return
+        yield batch.slice(0, left)
+        left -= batch.num_rows
+
+
+def _json(schema: pa.Schema, batches: Batches) -> None:
+    for batch in batches:
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            print_json(dict(zip(schema.names, row, strict=True)))
+
+
+def _markdown(schema: pa.Schema, batches: Batches) -> None:
+    def line(texts: list[str]) -> str:
+        return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+
+    typer.echo(line([cell(name) for name in schema.names]))
+    typer.echo("|" + "---|" * len(schema.names))
+    for batch in batches:
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            typer.echo(line([cell(value) for value in row]))
+
+
+def _csv(schema: pa.Schema, batches: Batches) -> None:
+    """An empty field is NULL, `""` is empty text, as these commands read it."""
+    fields = [_csv_field(field) for field in schema]
+    with pyarrow.csv.CSVWriter(sys.stdout.buffer, pa.schema(fields)) as writer:
+        for batch in batches:
+            columns = [
+                column.cast(field.type) if _has_text(column.type) else _as_text(column)
+                for column, field in zip(batch.columns, fields, strict=True)
+            ]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields)))
+
+
+def _csv_field(field: pa.Field) -> pa.Field:
+    type_ = field.type if _has_text(field.type) and not _is_view(field.type) else pa.string()
+    return pa.field(field.name, type_)
+
+
+def _has_text(type_: pa.DataType) -> bool:
+    """Whether pyarrow writes values of this type into CSV so that they can be read back."""
+    types = pa.types
+    return bool(
+        types.is_boolean(type_)
+        or types.is_integer(type_)
+        or types.is_floating(type_)
+        or types.is_string(type_)
+        or types.is_large_string(type_)
+        or types.is_string_view(type_)
+        or types.is_date(type_)
+        or types.is_timestamp(type_)
+        or types.is_time(type_)
+        or types.is_decimal(type_)
+        or types.is_null(type_)
+    )
+
+
+def _is_view(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(type_) or pa.types.is_binary_view(type_))
+
+
+def _as_text(column: pa.Array) -> pa.Array:
+    return pa.array([None if v is None else cell(v) for v in column.to_pylist()], pa.string())
+
+
+def _parquet(schema: pa.Schema, batches: Batches) -> None:
+    if sys.stdout.isatty():
+        raise InvalidInput(
+            "--output parquet writes bytes: send them to a file, as in > rows.parquet"
+        )
+    plain = pa.schema([_parquet_field(field) for field in schema])
+    with pq.ParquetWriter(sys.stdout.buffer, plain) as writer:
+        for batch in batches:
+            writer.write_batch(batch.cast(plain))
+
+
+def _parquet_field(field: pa.Field) -> pa.Field:
+    if pa.types.is_string_view(field.type):
+        return field.with_type(pa.string())
+    return field.with_type(pa.binary()) if pa.types.is_binary_view(field.type) else field
+
+
+_WRITERS: Mapping[str, Callable[[pa.Schema, Batches], Any]] = {
+    "csv": _csv,
+    "json": _json,
+    "markdown": _markdown,
+    "parquet": _parquet,
+}
