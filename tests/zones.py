@@ -123,7 +123,9 @@ def truncated_in(unit: str, instant: datetime.datetime, semantics: Semantics) ->
     name = semantics.time_zone
     before = instant.astimezone(ZoneInfo(name)).utcoffset()
     start = truncated(unit, local_of(instant, name))
-    if unit in ("minute", "hour"):
+    if unit == "minute" and semantics.truncated_clock is not RepeatedTime.SAME:
+        rules = RepeatedTime.KEPT, semantics.skipped_time
+    elif unit in ("minute", "hour"):
         rules = semantics.truncated_clock, semantics.skipped_time
     elif unit == "day":
         rules = semantics.moved_time, semantics.skipped_time

@@ -113,6 +113,7 @@ GUARDED = frozenset({"name", "nan", "bitwise_lists_from"})
 # What binding writes into the tree, as arguments of calls.
 WRITTEN = frozenset(
     {"repeated_time", "skipped_time", "skipped_midnight", "moved_time", "truncated_clock"}
+    | {"hours_make_days"}
 )
 RULES = GUARDED | WRITTEN | frozenset(_SHOWN)
 

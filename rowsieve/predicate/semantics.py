@@ -69,7 +69,8 @@ class Semantics:
     intervals of instants. `repeated_time`, `skipped_time`: which instant a local time has that
     occurs twice, or never; `skipped_midnight`: the same of a date that becomes an instant, and of
     one truncated to more than a day; `moved_time`: of an instant moved by months or days, or
-    truncated to the day; `truncated_clock`: of one truncated to less than a day.
+    truncated to the day; `truncated_clock`: of one truncated to the hour. `hours_make_days`: 36
+    hours of an interval without months are a day of the calendar and 12 hours.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Semantics:
     skipped_midnight: SkippedTime = SkippedTime.SHIFTED
     moved_time: RepeatedTime = RepeatedTime.LATER
     truncated_clock: RepeatedTime = RepeatedTime.KEPT
+    hours_make_days: bool = False
 
     SQL: ClassVar[Semantics]
     POSTGRES: ClassVar[Semantics]
@@ -149,6 +151,7 @@ Semantics.SPARK = Semantics(
     skipped_midnight=SkippedTime.FIRST_AFTER,
     moved_time=RepeatedTime.SAME,
     truncated_clock=RepeatedTime.SAME,
+    hours_make_days=True,
 )
 Semantics.DUCKDB = Semantics(
     "duckdb",

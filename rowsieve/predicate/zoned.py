@@ -20,8 +20,9 @@ from rowsieve.predicate.functions.temporal import CLOCK_UNITS, unit_name
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.predicate.literals import from_scalar, scalar
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Date, LogicalType, String, Time, Timestamp, type_name
+from rowsieve.types.logical import Date, Int, LogicalType, String, Time, Timestamp, type_name
 from rowsieve.types.zones import RepeatedTime, SkippedTime, zone
 
 LOCAL, INSTANT = Timestamp(utc=False), Timestamp(utc=True)
@@ -136,6 +137,8 @@ def zoned_call(
     if function == "date_trunc":
         return zoned_trunc(arguments[0], name, arguments[1], semantics)
     if function in _SHIFTS:
+        if semantics.hours_make_days:
+            arguments = (arguments[0], *_with_days(arguments[1:]))
         clockwise = all(isinstance(part, Literal) and part.value == 0 for part in arguments[1:3])
         return None if clockwise else _shift(name, arguments, semantics)
     if function == "date_bin" and not _is_zero(arguments[0]):
@@ -149,7 +152,10 @@ def zoned_call(
 def zoned_trunc(unit: Operand, name: str, operand: Operand, semantics: Semantics) -> Operand:
     """`date_trunc(unit, operand, zone)` of an instant."""
     if _unit(unit) in CLOCK_UNITS:
-        rules = semantics.truncated_clock.value, semantics.skipped_time.value
+        clock = semantics.truncated_clock
+        if _unit(unit) != "hour" and clock is not RepeatedTime.SAME:
+            clock = RepeatedTime.KEPT  # no engine looks at a zone for less than an hour
+        rules = clock.value, semantics.skipped_time.value
     elif _unit(unit) == "day":
         rules = semantics.moved_time.value, semantics.skipped_time.value
     else:  # by way of a date
@@ -180,6 +186,17 @@ def folded(operand: Operand, semantics: Semantics) -> Operand:
         case _:
             return operand
     return operand if computed.failed is not None else from_scalar(computed.values[0], type_)
+
+
+def _with_days(parts: Sequence[Operand]) -> Sequence[Operand]:
+    """Constant days and microseconds with as many whole days as they hold together."""
+    numbers = [part.value if isinstance(part, Literal) else None for part in parts]
+    months, days, micros = numbers
+    if months != 0 or not isinstance(days, int) or not isinstance(micros, int):
+        return parts
+    length = days * DAY_US + micros
+    whole = abs(length) // DAY_US * (-1 if length < 0 else 1)
+    return (parts[0], Literal(whole, Int(64)), Literal(length - whole * DAY_US, Int(64)))
 
 
 def _shift(name: str, arguments: Sequence[Operand], semantics: Semantics) -> Operand:

@@ -27,6 +27,13 @@ from rowsieve.bridges.sql.own_calls import HANDLERS, NAMES, day
 from rowsieve.bridges.sql.parts import EXTRACTED, PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.spellings import ARROW_CASTS
 from rowsieve.bridges.sql.visits import Reads
+from rowsieve.bridges.sql.zones import (
+    at_time_zone,
+    converted,
+    from_time_zone,
+    zone_argument,
+    zone_function,
+)
 from rowsieve.predicate.ir import Call, Case, Cast, Literal, Now, Operand
 from rowsieve.types.logical import Date, Float, Int, Timestamp
 
@@ -36,6 +43,7 @@ NOT_CONDITIONS = frozenset(
     | set(OPERATORS.values())
     | {f"extract_{part}" for part in PARTS}
     | {"divide", "negate", "substr", "concat", "concat_strict", "date_trunc"}
+    | {"timezone", "local_time", "instant", "zoned_trunc"}
     | {"trim", "ltrim", "rtrim", "list_length", "add_interval", "shift", "shift_timestamp"}
     | {"json_get", "json_get_text", "json_path", "json_path_text", "make_date", "epoch_us"}
     | {"sign", "days_between", "timestamp_seconds", "date_bin", "octet_length", "lpad", "rpad"}
@@ -104,6 +112,8 @@ def _anonymous(reader: Reads, node: Any) -> Operand:
     name = node.name.lower()
     if name == "arrow_cast" and reader.dialect.name == "datafusion":
         return _arrow_cast(reader, node)
+    if (in_zone := zone_function(reader, node)) is not None:
+        return in_zone
     if name in FILE_READERS:
         raise reader.source.refusal(node, "a filter cannot read files")
     if name in NOW and not node.expressions:
@@ -215,7 +225,7 @@ def _substring(reader: Reads, node: Any) -> Operand:
 
 
 def _truncation(reader: Reads, node: Any) -> Operand:
-    reader.only(node, "this", "unit", input_type_preserved=True)
+    reader.only(node, "this", "unit", "zone", input_type_preserved=True)
     unit = node.args.get("unit")
     name = str(unit.name if unit is not None else "").lower()
     quoted = reader.source.token_after(node, 2)
@@ -223,7 +233,12 @@ def _truncation(reader: Reads, node: Any) -> Operand:
         raise reader.source.refusal(
             node, f"date_trunc takes one of {', '.join(sorted(TRUNCATIONS))}, in quotes"
         )
-    return Call("date_trunc", (Literal(name), reader.operand(node.this)))
+    operand, in_zone = reader.operand(node.this), node.args.get("zone")
+    if reader.dialect.name == "postgres" and in_zone is not None:
+        return Call("date_trunc", (Literal(name), operand, zone_argument(reader, in_zone)))
+    if in_zone is not None or reader.source.argument_count(node) > 2:  # some grammars drop it
+        raise reader.source.refusal(node, "date_trunc takes a time zone in postgres only")
+    return Call("date_trunc", (Literal(name), operand))
 
 
 def _extract(reader: Reads, node: Any) -> Operand:
@@ -297,6 +312,9 @@ _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     exp.TimestampTrunc: _truncation,
     exp.DateTrunc: _truncation,
     exp.Extract: _extract,
+    exp.AtTimeZone: at_time_zone,
+    exp.FromTimeZone: from_time_zone,
+    exp.ConvertTimezone: converted,
     exp.If: _if,
     exp.Trim: _trim,
     exp.Left: _side,

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Sequence
 from typing import assert_never
 
+import numpy as np
 import pyarrow as pa
 
 from rowsieve.bridges.sql.dialects import BinaryText, Dialect
@@ -41,12 +42,14 @@ from rowsieve.types.logical import (
     Uuid,
     type_name,
 )
+from rowsieve.types.zones import zone
 
 INT64 = Int(64)
 MAX_DIGITS = 38
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _ZONED = re.compile(r".*\d\d:.*(?:Z|[+-]\d\d(?::?\d\d)?)\s*", re.ASCII)
+_NAMED_MOMENT = re.compile(r"(?P<local>.*\d\d:.*\d)\s+(?P<zone>[A-Za-z_]+/[A-Za-z_/+-]+|UTC)\s*")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d{1,20}", re.ASCII)
 _BLOB = re.compile(r"(?:\\x[0-9a-fA-F]{2}|[ -\[\]-~])*")
@@ -109,6 +112,8 @@ def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
     match type_:
         case String() | Json():
             return text
+        case Timestamp(utc=True) if (moment := _named_moment(text, dialect)) is not None:
+            return moment
         case Timestamp(utc=True) if not _ZONED.fullmatch(text):
             raise LookupError("its time zone is the session's")
         case Bool() | Date() | Time() | Timestamp() | Uuid():
@@ -125,6 +130,21 @@ def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
             raise InvalidPredicate(f"a constant cannot be a {type_name(type_)}")
         case _:
             assert_never(type_)
+
+
+def _named_moment(text: str, dialect: Dialect) -> int | None:
+    """`2024-01-01 12:00 Europe/Berlin` in microseconds; None if the text names no zone."""
+    match = _NAMED_MOMENT.fullmatch(text)
+    if match is None or dialect.name not in ("postgres", "duckdb", "spark"):
+        return None
+    local, rules = parse_text(match["local"], Timestamp(utc=False)), dialect.semantics
+    assert isinstance(local, int)
+    found, failed, null = zone(match["zone"]).instants(
+        np.array([local]), rules.repeated_time, rules.skipped_time
+    )
+    if (failed | null)[0]:
+        raise InvalidPredicate(f"the text {text!r} is no instant of 64 bits")
+    return int(found[0])
 
 
 def spelt(value: PhysicalValue, type_: LogicalType, dialect: Dialect) -> str:

@@ -14,6 +14,7 @@ from rowsieve.bridges.sql.render_literals import quoted
 from rowsieve.bridges.sql.spellings import INFIX, TRINO_NAMES, template
 from rowsieve.bridges.sql.spellings import PARTS as OWN_PARTS
 from rowsieve.bridges.sql.visits import Writes
+from rowsieve.bridges.sql.zones import zone_text
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.registry import FUNCTIONS
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
@@ -35,6 +36,8 @@ _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
     """A call, and whether it is an operator between its operands."""
     name, arguments, dialect = call.function, call.arguments, writer.dialect
+    if (in_zone := zone_text(call, writer)) is not None:
+        return in_zone
     if name in _INFIX and (len(arguments) == 2 or (name == "concat_strict" and arguments[1:])):
         if name == "divide" and not dialect.divides_integers and not _divides_floats(call, writer):
             raise UnsupportedOperation(

@@ -63,6 +63,19 @@ class Source:
                 return self.tokens[place] if place < len(self.tokens) else None
         return None
 
+    def argument_count(self, node: Any) -> int:
+        """How many arguments are written behind the name that the node's first token is."""
+        start, depth, count = node.meta.get("start"), 0, 0
+        for token in self.tokens:
+            if start is None or token.start <= start:
+                continue
+            kind = token.token_type.name
+            depth += (kind in _OPENING) - (kind in _CLOSING)
+            if depth == 0:
+                break
+            count += count == 0 or (kind == "COMMA" and depth == 1)
+        return count
+
     def _span(self, node: Any) -> tuple[int | None, int | None]:
         marks = [part.meta for part in node.walk() if "start" in part.meta]
         words = _WORDS.get(node.key, () if marks else (node.key.upper(),))

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT
 from rowsieve.bridges.sql.parts import PARTS as ALL_PARTS
 from rowsieve.bridges.sql.parts import PORTABLE_PARTS
+from rowsieve.bridges.sql.zones import FORMS, ZONE_FUNCTIONS
 from rowsieve.predicate.functions.registry import BUILT_IN, FUNCTIONS
 
 # Casts of casts in DataFusion, inner and outer type, that are functions of ours.
@@ -200,6 +201,8 @@ def shared() -> tuple[str, ...]:
 
 def spelling(name: str, dialect: str) -> str | None:
     """How a function is written there, for the documents; None if it is not."""
+    if name in ZONE_FUNCTIONS:
+        return FORMS.get((name, dialect))
     part = name.removeprefix("extract_")
     if name != part:
         own = PARTS.get((dialect, part))

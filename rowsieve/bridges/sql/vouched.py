@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rowsieve.bridges.sql.zones import is_proved
 from rowsieve.predicate.ir import Call, Literal, Operand
 from rowsieve.types.logical import (
     Date,
@@ -195,6 +196,10 @@ def _clock(use: Use) -> bool:
     return all(map(_moment, use.types))
 
 
+def _in_zone(dialect: str) -> Callable[[Use], bool]:
+    return lambda use: is_proved(use.call, dialect)
+
+
 def _filled(use: Use) -> bool:
     return isinstance(use.types[0], String) and None not in use.constants
 
@@ -223,6 +228,15 @@ _OWN = frozenset({"duckdb", "datafusion", "spark"})
 _PROVED = _OWN | {"postgres"}
 _IEEE = frozenset({"duckdb", "trino"})
 _FAIL = frozenset({"spark", "postgres"})
+
+_AREA = "Area/City or UTC"
+_ZONED = (
+    *(("local_time", dialect, _AREA) for dialect in ("postgres", "duckdb", "datafusion")),
+    *(("instant", dialect, f"{_AREA}, the later of two") for dialect in ("postgres", "duckdb")),
+    *(("zoned_trunc", dialect, f"{_AREA}, its own rules") for dialect in ("postgres", "duckdb")),
+    ("local_time", "spark", "as part of convert_timezone"),
+    ("instant", "spark", "as part of from_utc_timestamp and to_utc_timestamp"),
+)
 
 CALLS: tuple[Vouched, ...] = (
     *(Vouched(name, _IEEE, _SUM, _sum) for name in ("add", "subtract", "multiply")),
@@ -301,6 +315,10 @@ CALLS: tuple[Vouched, ...] = (
     *(
         Vouched(name, frozenset({"postgres"}), f"{_SAME}, not floats or text", _neither)
         for name in ("greatest", "least")
+    ),
+    *(
+        Vouched(name, frozenset({dialect}), note, _in_zone(dialect))
+        for name, dialect, note in _ZONED
     ),
     Vouched("date_trunc", EVERY, "of timestamps without a time zone; the units in UNITS", _cut),
     Vouched("extract", EVERY, "of dates and timestamps without a time zone; see PARTS", _part),

@@ -1,0 +1,220 @@
+"""Time zones by name: AT TIME ZONE, and the functions of dialects for it, both ways.
+
+Soundness: a name that dialects read differently is refused. Offsets stand for zones east of UTC in
+Spark and west of it in PostgreSQL; `AT TIME ZONE` gives DataFusion an instant of another type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlglot import exp
+
+from rowsieve.bridges.sql.render_literals import quoted
+from rowsieve.bridges.sql.visits import Reads, Writes
+from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate import zoned
+from rowsieve.predicate.functions.temporal import CLOCK_UNITS
+from rowsieve.predicate.ir import Call, Cast, Literal, Operand
+from rowsieve.types.logical import Timestamp
+from rowsieve.types.zones import fixed_offset, zone
+
+_LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
+_BY_OPERATOR = frozenset({"postgres", "duckdb"})  # AT TIME ZONE as we have it
+_AFTER = ("later", "shifted")  # what AT TIME ZONE makes of a local time, of two or of none
+_JAVA = ("earlier", "shifted")
+_KEPT = ("kept", "shifted")
+ZONE_FUNCTIONS = frozenset(
+    {"local_time", "instant", "try_instant", "zoned_trunc", "zoned_shift", "zoned_text"}
+)
+_AT = "{a1} AT TIME ZONE {0}"
+FORMS: Mapping[tuple[str, str], str] = {  # as in `spellings`; of Spark's, see `_spark_form`
+    ("local_time", "postgres"): _AT,
+    ("local_time", "duckdb"): _AT,
+    ("local_time", "datafusion"): f"to_local_time({_AT})",
+    ("instant", "postgres"): _AT,
+    ("instant", "duckdb"): _AT,
+    ("zoned_trunc", "postgres"): "date_trunc({0}, {2}, {1})",
+    ("zoned_trunc", "duckdb"): "date_trunc({0}, {a2} AT TIME ZONE {1}) AT TIME ZONE {1}",
+}
+
+
+def zone_argument(reader: Reads, node: Any) -> Literal:
+    """A zone that the dialect reads as we do: `Area/City` or UTC, in Spark an offset, too."""
+    value = reader.operand(node)
+    if not isinstance(value, Literal) or not isinstance(value.value, str):
+        raise reader.source.refusal(node, "a time zone must be a quoted constant")
+    if fixed_offset(value.value) is not None and reader.dialect.name != "spark":
+        raise reader.source.refusal(
+            node,
+            "an offset as a zone is read as west of Greenwich by some engines and refused by "
+            "others; write Area/City, as in Europe/Berlin",
+        )
+    try:
+        return Literal(zone(value.value).name)
+    except InvalidPredicate as error:
+        raise reader.source.refusal(node, str(error)) from error
+
+
+def at_time_zone(reader: Reads, node: Any) -> Operand:
+    """`x AT TIME ZONE z`; the grammar makes the same of Spark's `from_utc_timestamp(x, z)`."""
+    reader.only(node, "this", "zone")
+    if reader.dialect.name == "spark":
+        if any(token.text.upper() == "ZONE" for token in reader.source.tokens):
+            raise reader.source.refusal(node, "spark has no AT TIME ZONE; write convert_timezone")
+        name, operand = zone_argument(reader, node.args["zone"]), _timestamp(reader, node.this)
+        return _spark_instant("UTC", zoned.local_time(str(name.value), operand))
+    if reader.dialect.name not in _BY_OPERATOR:
+        raise reader.source.refusal(
+            node,
+            f"AT TIME ZONE keeps an instant in {reader.dialect.name}; in datafusion write "
+            "to_local_time(x AT TIME ZONE 'Area/City')",
+        )
+    if isinstance(node.this, exp.Binary) and not isinstance(node.this, exp.Dot):
+        raise reader.source.refusal(node, "put the value before AT TIME ZONE in parentheses")
+    return Call("timezone", (zone_argument(reader, node.args["zone"]), reader.beside(node.this)))
+
+
+def zone_function(reader: Reads, node: Any) -> Operand | None:
+    """`timezone(z, x)`, and DataFusion's `to_local_time(x AT TIME ZONE z)`; None for others."""
+    name, arguments = node.name.lower(), node.expressions
+    if name == "timezone" and len(arguments) == 2:
+        if reader.dialect.name not in _BY_OPERATOR:
+            raise reader.source.refusal(node, f"{reader.dialect.name} has no function timezone")
+        return Call("timezone", (zone_argument(reader, arguments[0]), reader.operand(arguments[1])))
+    if name == "to_local_time" and len(arguments) == 1 and reader.dialect.name == "datafusion":
+        inner = arguments[0]
+        if isinstance(inner, exp.AtTimeZone):
+            spelled = zone_argument(reader, inner.args["zone"])
+            return zoned.local_time(str(spelled.value), reader.beside(inner.this))
+        raise reader.source.refusal(node, "to_local_time takes x AT TIME ZONE 'Area/City'")
+    return None
+
+
+def from_time_zone(reader: Reads, node: Any) -> Operand:
+    """Spark's `to_utc_timestamp(x, z)`."""
+    reader.only(node, "this", "zone")
+    if reader.dialect.name != "spark":
+        raise reader.source.refusal(node, "write AT TIME ZONE")
+    name = zone_argument(reader, node.args["zone"])
+    return _spark_instant(str(name.value), zoned.local_time("UTC", _timestamp(reader, node.this)))
+
+
+def converted(reader: Reads, node: Any) -> Operand:
+    """Spark's `convert_timezone([from,] to, x)`, of local times; without `from` the session's."""
+    reader.only(node, "source_tz", "target_tz", "timestamp")
+    if reader.dialect.name != "spark":
+        raise reader.source.refusal(node, "convert_timezone is read in spark only")
+    local = _as(reader.operand(node.args["timestamp"]), _LOCAL)
+    target = str(zone_argument(reader, node.args["target_tz"]).value)
+    source = node.args.get("source_tz")
+    if source is None:
+        return zoned.local_time(target, Cast(local, _INSTANT))
+    name = str(zone_argument(reader, source).value)
+    return zoned.local_time(target, _spark_instant(name, local))
+
+
+def zone_text(call: Call, writer: Writes) -> tuple[str, bool] | None:
+    """A call with a zone in SQL, and whether it is an operator; None for other calls."""
+    if call.function not in ZONE_FUNCTIONS:
+        return None
+    name = _constant(call, 1 if call.function == "zoned_trunc" else 0)
+    offset = fixed_offset(name) is not None
+    if writer.dialect.name != "spark" and offset:
+        raise UnsupportedOperation(
+            f"{writer.dialect.name} reads the offset {name} as a zone in another way, if at all"
+        )
+    found = _by_form(call, writer)
+    if found is None:
+        raise UnsupportedOperation(
+            f"{call.function} by these rules has no counterpart in {writer.dialect.name} SQL"
+        )
+    return found
+
+
+def is_proved(call: Call, dialect: str) -> bool:
+    """Whether the dialect has a form for this call that was held against its engine."""
+    if dialect == "datafusion":
+        return call.function == "local_time"
+    if dialect == "spark":
+        return _spark_form(call) is not None
+    rules = _rules(call)
+    if call.function == "zoned_trunc":
+        unit = _constant(call, 0)
+        kept = unit in CLOCK_UNITS and (dialect == "postgres" or unit != "hour")
+        return rules == (_KEPT if kept else _AFTER) and (dialect == "postgres" or not kept)
+    return call.function == "local_time" or (call.function == "instant" and rules == _AFTER)
+
+
+def _timestamp(reader: Reads, node: Any) -> Operand:
+    """The argument of a function of Spark's, without the cast that the grammar puts around it."""
+    inserted = isinstance(node, exp.Cast) and node.args["to"].this == exp.DataType.Type.TIMESTAMP
+    return _as(reader.operand(node.this if inserted else node), _INSTANT)
+
+
+def _as(operand: Operand, type_: Timestamp) -> Operand:
+    return operand if isinstance(operand, Cast) and operand.type == type_ else Cast(operand, type_)
+
+
+def _spark_instant(name: str, local: Operand) -> Operand:
+    return Call("instant", (Literal(name), local, *(Literal(rule) for rule in _JAVA)))
+
+
+def _by_form(call: Call, writer: Writes) -> tuple[str, bool] | None:
+    dialect = writer.dialect
+    if dialect.name == "spark":
+        return _spark(call, writer)
+    form = FORMS.get((call.function, dialect.name))
+    if form is None or not is_proved(call, dialect.name):
+        return None
+    texts = [
+        quoted(argument.value, dialect)
+        if isinstance(argument, Literal) and isinstance(argument.value, str)
+        else writer.text(argument)
+        for argument in call.arguments
+    ]
+    atoms = {f"a{place}": writer.atom(item) for place, item in enumerate(call.arguments)}
+    return form.format(*texts, **atoms), form.endswith("}")
+
+
+def _spark(call: Call, writer: Writes) -> tuple[str, bool] | None:
+    form = _spark_form(call)
+    if form is None:
+        return None
+    function, names, operand = form
+    zones = [quoted(name, writer.dialect) for name in names]
+    if function == "convert_timezone":
+        return f"convert_timezone({', '.join(zones)}, {writer.text(operand)})", False
+    return f"{function}({writer.text(operand)}, {zones[0]})", False
+
+
+def _spark_form(call: Call) -> tuple[str, tuple[str, ...], Operand] | None:
+    """The function of Spark's, its zones and its operand: it has no step of one of them alone."""
+    inner = call.arguments[1] if len(call.arguments) > 1 else None
+    if isinstance(inner, Cast) and inner.type == _INSTANT and call.function == "local_time":
+        local = inner.operand  # of the session's zone
+        known = isinstance(local, Cast) and local.type == _LOCAL
+        return ("convert_timezone", (_constant(call, 0),), local) if known else None
+    if not isinstance(inner, Call):
+        return None
+    names = _constant(inner, 0), _constant(call, 0)
+    if call.function == "local_time" and inner.function == "instant":
+        return ("convert_timezone", names, inner.arguments[1]) if _rules(inner) == _JAVA else None
+    if call.function == "instant" and inner.function == "local_time" and _rules(call) == _JAVA:
+        if names[1] == "UTC":
+            return "from_utc_timestamp", names[:1], inner.arguments[1]
+        if names[0] == "UTC":
+            return "to_utc_timestamp", names[1:], inner.arguments[1]
+    return None
+
+
+def _rules(call: Call) -> tuple[str, ...]:
+    count = 0 if call.function == "local_time" else 2
+    return tuple(_constant(call, len(call.arguments) - count + place) for place in range(count))
+
+
+def _constant(call: Call, place: int) -> str:
+    argument = call.arguments[place] if place < len(call.arguments) else None
+    value = argument.value if isinstance(argument, Literal) else None
+    return value if isinstance(value, str) else ""
