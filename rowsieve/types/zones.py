@@ -42,6 +42,7 @@ _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])([0-9]{1,2})(?::?([0-9]{2})(?::?([0-9]{
 _UTC_NAMES = frozenset({"UTC", "Z", "GMT", "ETC/UTC", "ETC/GMT", "ETC/ZULU", "ZULU", "UCT"})
 _MOST_HOURS = 18
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)+", re.ASCII)
+UNTIL_2100 = " until 2100"  # behind a name: the zone in a database without rules for later
 _OTHER_TREES = ("posix/", "right/")  # the same zones again, the latter with leap seconds
 
 
@@ -81,12 +82,14 @@ class Hull:
 class Zone:
     """The offsets of one zone, by segments between two changes.
 
-    `starts`: (k,) seconds since 1970 at which each segment begins, the first before all time;
-    `offsets`: (k,) seconds east of UTC; `local_starts`, `local_ends`: (k,) local seconds at which
-    each begins and ends, ascending both.
+    `repeats`: whether its rules go on after 2100, every 400 years anew; otherwise the last offset
+    stays. `starts`: (k,) seconds since 1970 at which each segment begins, the first before all
+    time; `offsets`: (k,) seconds east of UTC; `local_starts`, `local_ends`: (k,) local seconds at
+    which each begins and ends, ascending both.
     """
 
     name: str
+    repeats: bool
     starts: npt.NDArray[np.int64]
     offsets: npt.NDArray[np.int64]
     local_starts: npt.NDArray[np.int64]
@@ -104,7 +107,7 @@ class Zone:
 
     def offsets_at(self, instants: Micros) -> Micros:
         """The offset in force at each instant, in microseconds."""
-        seconds, _ = _in_table(instants // _SECOND, _RULES_ONLY_S)
+        seconds, _ = self._in_table(instants // _SECOND)
         return self.offsets[_segment(self.starts, seconds)] * _SECOND
 
     def local(self, instants: Micros) -> tuple[Micros, Mask]:
@@ -160,14 +163,14 @@ class Zone:
         """
         low, no_low = self.local(lower)
         high, no_high = self.local(upper)
-        seconds, shift = _in_table(lower // _SECOND, _RULES_ONLY_S)
+        seconds, shift = self._in_table(lower // _SECOND)
         following = _segment(self.starts, seconds) + 1
         has_next = following < len(self.starts)
         place = np.minimum(following, len(self.starts) - 1)
         change = _clipped(self.starts[place] + shift)
         first = _clipped(self.local_starts[place] + shift)
         low = np.where(has_next & (change <= upper), np.minimum(low, first), low)
-        seconds, shift = _in_table(upper // _SECOND, _RULES_ONLY_S)
+        seconds, shift = self._in_table(upper // _SECOND)
         place = _segment(self.starts, seconds)
         change = _clipped(self.starts[place] + shift)
         last = _clipped(self.local_ends[np.maximum(place - 1, 0)] + shift) - 1
@@ -190,7 +193,7 @@ class Zone:
 
     def is_steady(self, lower: Micros, upper: Micros) -> Mask:
         """Where one offset is in force at all instants between, without a change."""
-        ends = [_in_table(instants // _SECOND, _RULES_ONLY_S) for instants in (lower, upper)]
+        ends = [self._in_table(instants // _SECOND) for instants in (lower, upper)]
         (first, shift), (last, shift_too) = ends
         same = _segment(self.starts, first) == _segment(self.starts, last)
         return np.asarray(same & (shift == shift_too))
@@ -200,10 +203,19 @@ class Zone:
         ends = []
         for local in (lower, upper):
             _, _, gap, twice, _ = self._candidates(local)
-            seconds, shift = _in_table(local // _SECOND, _RULES_ONLY_S + 2 * _DAY_S)
+            seconds, shift = self._in_table(local // _SECOND, 2 * _DAY_S)
             ends.append((gap | twice, _segment(self.local_starts, seconds), shift))
         (odd, place, shift), (odd_too, place_too, shift_too) = ends
         return np.asarray(~(odd | odd_too) & (place == place_too) & (shift == shift_too))
+
+    def _in_table(self, seconds: Micros, late: int = 0) -> tuple[Micros, Micros]:
+        """Seconds taken back by whole cycles to where the table reaches, and by how much."""
+        first = _RULES_ONLY_S + late
+        beyond = seconds >= first
+        if not self.repeats or not beyond.any():
+            return seconds, np.zeros_like(seconds)
+        shift = np.where(beyond, (seconds - first) // _CYCLE_S * _CYCLE_S, 0)
+        return seconds - shift, shift
 
     def _candidates(self, local: Micros) -> tuple[Micros, Micros, Mask, Mask, Micros]:
         """Of each local time: two offsets, whether it is skipped or repeated, and the next change.
@@ -211,7 +223,7 @@ class Zone:
         Of a repeated time the offset of the earlier instant and of the later one; of a skipped one
         the offset after the change, which gives the earlier instant, and before it.
         """
-        seconds, shift = _in_table(local // _SECOND, _RULES_ONLY_S + 2 * _DAY_S)
+        seconds, shift = self._in_table(local // _SECOND, 2 * _DAY_S)
         place = _segment(self.local_starts, seconds)
         following = np.minimum(place + 1, len(self.starts) - 1)
         preceding = np.maximum(place - 1, 0)
@@ -236,7 +248,7 @@ class Zone:
             return []
         found = []
         for local, step in ((lower, 1), (upper, 0), (upper, 1)):
-            seconds, shift = _in_table(local // _SECOND, _RULES_ONLY_S + 2 * _DAY_S)
+            seconds, shift = self._in_table(local // _SECOND, 2 * _DAY_S)
             place = _segment(self.local_starts, seconds) + step
             begins = _clipped(self.local_starts[np.minimum(place, len(self.starts) - 1)] + shift)
             ends = _clipped(self.local_ends[np.maximum(place - 1, 0)] + shift)
@@ -248,8 +260,9 @@ class Zone:
 def zone(name: str) -> Zone:
     """The zone of this name: `Area/City`, `UTC`, or an offset east of it such as `+05:30`.
 
-    InvalidPredicate for others. Abbreviations (`EST`, `CET`, `IST`) are none: engines read them
-    each in its own way.
+    With ` until 2100` behind it, the offset of the end of 2099 stays, as in databases of some
+    engines (chrono-tz). InvalidPredicate for others. Abbreviations (`EST`, `CET`, `IST`) are none:
+    engines read them each in its own way.
     """
     return _zone(name.strip())
 
@@ -277,6 +290,9 @@ def _zone(name: str) -> Zone:
     offset = fixed_offset(name)
     if offset is not None:
         return _fixed(_offset_name(offset), offset)
+    plain = name.removesuffix(UNTIL_2100)
+    if plain != name:
+        return _without_rules(_zone(plain))
     known = _from_database(name)
     if known is None:
         raise InvalidPredicate(
@@ -286,6 +302,21 @@ def _zone(name: str) -> Zone:
         )
     spelled, rules = known
     return _built(spelled, rules)
+
+
+def has_rules(own: Zone) -> bool:
+    """Whether its offset still changes after 2100."""
+    return own.repeats and bool((own.starts >= _RULES_ONLY_S).any())
+
+
+def _without_rules(own: Zone) -> Zone:
+    """The zone as databases have it that end in 2100, if that makes a difference."""
+    if not has_rules(own):
+        return own
+    kept = own.starts < _RULES_ONLY_S
+    changes = [int(start) for start in own.starts[kept][1:]]
+    offsets = [int(offset) for offset in own.offsets[kept]]
+    return _table(own.name + UNTIL_2100, changes, offsets, repeats=False)
 
 
 def _from_database(name: str) -> tuple[str, tzinfo] | None:
@@ -345,21 +376,12 @@ def _change(rules: tzinfo, start: datetime, offset: timedelta | None) -> int:
     return (start.replace(tzinfo=None) - _EPOCH) // timedelta(seconds=1) + high
 
 
-def _table(name: str, changes: list[int], offsets: list[int]) -> Zone:
+def _table(name: str, changes: list[int], offsets: list[int], *, repeats: bool = True) -> Zone:
     far = 2**62
     east = np.array(offsets, dtype=np.int64)
     starts = np.array([-far, *changes], dtype=np.int64)
     ends = np.array([*changes, far], dtype=np.int64)
-    return Zone(name, starts, east, starts + east, ends + east)
-
-
-def _in_table(seconds: Micros, first: int) -> tuple[Micros, Micros]:
-    """Seconds taken back by whole cycles to where the table reaches, and by how much."""
-    late = seconds >= first
-    if not late.any():
-        return seconds, np.zeros_like(seconds)
-    shift = np.where(late, (seconds - first) // _CYCLE_S * _CYCLE_S, 0)
-    return seconds - shift, shift
+    return Zone(name, repeats, starts, east, starts + east, ends + east)
 
 
 def _segment(starts: npt.NDArray[np.int64], seconds: Micros) -> npt.NDArray[np.intp]:

@@ -189,6 +189,18 @@ def test_rules_repeat_after_400_years() -> None:
     assert len(np.unique(own.offsets_at(instants))) == 2  # summer time goes on
 
 
+def test_a_zone_until_2100_keeps_its_last_offset() -> None:
+    whole, ended = zone("America/New_York"), zone("America/New_York until 2100")
+    assert ended.name == "America/New_York until 2100"
+    before, after = micros([2_500_000_000, 4_102_444_799]), micros([4_117_000_000, 10**11])
+    assert (whole.local(before)[0] == ended.local(before)[0]).all()
+    assert np.unique(ended.offsets_at(after)).tolist() == [-5 * 3_600 * SECOND]
+    assert whole.offsets_at(after)[0] == -4 * 3_600 * SECOND
+    hull = ended.local_hull(before[:1], after[-1:])
+    assert hull.upper.tolist() == ended.local(after[-1:])[0].tolist()
+    assert zone("Asia/Kathmandu until 2100").name == "Asia/Kathmandu"
+
+
 @pytest.mark.parametrize(
     ("name", "canonical"),
     [

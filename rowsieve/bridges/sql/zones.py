@@ -18,13 +18,16 @@ from rowsieve.predicate import zoned
 from rowsieve.predicate.functions.temporal import CLOCK_UNITS
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import Timestamp
-from rowsieve.types.zones import fixed_offset, zone
+from rowsieve.types.zones import UNTIL_2100, fixed_offset, has_rules, zone
 
 _LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
 _BY_OPERATOR = frozenset({"postgres", "duckdb"})  # AT TIME ZONE as we have it
 _AFTER = ("later", "shifted")  # what AT TIME ZONE makes of a local time, of two or of none
 _JAVA = ("earlier", "shifted")
 _KEPT = ("kept", "shifted")
+UNKNOWN_TO_ICU = frozenset(  # zones with changes by no rule after 2037, the last that it knows
+    {"Africa/Casablanca", "Africa/El_Aaiun", "Asia/Gaza", "Asia/Hebron"}
+)
 ZONE_FUNCTIONS = frozenset(
     {"local_time", "instant", "try_instant", "zoned_trunc", "zoned_shift", "zoned_text"}
 )
@@ -51,10 +54,14 @@ def zone_argument(reader: Reads, node: Any) -> Literal:
             "an offset as a zone is read as west of Greenwich by some engines and refused by "
             "others; write Area/City, as in Europe/Berlin",
         )
+    ends = UNTIL_2100 if reader.dialect.name == "datafusion" else ""
     try:
-        return Literal(zone(value.value).name)
+        own = zone(value.value.removesuffix(UNTIL_2100) + ends)
     except InvalidPredicate as error:
         raise reader.source.refusal(node, str(error)) from error
+    if reader.dialect.name == "duckdb" and own.name in UNKNOWN_TO_ICU:
+        raise reader.source.refusal(node, f"duckdb does not know {own.name} after 2037")
+    return Literal(own.name)
 
 
 def at_time_zone(reader: Reads, node: Any) -> Operand:
@@ -135,8 +142,11 @@ def zone_text(call: Call, writer: Writes) -> tuple[str, bool] | None:
 
 def is_proved(call: Call, dialect: str) -> bool:
     """Whether the dialect has a form for this call that was held against its engine."""
+    name = _constant(call, 1 if call.function == "zoned_trunc" else 0)
     if dialect == "datafusion":
-        return call.function == "local_time"
+        return call.function == "local_time" and not has_rules(zone(name))
+    if name.endswith(UNTIL_2100) or (dialect == "duckdb" and name in UNKNOWN_TO_ICU):
+        return False
     if dialect == "spark":
         return _spark_form(call) is not None
     rules = _rules(call)
@@ -169,7 +179,7 @@ def _by_form(call: Call, writer: Writes) -> tuple[str, bool] | None:
     if form is None or not is_proved(call, dialect.name):
         return None
     texts = [
-        quoted(argument.value, dialect)
+        quoted(argument.value.removesuffix(UNTIL_2100), dialect)
         if isinstance(argument, Literal) and isinstance(argument.value, str)
         else writer.text(argument)
         for argument in call.arguments
