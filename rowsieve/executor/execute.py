@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -22,11 +23,13 @@ from rowsieve.config import DEFAULT
 from rowsieve.executor.live_rows import LiveRows, is_resolved, with_columns
 from rowsieve.executor.package import Packaging, take_first
 from rowsieve.executor.read_ahead import ReadAhead
+from rowsieve.executor.row_groups import RowGroup
 from rowsieve.executor.sources import PartSource
 from rowsieve.executor.streams import Streams
 from rowsieve.executor.two_phase import RowReader
 from rowsieve.metrics import ScanMetrics
-from rowsieve.objects import ObjectStore
+from rowsieve.objects import FetchingStore, ObjectStore
+from rowsieve.parquet.footer import expect_tails
 from rowsieve.planner.plan import Piece, PlannedPart, Read, ScanPlan, Split
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
@@ -35,6 +38,11 @@ from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Float
 from rowsieve.types.schema import Schema
+
+READERS = 32  # threads across a network, where each mostly waits
+FETCHED_SHARE = 8  # of the memory of a read: what is fetched before it is asked for
+GROUPS_AHEAD = 16  # row groups of one read
+AHEAD = 256  # parts whose footers are fetched before they are asked for
 
 Task: TypeAlias = Callable[[], pa.RecordBatch | None]
 """The reading of one row group, by any thread."""
@@ -53,11 +61,13 @@ class Execution:
         memory_bytes: int = DEFAULT.memory_bytes,
     ) -> None:
         self._plan = plan
-        self._store = store
+        self._store: ObjectStore = store
+        if store.overlaps:
+            self._store = FetchingStore(store, memory_bytes // FETCHED_SHARE)
         self._schema = plan.schema
         self._order = KeyOrder.of(self._schema, plan.key) if plan.key else None
         self._packaging = Packaging(plan)
-        self._threads = threads or os.cpu_count() or 1
+        self._threads = threads or (READERS if store.overlaps else 0) or os.cpu_count() or 1
         self._memory_bytes = memory_bytes
         self.metrics = ScanMetrics() if metrics is None else metrics
 
@@ -73,6 +83,7 @@ class Execution:
 
     def visible_parts(self) -> Iterator[tuple[PartSource, RowSet | None]]:
         """Every part that is read, with its visible rows; None where all of them are."""
+        self._expect(self._plan.splits)
         with ReadAhead(1, 0) as ahead:
             for piece in _pieces(self._plan.splits):
                 live = self._live(piece, ahead)
@@ -85,6 +96,7 @@ class Execution:
 
     def read_splits(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
         """The rows of these splits, up to the plan's limit; batches are never empty."""
+        self._expect(splits)
         with self._ahead() as ahead:
             batches = self._batches(_pieces(splits), ahead)
             while (batch := self._timed(batches)) is not None:
@@ -98,12 +110,24 @@ class Execution:
         no other is in the manifest (invariant 26).
         """
         limit, total = self._plan.limit, 0
+        self._expect(self._plan.splits)
         with self._ahead() as ahead:
             for piece in _pieces(self._plan.splits):
                 if limit is not None and total >= limit:
                     break
                 total += self._count(self._live(piece, ahead), piece.reads, ahead)
         return total if limit is None else min(total, limit)
+
+    def _expect(self, splits: Sequence[Split]) -> None:
+        """Say which footers and vectors are read first; under a limit those of one piece."""
+        if not self._store.overlaps:
+            return
+        pieces = list(islice(_pieces(splits), 1 if self._plan.limit is not None else None))
+        parts = list(dict.fromkeys(part for piece in pieces for part in piece.parts))[:AHEAD]
+        refs = (ref for part in parts for ref in (part.data, part.deletes) if ref is not None)
+        expect_tails(self._store, refs)
+        vectors = (part.dv for part in parts if part.dv is not None)
+        self._store.expect((vector.path, 0, vector.size_bytes) for vector in vectors)
 
     def _ahead(self) -> ReadAhead:
         """Threads for one read. A limit is most often reached soon, so nothing is read ahead."""
@@ -203,7 +227,21 @@ class Execution:
             yield from live.interleaved(reads)
 
     def _row_groups(self, live: LiveRows, read: Read, reader: RowReader) -> Iterator[Task]:
-        return (partial(reader.read, group) for group in live.row_groups(read))
+        return (partial(reader.read, group) for group in self._expected(live, read, reader))
+
+    def _expected(self, live: LiveRows, read: Read, reader: RowReader) -> Iterator[RowGroup]:
+        """The row groups of a read, whose first columns are fetched some row groups ahead."""
+        groups = live.row_groups(read)
+        if not self._store.overlaps:
+            yield from groups
+            return
+        waiting: deque[RowGroup] = deque()
+        for group in groups:
+            self._store.expect(group.places(reader.first_of(group)))
+            waiting.append(group)
+            if len(waiting) > (0 if self._plan.limit is not None else GROUPS_AHEAD):
+                yield waiting.popleft()
+        yield from waiting
 
     def _count(self, live: LiveRows, reads: Sequence[Read], ahead: ReadAhead) -> int:
         total = 0
@@ -214,7 +252,7 @@ class Execution:
             if reader.predicate is None:
                 total += live.count(read)
             else:
-                groups = live.row_groups(read)
+                groups = self._expected(live, read, reader)
                 total += sum(ahead.done(partial(reader.count, group) for group in groups))
         return total
 
@@ -238,7 +276,9 @@ class Execution:
         ]
         streams = None
         if self._order is not None:
-            streams = Streams(sources, self._order, self._keys, self._memory_bytes, ahead)
+            streams = Streams(
+                self._store, sources, self._order, self._keys, self._memory_bytes, ahead
+            )
         statistics = self._packaging.filter if self._plan.pruning else None
         return LiveRows(self._plan.table_uuid, piece, streams, sources, statistics)
 

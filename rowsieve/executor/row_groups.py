@@ -16,12 +16,14 @@ import pyarrow as pa
 
 from rowsieve.executor.repeats import Rows
 from rowsieve.metrics import ScanMetrics
-from rowsieve.objects import LocalStore, ObjectStore
+from rowsieve.objects import ObjectStore, Place
+from rowsieve.parquet.chunks import chunk_span
 from rowsieve.parquet.columns import leaves_of
 from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.page_reader import PageReader, Pages
 from rowsieve.parquet.pages import PageDirectory
 from rowsieve.parquet.reader import ParquetReader
+from rowsieve.parquet.spans import Span, requests
 from rowsieve.predicate.arrays import as_type
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import FileRef
@@ -31,6 +33,7 @@ FEW = 0.5  # of the pages: from here on decoding all of them is cheaper
 AT_ONCE = 4  # columns: a call costs about as much as filtering four, whose bytes are in the cache
 AT_ONCE_OF_A_PAGE = 8  # columns: decoding as many costs as much as opening pages once more
 FEW_ROWS = 8_192  # fit into the processor's cache with all their columns
+BYTES_OF_A_ROUND_TRIP = 512 * 1024  # what a connection carries while it waits for an answer
 MOST = 0.92  # of the rows: from here on a filter beats taking rows by number
 
 
@@ -55,7 +58,7 @@ class RowGroup:
         if pages is None:
             yield 0, partial(self._read, columns, None)
             return
-        for run in np.split(pages, np.flatnonzero(np.diff(pages) > 1) + 1):
+        for run in _runs(pages):
             yield int(run[0]) * self.file.page_rows, partial(self._read, columns, run)
 
     def read_only(
@@ -79,10 +82,32 @@ class RowGroup:
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=target)
 
-    def is_one_page(self, column_count: int) -> bool:
-        """Whether a page of so many columns is all that is read, and cheaper at once than twice."""
+    def is_cheap_at_once(self, columns: Schema) -> bool:
+        """Whether reading what is wanted of all these columns costs less than reading twice.
+
+        It is so of one page of few columns, and where a round trip costs more than the bytes.
+        """
         pages = self._pages(self.wanted)
-        return pages is not None and len(pages) == 1 and column_count <= AT_ONCE_OF_A_PAGE
+        if pages is not None and len(pages) == 1 and len(columns) <= AT_ONCE_OF_A_PAGE:
+            return True
+        if not self.file.fetches_together:
+            return False
+        spans = self.file.spans(self.number, columns.names, pages)
+        return sum(stop - start for start, stop in spans) <= BYTES_OF_A_ROUND_TRIP
+
+    def places(self, columns: Schema) -> Iterator[Place]:
+        """What `read_only` of the wanted rows asks the store for."""
+        return self._places(columns, self._pages(self.wanted))
+
+    def places_of_runs(self, columns: Schema) -> Iterator[Place]:
+        """What `runs` ask the store for."""
+        pages = self._pages(self.wanted)
+        for run in [None] if pages is None else _runs(pages):
+            yield from self._places(columns, run)
+
+    def _places(self, columns: Schema, pages: Pages | None) -> Iterator[Place]:
+        for start, stop in self.file.spans(self.number, columns.names, pages):
+            yield self.file.path, start, stop
 
     def _read(self, columns: Schema, pages: Pages | None) -> pa.RecordBatch:
         """These pages of these columns, None for all, as they decode."""
@@ -151,12 +176,21 @@ class OpenFile:
         directory = PageDirectory.of(self._metadata)
         self._pages = None if directory is None else PageReader(store, ref, directory, self._leaves)
         self.page_rows = 0 if directory is None else directory.page_rows
-        self.fetches_together = not isinstance(store, LocalStore)
+        self.fetches_together = store.overlaps
 
     @property
     def path(self) -> str:
         """Where it is in its store."""
         return self._ref.path
+
+    def spans(self, row_group: int, names: Sequence[str], pages: Pages | None) -> list[Span]:
+        """What `read` asks the store for, if it asks for all these columns at once."""
+        if pages is not None:
+            assert self._pages is not None
+            return self._pages.spans(row_group, names, pages)
+        group = self._metadata.row_group(row_group)
+        leaves = (leaf for name in names for leaf in self._leaves[name])
+        return requests(chunk_span(group.column(leaf)) for leaf in leaves)
 
     def read(
         self, row_group: int, names: Sequence[str], pages: Pages | None
@@ -241,6 +275,11 @@ def _span(rows: Rows | RowSet) -> tuple[int, int]:
     if isinstance(rows, RowSet):
         return rows.span
     return (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
+
+
+def _runs(pages: Pages) -> list[Pages]:
+    """Pages one after another."""
+    return np.split(pages, np.flatnonzero(np.diff(pages) > 1) + 1)
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:

@@ -14,9 +14,9 @@ import pyarrow as pa
 from rowsieve.executor.row_groups import OpenFile, RowGroup, as_stored, in_pieces
 from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
-from rowsieve.objects import ObjectStore
+from rowsieve.objects import ObjectStore, Place
 from rowsieve.parquet.bloom_reader import BloomReader
-from rowsieve.parquet.footer import read_metadata, read_tail
+from rowsieve.parquet.footer import expect_tails, read_metadata, read_tail
 from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.planner.plan import PlannedPart
 from rowsieve.planner.prune_pages import KeptPages, prune_pages
@@ -116,6 +116,14 @@ class PartSource:
         groups = iter(()) if ref is None else self._row_groups(ref, wanted)
         return _pieces(groups, key, key, batch_rows)
 
+    def places(
+        self, columns: Schema, wanted: RowSet | None, *, deletes: bool = False
+    ) -> Iterator[Iterator[Place]]:
+        """What `rows`, or `tombstones`, ask the store for, row group by row group."""
+        ref = self.part.deletes if deletes else self.part.data
+        groups = iter(()) if ref is None else self._row_groups(ref, wanted)
+        return (group.places_of_runs(columns) for group in groups)
+
     def key_bounds(self, order: KeyOrder, *, deletes: bool = False) -> tuple[Key, Key] | None:
         """Bounds of the first key column of its rows, or tombstones; None if they are not known."""
         ref = self.part.deletes if deletes else self.part.data
@@ -205,6 +213,7 @@ def ask_together(
     ]
     if not asked:
         return
+    expect_tails(asked[0][0]._store, [ref for _, ref in asked])
     tails = [read_tail(source._store, ref) for source, ref in asked]
     files = [
         (tail.metadata, BloomReader(source._store, ref, tail.metadata))

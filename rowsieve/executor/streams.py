@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, zip_longest
 
 from rowsieve.executor.memory import Footprint, rows_at_once
 from rowsieve.executor.read_ahead import ReadAhead
 from rowsieve.executor.sources import PartSource
 from rowsieve.executor.windows import Numbered, Stream
+from rowsieve.objects import ObjectStore
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
+
+EXPECTED = 64  # row groups of each stream that are fetched early, as memory lasts
 
 Kept = Sequence[tuple[RowSet | None, RowSet | None]]
 """Of each part the tombstones and the rows that matter; None for all."""
@@ -24,6 +28,7 @@ Kept = Sequence[tuple[RowSet | None, RowSet | None]]
 class Streams:
     """The parts that are merged; what a read holds of them at once is `memory_bytes`."""
 
+    store: ObjectStore
     sources: Sequence[PartSource]
     order: KeyOrder
     keys: Schema
@@ -47,6 +52,7 @@ class Streams:
         """
         matter = kept or [(None, None)] * len(self.sources)
         wanted = [rows for both in matter for rows in both]
+        self._expect(columns, wanted)
         footprints = [self.footprint(i, columns, rows) for i, rows in enumerate(wanted)]
         batch_rows = rows_at_once(footprints, self.memory_bytes)
         return [
@@ -56,6 +62,7 @@ class Streams:
 
     def read(self, columns: Schema, kept: Kept) -> list[Iterator[Numbered]]:
         """The same as plain batches of whole row groups or pages, when little is kept."""
+        self._expect(columns, [rows for both in kept for rows in both])
         return [
             batches
             for source, (deleted, rows) in zip(self.sources, kept, strict=True)
@@ -71,6 +78,19 @@ class Streams:
         batch = source.largest_batch(self.keys if deletes else columns, deletes=deletes)
         bounds = source.key_bounds(self.order, deletes=deletes)
         return Footprint(*batch, *(bounds or ()))
+
+    def _expect(self, columns: Schema, wanted: Sequence[RowSet | None]) -> None:
+        """Say what the streams will read: of all streams the first row groups, then the second."""
+        if not self.store.overlaps:
+            return
+        streams = [
+            self.sources[stream // 2].places(
+                columns if stream % 2 else self.keys, rows, deletes=not stream % 2
+            )
+            for stream, rows in enumerate(wanted)
+        ]
+        for groups in islice(zip_longest(*streams, fillvalue=()), EXPECTED):
+            self.store.expect(place for group in groups for place in group)
 
     def _stream(
         self,

@@ -46,7 +46,7 @@ class RowReader:
         """The rows, None if there are none. EvaluationError where the predicate fails on one."""
         if self.predicate is None:
             return group.read_only(self.columns, self.target, group.wanted)
-        first = self.everything if group.is_one_page(len(self.everything)) else self.asked
+        first = self.first_of(group)
         rows = group.read_only(first, arrow_schema(first), group.wanted)
         matches = matching(self.predicate, rows)
         if not matches.any():
@@ -58,6 +58,12 @@ class RowReader:
             both = _matching_rows(group, matches)
             kept = _beside(kept, group.read_only(others, arrow_schema(others), both))
         return kept.select(list(names))
+
+    def first_of(self, group: RowGroup) -> Schema:
+        """The columns that are read before the predicate is asked."""
+        if self.predicate is None:
+            return self.columns
+        return self.everything if group.is_cheap_at_once(self.everything) else self.asked
 
     def count(self, group: RowGroup) -> int:
         """How many rows there are."""

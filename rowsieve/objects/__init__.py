@@ -10,21 +10,25 @@ Soundness: a put that returned is durable and complete; a put that raised may ha
 from __future__ import annotations
 
 from rowsieve.objects.durable import put_fresh
+from rowsieve.objects.fetching import FetchingStore, together
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import Location, local_folder
 from rowsieve.objects.opening import open_store
 from rowsieve.objects.remote import RemoteStore
-from rowsieve.objects.store import ObjectExists, ObjectNotFound, ObjectStore, SyncFailed
+from rowsieve.objects.store import ObjectExists, ObjectNotFound, ObjectStore, Place, SyncFailed
 
 __all__ = [
+    "FetchingStore",
     "LocalStore",
     "Location",
     "ObjectExists",
     "ObjectNotFound",
     "ObjectStore",
+    "Place",
     "RemoteStore",
     "SyncFailed",
     "local_folder",
     "open_store",
     "put_fresh",
+    "together",
 ]

@@ -15,7 +15,7 @@ import errno
 import os
 import stat
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from rowsieve.objects.store import (
     ObjectExists,
     ObjectNotFound,
     Paths,
+    Place,
     SyncFailed,
     checked_path,
     checked_range,
@@ -49,6 +50,14 @@ class LocalStore:
         self._location = Location.local(os.fspath(root))
         self._root = self._location.path
         self._durable: set[str] = set()  # directories known to be synced into their parents
+
+    @property
+    def overlaps(self) -> bool:
+        """Never: the disk answers sooner than a thread begins."""
+        return False
+
+    def expect(self, places: Iterable[Place], *, keep: bool = False) -> None:
+        """Nothing: files are read when they are asked for."""
 
     @property
     def uri(self) -> str:
@@ -146,7 +155,11 @@ class LocalStore:
                 return []
         return sorted(name for name in names if not name.startswith(TEMPORARY_PREFIX))
 
-    def open_input(self, path: str) -> NativeFile:
+    def open_input(
+        self,
+        path: str,
+        size_bytes: int | None = None,  # noqa: ARG002 - the disk knows
+    ) -> NativeFile:
         """Open the file, not memory mapped: a short file is an error then, not a signal."""
         with self._reading(path) as full:
             self._size(full, path)  # a pipe would be waited for

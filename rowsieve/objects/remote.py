@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import obstore
 import obstore.exceptions
-import pyarrow as pa
 
 from rowsieve.errors import CorruptData, StoreError, UnsupportedOperation
 from rowsieve.objects.durable import pause
+from rowsieve.objects.range_file import open_ranges
 from rowsieve.objects.store import (
     NativeFile,
     ObjectExists,
     ObjectNotFound,
     Paths,
+    Place,
     checked_path,
     checked_range,
     within,
@@ -67,6 +68,14 @@ class RemoteStore:
         self._uri = uri
         self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
         self._secrets = tuple(secret for secret in secrets if secret)
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether a request costs a round trip."""
+        return self._overlaps
+
+    def expect(self, places: Iterable[Place], *, keep: bool = False) -> None:
+        """Nothing: only a `FetchingStore` fetches early."""
 
     @property
     def uri(self) -> str:
@@ -140,9 +149,9 @@ class RemoteStore:
         paths = [*result["common_prefixes"], *(item["path"] for item in result["objects"])]
         return sorted({str(path).rstrip("/").rpartition("/")[2] for path in paths})
 
-    def open_input(self, path: str) -> NativeFile:
+    def open_input(self, path: str, size_bytes: int | None = None) -> NativeFile:
         """Open a file whose reads are ranged requests."""
-        return pa.PythonFile(_RangeFile(self, path), mode="r")
+        return open_ranges(self, path, size_bytes)
 
     def _read(self, path: str, options: Any) -> bytes:
         with self._failing("read", path):
@@ -216,47 +225,3 @@ def _check_process(uri: str) -> None:
             "worker processes by 'spawn' (multiprocessing.get_context('spawn')) and open the table "
             "again in each"
         )
-
-
-class _RangeFile:
-    """A read-only file over an object, for `pa.PythonFile`."""
-
-    def __init__(self, store: RemoteStore, path: str) -> None:
-        self._store = store
-        self._path = path
-        self._size = store.size(path)
-        self._position = 0
-        self.closed = False
-
-    def read(self, count: int | None = None) -> bytes:
-        stop = self._size if count is None or count < 0 else self._position + count
-        stop = max(self._position, min(stop, self._size))
-        data = self._store.get_range(self._path, self._position, stop)
-        self._position = stop
-        return data
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        base = (0, self._position, self._size)[whence]
-        self._position = base + offset
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
-
-    def size(self) -> int:
-        return self._size
-
-    def readable(self) -> bool:
-        return True
-
-    def writable(self) -> bool:
-        return False
-
-    def seekable(self) -> bool:
-        return True
-
-    def flush(self) -> None:
-        """Nothing is buffered."""
-
-    def close(self) -> None:
-        self.closed = True

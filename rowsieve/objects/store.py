@@ -7,12 +7,15 @@ store's root: segments of `[A-Za-z0-9_.-]` joined by `/`, without `.`, `..` or a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final, Protocol, TypeAlias
 
 from rowsieve.errors import InvalidInput, NotFound, RowsieveError, StoreError
 
 NativeFile: TypeAlias = Any  # pa.NativeFile; pyarrow carries no types
 Paths: TypeAlias = list[str]  # `list` is a method below
+Place: TypeAlias = tuple[str, int, int]
+"""Bytes [start, stop) of the object at a path."""
 TEMPORARY_PREFIX: Final = ".tmp-"
 _SEGMENT = re.compile(r"[A-Za-z0-9_.-]{1,255}")
 
@@ -59,6 +62,15 @@ class ObjectStore(Protocol):
         """Where the store is, safe to print: without user, password or query."""
         ...
 
+    @property
+    def overlaps(self) -> bool:
+        """Whether a request costs a round trip, so that several are worth overlapping."""
+        ...
+
+    def expect(self, places: Iterable[Place], *, keep: bool = False) -> None:
+        """Hear which spans will be read soon, about in this order; `keep`: more than once."""
+        ...
+
     def get(self, path: str) -> bytes:
         """All bytes of an object."""
         ...
@@ -95,8 +107,11 @@ class ObjectStore(Protocol):
         """Names directly under a folder, sorted, objects and folders alike; for diagnosis."""
         ...
 
-    def open_input(self, path: str) -> NativeFile:
-        """Open a seekable file for pyarrow's readers; the caller closes it."""
+    def open_input(self, path: str, size_bytes: int | None = None) -> NativeFile:
+        """Open a seekable file for pyarrow's readers; the caller closes it.
+
+        `size_bytes`, if it is known, saves a request.
+        """
         ...
 
 

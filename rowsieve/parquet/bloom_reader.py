@@ -67,6 +67,19 @@ class BloomReader:
                 _CACHE.put(self._key(column, group), parsed)
         return [found.get(group) for group in row_groups]
 
+    def expect(self, column: FileColumn, row_groups: Sequence[int]) -> None:
+        """Say that these filters are asked for next."""
+        if self._store.overlaps:
+            places = [
+                self._sealed()[group, column.index][:2]
+                for group in row_groups
+                if (group, column.index) in self._sealed()
+                and _CACHE.get(self._key(column, group)) is None
+            ]
+            self._store.expect(
+                (self._ref.path, start, stop) for start, stop in requests(places, GAP_BYTES)
+            )
+
     def _key(self, column: FileColumn, group: int) -> tuple[object, ...]:
         return (self._store.uri, self._ref.path, self._ref.tail_checksum, column.index, group)
 

@@ -9,7 +9,7 @@ that is gone is `SnapshotExpired`; neither is ever an empty result.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -23,6 +23,7 @@ from rowsieve.locks import ForkSafeLock
 from rowsieve.objects import ObjectNotFound, ObjectStore
 
 CACHE_BYTES: Final = 32 * 1024 * 1024
+NEAR_BYTES: Final = 64 * 1024  # before the tail: they come in the same time as the tail alone
 
 _AFTER_FOOTER: Final = 8  # its length and the magic number
 
@@ -85,6 +86,22 @@ class Tail:
         """The footer as it stands in the file."""
         end = len(self.data) - _AFTER_FOOTER
         return self.data[end - int(self.metadata.serialized_size) : end]
+
+
+def expect_tails(store: ObjectStore, refs: Iterable[ParquetRef]) -> None:
+    """Say that these files are read next: one request each, for the tail and what is before it.
+
+    There are the bloom filters, and of a small file the pages.
+    """
+    if store.overlaps:
+        store.expect(
+            [
+                (ref.path, max(0, ref.tail_start - NEAR_BYTES), ref.size_bytes)
+                for ref in refs
+                if _CACHE.get(store.uri, ref) is None
+            ],
+            keep=True,
+        )
 
 
 def read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:

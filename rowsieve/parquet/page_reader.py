@@ -6,7 +6,7 @@ Parquet file of their own (`rowsieve.parquet.mini_file`), which pyarrow decodes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowsieve.errors import CorruptData
-from rowsieve.objects import LocalStore, ObjectStore
+from rowsieve.objects import ObjectStore
 from rowsieve.parquet.columns import dictionary_columns
 from rowsieve.parquet.footer import ParquetRef, read_tail, reading
 from rowsieve.parquet.mini_file import ColumnPages, FileSchema, mini_file
@@ -48,10 +48,10 @@ class PageReader:
         self._metadata = tail.metadata
         self._directory = directory
         self._leaves = leaves
-        self._gap_bytes = 0 if isinstance(store, LocalStore) else GAP_BYTES
+        self._gap_bytes = GAP_BYTES if store.overlaps else 0
         self._schema = FileSchema.of(tail)
         self._dictionaries = dictionary_columns(tail.metadata)
-        self._open = partial(store.open_input, ref.path)
+        self._open = partial(store.open_input, ref.path, ref.size_bytes)
         self._source: Any = None  # opened when the first page is read
 
     def read(self, row_group: int, names: Sequence[str], pages: Pages) -> tuple[pa.Table, int]:
@@ -75,6 +75,21 @@ class PageReader:
             )
         return table, size_bytes
 
+    def spans(self, row_group: int, names: Sequence[str], pages: Pages) -> list[Span]:
+        """What `read` asks for."""
+        places = (
+            self._directory.chunk(self._metadata, row_group, leaf)
+            for leaf in self._leaves_of(names)
+        )
+        return self._requests(places, pages)
+
+    def _leaves_of(self, names: Sequence[str]) -> list[int]:
+        return [leaf for name in names for leaf in self._leaves[name]]
+
+    def _requests(self, places: Iterable[ChunkPages], pages: Pages) -> list[Span]:
+        spans = (span for place in places for span in _spans(place, pages))
+        return requests(spans, self._gap_bytes)
+
     def _row_count(self, row_group: int, pages: Pages) -> int:
         rows, page_rows = self._metadata.row_group(row_group).num_rows, self._directory.page_rows
         return int((np.minimum((pages + 1) * page_rows, rows) - pages * page_rows).sum())
@@ -83,12 +98,11 @@ class PageReader:
         self, row_group: int, names: Sequence[str], pages: Pages
     ) -> tuple[list[ColumnPages], int]:
         """The pages of every leaf of the columns, and how many bytes were read."""
-        leaves = [leaf for name in names for leaf in self._leaves[name]]
+        leaves = self._leaves_of(names)
         places = [self._directory.chunk(self._metadata, row_group, leaf) for leaf in leaves]
-        spans = [span for place in places for span in _spans(place, pages)]
         read = [
             (start, memoryview(self._source.read_at(stop - start, start)))
-            for start, stop in requests(spans, self._gap_bytes)
+            for start, stop in self._requests(places, pages)
         ]
         columns = []
         group = self._metadata.row_group(row_group)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowsieve.errors import CorruptData
-from rowsieve.objects import LocalStore, ObjectStore
+from rowsieve.objects import ObjectStore
 from rowsieve.parquet.chunks import ChunkFile, are_sealed
 from rowsieve.parquet.columns import dictionary_columns, leaves_of
 from rowsieve.parquet.footer import ParquetRef, read_metadata, reading
@@ -32,9 +32,9 @@ class ParquetReader:
         self._path = ref.path
         self.metadata = read_metadata(store, ref)
         self.leaves = leaves_of(self.metadata)
-        self.fetches_together = not isinstance(store, LocalStore)
+        self.fetches_together = store.overlaps
         with reading(ref.path):
-            source = store.open_input(ref.path)
+            source = store.open_input(ref.path, ref.size_bytes)
             self._source: ChunkFile | None = None
             if are_sealed(self.metadata):
                 self._source = ChunkFile(source, ref, self.metadata)

@@ -54,6 +54,10 @@ class Blooms(Protocol):
         """The filter of each row group, None where there is none."""
         ...
 
+    def expect(self, column: FileColumn, row_groups: Sequence[int]) -> None:
+        """Hear that these filters are asked for next."""
+        ...
+
 
 def prune_row_groups(
     predicate: BoundPredicate,
@@ -71,12 +75,25 @@ def prune_row_groups(
     together = interpret(predicate, JoinedStatistics(statistics))
     ends = np.cumsum([one.part_count for one in statistics])[:-1]
     points = _points(predicate)
+    verdicts_of = np.split(together, ends)
+    for one, verdicts, (_, blooms) in zip(statistics, verdicts_of, files, strict=True):
+        if blooms is not None:
+            _expect_filters(points, one, verdicts, blooms)
     return [
         verdicts if blooms is None else probe_blooms(predicate, one, verdicts, blooms, points)
-        for one, verdicts, (_, blooms) in zip(
-            statistics, np.split(together, ends), files, strict=True
-        )
+        for one, verdicts, (_, blooms) in zip(statistics, verdicts_of, files, strict=True)
     ]
+
+
+def _expect_filters(
+    points: Sequence[Point], statistics: RowGroupStatistics, verdicts: Verdicts, blooms: Blooms
+) -> None:
+    """Say which filters `probe_blooms` asks for first, of the points that are one value."""
+    groups = np.flatnonzero(verdicts == Verdict.SOME).tolist()[:_FILTERS_AT_ONCE]
+    for point in points:
+        column = statistics.file_column(point.column.field_id)
+        if column is not None and groups and len(point.values) == 1:
+            blooms.expect(column, groups)
 
 
 def probe_blooms(

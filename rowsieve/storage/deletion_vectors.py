@@ -30,7 +30,7 @@ def write_deletion_vector(
 
 def read_deletion_vector(store: ObjectStore, ref: DeletionVectorRef, row_count: int) -> RowSet:
     """The hidden rows of a part of `row_count` rows; CorruptData if the bytes changed."""
-    data = store.get(ref.path)
+    data = store.get_range(ref.path, 0, ref.size_bytes)
     if checksum(data) != ref.checksum:
         raise CorruptData(
             f"deletion vector {ref.path} in {store.uri} does not match its checksum; rows that "

@@ -69,6 +69,7 @@ class OneFile:
 
     def __init__(self, data: memoryview) -> None:
         self.uri = "memory:///one-file"
+        self.overlaps = False
         self.data = data
         self.reads: list[tuple[int, int]] = []
 

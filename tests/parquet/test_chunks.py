@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from obstore.store import MemoryStore
 
 from rowsieve.errors import CorruptData
-from rowsieve.objects import ObjectStore, open_store
+from rowsieve.objects import ObjectStore, RemoteStore, open_store
 from rowsieve.parquet.chunks import SEAL_KEY, are_sealed
 from rowsieve.parquet.footer import checksum, read_footer, tail_start
 from rowsieve.parquet.reader import ParquetReader
@@ -109,7 +110,7 @@ def test_every_chunk_is_sealed(tmp_path: Path, rows: pa.Table) -> None:
 
 
 def test_neighbours_are_fetched_in_one_request_where_requests_cost(rows: pa.Table) -> None:
-    store = open_store("memory:///chunks/together")
+    store = RemoteStore(MemoryStore(), "memory:///chunks", overlaps=True)
     ref = write(store, rows)
     reader = ParquetReader(store, ref)
     assert reader.fetches_together

@@ -119,6 +119,9 @@ class Asked:
     reader: BloomReader
     groups: list[int] = field(default_factory=list)
 
+    def expect(self, column: FileColumn, row_groups: Sequence[int]) -> None:
+        """Nothing is fetched early."""
+
     def filters(self, column: FileColumn, row_groups: Sequence[int]) -> list[BloomFilter | None]:
         self.groups += row_groups
         return self.reader.filters(column, row_groups)

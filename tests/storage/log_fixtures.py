@@ -43,6 +43,10 @@ class FaultyStore:
     def uri(self) -> str:
         return self._store.uri
 
+    @property
+    def overlaps(self) -> bool:
+        return self._store.overlaps
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._store, name)
 

@@ -10,6 +10,7 @@ import http.client
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,19 +52,81 @@ class Request:
         return "/_rowsieve/log/" in self.path and self.path.endswith(".json")
 
 
+_QUIET_S = 0.1  # without a further request, after which a round is complete
+
 Rule = Callable[[Request], Fault | None]
+
+
+class Rounds:
+    """Counts dependent round trips: all that a client asks before it needs an answer is one.
+
+    Requests are held until no further one arrives, then answered together. A machine that is busy
+    may take one round for two, so a count is never too low; repeat it and take the least.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._held = 0
+        self._latest = 0.0
+        self._ended = False
+        self.count = 0
+
+    def hold(self) -> None:
+        """Return once the round of this request is answered."""
+        with self._changed:
+            mine = self.count
+            self._held += 1
+            self._latest = time.monotonic()
+            self._changed.notify_all()
+            while self.count == mine and not self._ended:
+                self._changed.wait()
+
+    def run(self) -> None:
+        """Answer round after round until `end`."""
+        with self._changed:
+            while not self._ended:
+                left = self._latest + _QUIET_S - time.monotonic()
+                if not self._held:
+                    self._changed.wait()
+                elif left > 0:
+                    self._changed.wait(left)
+                else:
+                    self._held = 0
+                    self.count += 1
+                    self._changed.notify_all()
+
+    def end(self) -> None:
+        """Answer what is held, and hold nothing more."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
 
 
 class Proxy:
     """What it was asked, and where it is."""
 
     def __init__(self, upstream: str) -> None:
+        self.rounds: Rounds | None = None
         self._upstream = urlsplit(upstream)
         self._lock = threading.Lock()
         self.endpoint = ""
         self.rule: Rule = lambda _: None
         self.requests: list[Request] = []
         self.faults: list[tuple[Request, Fault]] = []
+
+    @contextmanager
+    def counting(self) -> Iterator[Rounds]:
+        """Count the round trips of a block."""
+        rounds = Rounds()
+        thread = threading.Thread(target=rounds.run, daemon=True)
+        thread.start()
+        self.rounds = rounds
+        try:
+            yield rounds
+        finally:
+            self.rounds = None
+            rounds.end()
+            thread.join()
 
     def next(self, method: str, path: str, *, conditional: bool) -> Request:
         """Note a request that has arrived."""
@@ -99,8 +162,7 @@ class Proxy:
 def proxy_to(s3: S3) -> Iterator[Proxy]:
     """A proxy in front of the server; it ends with the block."""
     proxy = Proxy(s3.endpoint)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(proxy))
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), _handler(proxy))
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     proxy.endpoint = f"http://127.0.0.1:{server.server_port}"
@@ -110,6 +172,11 @@ def proxy_to(s3: S3) -> Iterator[Proxy]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 512  # a client may open as many connections at once
 
 
 def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
@@ -130,6 +197,8 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             conditional = "If-None-Match" in self.headers
             request = proxy.next(self.command, self.path, conditional=conditional)
+            if proxy.rounds is not None:
+                proxy.rounds.hold()
             fault = proxy.fault_of(request)
             if fault is None or fault in _AFTER:
                 answer = proxy.forward(self.command, self.path, dict(self.headers.items()), body)

@@ -1,0 +1,108 @@
+"""Spans that are fetched early: the same bytes, within the budget, errors of the read itself."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from obstore.store import MemoryStore
+
+from rowsieve.errors import StoreError
+from rowsieve.objects import FetchingStore, RemoteStore, fetching, together
+from tests.profiles import examples
+
+DATA = bytes(range(256)) * 4
+SPANS = st.tuples(st.integers(0, len(DATA)), st.integers(0, 200)).map(
+    lambda pair: (pair[0], min(len(DATA), pair[0] + pair[1]))
+)
+
+
+class Counting(RemoteStore):
+    """A store across a network that is none; it notes what is read."""
+
+    def __init__(self) -> None:
+        super().__init__(MemoryStore(), "memory:///counting", overlaps=True)
+        self.reads: list[tuple[str, int, int]] = []
+        self.failures = 0
+        for name in "ab":
+            self.put_new(name, DATA)
+
+    def get_range(self, path: str, start: int, stop: int) -> bytes:
+        self.reads.append((path, start, stop))
+        if self.failures:
+            self.failures -= 1
+            raise StoreError(f"failure {self.failures}")
+        return super().get_range(path, start, stop)
+
+
+STORE = Counting()
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["expect", "keep", "read"]), st.sampled_from("ab"), SPANS),
+    max_size=30,
+)
+
+
+@examples(40)
+@given(steps=STEPS, budget_bytes=st.integers(0, 600))
+def test_a_read_gives_the_bytes_whatever_was_expected(
+    steps: list[tuple[str, str, tuple[int, int]]], budget_bytes: int
+) -> None:
+    store = FetchingStore(STORE, budget_bytes)
+    for step, path, (start, stop) in steps:
+        if step == "read":
+            assert store.get_range(path, start, stop) == DATA[start:stop]
+            assert (
+                store.open_input(path, len(DATA)).read_at(stop - start, start) == DATA[start:stop]
+            )
+        else:
+            store.expect([(path, start, stop)], keep=step == "keep")
+        held = [span for spans in store._spans.values() for span in spans if span.data is not None]
+        assert sum(span.size for span in held) == store._held_bytes
+        assert store._held_bytes <= budget_bytes or len(held) == 1
+
+
+def test_what_was_expected_is_fetched_once_and_what_is_kept_is_read_again() -> None:
+    inner = Counting()
+    store = FetchingStore(inner, 1_000)
+    store.expect([("a", 0, 100), ("a", 0, 100), ("a", 10, 20)])
+    store.expect([("b", 50, 150)], keep=True)
+    assert store.get_range("a", 0, 100) == DATA[:100]
+    assert store.get_range("b", 60, 70) == store.get_range("b", 60, 70) == DATA[60:70]
+    assert sorted(inner.reads) == [("a", 0, 100), ("b", 50, 150)]
+    assert store.get_range("a", 0, 100) == DATA[:100]
+    assert len(inner.reads) == 3
+
+
+def test_an_error_of_what_was_fetched_early_is_asked_for_again() -> None:
+    inner = Counting()
+    inner.failures = 1
+    store = FetchingStore(inner, 1_000)
+    store.expect([("a", 0, 100)])
+    assert store.get_range("a", 0, 100) == DATA[:100]
+    inner.failures = 2
+    store.expect([("a", 0, 100)])
+    with pytest.raises(StoreError, match="failure 0"):
+        store.get_range("a", 0, 100)
+
+
+def test_requests_overlap_within_the_window_and_the_first_error_is_raised_at_the_end() -> None:
+    store, ended = Counting(), []
+    meeting = threading.Barrier(fetching.WINDOW, timeout=60)
+
+    def meet(number: int) -> Any:
+        def task() -> int:
+            meeting.wait()  # none passes unless all have begun
+            ended.append(number)
+            if number in (5, 7):
+                raise StoreError(f"task {number}")
+            return number
+
+        return task
+
+    with pytest.raises(StoreError, match="task 5"):
+        together(store, [meet(number) for number in range(fetching.WINDOW)])
+    assert sorted(ended) == list(range(fetching.WINDOW))
+    assert together(store, [lambda: 1, lambda: 2]) == [1, 2]
