@@ -49,6 +49,7 @@ from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.literals import check_literal, constant_type, from_scalar
 from rowsieve.predicate.members import bind_members
+from rowsieve.predicate.nested_constants import adapted, is_made
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.simplify import simplify
 from rowsieve.predicate.zoned import (
@@ -161,7 +162,7 @@ class _Binder:
             case Not(term=term):
                 return Not(self.predicate(term))
             case Comparison(op=op, left=left, right=right):
-                sides = (*self.operand(left), *self.operand(right))
+                sides = self.sides(left, right)
                 return compare_operands(op, *sides, self.semantics)
             case InList():
                 return self.in_list(node)
@@ -173,6 +174,16 @@ class _Binder:
                 return BooleanOperand(self.boolean(operand))
             case _:
                 assert_never(node)
+
+    def sides(
+        self, left: Operand, right: Operand
+    ) -> tuple[Operand, LogicalType | None, Operand, LogicalType | None]:
+        """Both sides; the constants of a list or struct made here adapt to the other side."""
+        if is_made(left) and not is_made(right):
+            other, other_type = self.operand(right)
+            return (*self.operand(adapted(left, other_type, self.semantics)), other, other_type)
+        one, one_type = self.operand(left)
+        return (one, one_type, *self.operand(adapted(right, one_type, self.semantics)))
 
     def operand(self, node: Operand) -> tuple[Operand, LogicalType | None]:
         """The bound operand and its type; bare text and NULL stay as they are, without one."""

@@ -39,7 +39,9 @@ from rowsieve.predicate.abstract import (
 )
 from rowsieve.predicate.arrays import Mask, as_mask, repeated, with_nulls
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate
+from rowsieve.predicate.coerce import compare_operands
 from rowsieve.predicate.facts import Facts, facts_against, facts_of
+from rowsieve.predicate.functions.patterns import literal_prefix
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.ir import (
     And,
@@ -72,6 +74,7 @@ from rowsieve.predicate.like import Pattern, after_prefix, parse_pattern
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.narrow import narrowed, touches
 from rowsieve.predicate.nested_facts import implied_by_equality
+from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.ordered_members import are_members, members_within
 from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
 from rowsieve.types.logical import Bool, Float, Int, Struct, Timestamp, is_nested
@@ -261,11 +264,32 @@ class _Interpreter:
         yes = repeated(pa.scalar(True), self.part_count)  # noqa: FBT003
         no = repeated(pa.scalar(False), self.part_count)  # noqa: FBT003
         return Truth(
-            value.present & ~known(ComparisonOp.EQ, value.upper, no),
+            value.present & ~known(ComparisonOp.EQ, value.upper, no) & self.may_hold(operand),
             value.present & ~known(ComparisonOp.EQ, value.lower, yes),
             value.null,
             value.fails,
         )
+
+    def may_hold(self, operand: Operand) -> Mask:
+        """Where what a boolean call implies of its arguments may hold."""
+        match operand:
+            case Call(function="regex_matches", arguments=(text, Literal() as pattern, *_)):
+                prefix = literal_prefix(str(pattern.value))
+                return prefix_truth(self.operand(text), prefix)[0]
+            case Call(
+                function="list_contains" | "equals_any",
+                arguments=(BoundColumn() | FieldAccess() as values, sought),
+            ):
+                item = Call("list_element", (values, Literal(1, Int(64))))  # stands for any item
+                types = type_of(item), type_of(sought)
+                if any(map(is_nested, types)):
+                    return everywhere(self.part_count)
+                equal = compare_operands(
+                    ComparisonOp.EQ, item, types[0], sought, types[1], self.semantics
+                )
+                return self.predicate(equal).true
+            case _:
+                return everywhere(self.part_count)
 
     def operand(self, node: Operand) -> AbstractValue:
         value = self.derived(node)

@@ -186,3 +186,21 @@ def _as_double(values: pa.Array) -> pa.Array:
 
 def _as_decimal(values: pa.Array) -> pa.Array:
     return values if _is_decimal(values) else values.cast(pa.decimal256(20, 0))
+
+
+def equal_items(left: pa.Array, right: pa.Array, semantics: Semantics) -> Mask:
+    """(n,) bool: where neither is NULL and the two are equal as values inside a list."""
+    absent = null_mask(left) | null_mask(right)
+    if semantics.nested_nulls is NestedNulls.UNKNOWN or semantics.nan is NanOrder.IEEE:
+        differs, unknown = _equality(left, right, semantics.nan)
+        return ~(differs | unknown | absent)
+    signs = _Order(nulls_first=False, zeros_differ=semantics.nested_zeros_differ).signs(left, right)
+    equal: Mask = (signs == 0) & ~absent
+    return equal
+
+
+def item_rows(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """The items of all lists that are not NULL, in order, and the row that each belongs to."""
+    starts, lengths = _ranges(values)
+    rows, places = _pairs(np.where(null_mask(values), 0, lengths))
+    return values.values.take(pa.array(starts[rows] + places)), rows

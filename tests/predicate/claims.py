@@ -285,6 +285,15 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
     "zoned_text": [Sample(call("zoned_text", zone, X), _INSTANT) for zone in ZONES[:4]],
     "list_length": [Sample(call("list_length", X), NUMBERS), Sample(call("list_length", X), NAMED)],
     "list_element": [Sample(call("list_element", X, place), NUMBERS) for place in (1, 2)],
+    "make_list": [Sample(call("make_list", X), NUMBERS), Sample(call("make_list", X, 3), Int(8))],
+    "make_struct": [Sample(call("make_struct", "a", X, "b", Y), NUMBERS, String())],
+    "list_contains": [Sample(call("list_contains", X, value), NUMBERS) for value in (0, 1)],
+    "equals_any": [Sample(call("equals_any", X, Y), NUMBERS, Int(8))],
+    "list_overlaps": [Sample(call("list_overlaps", X, call("make_list", 0, 1)), NUMBERS)],
+    "list_contains_all": [Sample(call("list_contains_all", X, Y), NUMBERS, NUMBERS)],
+    "regex_matches": [
+        Sample(call("regex_matches", X, pattern), String()) for pattern in ("^a", "b$")
+    ],
     "map_value": [Sample(call("map_value", X, "a"), NAMED)],
     "json_get": [Sample(call("json_get", X, "a"), Json())],
     "json_get_text": [Sample(call("json_get_text", X, "a"), Json())],

@@ -22,9 +22,12 @@ from rowsieve.bridges.sql.functions import (
     OPERATORS,
 )
 from rowsieve.bridges.sql.intervals import moved
+from rowsieve.bridges.sql.list_calls import HANDLERS as LISTS
+from rowsieve.bridges.sql.list_calls import named_list
 from rowsieve.bridges.sql.members import json_operator, json_path
 from rowsieve.bridges.sql.own_calls import HANDLERS, NAMES, day
 from rowsieve.bridges.sql.parts import EXTRACTED, PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
+from rowsieve.bridges.sql.pattern_calls import regex
 from rowsieve.bridges.sql.spellings import ARROW_CASTS
 from rowsieve.bridges.sql.visits import Reads
 from rowsieve.bridges.sql.zones import (
@@ -34,7 +37,7 @@ from rowsieve.bridges.sql.zones import (
     zone_argument,
     zone_function,
 )
-from rowsieve.predicate.ir import Call, Case, Cast, Literal, Now, Operand
+from rowsieve.predicate.ir import Call, Case, Cast, Condition, Literal, Now, Operand
 from rowsieve.types.logical import Date, Float, Int, Timestamp
 
 # Functions that never give a boolean, for a message that comes before `bind`'s.
@@ -48,6 +51,7 @@ NOT_CONDITIONS = frozenset(
     | {"json_get", "json_get_text", "json_path", "json_path_text", "make_date", "epoch_us"}
     | {"sign", "days_between", "timestamp_seconds", "date_bin", "octet_length", "lpad", "rpad"}
     | {"bit_and", "bit_or", "bit_xor", "shift_left", "shift_right", "concat_ws"}
+    | {"make_list", "make_struct"}
 ) - {"coalesce", "nullif", "greatest", "least", "starts_with", "ends_with", "contains"}
 
 
@@ -114,6 +118,11 @@ def _anonymous(reader: Reads, node: Any) -> Operand:
         return _arrow_cast(reader, node)
     if (in_zone := zone_function(reader, node)) is not None:
         return in_zone
+    if (reader.dialect.name, name) == ("spark", "regexp") and len(node.expressions) == 2:
+        match = exp.RegexpLike(this=node.expressions[0], expression=node.expressions[1])
+        return Condition(regex(reader, match))
+    if (found := named_list(reader, node)) is not None:
+        return found
     if name in FILE_READERS:
         raise reader.source.refusal(node, "a filter cannot read files")
     if name in NOW and not node.expressions:
@@ -301,6 +310,7 @@ _LENGTHS: Mapping[tuple[str, str], str] = {
 }
 _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     **HANDLERS,
+    **LISTS,
     exp.Anonymous: _anonymous,
     exp.CurrentTimestamp: _now,
     exp.CurrentDate: _today,

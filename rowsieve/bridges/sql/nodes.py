@@ -15,8 +15,11 @@ from sqlglot import exp
 from rowsieve.bridges.sql import calls
 from rowsieve.bridges.sql.bins import difference
 from rowsieve.bridges.sql.limits import MAX_OPERATOR_DEPTH
+from rowsieve.bridges.sql.list_calls import cast_items, compare_rows, compare_with_items, row_among
 from rowsieve.bridges.sql.literals import negated, number, typed, value_set
 from rowsieve.bridges.sql.members import bracket
+from rowsieve.bridges.sql.pattern_calls import PREDICATES as PATTERNS
+from rowsieve.bridges.sql.pattern_calls import similar
 from rowsieve.bridges.sql.source import Source
 from rowsieve.bridges.sql.typenames import logical_type
 from rowsieve.predicate.ir import (
@@ -180,8 +183,12 @@ def _comparison(reader: Reader, node: Any) -> Predicate:
     reader.only(node, "this", "expression")
     if (sides := difference(reader, node)) is not None:
         return Comparison(_COMPARISONS[type(node)], *sides)
+    op = _COMPARISONS[type(node)]
+    found = compare_with_items(reader, op, node) or compare_rows(reader, op, node)
+    if found is not None:
+        return found
     left, right = reader.beside(node.this), reader.beside(node.expression)
-    return Comparison(_COMPARISONS[type(node)], left, right)
+    return Comparison(op, left, right)
 
 
 def _not(reader: Reader, node: Any) -> Predicate:
@@ -205,6 +212,8 @@ def _in(reader: Reader, node: Any) -> Predicate:
     if (query := node.args.get("query") or node.args.get("unnest")) is not None:
         raise reader.source.refusal(query, "IN takes a list of values, not a query; run it first")
     reader.only(node, "this", "expressions", "negate")
+    if (rows := row_among(reader, node)) is not None:
+        return Not(rows) if node.args.get("negate") else rows
     operand = reader.beside(node.this)
     found = _members(reader, operand, node.expressions)
     return Not(found) if node.args.get("negate") else found
@@ -253,6 +262,8 @@ def _like(reader: Reader, node: Any) -> Predicate:
 
 
 def _escape(reader: Reader, node: Any) -> Predicate:
+    if isinstance(node.this, exp.SimilarTo):
+        return similar(reader, node)
     reader.only(node, "this", "expression")
     like, escape = node.this, node.expression
     if type(like) not in (exp.Like, exp.ILike) or not _is_text(escape):
@@ -357,6 +368,8 @@ def _negation(reader: Reader, node: Any) -> Operand:
 
 def _cast(reader: Reader, node: Any) -> Operand:
     reader.only(node, "this", "to", safe=True)
+    if (items := cast_items(node)) is not None:
+        return reader.operand(items)
     try:
         type_ = logical_type(node.args["to"], reader.dialect)
     except ValueError as error:
@@ -402,6 +415,7 @@ _PREDICATES: Mapping[type[Any], Callable[[Reader, Any], Predicate]] = {
     exp.Like: _like,
     exp.ILike: _like,
     exp.Escape: _escape,
+    **PATTERNS,
 }
 _OPERANDS: Mapping[type[Any], Callable[[Reader, Any], Operand]] = {
     exp.Column: _column,

@@ -109,11 +109,13 @@ def _parsed(text: str, dialect: Dialect) -> tuple[Source, Any]:
     source = _tokenised(text, dialect)
     if not source.tokens:
         raise InvalidPredicate("the filter is empty; write a condition, as in delay > 5")
-    for token in source.tokens:
+    for token, after in zip(source.tokens, [*source.tokens[1:], None], strict=True):
         if token.token_type == TokenType.SEMICOLON:
             raise source.refusal_at(
                 token.start, token.end + 1, "a filter is one condition, without ';'"
             )
+        if token.text == "!" and after is not None and after.text in ("~", "~*"):
+            continue
         if token.text in _OPERATORS and dialect.grammar == "postgres" and not _is_quoted(token):
             raise source.refusal_at(token.start, token.end + 1, _OPERATORS[token.text])
     if (token := too_deep(source.tokens)) is not None:

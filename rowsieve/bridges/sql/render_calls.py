@@ -10,6 +10,7 @@ from rowsieve.bridges.sql.intervals import FUNCTIONS as INTERVALS
 from rowsieve.bridges.sql.intervals import interval_text
 from rowsieve.bridges.sql.members import PLAIN_PATH
 from rowsieve.bridges.sql.parts import PARTS, PORTABLE_PARTS, TRUNCATIONS
+from rowsieve.bridges.sql.regexes import Flavour, from_re2
 from rowsieve.bridges.sql.render_literals import quoted
 from rowsieve.bridges.sql.spellings import INFIX, TRINO_NAMES, template
 from rowsieve.bridges.sql.spellings import PARTS as OWN_PARTS
@@ -61,6 +62,8 @@ def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
         return _json(call, writer), True
     if name == "list_element" and len(arguments) == 2 and (found := _element(call, writer)):
         return found, False
+    if name == "regex_matches" and len(arguments) == 2 and (found := _regex(call, writer)):
+        return found, dialect.name != "duckdb"
     if name == "date_trunc" and len(arguments) == 2:
         unit = _constant(arguments[0])
         if unit in TRUNCATIONS:
@@ -153,6 +156,24 @@ def _json(call: Call, writer: Writes) -> str:
     ]
     arrows = ["->"] * (len(steps) - 1) + ["->>" if text else "->"]
     return operand + "".join(f" {a} {s}" for a, s in zip(arrows, steps, strict=True))
+
+
+def _regex(call: Call, writer: Writes) -> str | None:
+    """The match in the dialect's own flavour; None where it has no such pattern."""
+    try:
+        pattern = from_re2(_text_of(call.arguments[1]), Flavour(writer.dialect.name))
+    except ValueError:
+        return None
+    operand, text = call.arguments[0], quoted(pattern, writer.dialect)
+    if writer.dialect.name == "duckdb":
+        return f"regexp_matches({writer.text(operand)}, {text})"
+    sign = "RLIKE" if writer.dialect.name == "spark" else "~"
+    return f"{writer.atom(operand)} {sign} {text}"
+
+
+def _text_of(operand: Operand) -> str:
+    value = operand.value if isinstance(operand, Literal) else None
+    return value if isinstance(value, str) else ""
 
 
 def _element(call: Call, writer: Writes) -> str | None:

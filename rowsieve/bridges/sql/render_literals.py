@@ -14,7 +14,9 @@ from rowsieve.types.logical import (
     Decimal,
     Float,
     Int,
+    List,
     LogicalType,
+    Struct,
     Time,
     Timestamp,
     type_name,
@@ -36,6 +38,8 @@ def literal_text(literal: Literal, dialect: Dialect) -> tuple[str, bool]:
     if type_ is None and isinstance(value, str):
         return quoted(value, dialect), False
     type_ = _type_of(value) if type_ is None else type_
+    if isinstance(value, tuple) and isinstance(type_, List | Struct):
+        return _made(value, type_, dialect), False
     match type_:
         case Bool():
             return ("TRUE" if value else "FALSE"), False
@@ -47,6 +51,20 @@ def literal_text(literal: Literal, dialect: Dialect) -> tuple[str, bool]:
             return f"{dialect.types[type_]} '{_spelt(value, type_, dialect)}'", False
         case _:
             return cast_text(quoted(_spelt(value, type_, dialect), dialect), type_, dialect), False
+
+
+def _made(value: tuple[PhysicalValue, ...], type_: List | Struct, dialect: Dialect) -> str:
+    """A list or struct as the call that makes it."""
+    if isinstance(type_, Struct):
+        parts: list[str] = []
+        for member, field in zip(value, type_.fields, strict=True):
+            text, _ = literal_text(Literal(member, field.type), dialect)
+            parts += [quoted(field.name, dialect), text]
+        return f"make_struct({', '.join(parts)})"
+    if not value:
+        raise UnsupportedOperation("an empty list has no text of its own type")
+    items = [literal_text(Literal(item, type_.element.type), dialect)[0] for item in value]
+    return f"make_list({', '.join(items)})"
 
 
 def cast_text(operand: str, type_: LogicalType, dialect: Dialect, *, try_: bool = False) -> str:

@@ -166,6 +166,10 @@ _BY_RULE: Mapping[str, str] = {
 }
 _OWN_RULES: Mapping[tuple[str, str], str] = {
     ("list_element", "spark"): "get({0}, {1} - 1)",
+    ("regex_matches", "postgres"): "{0} ~ {1}",
+    ("regex_matches", "datafusion"): "{0} ~ {1}",
+    ("regex_matches", "spark"): "{0} RLIKE {1}",
+    ("regex_matches", "duckdb"): "regexp_matches({0}, {1})",
     ("date_bin", "postgres"): "date_bin(INTERVAL …, {2}, {3})",
     ("date_bin", "datafusion"): "date_bin(INTERVAL …, {2}, {3})",
     ("date_bin", "duckdb"): "time_bucket(INTERVAL …, {2}, {3})",

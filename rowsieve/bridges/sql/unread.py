@@ -26,6 +26,7 @@ from rowsieve.predicate.ir import (
     Node,
     Operand,
     Predicate,
+    children,
     walk,
 )
 from rowsieve.predicate.operand_types import type_of
@@ -162,6 +163,11 @@ POSTGRES: tuple[Difference, ...] = (
         lambda node: (
             _calls("upper", "lower")(node) or (isinstance(node, Like) and node.ignore_case)
         ),
+    ),
+    Difference(
+        "takes classes of letters and their cases as the locale of its database does",
+        r"s ~ '^\w+$'",
+        lambda node: _calls("regex_matches")(node) and len(children(node)) == 3,
     ),
     Difference("takes a row of NULLs for NULL", "pair IS NULL", _tests_struct),
     Difference("has no end of text for the least count", "right(s, i32) = ''", _counts_by_rows),

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rowsieve.bridges.sql.regexes import Flavour, from_re2
 from rowsieve.bridges.sql.zones import is_proved
 from rowsieve.predicate.ir import Call, Literal, Operand
 from rowsieve.types.logical import (
@@ -220,6 +221,20 @@ def _place(use: Use) -> bool:
     return _list(use) and 1 <= use.numbers[0] < _LARGEST
 
 
+def _reads_back(flavour: Flavour) -> Callable[[Use], bool]:
+    """A pattern that the dialect's own flavour writes."""
+
+    def holds(use: Use) -> bool:
+        try:
+            from_re2(str(use.constants[0]), flavour)
+        except ValueError:
+            return False
+        return len(use.constants) == 1
+
+    return holds
+
+
+_PATTERN = "a pattern of constructs that its flavour shares with RE2"
 _SAME = "arguments of one type"
 _SUM = "numbers of one type; decimals of fewer than 38 digits in the result"
 _STEADY = f"{_SUM}; floats beside a finite constant other than 0, because NaN keeps its sign"
@@ -305,6 +320,10 @@ CALLS: tuple[Vouched, ...] = (
     Vouched("position", EVERY, "of a constant that is not empty", _constant_text),
     Vouched("starts_with", EVERY, "with a constant", _given_text),
     *(Vouched(name, EVERY, "with a constant", _given_text) for name in ("ends_with", "contains")),
+    *(
+        Vouched("regex_matches", frozenset({each.value}), _PATTERN, _reads_back(each))
+        for each in Flavour
+    ),
     Vouched("reverse", EVERY - {"duckdb"}, "of text; duckdb keeps marks with letters", _text),
     Vouched("coalesce", EVERY, _SAME, _same),
     Vouched("nullif", EVERY, f"{_SAME}, not floats", _not_floats),

@@ -16,9 +16,11 @@ from rowsieve.predicate.functions import (
     conditional,
     intervals,
     json_access,
+    lists,
     made_texts,
     nested,
     numeric,
+    patterns,
     pieces,
     reals,
     rounding,
@@ -45,6 +47,8 @@ _ROOMS = (
     calendar,
     zones,
     nested,
+    lists,
+    patterns,
     json_access,
 )
 _ROWS: dict[str, Function] = {row.name: row for room in _ROOMS for row in room.ROWS}

@@ -101,6 +101,9 @@ CALLS: Mapping[str, list[Operand]] = {
     "least": [call("least", "$i", 2), call("least", "$s", "$t")],
     "list_length": [call("list_length", "$l")],
     "list_element": [call("list_element", "$l", 1), call("list_element", "$l", 2)],
+    "regex_matches": [
+        call("regex_matches", "$s", pattern) for pattern in ("^a[bc]*", "(x|aa)b?", "^[^a]")
+    ],
     "date_trunc": [call("date_trunc", u, "$ts") for u in ("hour", "week", "quarter", "year")],
     "last_day": [call("last_day", "$ts"), call("last_day", "$day")],
     "make_date": [call("make_date", "$y", "$m", "$n"), call("make_date", 2024, 2, "$n")],

@@ -1,0 +1,274 @@
+"""Lists and structs in SQL text: constructors, what is among the items, ANY and ALL.
+
+Soundness: what a NULL item, a NULL value or a NULL list gives is the dialect's own, shown by its
+engine; where two engines of one spelling differ, a guard is written or the call is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlglot import exp
+
+from rowsieve.bridges.sql.visits import Reads
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    Call,
+    Case,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    IsNull,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+)
+from rowsieve.types.logical import Bool
+
+_NULL = Literal(None, Bool())
+_EQUALITIES = (ComparisonOp.EQ, ComparisonOp.NE)
+
+
+def made_list(reader: Reads, node: Any) -> Operand:
+    """`ARRAY[…]`, `[…]`, `array(…)`, `make_array(…)`."""
+    reader.only(node, "expressions", "value_constructor", "bracket_notation", "this")
+    return Call("make_list", tuple(reader.operand(item) for item in node.expressions))
+
+
+def made_struct(reader: Reads, node: Any) -> Operand:
+    """`named_struct('x', 1)`, `{'x': 1}`, `struct_pack(x := 1)`; of `ROW(1)` no member is named."""
+    reader.only(node, "expressions")
+    parts: list[Operand] = []
+    for item in node.expressions:
+        if not isinstance(item, exp.PropertyEQ):
+            parts += [Literal(""), reader.operand(item)]
+            continue
+        reader.only(item, "this", "expression")
+        parts += [Literal(item.this.name), reader.operand(item.expression)]
+    return Call("make_struct", tuple(parts))
+
+
+def named_list(reader: Reads, node: Any) -> Operand | None:
+    """A constructor or a test of lists by a name that the grammar does not know, or None."""
+    name, dialect = node.name.lower(), reader.dialect.name
+    items = node.expressions
+    if name == "row" and dialect in ("postgres", "duckdb") and items:
+        values = [reader.operand(item) for item in items]
+        return Call("make_struct", tuple(p for value in values for p in (Literal(""), value)))
+    if name == "named_struct" and dialect == "datafusion" and items and len(items) % 2 == 0:
+        return Call("make_struct", tuple(reader.operand(item) for item in items))
+    if name == "make_array" and dialect == "datafusion":
+        return made_list(reader, exp.Array(expressions=items))
+    if len(items) != 2:
+        return None
+    if (dialect, name) == ("datafusion", "list_contains") or (
+        dialect == "datafusion" and name == "list_has"
+    ):
+        return contained(reader, exp.ArrayContains(this=items[0], expression=items[1]))
+    if (dialect, name) in _OVERLAPS:
+        return _overlaps(reader, exp.ArrayOverlaps(this=items[0], expression=items[1]))
+    if (dialect, name) in _CONTAIN_ALL:
+        return _contains_all(reader, exp.ArrayContainsAll(this=items[0], expression=items[1]))
+    return None
+
+
+_OVERLAPS = frozenset(
+    {
+        ("spark", "arrays_overlap"),
+        ("datafusion", "array_has_any"),
+        ("datafusion", "list_has_any"),
+    }
+)
+_CONTAIN_ALL = frozenset(
+    {
+        ("duckdb", "list_has_all"),
+        ("duckdb", "array_has_all"),
+        ("datafusion", "array_has_all"),
+        ("datafusion", "list_has_all"),
+    }
+)
+
+
+def contained(reader: Reads, node: Any) -> Operand:
+    """`array_contains(list, value)`: a NULL item is no match, or leaves the answer open."""
+    reader.only(node, "this", "expression", "ensure_variant", "check_null")
+    values, sought = reader.operand(node.this), reader.operand(node.expression)
+    items = _made_items(values) if reader.dialect.name == "datafusion" else None
+    if items is not None:  # its optimiser makes IN of it
+        return Condition(Or(tuple(Comparison(ComparisonOp.EQ, sought, item) for item in items)))
+    if reader.dialect.name in ("duckdb", "datafusion"):
+        return Call("list_contains", (values, sought))
+    if reader.dialect.name == "postgres":
+        raise reader.source.refusal(node, "write value = ANY(list)")
+    return _null_of_null(sought, Call("equals_any", (values, sought)))
+
+
+def _made_items(values: Operand) -> tuple[Operand, ...] | None:
+    """The items of a list that is made in the text; None of any other list, and of none."""
+    made = isinstance(values, Call) and values.function == "make_list"
+    return values.arguments or None if made and isinstance(values, Call) else None
+
+
+def _null_of_null(sought: Operand, found: Operand) -> Operand:
+    """NULL for a NULL value, even among no items."""
+    if isinstance(sought, Literal) and sought.value is not None:
+        return found
+    return Case(((IsNull(sought), _NULL),), found)
+
+
+def _overlaps(reader: Reads, node: Any) -> Operand:
+    reader.only(node, "this", "expression")
+    sides = reader.operand(node.this), reader.operand(node.expression)
+    name = reader.dialect.name
+    if name not in ("postgres", "duckdb") and not (name == "datafusion" and _no_null(sides)):
+        raise reader.source.refusal(
+            node, f"a NULL item counts otherwise in {name}; write an OR of = ANY or array_contains"
+        )
+    return Call("list_overlaps", sides)
+
+
+def _contains_all(reader: Reads, node: Any) -> Operand:
+    reader.only(node, "this", "expression")
+    sides = reader.operand(node.this), reader.operand(node.expression)
+    if reader.dialect.name != "postgres" and not _no_null(sides[1:]):
+        raise reader.source.refusal(
+            node, "engines differ on NULL items: the second list must be of constants, without NULL"
+        )
+    return Call("list_contains_all", sides)
+
+
+def _contained_by(reader: Reads, node: Any) -> Operand:
+    reader.only(node, "this", "expression")
+    return _contains_all(reader, exp.ArrayContainsAll(this=node.expression, expression=node.this))
+
+
+def _no_null(sides: tuple[Operand, ...]) -> bool:
+    """Whether one of them is a list of constants none of which is NULL."""
+    return any(
+        isinstance(side, Call)
+        and side.function == "make_list"
+        and all(isinstance(item, Literal) and item.value is not None for item in side.arguments)
+        for side in sides
+    )
+
+
+def cast_items(node: Any) -> Any | None:
+    """`ARRAY[1, 2]::bigint[]` with the cast at each item; None of any other cast."""
+    inner, target = node.this, node.args["to"]
+    if not isinstance(inner, exp.Array) or not target.is_type(exp.DataType.Type.ARRAY):
+        return None
+    if len(target.expressions) != 1 or isinstance(node, exp.TryCast):
+        return None
+    kind = target.expressions[0]
+    casts = [exp.Cast(this=item.copy(), to=kind.copy()) for item in inner.expressions]
+    return exp.Array(expressions=casts)
+
+
+def quantified(node: Any) -> tuple[Any, bool] | None:
+    """What stands in `ANY(…)` (False) or `ALL(…)` (True), or None."""
+    if isinstance(node, exp.Any | exp.All):
+        inner = node.this
+        return inner.this if isinstance(inner, exp.Paren) else inner, isinstance(node, exp.All)
+    name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    if name in ("all", "any", "some") and len(node.expressions) == 1:
+        return node.expressions[0], name == "all"
+    return None
+
+
+def compare_with_items(reader: Reads, op: ComparisonOp, node: Any) -> Predicate | None:
+    """`value op ANY(list)` and `value op ALL(list)`; None if that is not what stands there."""
+    if (found := quantified(node.expression)) is None:
+        return None
+    inner, all_of = found
+    if reader.dialect.name not in ("postgres", "duckdb", "datafusion"):
+        raise reader.source.refusal(node, "ANY and ALL are not supported; write IN")
+    value, values = reader.beside(node.this), _items(reader, inner)
+    if (items := _made_items(values)) is not None:
+        terms = tuple(Comparison(op, value, item) for item in items)
+        return And(terms) if all_of else Or(terms)
+    if reader.dialect.name == "datafusion" and op is ComparisonOp.EQ and not all_of:
+        return BooleanOperand(Call("list_contains", (values, value)))
+    wanted = ComparisonOp.NE if all_of else ComparisonOp.EQ
+    if op is not wanted:
+        raise reader.source.refusal(node, "of a list only = ANY and <> ALL are supported")
+    among: Operand = Call("equals_any", (values, value))
+    if reader.dialect.name == "duckdb":  # it asks a query, which has no rows for NULL
+        inside = And((Not(IsNull(values)), BooleanOperand(among)))
+        return Not(inside) if all_of else inside
+    return Not(BooleanOperand(among)) if all_of else BooleanOperand(among)
+
+
+def _items(reader: Reads, node: Any) -> Operand:
+    """The list; PostgreSQL spells one of constants as '{1,2}', too."""
+    if isinstance(node, exp.Literal) and node.is_string and reader.dialect.name == "postgres":
+        text = node.this.strip()
+        parts = text[1:-1].split(",") if len(text) > 2 else []
+        plain = all(part.strip() and not set(part) & set('"\\{}') for part in parts)
+        if text[:1] + text[-1:] != "{}" or not plain or not parts:
+            raise reader.source.refusal(node, "write the list as ARRAY[…]")
+        items = [part.strip() for part in parts]
+        constants = [Literal(None if item.upper() == "NULL" else item) for item in items]
+        return Call("make_list", tuple(constants))
+    if isinstance(node, exp.Query):
+        raise reader.source.refusal(
+            node, "a filter cannot hold a query; run it first and pass its values"
+        )
+    return reader.operand(node)
+
+
+def compare_rows(reader: Reads, op: ComparisonOp, node: Any) -> Predicate | None:
+    """`(a, b) = (1, 2)` member by member, as SQL's standard has it; None of anything else."""
+    sides = [_row(side) for side in (node.this, node.expression)]
+    if sides[0] is None or sides[1] is None:
+        return None
+    if op not in _EQUALITIES:
+        raise reader.source.refusal(node, "compare the columns one by one")
+    return _equal_rows(reader, node, op, sides[0], sides[1])
+
+
+def _equal_rows(
+    reader: Reads, node: Any, op: ComparisonOp, left: list[Any], right: list[Any]
+) -> Predicate:
+    if len(left) != len(right):
+        raise reader.source.refusal(node, "the rows have different numbers of values")
+    if reader.dialect.name != "postgres":
+        raise reader.source.refusal(node, "compare the columns one by one")
+    terms = tuple(
+        Comparison(op, reader.operand(one), reader.operand(other))
+        for one, other in zip(left, right, strict=True)
+    )
+    return And(terms) if op is ComparisonOp.EQ else Or(terms)
+
+
+def row_among(reader: Reads, node: Any) -> Predicate | None:
+    """`(a, b) IN ((1, 2), (3, 4))`, or None."""
+    values = _row(node.this)
+    rows = [_row(item) for item in node.expressions]
+    if values is None or not rows or any(row is None for row in rows):
+        return None
+    equal = tuple(
+        _equal_rows(reader, node, ComparisonOp.EQ, values, row) for row in rows if row is not None
+    )
+    return Or(equal)
+
+
+def _row(node: Any) -> list[Any] | None:
+    if isinstance(node, exp.Tuple):
+        return list(node.expressions)
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "row":
+        return list(node.expressions)
+    return None
+
+
+HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
+    exp.Array: made_list,
+    exp.Struct: made_struct,
+    exp.ArrayContains: contained,
+    exp.ArrayOverlaps: _overlaps,
+    exp.ArrayContainsAll: _contains_all,
+    exp.ArrayContainedBy: _contained_by,
+}

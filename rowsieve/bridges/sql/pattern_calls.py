@@ -1,0 +1,101 @@
+r"""Regular expressions in SQL text: `~`, `RLIKE`, `regexp_like`, `SIMILAR TO`, each dialect's own.
+
+The pattern must be constant. It is put in RE2's words by `regexes`; a construct that is not known
+to mean the same there is refused by name. PostgreSQL's classes (`\w`) and letters of both cases
+follow the locale of its database: here they are those of the collation "C", and such calls are
+marked, so that no translation takes them for exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlglot import exp
+
+from rowsieve.bridges.sql.regexes import Flavour, similar_to_re2, to_re2
+from rowsieve.bridges.sql.visits import Reads
+from rowsieve.predicate.functions.patterns import BY_LOCALE
+from rowsieve.predicate.ir import BooleanOperand, Call, Literal, Predicate
+
+_FLAVOURS = {flavour.value: flavour for flavour in Flavour}
+
+
+def regex(reader: Reads, node: Any) -> Predicate:
+    """A match anywhere in the text, or of the whole text by `regexp_full_match`."""
+    reader.only(node, "this", "expression", "flag", "full_match")
+    whole = type(node) is exp.RegexpFullMatch
+    ignore_case = type(node) is exp.RegexpILike
+    flag = node.args.get("flag") or node.args.get("options")
+    if flag is not None:
+        if not (isinstance(flag, exp.Literal) and flag.this in ("", "c", "i")):
+            raise reader.source.refusal(node, "of flags there are 'i' and 'c' only")
+        ignore_case = flag.this == "i"
+    text = _pattern(reader, node.expression)
+    return _call(
+        reader, node, lambda flavour: to_re2(text, flavour, ignore_case=ignore_case), whole=whole
+    )
+
+
+def similar(reader: Reads, node: Any) -> Predicate:
+    """`SIMILAR TO`: SQL's own patterns in PostgreSQL, a regular expression in DuckDB."""
+    escape: str | None = "\\"
+    if isinstance(node, exp.Escape):
+        reader.only(node, "this", "expression")
+        escape, node = _pattern(reader, node.expression) or None, node.this
+        if escape is not None and len(escape) > 1:
+            raise reader.source.refusal(node, "an escape is one character")
+    reader.only(node, "this", "expression")
+    text, name = _pattern(reader, node.expression), reader.dialect.name
+    if name == "duckdb" and escape == "\\":
+        return _call(reader, node, lambda flavour: to_re2(text, flavour), whole=True)
+    if name != "postgres":
+        raise reader.source.refusal(node, "SIMILAR TO is read in postgres and duckdb only")
+    return _call(reader, node, lambda _: similar_to_re2(text, escape), whole=False)
+
+
+def _pattern(reader: Reads, node: Any) -> str:
+    found = reader.operand(node)
+    if isinstance(found, Literal) and isinstance(found.value, str):
+        return found.value
+    raise reader.source.refusal(node, "a pattern must be a quoted constant")
+
+
+def _call(
+    reader: Reads, node: Any, translate: Callable[[Flavour], str], *, whole: bool
+) -> Predicate:
+    flavour = _FLAVOURS.get(reader.dialect.name)
+    if flavour is None:
+        raise reader.source.refusal(
+            node, f"regular expressions of {reader.dialect.name} are not read; write LIKE"
+        )
+    try:
+        pattern = translate(flavour)
+    except ValueError as error:
+        raise reader.source.refusal(
+            node, f"in regular expressions of {reader.dialect.name} this is not read: {error}"
+        ) from error
+    arguments = [reader.beside(node.this), Literal(f"^(?:{pattern})$" if whole else pattern)]
+    if flavour is Flavour.POSTGRES and _by_locale(node):
+        arguments.append(Literal(BY_LOCALE))
+    return BooleanOperand(Call("regex_matches", tuple(arguments)))
+
+
+def _by_locale(node: Any) -> bool:
+    """Whether the locale of the database has a say: letters of both cases, classes of letters."""
+    text = node.expression.this if isinstance(node.expression, exp.Literal) else ""
+    flag = node.args.get("flag")
+    return (
+        type(node) is exp.RegexpILike
+        or (flag is not None and flag.this == "i")
+        or text.startswith("(?i)")
+        or any(f"\\{letter}" in text for letter in "dwsDWS")
+    )
+
+
+PREDICATES: Mapping[type[Any], Callable[[Reads, Any], Predicate]] = {
+    exp.RegexpLike: regex,
+    exp.RegexpILike: regex,
+    exp.RegexpFullMatch: regex,
+    exp.SimilarTo: similar,
+}

@@ -1,0 +1,270 @@
+r"""Regular expressions of each dialect as patterns of RE2, the flavour that is evaluated here.
+
+An allow-list: a pattern is read construct by construct, and one that is not known to mean the same
+in the dialect's flavour and in RE2 is refused by its name. What the flavours share is passed on;
+where they differ and RE2 can say it (`.` and newlines, Java's `$`, letters of both cases), it is
+said: `(?:K|k)` and not `[Kk]`, in which RE2 finds the Kelvin sign too, beside `|x`.
+
+Sources: the syntax pages of RE2 and of Rust's regex, java.util.regex.Pattern, section 9.7.3 of
+PostgreSQL's manual.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+_QUANTIFIER = re.compile(r"[*+?]|\{[0-9]{1,3}(?:,[0-9]{0,3})?\}")
+_BRACES = re.compile(r"\{([0-9]+)(?:,([0-9]*))?\}")
+_EMPTY = re.compile(r"(?<!\\)(?:\\\\)*(?:^\||\(\||\|\||\|\)|\|$|\(\)|\(\?:\))")
+_FOLDED_BEYOND_ASCII = "KkSs"  # the Kelvin sign and the long s
+_MOST_REPEATS = 255  # PostgreSQL's
+_CONTROL = frozenset("nrtf")
+_SPECIAL = frozenset("*+?{}]")
+_CLASSES = {  # of ASCII, as Java and RE2 have them; `\s` of RE2 lacks the vertical tab
+    "d": "0-9",
+    "w": "0-9A-Za-z_",
+    "s": r"\t\n\x{0B}\f\r ",
+}
+
+
+class Flavour(Enum):
+    """Whose regular expressions they are."""
+
+    POSTGRES = "postgres"  # advanced regular expressions, in the collation "C"
+    RE2 = "duckdb"
+    RUST = "datafusion"
+    JAVA = "spark"
+
+
+_JAVA_ANY = r"[^\n\r\x{85}\x{2028}\x{2029}]"
+_JAVA_END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?$"
+_POSTGRES_ANY = "(?s:.)"
+_WRITTEN = {
+    Flavour.POSTGRES: ((_POSTGRES_ANY, "."),),
+    Flavour.JAVA: ((_JAVA_ANY, "."), (_JAVA_END, "$")),
+}
+
+
+def to_re2(pattern: str, flavour: Flavour, *, ignore_case: bool = False) -> str:
+    """The pattern that matches the same texts in RE2; ValueError names what is not known to."""
+    if pattern.startswith("(?i)"):
+        pattern, ignore_case = pattern[4:], True
+    folds = ignore_case and flavour in (Flavour.RE2, Flavour.RUST)
+    if folds and not pattern.isascii():
+        raise ValueError("the case of letters beyond ASCII is folded by tables that differ")
+    scanner = _Scanner(pattern, flavour, both_cases=ignore_case and not folds)
+    return ("(?i)" if folds else "") + "".join(scanner.pieces())
+
+
+def from_re2(pattern: str, flavour: Flavour) -> str:
+    """The pattern in the flavour; ValueError where it has none that is read as this one."""
+    found = pattern
+    for said, written in _WRITTEN.get(flavour, ()):
+        found = found.replace(said, written)
+    if to_re2(found, flavour) != pattern:
+        raise ValueError("the pattern means something else there")
+    return found
+
+
+def similar_to_re2(pattern: str, escape: str | None = "\\") -> str:
+    """`SIMILAR TO` of PostgreSQL: the whole text, with `%` and `_`; ValueError as above."""
+    pieces: list[str] = []
+    place = 0
+    while place < len(pattern):
+        character = pattern[place]
+        if character == escape:
+            place += 1
+            if place == len(pattern):
+                raise ValueError("the pattern ends with its escape character")
+            pieces.append(_literal(pattern[place]))
+        elif character in "%_":
+            pieces.append(".*" if character == "%" else ".")
+        elif character in "|*+?{}()0123456789,":
+            pieces.append(character)
+        elif character in "[]":
+            raise ValueError("sets in brackets are not read in SIMILAR TO; write ~ with a pattern")
+        else:
+            pieces.append(_literal(character))
+        place += 1
+    return f"^(?:{to_re2(''.join(pieces), Flavour.POSTGRES)})$"
+
+
+def _literal(character: str) -> str:
+    return f"\\{character}" if character in "\\.[](){}*+?|^$" else character
+
+
+@dataclass(slots=True)
+class _Scanner:
+    pattern: str
+    flavour: Flavour
+    both_cases: bool
+    place: int = 0
+
+    def pieces(self) -> Iterator[str]:
+        """The constructs in order, each in RE2's words."""
+        self.check_ends()
+        depth, repeatable = 0, False
+        while self.place < len(self.pattern):
+            character = self.pattern[self.place]
+            if quantifier := _QUANTIFIER.match(self.pattern, self.place):
+                if not repeatable:
+                    raise ValueError(f"{quantifier[0]!r} at {self.place} repeats nothing")
+                yield self.repeat(quantifier[0])
+                repeatable = False
+                continue
+            repeatable = character not in "|^$("
+            depth += (character == "(") - (character == ")")
+            if depth < 0:
+                raise ValueError("a closing parenthesis has no opening one")
+            yield self.construct(character)
+        if depth:
+            raise ValueError("a parenthesis is not closed")
+
+    def check_ends(self) -> None:
+        """Refuse branches without anything in them: flavours take them in several ways."""
+        if not self.pattern or _EMPTY.search(self.pattern):
+            raise ValueError("an empty pattern or branch")
+
+    def construct(self, character: str) -> str:
+        start = self.place
+        self.place += 1
+        match character:
+            case "\\":
+                return self.escape(in_set=False)
+            case "[":
+                return self.set_()
+            case ".":
+                return self.any_character()
+            case "$":
+                return self.end()
+            case "(" if self.pattern.startswith("(?", start):
+                if not self.pattern.startswith("(?:", start):
+                    raise ValueError(f"the group {self.pattern[start : start + 4]!r}")
+                self.place += 2
+                return "(?:"
+            case "(" | ")" | "|":
+                return character
+            case "^":
+                if start and self.pattern[start - 1] not in "(|:":
+                    raise ValueError("'^' amid a pattern")
+                return character
+            case _ if character in _SPECIAL:
+                raise ValueError(f"a bare {character!r}; write \\{character}")
+            case _:
+                return self.letter(character)
+
+    def repeat(self, text: str) -> str:
+        self.place += len(text)
+        if braces := _BRACES.fullmatch(text):
+            least, most = int(braces[1]), int(braces[2] or braces[1])
+            if most > _MOST_REPEATS or most < least:
+                raise ValueError(f"the count {text!r}")
+        if self.pattern.startswith("?", self.place):  # as few as possible: the same texts match
+            self.place += 1
+            text += "?"
+        if _QUANTIFIER.match(self.pattern, self.place):
+            raise ValueError(f"a quantifier after the quantifier {text!r}")
+        return text
+
+    def any_character(self) -> str:
+        if self.flavour is Flavour.POSTGRES:
+            return _POSTGRES_ANY
+        return _JAVA_ANY if self.flavour is Flavour.JAVA else "."
+
+    def end(self) -> str:
+        if self.pattern[self.place : self.place + 1] not in ("", ")", "|"):
+            raise ValueError("'$' amid a pattern")
+        if self.flavour is not Flavour.JAVA:
+            return "$"
+        if re.search(r"\[\^|\\[DSWr]", self.pattern):
+            raise ValueError("'$' in a pattern whose sets may hold a carriage return")
+        return _JAVA_END
+
+    def escape(self, *, in_set: bool) -> str:
+        if self.place == len(self.pattern):
+            raise ValueError("the pattern ends with a backslash")
+        character = self.pattern[self.place]
+        self.place += 1
+        if character in _CONTROL:
+            return f"\\{character}"
+        if character.lower() in _CLASSES:
+            return self.class_(character, in_set=in_set)
+        if character == "\\" and self.flavour is Flavour.RUST:
+            raise ValueError("a backslash: datafusion's optimiser takes it for LIKE's escape")
+        if character.isalnum() or not character.isascii():
+            raise ValueError(f"the escape '\\{character}'")
+        return f"\\{character}"
+
+    def class_(self, character: str, *, in_set: bool) -> str:
+        if self.flavour is Flavour.RUST:
+            raise ValueError(f"'\\{character}', which has all of Unicode there; write [0-9] or so")
+        if character.isupper() and in_set:
+            raise ValueError(f"'\\{character}' in brackets")
+        if self.flavour is Flavour.RE2:
+            return f"\\{character}"
+        inner = _CLASSES[character.lower()]
+        return inner if in_set else f"[{'^' if character.isupper() else ''}{inner}]"
+
+    def set_(self) -> str:
+        """`[a-z]`, `[^a-z]`; no nested sets, no named classes, no set operations."""
+        pieces = ["["]
+        if self.pattern.startswith("^", self.place):
+            pieces.append("^")
+            self.place += 1
+        first = self.place
+        while not self.pattern.startswith("]", self.place):
+            if self.place >= len(self.pattern):
+                raise ValueError("a bracket is not closed")
+            if any(self.pattern.startswith(each, self.place) for each in ("&&", "--", "~~", "[")):
+                raise ValueError("a set within a set, or an operation of sets")
+            pieces.append(self.member(first))
+        if self.place == first:
+            raise ValueError("an empty set; write \\]")
+        self.place += 1
+        members = "".join(pieces[1:])
+        if self.flavour is not Flavour.RE2 and sorted(members.lower()) in (["k"] * 2, ["s"] * 2):
+            return f"(?:{'|'.join(members)})"
+        return f"[{members}]"
+
+    def member(self, first: int) -> str:
+        low = self.single()
+        dash = self.pattern.startswith("-", self.place)
+        if not dash or self.pattern.startswith("-]", self.place):
+            if low == "-" and self.place - 1 not in (first,) and self.pattern[self.place] != "]":
+                raise ValueError("a '-' amid a set; write \\-")
+            folds = self.both_cases and low.isascii() and low.isalpha()
+            return low.upper() + low.lower() if folds else low
+        self.place += 1
+        high = self.single()
+        if len(low) != 1 or len(high) != 1 or low > high:
+            raise ValueError(f"the range {low}-{high}")
+        return f"{low}-{high}" + (_other_case(low, high) if self.both_cases else "")
+
+    def single(self) -> str:
+        character = self.pattern[self.place : self.place + 1]
+        self.place += 1
+        if character == "\\":
+            return self.escape(in_set=True)
+        if not character or character == "[":
+            raise ValueError("a set that is not closed")
+        return character
+
+    def letter(self, character: str) -> str:
+        """A character that stands for itself, or for both cases of it."""
+        if not self.both_cases or not (character.isascii() and character.isalpha()):
+            return character
+        both = character.upper() + character.lower()
+        return f"(?:{both[0]}|{both[1]})" if both[0] in _FOLDED_BEYOND_ASCII else f"[{both}]"
+
+
+def _other_case(low: str, high: str) -> str:
+    """The letters of ASCII in a range, in the other case."""
+    found = []
+    for first, last in (("a", "z"), ("A", "Z")):
+        start, stop = max(low, first), min(high, last)
+        if start <= stop:
+            found.append(f"{start.swapcase()}-{stop.swapcase()}")
+    return "".join(found)

@@ -1,0 +1,178 @@
+"""Lists and structs made of values, and what is among the items of a list.
+
+Two items are equal as values inside a list are (`nested_order`). `equals_any` has SQL's three
+answers: a NULL item leaves open whether the value is there; the other functions pass over NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from rowsieve.predicate.arrays import Computed, Mask, null_mask, with_nulls
+from rowsieve.predicate.functions.conditional import common_type
+from rowsieve.predicate.functions.row import (
+    Argument,
+    Function,
+    NullRule,
+    Signature,
+    never_fails,
+)
+from rowsieve.predicate.nested_order import equal_items, item_rows
+from rowsieve.predicate.nested_types import are_comparable
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Bool, Field, Json, List, LogicalType, Map, String, Struct
+
+_ITEM = "item"
+
+
+def _resolve_list(arguments: Sequence[Argument]) -> Signature | None:
+    common = common_type([argument.type for argument in arguments])
+    if common is None or not arguments:
+        return None  # an empty list has the type of what it is compared with
+    return Signature((common,) * len(arguments), List(Field(0, _ITEM, common)))
+
+
+def _resolve_struct(arguments: Sequence[Argument]) -> Signature | None:
+    names, values = arguments[::2], arguments[1::2]
+    if not values or len(names) != len(values):
+        return None
+    if not all(isinstance(name.constant, str) for name in names):
+        return None
+    types: list[LogicalType] = [value.type or String() for value in values]
+    fields = [Field(0, str(name.constant), type_) for name, type_ in zip(names, types, strict=True)]
+    wanted = tuple(each for type_ in types for each in (String(), type_))
+    return Signature(wanted, Struct(tuple(fields)))
+
+
+def _resolve_among(arguments: Sequence[Argument]) -> Signature | None:
+    """A list and a value that its items compare with."""
+    if len(arguments) != 2 or not isinstance(arguments[0].type, List):
+        return None
+    item = arguments[0].type.element.type
+    value = arguments[1].type or item
+    if isinstance(value, Json | Map) or not are_comparable(item, value):
+        return None
+    return Signature((arguments[0].type, value), Bool())
+
+
+def _resolve_lists(arguments: Sequence[Argument]) -> Signature | None:
+    if len(arguments) != 2 or not all(isinstance(each.type, List) for each in arguments):
+        return None
+    left, right = arguments[0].type, arguments[1].type
+    assert left is not None
+    assert right is not None
+    return Signature((left, right), Bool()) if are_comparable(left, right) else None
+
+
+def _list(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
+    count, width = len(arguments[0]), len(arguments)
+    places = np.arange(count * width).reshape(width, count).T.reshape(-1)
+    items = pa.concat_arrays(list(arguments)).take(pa.array(places))
+    ends = pa.array(np.arange(count + 1) * width, pa.int32())
+    return Computed(pa.ListArray.from_arrays(ends, items, type=arrow_type(signature.result)))
+
+
+def _struct(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
+    storage = arrow_type(signature.result)
+    return Computed(pa.StructArray.from_arrays(list(arguments[1::2]), fields=list(storage)))
+
+
+def _found(values: pa.Array, sought: pa.Array, semantics: Semantics) -> Mask:
+    """(n,) bool: where the value is among the items of the list."""
+    items, rows = item_rows(values)
+    found = np.zeros(len(values), dtype=np.bool_)
+    found[rows[equal_items(items, sought.take(pa.array(rows)), semantics)]] = True
+    return found
+
+
+def _contains(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
+    values, sought = arguments
+    nulls = null_mask(values) | null_mask(sought)
+    return Computed(with_nulls(_found(values, sought, semantics), nulls, pa.bool_()))
+
+
+def _equals_any(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
+    values, sought = arguments
+    items, rows = item_rows(values)
+    found = _found(values, sought, semantics)
+    has_item, has_null = np.zeros_like(found), np.zeros_like(found)
+    has_item[rows] = True
+    has_null[rows[null_mask(items)]] = True
+    unknown = has_item & ~found & (has_null | null_mask(sought))
+    return Computed(with_nulls(found, null_mask(values) | unknown, pa.bool_()))
+
+
+def _pairs(values: pa.Array, others: pa.Array, semantics: Semantics) -> tuple[Mask, Mask]:
+    """(n,) bool each: rows with an item in both lists, rows with an item of `others` alone."""
+    items, rows = item_rows(others)
+    inside = _found(values.take(pa.array(rows)), items, semantics)
+    shared, missing = (np.zeros(len(values), dtype=np.bool_) for _ in range(2))
+    shared[rows[inside]] = True
+    missing[rows[~inside]] = True
+    return shared, missing
+
+
+def _of_lists(*, all_of: bool) -> Callable[..., Computed]:
+    def evaluate(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
+        values, others = arguments
+        nulls = null_mask(values) | null_mask(others)
+        shared, missing = _pairs(values, others, semantics)
+        return Computed(with_nulls(~missing if all_of else shared, nulls, pa.bool_()))
+
+    return evaluate
+
+
+ROWS = (
+    Function(
+        "make_list",
+        "make_list(value, …) of one type",
+        _resolve_list,
+        _list,
+        can_fail=never_fails,
+        nulls=NullRule.NEVER,
+    ),
+    Function(
+        "make_struct",
+        "make_struct(constant name, value, …)",
+        _resolve_struct,
+        _struct,
+        can_fail=never_fails,
+        nulls=NullRule.NEVER,
+    ),
+    Function(
+        "list_contains",
+        "list_contains(list, value of its items)",
+        _resolve_among,
+        _contains,
+        can_fail=never_fails,
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "equals_any",
+        "equals_any(list, value of its items), as value = ANY(list)",
+        _resolve_among,
+        _equals_any,
+        can_fail=never_fails,
+        nulls=NullRule.ANY,
+    ),
+    Function(
+        "list_overlaps",
+        "list_overlaps(list, list)",
+        _resolve_lists,
+        _of_lists(all_of=False),
+        can_fail=never_fails,
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "list_contains_all",
+        "list_contains_all(list, list): every item of the second is in the first",
+        _resolve_lists,
+        _of_lists(all_of=True),
+        can_fail=never_fails,
+        nulls=NullRule.STRICT,
+    ),
+)
