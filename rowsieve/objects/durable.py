@@ -26,8 +26,8 @@ def put_fresh(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
     for attempt in range(_ATTEMPTS):
         try:
             store.put_new(path, data)
-        except SyncFailed:
-            raise
+        except SyncFailed as error:
+            raise StoreError(f"{error}; no commit refers to it") from error
         except (ObjectExists, StoreError) as error:
             problem = error
         else:
