@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from rowsieve.changes.python_data import from_python, is_python_data
 from rowsieve.errors import InvalidData, InvalidInput, KeyViolation, SchemaMismatch
 from rowsieve.types.conform import canonical_key, conform
-from rowsieve.types.encodings import arrow_schema, arrow_type
+from rowsieve.types.encodings import arrow_schema, arrow_type, check_nesting
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
@@ -53,8 +53,10 @@ def read_data(data: Any, operation: str, schema: Schema | None = None) -> pa.Tab
         table = pa.Table.from_batches([data])
     elif _is_pandas(data):
         table = _from_pandas(data, operation)
+    elif _is_spark(data):
+        table = data.toArrow()  # its stream fails over timestamps (4.1 to 4.3)
     elif hasattr(data, "__arrow_c_stream__"):
-        table = pa.RecordBatchReader.from_stream(data).read_all()
+        table = _from_stream(data, operation)
     elif is_python_data(data):
         table = from_python(data, operation, schema)
     else:
@@ -64,9 +66,26 @@ def read_data(data: Any, operation: str, schema: Schema | None = None) -> pa.Tab
             f"{type(data).__name__}"
         )
     _refuse_repeated_columns(table.column_names, operation)
+    for field in table.schema:
+        check_nesting(field)
     if schema is not None and not table.num_rows:
         return _without_rows(table, schema)
     return _plain(table)
+
+
+def _from_stream(data: Any, operation: str) -> pa.Table:
+    try:
+        return pa.RecordBatchReader.from_stream(data).read_all()
+    except pa.ArrowException as error:
+        raise InvalidData(
+            f"{operation}: this {type(data).__name__} gives no rows as Arrow data: {error}"
+        ) from error
+
+
+def _decoded(column: pa.ChunkedArray, plain: pa.DataType) -> pa.ChunkedArray:
+    """Decode a dictionary of values that can be cast to `plain`; takes no views themselves."""
+    chunks = [chunk.dictionary.cast(plain).take(chunk.indices) for chunk in column.chunks]
+    return pa.chunked_array(chunks, plain)
 
 
 def _without_rows(table: pa.Table, schema: Schema) -> pa.Table:
@@ -79,6 +98,11 @@ def _without_rows(table: pa.Table, schema: Schema) -> pa.Table:
 def _is_pandas(data: object) -> bool:
     """Whether this is a pandas DataFrame; pandas is not imported for it."""
     return type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns")
+
+
+def _is_spark(data: object) -> bool:
+    """Whether this is a DataFrame of Spark, with or without Connect; pyspark is not imported."""
+    return type(data).__module__.partition(".")[0] == "pyspark" and hasattr(data, "toArrow")
 
 
 def _from_pandas(frame: Any, operation: str) -> pa.Table:
@@ -112,7 +136,7 @@ def _plain(table: pa.Table) -> pa.Table:
         if plain != field.type and not pa.types.is_nested(plain):
             column = table.column(place)
             if pa.types.is_dictionary(field.type):
-                column = column.cast(field.type.value_type)
+                column = _decoded(column, plain)
             table = table.set_column(place, field.with_type(plain), column.cast(plain))
     return table
 

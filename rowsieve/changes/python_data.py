@@ -32,8 +32,10 @@ def is_python_data(data: object) -> bool:
 def from_python(data: Any, operation: str, schema: Schema | None) -> pa.Table:
     """The rows or columns as a table; `schema` says which columns are maps."""
     columns = data if isinstance(data, Mapping) else _columns_of(data)
-    if odd := [name for name in columns if not isinstance(name, str)]:
-        raise InvalidInput(f"{operation}: names of columns are text, not {odd[0]!r}")
+    if odd := [name for name in columns if not _is_name(name)]:
+        raise InvalidInput(
+            f"{operation}: names of columns are text that can be encoded as UTF-8, not {odd[0]!a}"
+        )
     maps = {field.name: field.type for field in schema or () if isinstance(field.type, Map)}
     arrays = {
         name: _array(values, f"{operation}: column {name!r}", maps.get(name))
@@ -44,6 +46,13 @@ def from_python(data: Any, operation: str, schema: Schema | None) -> pa.Table:
         shown = ", ".join(f"{name!r} has {length}" for name, length in lengths.items())
         raise InvalidData(f"{operation}: columns differ in their number of values: {shown}")
     return pa.table(arrays)
+
+
+def _is_name(name: object) -> bool:
+    try:
+        return isinstance(name, str) and bool(name.isascii() or name.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _columns_of(rows: Sequence[Mapping[Any, Any]]) -> dict[Any, list[Any]]:

@@ -40,6 +40,8 @@ EXTENSION_KEY = b"ARROW:extension:name"
 UUID_EXTENSION = b"rowsieve.uuid.1"
 JSON_EXTENSION = b"rowsieve.json.1"
 
+DEEPEST_LEVELS = 90  # pyarrow reads files of up to 98, of which the row and the leaf are two
+
 _UUID_NAMES = (UUID_EXTENSION, b"arrow.uuid")
 _JSON_NAMES = (JSON_EXTENSION, b"arrow.json")
 _INTEGERS: dict[tuple[int, bool], Callable[[], Any]] = {
@@ -141,6 +143,37 @@ def logical_type(field: pa.Field, allocate: Callable[[], int]) -> LogicalType:
 
     A type that no column can have is `SchemaMismatch`, which names the field and the way out.
     """
+    check_nesting(field)
+    return _logical_type(field, allocate)
+
+
+def check_nesting(field: pa.Field) -> None:
+    """Refuse a type with more levels than Parquet's readers take; SchemaMismatch names the field.
+
+    A struct is one level in a file, a list or a map is two. Walks without recursion: a type may be
+    deeper than Python's stack.
+    """
+    pending = [(field.type, 0)]
+    while pending:
+        type_, levels = pending.pop()
+        if levels > DEEPEST_LEVELS:
+            raise SchemaMismatch(
+                f"column {field.name!r} is nested too deep: a column has at most {DEEPEST_LEVELS} "
+                "levels, of which a struct is one, and a list or a map two; flatten it, or keep it "
+                "as JSON text"
+            )
+        if isinstance(type_, pa.BaseExtensionType):
+            pending.append((type_.storage_type, levels))
+        elif pa.types.is_dictionary(type_):
+            pending.append((type_.value_type, levels))
+        elif pa.types.is_map(type_):
+            pending += [(type_.key_type, levels + 2), (type_.item_type, levels + 2)]
+        elif type_.num_fields:
+            deeper = levels + (1 if pa.types.is_struct(type_) else 2)
+            pending.extend((type_.field(i).type, deeper) for i in range(type_.num_fields))
+
+
+def _logical_type(field: pa.Field, allocate: Callable[[], int]) -> LogicalType:
     extension = (field.metadata or {}).get(EXTENSION_KEY)
     type_ = field.type
     if isinstance(type_, pa.BaseExtensionType):
@@ -236,7 +269,7 @@ def _nested_type(field: pa.Field, type_: pa.DataType, allocate: Callable[[], int
     def member(item: pa.Field, *, nullable: bool | None = None) -> Field:
         field_id = allocate()
         null = bool(item.nullable) if nullable is None else nullable
-        return Field(field_id, item.name, logical_type(item, allocate), null)
+        return Field(field_id, item.name, _logical_type(item, allocate), null)
 
     if is_list(type_):
         return List(member(type_.value_field))
