@@ -8,11 +8,12 @@ from collections.abc import Mapping
 
 from rowsieve.errors import InvalidInput
 
-_COUNT = "a count from 1", re.compile(r"0*[1-9]\d{0,17}", re.ASCII)
+_COUNT = "a count from 1", re.compile(r"[1-9]\d{0,17}", re.ASCII)
+_COMMITS = "a count from 1 to 999999999", re.compile(r"[1-9]\d{0,8}", re.ASCII)
 _PERCENTAGE = "a percentage from 0 to 100", re.compile(r"\d{1,2}(\.\d{1,9})?|100", re.ASCII)
 _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
     "target_part_bytes": _COUNT,
-    "checkpoint_interval": _COUNT,
+    "checkpoint_interval": _COMMITS,
     "statistics_inline_bytes": _COUNT,
     "isolation": ("serializable or snapshot", re.compile("serializable|snapshot")),
     "audit_percent": _PERCENTAGE,

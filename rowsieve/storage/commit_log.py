@@ -142,6 +142,8 @@ class CommitLog(LogReader):
                 return earlier, head
             check_request(request)
             check_against(request, head)
+            if request.info is not None:
+                _check_info(request.info)
             prove_create_only(self._store, head.table.uuid)
             if draft is None or draft.request is not request:
                 draft = self._stage(request, head.table.properties)

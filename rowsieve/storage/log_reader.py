@@ -292,7 +292,10 @@ class LogReader:
 
     def _has_checkpoint_after(self, version: int, known: Snapshot) -> bool:
         """Whether the version after the last entry was committed, as its checkpoint shows."""
-        interval = checkpoint_interval(known.table.properties)
+        try:
+            interval = checkpoint_interval(known.table.properties)
+        except InvalidInput:
+            return False  # then nobody writes checkpoints
         due = (version + 1) % interval == 0
         return due and self._store.exists(checkpoint_path(version + 1))
 

@@ -71,6 +71,9 @@ def test_nothing_is_committed_where_nothing_changes() -> None:
         ({"audit_percents": "5"}, "did you mean 'audit_percent'"),
         ({"audit_percent": "101"}, "percentage from 0 to 100"),
         ({"checkpoint_interval": "0"}, "a count from 1"),
+        ({"checkpoint_interval": "007"}, "a count from 1"),
+        ({"checkpoint_interval": "1000000000"}, "a count from 1"),
+        ({"statistics_inline_bytes": "01"}, "a count from 1"),
         ({"isolation": "read committed"}, "serializable or snapshot"),
         ({"critical_columns": "nowhere"}, "nowhere"),
         ({"text_statistics": "v"}, "v"),
@@ -220,3 +223,16 @@ def test_a_checkpoint_interval_takes_effect_with_its_commit(tmp_path: Path) -> N
     written = sorted(p.name for p in (tmp_path / "t/_rowsieve/checkpoints").glob("*.json"))
     assert written == [f"{version:020d}.json" for version in (1, 2)]
     assert rowsieve.open_table(table.uri).detail()["properties"] == {"checkpoint_interval": "1"}
+
+
+def test_an_interval_that_nobody_can_read_does_not_lock_a_table() -> None:
+    """Another writer may have put it into the log."""
+    table = keyed({"k": [1], "v": [1]})
+    snapshot = table.snapshot_for_engines()
+    info = dataclasses.replace(snapshot.table, properties={"checkpoint_interval": "007"})
+    log = commit_log.CommitLog(table.store)
+    with pytest.raises(InvalidInput, match="checkpoint_interval"):  # not by us
+        log.commit(commit_log.CommitRequest("set_properties", info=info), snapshot, lambda *_: None)  # type: ignore[arg-type]
+    strange = dataclasses.replace(snapshot, table=info)
+    assert log.latest(strange).version == 1
+    assert pairs(table) == [(1, 1)]
