@@ -210,10 +210,11 @@ def _run(session: datafusion.SessionContext, sql: str) -> list[pa.RecordBatch]:
 
 def _answer(session: datafusion.SessionContext, sql: str) -> Rows | Failed:
     try:
-        batches = _run(session, sql)
+        return _rows(_run(session, sql))
     except Failed as error:
         return error
-    return _rows(batches)
+    except (KeyError, pa.ArrowException) as error:  # a type that pyarrow does not have
+        return Failed(f"the answer cannot be read: {error!r}")
 
 
 def _rows(batches: list[pa.RecordBatch]) -> Rows:
