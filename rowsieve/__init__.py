@@ -8,6 +8,7 @@ in engines (`ctx.register_table("name", table)`). `register_function` adds funct
 
 from rowsieve.bridges.translate import translate
 from rowsieve.bridges.translation import Exactness, Translation
+from rowsieve.config import Config, configure
 from rowsieve.opening import create_table, open_table
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.functions.registered import register_function
@@ -17,11 +18,13 @@ from rowsieve.table import Table
 
 __all__ = [
     "Commit",
+    "Config",
     "Exactness",
     "Scan",
     "ScanPlan",
     "Table",
     "Translation",
+    "configure",
     "create_table",
     "open_table",
     "read_split",

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from rowsieve.table import Table
 
 
-def datafusion_inner(table: Table) -> Any:
-    """What `SessionContext.register_table` takes for this table."""
-    from rowsieve.providers.datafusion.table import inner  # noqa: PLC0415 - upward, on first use
+def datafusion_table(table: Table, **options: Any) -> Any:
+    """What `SessionContext.register_table` takes for this table, read with these options."""
+    from rowsieve.providers.datafusion import table as provider  # noqa: PLC0415 - on first use
 
-    return inner(table)
+    return provider.catalog_table(table, provider.ReadOptions(**options))
 
 
 def arrow_dataset(store: ObjectStore, snapshot: Snapshot, reporter: Reporter | None) -> Any:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -20,10 +20,11 @@ from rowsieve.arguments.annotations import ColumnNames, StorageOptions
 from rowsieve.bridges.sql import to_sql
 from rowsieve.bridges.translation import brief
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
-from rowsieve.config import DEFAULT
+from rowsieve.config import OnViolation, Pruning, current
 from rowsieve.errors import InvalidInput, UnprunablePredicate, UnsupportedOperation
-from rowsieve.executor.audit import Auditor, OnViolation, audit_settings
+from rowsieve.executor.audit import Auditor
 from rowsieve.executor.execute import Execution
+from rowsieve.executor.read_settings import read_settings
 from rowsieve.metrics import Reporter, ScanMetrics, ScanReport, send
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.planner.cache import PLANS
@@ -66,39 +67,43 @@ class Scan:
         columns: Columns | None = None,
         limit: int | None = None,
         order_by_key: bool = False,
-        pruning: Literal["on", "soft", "off"] = "on",
+        pruning: Pruning | None = None,
         audit: float | None = None,
         on_violation: OnViolation | None = None,
         dialect: str = "postgres",
         semantics: Semantics | None = None,
         plan: ScanPlan | None = None,
-        memory_bytes: int = DEFAULT.memory_bytes,
+        memory_bytes: int | None = None,
         threads: int | None = None,
         reporter: Reporter | None = None,
     ) -> None:
+        config = current()
+        memory_bytes = config.memory_bytes if memory_bytes is None else memory_bytes
         if memory_bytes < 1:
             raise InvalidInput(f"memory_bytes must be at least 1, got {memory_bytes}")
         if threads is not None and threads < 1:
             raise InvalidInput(f"threads must be at least 1, or None for all cores, got {threads}")
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit must not be negative, got {limit}")
-        if pruning not in ("on", "soft", "off"):
-            raise InvalidInput(f"pruning is 'on', 'soft' or 'off', not {pruning!r}")
         if order_by_key and not snapshot.table.key:
             raise InvalidInput("order_by_key needs a table with a key; this one has none")
         self._store = store
         self._snapshot = snapshot
         self._memory_bytes = memory_bytes
         self._threads = threads
-        self._reporter = reporter
+        self._reporter = config.reporter if reporter is None else reporter
+        self._settings = read_settings(
+            snapshot.table.properties, pruning=pruning, audit=audit, on_violation=on_violation
+        )
+        self._percent = self._settings.audited_percent
         output = _output_columns(columns, snapshot, dialect)
         if plan is not None:
-            if where is not None or limit is not None or order_by_key or pruning != "on" or audit:
+            if where is not None or limit is not None or order_by_key or pruning or audit:
                 raise InvalidInput(
                     "a scan with plan= takes columns= alone: its condition, limit and order are "
                     "those of the plan, which is not audited again"
                 )
-            audit = 0  # it may be one split of a plan, which says nothing of what it leaves out
+            self._percent = 0.0  # one split of a plan says nothing of what it leaves out
             check_fits(plan, snapshot)
             self._plan = plan if output is None else msgspec.structs.replace(plan, columns=output)
             self._planning_s, self._reused = 0.0, True
@@ -113,12 +118,10 @@ class Scan:
                 ordered=order_by_key,
                 semantics=semantics or semantics_of(dialect, where),
                 now_us=time.time_ns() // 1000,
-                pruning=pruning == "on",
+                pruning=self._settings.skips,
+                split_bytes=config.split_bytes,
             )
             self._planning_s = time.perf_counter() - started
-        self._percent, self._on_violation = audit_settings(
-            pruning, audit, on_violation, snapshot.table.properties
-        )
         self._unread: Execution | None = None
         self._execution = self._unread = self._new_execution(self._plan)
 
@@ -166,9 +169,10 @@ class Scan:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as a stream of batches of up to 65,536 rows."""
-        with self._reported_if_failing():
+        started_s = time.perf_counter()
+        with self._reported_if_failing(started_s):
             self._execution = self._audited()
-        return self._reported(self._execution)
+        return self._reported(self._execution, started_s)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream, read as it is consumed."""
@@ -185,10 +189,11 @@ class Scan:
 
     def count(self) -> int:
         """The number of rows; from the manifest alone where it is exact."""
-        with self._reported_if_failing():
+        started_s = time.perf_counter()
+        with self._reported_if_failing(started_s):
             self._execution = self._audited()
             count = self._execution.count()
-        self._report()
+        self._report(self._execution.metrics, None, started_s)
         return count
 
     def statistics(self) -> ScanStatistics:
@@ -237,7 +242,7 @@ class Scan:
                 audited, self._store, threads=self._threads, memory_bytes=self._memory_bytes
             ),
             self._percent,
-            self._on_violation,
+            self._settings.on_violation,
         ).run()
         if outcome.violations:
             plan = self._replanned(pruning=False, limit=plan.limit)
@@ -245,7 +250,7 @@ class Scan:
         outcome.count_in(execution.metrics)
         return execution
 
-    def _reported(self, execution: Execution) -> Iterator[pa.RecordBatch]:
+    def _reported(self, execution: Execution, started_s: float) -> Iterator[pa.RecordBatch]:
         """The rows; once they are at an end, or no more are wanted, that is reported."""
         error: str | None = None
         try:
@@ -254,19 +259,20 @@ class Scan:
             error = type(raised).__name__
             raise
         finally:
-            self._report(execution.metrics, error)
+            self._report(execution.metrics, error, started_s)
 
     @contextmanager
-    def _reported_if_failing(self) -> Iterator[None]:
+    def _reported_if_failing(self, started_s: float) -> Iterator[None]:
         try:
             yield
         except Exception as error:
-            self._report(error=type(error).__name__)
+            self._report(self._execution.metrics, type(error).__name__, started_s)
             raise
 
-    def _report(self, metrics: ScanMetrics | None = None, error: str | None = None) -> None:
-        found = self._execution.metrics if metrics is None else metrics
-        send(self._reporter, ScanReport(self._store.uri, self.version, found, error))
+    def _report(self, metrics: ScanMetrics, error: str | None, started_s: float) -> None:
+        elapsed_s = self._planning_s + time.perf_counter() - started_s
+        report = ScanReport(self._store.uri, self.version, metrics, error, elapsed_s=elapsed_s)
+        send(self._reporter, report)
 
     def _replanned(self, *, pruning: bool, limit: int | None = None) -> ScanPlan:
         """The question asked anew; such plans are not remembered, they can be large."""

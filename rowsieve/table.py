@@ -51,7 +51,7 @@ from rowsieve.changes.operations import (
 )
 from rowsieve.changes.settings import change_properties, checked_settings, is_set
 from rowsieve.compaction.run import COMPACTION_RETRY_TIMEOUT_S, Progress, plan_compaction
-from rowsieve.config import DEFAULT
+from rowsieve.config import OnViolation, Pruning, current
 from rowsieve.errors import EmptyData, InvalidInput, StalePlan, UnsupportedOperation
 from rowsieve.metrics import Reporter, WriterMetrics
 from rowsieve.objects import ObjectStore
@@ -161,12 +161,12 @@ class Table(Reading):
         order_by_key: bool = False,
         version: int | None = None,
         as_of: Moment | None = None,
-        pruning: Literal["on", "soft", "off"] = "on",
+        pruning: Pruning | None = None,
         audit: Percentage | None = None,
-        on_violation: Literal["raise", "report"] | None = None,
+        on_violation: OnViolation | None = None,
         dialect: str = "postgres",
         plan: GivenPlan | None = None,
-        memory_bytes: int = DEFAULT.memory_bytes,
+        memory_bytes: int | None = None,
         threads: int | None = None,
     ) -> Scan:
         """A read of the newest version, or of the one asked for.
@@ -208,6 +208,11 @@ class Table(Reading):
         """
         return self.scan(where, dialect=dialect).require_pruning()
 
+    @property
+    def reporter(self) -> Reporter | None:
+        """Who is told of reads and commits: the table's own reporter, else the process's."""
+        return self._reporter or current().reporter
+
     def snapshot_for_engines(self) -> Snapshot:
         """The pinned snapshot."""
         return self._pinned
@@ -225,7 +230,24 @@ class Table(Reading):
     @property
     def _inner(self) -> Any:
         """DataFusion's `register_table` asks for this."""
-        return lazy.datafusion_inner(self)
+        return self.to_datafusion()._inner
+
+    def to_datafusion(
+        self,
+        *,
+        pruning: Pruning | None = None,
+        audit: Percentage | None = None,
+        on_violation: OnViolation | None = None,
+        reporter: Reporter | None = None,
+    ) -> Any:
+        """What DataFusion's `register_table` takes, where its reads are to differ from others.
+
+        `pruning`, `audit` and `on_violation` are those of `scan`; `reporter` is told of these reads
+        in place of the table's own.
+        """
+        return lazy.datafusion_table(
+            self, pruning=pruning, audit=audit, on_violation=on_violation, reporter=reporter
+        )
 
     def to_spark(self, spark: Any, where: Any = None, columns: ColumnNames | None = None) -> Any:
         """A Spark DataFrame of the pinned version; `where` as text is Spark's SQL."""

@@ -12,7 +12,8 @@ ROOT = Path(rowsieve.__file__).parent
 
 FLOORS = (
     ("errors", "locks"),
-    ("arguments", "config", "metrics", "times", "properties", "shown"),
+    ("metrics",),
+    ("arguments", "config", "times", "properties", "shown"),
     ("types",),
     ("predicate", "objects"),
     ("stats", "bridges"),

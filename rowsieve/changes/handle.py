@@ -13,6 +13,7 @@ from rowsieve.arguments.annotations import Metadata, StorageOptions, Token
 from rowsieve.changes.change import Change
 from rowsieve.changes.ingest import Changes
 from rowsieve.changes.mutation import Mutation, commit_mutation
+from rowsieve.config import current
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics import CommitReport, Reporter, WriterMetrics, send
@@ -104,8 +105,8 @@ class Handle:
         return self._reported(commit)
 
     def _reported(self, commit: Commit) -> Commit:
-        """The commit, of which the reporter was told, and of what was written for it."""
-        if self._reporter is None:
+        """Report the commit and its write metrics, then return it."""
+        if (reporter := self._reporter or current().reporter) is None:
             return commit
         with self._lock:
             now = replace(self._collecting.metrics)
@@ -117,7 +118,7 @@ class Handle:
             commit.parts_removed,
         )
         report = CommitReport(self._store.uri, commit.version, commit.operation, *counts, written)
-        send(self._reporter, report)
+        send(reporter, report)
         return commit
 
     def _commit_mutation(

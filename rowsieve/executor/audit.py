@@ -13,9 +13,9 @@ see never is. A limit says nothing of rows, so the plans that are compared have 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -23,7 +23,8 @@ import pyarrow as pa
 import xxhash
 
 from rowsieve.bridges.sql import to_sql
-from rowsieve.errors import InvalidInput, UnsoundPruning, UnsupportedOperation
+from rowsieve.config import OnViolation
+from rowsieve.errors import UnsoundPruning, UnsupportedOperation
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.sources import PartSource
 from rowsieve.metrics import ScanMetrics
@@ -35,8 +36,6 @@ from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage import part_writer
-
-OnViolation = Literal["raise", "report"]
 
 _LOG = logging.getLogger("rowsieve")
 _HASHES: Final = 2**64
@@ -135,26 +134,6 @@ class Auditor:
             _LOG.warning("%s", violation)
             outcome.violations += violation.rows
         return outcome
-
-
-def audit_settings(
-    pruning: str, audit: float | None, on_violation: str | None, properties: Mapping[str, str]
-) -> tuple[float, OnViolation]:
-    """The share to audit and what to do then: by argument or table property.
-
-    A soft scan audits everything; without pruning there is nothing to audit.
-    """
-    if audit is None:
-        audit = float(properties.get("audit_percent", 0))
-    if isinstance(audit, bool) or not isinstance(audit, int | float) or not 0 <= audit <= 100:
-        raise InvalidInput(f"audit is a percentage from 0 to 100, not {audit!r}")
-    percent = {"soft": 100.0, "off": 0.0}.get(pruning, float(audit))
-    if on_violation is None:
-        on_violation = properties.get("audit_on_violation", "raise")
-    match on_violation:
-        case "raise" | "report":
-            return percent, on_violation
-    raise InvalidInput(f"on_violation is 'raise' or 'report', not {on_violation!r}")
 
 
 class _Audit:

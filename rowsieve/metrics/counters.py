@@ -70,6 +70,20 @@ class ScanMetrics:
                 self.row_groups_read = len(self._row_groups_read)
                 self.rows_decoded += rows
 
+    def add(self, other: ScanMetrics) -> None:
+        """Add the counters of another part of the same scan; a part or row group counts once."""
+        with self._lock:
+            for counter in fields(self):
+                if counter.type in ("int", "float"):
+                    total = getattr(self, counter.name) + getattr(other, counter.name)
+                    setattr(self, counter.name, total)
+            for reason, parts in other.pruned_by.items():
+                self.pruned_by[reason] = self.pruned_by.get(reason, 0) + parts
+            self._parts_read |= other._parts_read
+            self._row_groups_read |= other._row_groups_read
+            self.parts_read = len(self._parts_read)
+            self.row_groups_read = len(self._row_groups_read)
+
     def as_dict(self) -> dict[str, Any]:
         """The counters as plain values, for JSON."""
         return {

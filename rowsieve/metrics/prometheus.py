@@ -1,4 +1,4 @@
-"""Reports added up as Prometheus counters, and their text exposition (format 0.0.4).
+"""Reports added up as Prometheus counters and histograms, and their text exposition (0.0.4).
 
 Serve `text()` wherever the process answers scrapes, as `text/plain; version=0.0.4`. Counters only
 grow, and start at 0 with the reporter.
@@ -6,7 +6,9 @@ grow, and start at 0 with the reporter.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Final
 
 from rowsieve.locks import ForkSafeLock
@@ -70,6 +72,8 @@ _OTHERS: Final = {
     "scan_parts_pruned_total": "Parts left out, by reason.",
     "commits_total": "Commits, by operation.",
 }
+LATENCY: Final = "scan_duration_seconds"
+BUCKETS_S: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0)
 _HELP: Final = _OTHERS | dict([*SCAN.values(), *COMMIT.values(), *WRITER.values()])
 
 
@@ -78,6 +82,7 @@ class PrometheusReporter:
 
     def __init__(self) -> None:
         self._counters: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+        self._latencies: dict[tuple[str, str], _Latency] = {}
         self._lock = ForkSafeLock()
 
     def report(self, report: Report) -> None:
@@ -86,11 +91,15 @@ class PrometheusReporter:
         with self._lock:
             for name, labels, value in samples:
                 self._counters[name, labels] = self._counters.get((name, labels), 0) + value
+            if isinstance(report, ScanReport):
+                key = (report.engine, report.table)
+                self._latencies.setdefault(key, _Latency()).add(report.elapsed_s)
 
     def text(self) -> str:
-        """All counters in the text format, sorted by name and labels."""
+        """All counters in the text format, sorted by name and labels, then the histogram."""
         with self._lock:
             counters = sorted(self._counters.items())
+            latencies = [line for key in sorted(self._latencies) for line in self._lines(key)]
         lines: list[str] = []
         last = ""
         for (name, labels), value in counters:
@@ -100,9 +109,42 @@ class PrometheusReporter:
                     f"# TYPE rowsieve_{name} counter",
                 ]
                 last = name
-            shown = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels)
-            lines.append(f"rowsieve_{name}{{{shown}}} {value}")
+            lines.append(_line(name, labels, value))
+        if latencies:
+            lines.append(f"# HELP rowsieve_{LATENCY} Time from planning to the end of a read.")
+            lines.append(f"# TYPE rowsieve_{LATENCY} histogram")
+        lines += latencies
         return "".join(f"{line}\n" for line in lines)
+
+    def _lines(self, key: tuple[str, str]) -> Iterator[str]:
+        labels = (("engine", key[0]), ("table", key[1]))
+        found = self._latencies[key]
+        for bound, count in zip((*map(str, BUCKETS_S), "+Inf"), found.cumulative(), strict=True):
+            yield _line(f"{LATENCY}_bucket", (*labels, ("le", bound)), count)
+        yield _line(f"{LATENCY}_sum", labels, found.total_s)
+        yield _line(f"{LATENCY}_count", labels, sum(found.counts))
+
+
+class _Latency:
+    """How many reads took how long: one count per bucket, the last one beyond all bounds."""
+
+    __slots__ = ("counts", "total_s")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BUCKETS_S) + 1)
+        self.total_s = 0.0
+
+    def add(self, elapsed_s: float) -> None:
+        self.counts[bisect_left(BUCKETS_S, elapsed_s)] += 1
+        self.total_s += elapsed_s
+
+    def cumulative(self) -> Iterator[int]:
+        return accumulate(self.counts)
+
+
+def _line(name: str, labels: tuple[tuple[str, str], ...], value: float) -> str:
+    shown = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels)
+    return f"rowsieve_{name}{{{shown}}} {value}"
 
 
 def _scan(report: ScanReport) -> Iterator[Sample]:

@@ -21,12 +21,16 @@ class ScanReport:
     """One read of a scan: all of it, or what there was until it ended.
 
     `error` is the name of what was raised, "GeneratorExit" where the reader did not want the rest.
+    `engine` is who read: "python", "datafusion" or "spark". `elapsed_s` is the time from the start
+    of planning to the end of the read, what the reader did between batches included.
     """
 
     table: str
     version: int
     metrics: ScanMetrics
     error: str | None = None
+    engine: str = "python"
+    elapsed_s: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,8 @@ class LoggingReporter:
             return
         if isinstance(report, ScanReport):
             counts = report.metrics.as_dict()
-            what, ended = "scan", f", ended by {report.error}" if report.error else ""
+            what = "scan" if report.engine == "python" else f"scan by {report.engine}"
+            ended = f", ended by {report.error}" if report.error else ""
         else:
             names = ("rows_written", "rows_deleted", "parts_added", "parts_removed")
             counts = {name: getattr(report, name) for name in names} | {

@@ -166,10 +166,12 @@ def test_prometheus_text_is_well_formed() -> None:
     assert text.endswith("\n")
     assert '{table="s3://b/\\"x\\"\\\\y\\n"} 2' in text
     names = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
-    assert names == sorted(set(names))
+    assert names[:-1] == sorted(set(names[:-1]))
+    assert names[-1] == "rowsieve_scan_duration_seconds"
     assert names == [line.split()[2] for line in text.splitlines() if line.startswith("# HELP")]
-    assert {name for name, _ in samples(text)} == set(names)
-    assert all(name.endswith("_total") for name in names)
+    series = {name for name, _ in samples(text)}
+    assert {re.sub(r"(seconds)_(bucket|sum|count)$", r"\1", name) for name in series} == set(names)
+    assert all(name.endswith("_total") for name in names[:-1])
     described = REFERENCE.read_text()
     everything = [f"rowsieve_{name}" for name in prometheus._HELP]
     assert [name for name in everything if f"`{name}`" not in described] == []
@@ -204,3 +206,31 @@ def test_a_scan_that_is_refused_is_no_read(table: Table, kept: Kept) -> None:
     with pytest.raises(InvalidInput):
         table.scan("k > 10", limit=-1)
     assert kept.scans == []
+
+
+def test_latency_is_a_histogram_by_engine_and_table() -> None:
+    reporter = PrometheusReporter()
+    for engine, elapsed_s in (("python", 0.0005), ("python", 0.3), ("python", 90), ("spark", 1.0)):
+        reporter.report(ScanReport("m:///t", 1, ScanMetrics(), engine=engine, elapsed_s=elapsed_s))
+    lines = [line for line in reporter.text().splitlines() if "duration_seconds" in line]
+    assert lines[1] == "# TYPE rowsieve_scan_duration_seconds histogram"
+    python = [line.rsplit(" ", 1)[1] for line in lines if 'engine="python"' in line]
+    assert python == ["1", *["1"] * 4, "2", "2", "2", "2", "2", "3", "90.3005", "3"]
+    one = 'rowsieve_scan_duration_seconds_bucket{engine="spark",table="m:///t",le="1.0"} 1'
+    assert one in lines
+    assert lines[-1] == 'rowsieve_scan_duration_seconds_count{engine="spark",table="m:///t"} 1'
+
+
+def test_the_time_of_a_read_is_reported(table: Table, kept: Kept) -> None:
+    table.scan("k > 10").to_arrow()
+    table.scan("k > 10").count()
+    assert all(0 < report.elapsed_s < 60 for report in kept.scans)
+
+
+def test_counters_of_parts_of_a_scan_add_up() -> None:
+    first, second = ScanMetrics(rows_returned=1, pruned_by={"key": 2}), ScanMetrics(cpu_s=0.5)
+    for metrics, group in ((first, 0), (second, 0), (second, 1)):
+        metrics.note_row_group("p", ("f", group), rows=10, size=5)
+    first.add(second)
+    assert (first.parts_read, first.row_groups_read, first.bytes_read) == (1, 2, 15)
+    assert (first.rows_returned, first.cpu_s, first.pruned_by) == (1, 0.5, {"key": 2})

@@ -84,10 +84,10 @@ def test_a_scan_that_fails_leaves_its_error_on_the_table(table: rs.Table) -> Non
 
 
 def test_it_can_be_read_in_no_other_way(table: rs.Table) -> None:
-    from rowsieve.providers.datafusion.table import TableDataset
+    from rowsieve.providers.datafusion.table import ReadOptions, TableDataset
 
     with pytest.raises(FileNotFoundError):
-        pads.Scanner.from_dataset(TableDataset(table)).to_table()
+        pads.Scanner.from_dataset(TableDataset(table, ReadOptions())).to_table()
 
 
 def test_not_in_with_null_and_nan_follow_datafusion(tmp_path: Path) -> None:

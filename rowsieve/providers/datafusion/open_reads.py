@@ -107,7 +107,8 @@ class OpenReads:
         with self._lock:
             if not self._is_registered:
                 atexit.register(self.end)
-                os.register_at_fork(after_in_child=self._forget)
+                if hasattr(os, "register_at_fork"):  # Windows has no fork
+                    os.register_at_fork(after_in_child=self._forget)
                 self._is_registered = True
 
     def check_open(self, use: Use) -> None:

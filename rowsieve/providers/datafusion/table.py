@@ -10,21 +10,27 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.pyarrow_exprs import pushed_predicate
+from rowsieve.config import OnViolation, Pruning
 from rowsieve.errors import RowsieveError
 from rowsieve.executor.execute import Execution
+from rowsieve.executor.read_settings import ReadSettings, read_settings
+from rowsieve.metrics import Reporter, ScanMetrics
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import FALSE, TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.arrow.shell import UnreadableDataset, projected
 from rowsieve.providers.datafusion.open_reads import OPEN_READS, Batches, Use
+from rowsieve.providers.datafusion.statement import StatementScan
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import relabelled, zoned_schema
 
@@ -35,22 +41,40 @@ COUNT_BATCH_ROWS = 1_000_000
 SMALLEST_SPLIT_BYTES = 1024 * 1024
 
 
-def inner(table: Table) -> Any:
-    """The object that DataFusion registers for `table`."""
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How the reads of one registration prune, audit and report; None: as property or `Config`."""
+
+    pruning: Pruning | None = None
+    audit: float | None = None
+    on_violation: OnViolation | None = None
+    reporter: Reporter | None = None
+
+    def settings(self, properties: Mapping[str, str]) -> ReadSettings:
+        """The switches of a read of a table with these properties."""
+        return read_settings(
+            properties, pruning=self.pruning, audit=self.audit, on_violation=self.on_violation
+        )
+
+
+def catalog_table(table: Table, options: ReadOptions) -> Any:
+    """What DataFusion registers for `table`, read with these options."""
     from datafusion.catalog import Table as CatalogTable  # noqa: PLC0415 - slow to import
 
+    options.settings({})  # finds a wrong value now
     OPEN_READS.wait_at_exit()
-    return CatalogTable(TableDataset(table))._inner
+    return CatalogTable(TableDataset(table, options))
 
 
 class TableDataset(UnreadableDataset):
     """The shape that DataFusion expects; read in any other way it raises."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, options: ReadOptions) -> None:
         schema = zoned_schema(table.snapshot_for_engines().schema)
         super().__init__(schema)
         self._table = table
         self._arrow_schema = schema
+        self._options = options
 
     @property
     def schema(self) -> pa.Schema:
@@ -64,28 +88,46 @@ class TableDataset(UnreadableDataset):
     def get_fragments(self, filter: Any = None) -> list[SplitFragment]:  # noqa: A002
         """One fragment per split of the plan, at least one."""
         OPEN_READS.check_planning()
-        snapshot = self._table.snapshot_for_engines()
-        plan, _ = PLANS.plan(  # asked for several times per query
-            snapshot,
-            self._table.uri,
-            predicate=_pushed(filter),
-            semantics=Semantics.DATAFUSION,
-            now_us=time.time_ns() // 1000,
-            split_bytes=_split_bytes(snapshot),
+        snapshot, predicate = self._table.snapshot_for_engines(), _pushed(filter)
+        now_us, split_bytes = time.time_ns() // 1000, _split_bytes(snapshot)
+
+        def plan(*, pruning: bool) -> ScanPlan:
+            return PLANS.plan(  # asked for several times per query
+                snapshot,
+                self._table.uri,
+                predicate=predicate,
+                semantics=Semantics.DATAFUSION,
+                now_us=now_us,
+                split_bytes=split_bytes,
+                pruning=pruning,
+            )[0]
+
+        options, started_s = self._options, time.perf_counter()
+        settings = options.settings(snapshot.table.properties)
+        planned = plan(pruning=settings.skips)
+        reporter = options.reporter or self._table.reporter
+        scan = StatementScan(
+            self._table,
+            planned,
+            settings,
+            reporter,
+            partial(plan, pruning=True),
+            partial(plan, pruning=False),
+            time.perf_counter() - started_s,
         )
-        plans = [plan.only(i) for i in range(len(plan.splits))]
-        return [SplitFragment(self._table, part) for part in plans or [plan]]
+        return [SplitFragment(self._table, scan, i) for i in range(scan.fragments)]
 
 
 class SplitFragment(Use):
-    """One partition: a plan with one split, or with none."""
+    """One partition: one split of the plan, or none where it has none."""
 
-    __slots__ = ("_plan", "_table")
+    __slots__ = ("_number", "_scan", "_table")
 
-    def __init__(self, table: Table, plan: ScanPlan) -> None:
+    def __init__(self, table: Table, scan: StatementScan, number: int) -> None:
         super().__init__()
         self._table = table
-        self._plan = plan
+        self._scan = scan
+        self._number = number
 
     def scanner(
         self, schema: pa.Schema, *, columns: Sequence[str] | None = None, **_options: Any
@@ -93,19 +135,26 @@ class SplitFragment(Use):
         """Read the split; the pushed filter is part of its plan."""
         self.last_call_s = time.monotonic()
         output = projected(schema, columns)
-        plan = self._plan.project(output.names)
-        return SplitScanner(output, Batches(self._read(plan, output), self))
+        return SplitScanner(output, Batches(self._read(output), self))
 
-    def _read(self, plan: ScanPlan, output: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _read(self, output: pa.Schema) -> Iterator[pa.RecordBatch]:
+        metrics, ended_by = ScanMetrics(), None
         try:
-            execution = Execution(plan, self._table.store, threads=1)
-            if not output.names:
-                yield from counted(execution.count())
-            for batch in execution.read() if output.names else ():
-                yield relabelled(batch, output)
-        except RowsieveError as error:
-            self._table.engine_error = error
+            plan = self._scan.plan_of(self._number)
+            if plan is not None:
+                projected_plan = plan.project(output.names)
+                execution = Execution(projected_plan, self._table.store, metrics, threads=1)
+                if not output.names:
+                    yield from counted(execution.count())
+                for batch in execution.read() if output.names else ():
+                    yield relabelled(batch, output)
+        except BaseException as error:
+            ended_by = type(error).__name__
+            if isinstance(error, RowsieveError):
+                self._table.engine_error = error
             raise
+        finally:
+            self._scan.note_end(metrics, ended_by)
 
 
 class SplitScanner:

@@ -1,0 +1,154 @@
+"""One scan of one of DataFusion's plans: how it prunes and audits, and its one report.
+
+DataFusion reads the splits of a plan on several threads, or only some of them, and tells nobody
+when it is done. The fragments of a plan share a `StatementScan`. The first one that is read audits
+before any gives a row; where that finds pruning wrong and only reports it, the first fragment gives
+all rows without pruning, and the others none (so that no row is there twice). The report is sent
+when every fragment was read, or when DataFusion drops the plan.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from rowsieve.executor.audit import Auditor
+from rowsieve.executor.audit import Outcome as AuditOutcome
+from rowsieve.executor.execute import Execution
+from rowsieve.executor.read_settings import ReadSettings
+from rowsieve.metrics import Reporter, ScanMetrics, ScanReport, send
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.providers.datafusion.open_reads import Use
+from rowsieve.scan import planned_metrics
+
+if TYPE_CHECKING:
+    from rowsieve.table import Table
+
+ENGINE: Final = "datafusion"
+
+
+class StatementScan(Use):
+    """What the fragments of one plan share; used by several threads.
+
+    `pruned` and `whole` plan the same question with and without pruning.
+    """
+
+    __slots__ = (
+        "_audit_error",
+        "_audited",
+        "_ended",
+        "_error",
+        "_lock",
+        "_metrics",
+        "_plan",
+        "_planning_s",
+        "_pruned",
+        "_reporter",
+        "_settings",
+        "_started_s",
+        "_table",
+        "_unpruned",
+        "_whole",
+    )
+
+    def __init__(
+        self,
+        table: Table,
+        plan: ScanPlan,
+        settings: ReadSettings,
+        reporter: Reporter | None,
+        pruned: Callable[[], ScanPlan],
+        whole: Callable[[], ScanPlan],
+        planning_s: float,
+    ) -> None:
+        super().__init__()
+        self._table = table
+        self._plan = plan
+        self._settings = settings
+        self._reporter = reporter
+        self._pruned = pruned
+        self._whole = whole
+        self._planning_s = planning_s
+        self._lock = threading.RLock()  # collecting garbage may end a fragment in this very thread
+        self._metrics = self._planned()
+        self._started_s: float | None = None
+        self._ended = 0
+        self._error: str | None = None
+        self._audited: AuditOutcome | None = None
+        self._audit_error: Exception | None = None
+        self._unpruned: ScanPlan | None = None
+
+    @property
+    def fragments(self) -> int:
+        """How many fragments the plan has; one where it has no split."""
+        return max(1, len(self._plan.splits))
+
+    def plan_of(self, fragment: int) -> ScanPlan | None:
+        """What this fragment reads, after the audit; None for nothing. May raise UnsoundPruning."""
+        with self._lock:
+            if self._started_s is None:
+                self._started_s = time.perf_counter()
+        self._audit()
+        if self._unpruned is not None:
+            return self._unpruned if fragment == 0 else None
+        return self._plan.only(fragment) if self._plan.splits else self._plan
+
+    def note_end(self, metrics: ScanMetrics, error: str | None) -> None:
+        """One fragment was read, or given up; the last one sends the report."""
+        with self._lock:
+            self._metrics.add(metrics)
+            self._error = self._error if error is None else error
+            self._ended += 1
+            is_last = self._ended == self.fragments
+        if is_last:
+            self._report()
+
+    def __del__(self) -> None:
+        if getattr(self, "_started_s", None) is not None:
+            self._error = self._error or "GeneratorExit"
+            self._report()
+
+    def _audit(self) -> None:
+        """Audit once; the threads of the other fragments wait for its outcome."""
+        if not self._settings.audited_percent:
+            return
+        with self._lock:
+            if self._audited is None and self._audit_error is None:
+                try:
+                    self._audited = self._auditor().run()
+                    self._audited.count_in(self._metrics)
+                    if self._audited.violations and self._plan.pruning:
+                        self._unpruned = self._whole()
+                except Exception as error:
+                    self._audit_error = error
+        if self._audit_error is not None:
+            raise self._audit_error
+
+    def _auditor(self) -> Auditor:
+        plan = self._plan
+        return Auditor(
+            (lambda: plan) if plan.pruning else self._pruned,
+            self._whole if plan.pruning else (lambda: plan),
+            lambda audited: Execution(audited, self._table.store, threads=1),
+            self._settings.audited_percent,
+            self._settings.on_violation,
+        )
+
+    def _report(self) -> None:
+        """Send the report of what was read since the last one."""
+        with self._lock:
+            if self._started_s is None:
+                return
+            elapsed_s = self._planning_s + time.perf_counter() - self._started_s
+            metrics, error = self._metrics, self._error
+            self._metrics, self._error = self._planned(), None
+            self._started_s, self._ended = None, 0
+        uri, version = self._plan.table_uri, self._plan.version
+        send(self._reporter, ScanReport(uri, version, metrics, error, ENGINE, elapsed_s))
+
+    def _planned(self) -> ScanMetrics:
+        metrics = planned_metrics(self._plan)
+        metrics.planning_s = self._planning_s
+        return metrics
