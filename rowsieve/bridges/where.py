@@ -14,11 +14,17 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
 
 
-def to_predicate(where: Any, dialect: str = "postgres", schema: Schema | None = None) -> Predicate:
+def to_predicate(
+    where: Any,
+    dialect: str = "postgres",
+    schema: Schema | None = None,
+    semantics: Semantics | None = None,
+) -> Predicate:
     """SQL text, a predicate, an expression of another engine with a bridge; None is TRUE.
 
     Expressions are read for the columns of a schema, and whole or not at all; so is text in which
     DuckDB or DataFusion would compare numbers of two types, or trim, in another way than is done.
+    `semantics` are those of the session that the text is meant in: without, the dialect's own.
     """
     if where is None:
         return TRUE
@@ -26,8 +32,8 @@ def to_predicate(where: Any, dialect: str = "postgres", schema: Schema | None = 
         rules = dialect_named(dialect)
         if rules.listed_only and schema is not None:
             return bridge_named(dialect).reads(where, schema).exact()
-        if rules.translates_listed and schema is not None:
-            return where_text(where, schema, dialect)
+        if schema is not None:
+            return where_text(where, schema, dialect, semantics)
         if not rules.listed_only:
             return parse_predicate(where, dialect)
     if isinstance(where, Predicate):

@@ -27,7 +27,7 @@ from rowsieve.predicate.abstract import (
     settled,
 )
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
-from rowsieve.predicate.functions.casts import cast_rule, spelled_range
+from rowsieve.predicate.functions.casts import cast_rule, spelled_range, wraps
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.functions.row import Direction, Function, NullRule, Range, Signature
 from rowsieve.predicate.ir import Call, ComparisonOp, Literal
@@ -138,7 +138,10 @@ def cast_value(
             rule.evaluate(bound, value.type, target, strict) for bound in (value.lower, value.upper)
         ]
         lower, upper = (_usable(end) for end in ends)
-        risky = risky & (null_mask(lower) | null_mask(upper) | _has_infinite_end(value))
+        risky = risky & (null_mask(lower) | null_mask(upper) | _may_be_no_number(value, target))
+        if not quiet and wraps(value.type, target, semantics):
+            lower, upper = without(lower, risky), without(upper, risky)  # it may come out anywhere
+            risky = nowhere(len(risky))
         nan = value.nan if isinstance(target, Float) else nowhere(len(risky))
         result = settled(replace(result, lower=lower, upper=upper, nan=nan))
     elif isinstance(value.type, Int) and isinstance(target, String):
@@ -151,10 +154,12 @@ def cast_value(
     return replace(result, fails=result.fails | risky)
 
 
-def _has_infinite_end(value: AbstractValue) -> Mask:
-    """Infinity may be cast where the greatest numbers fail."""
+def _may_be_no_number(value: AbstractValue, target: LogicalType) -> Mask:
+    """Infinity may be cast where the greatest numbers fail, and NaN lies between no bounds."""
     if not isinstance(value.type, Float):
         return nowhere(len(value.present))
+    if isinstance(target, Int):
+        return value.nan | as_mask(pc.is_inf(value.lower)) | as_mask(pc.is_inf(value.upper))
     return as_mask(pc.is_inf(value.lower)) | as_mask(pc.is_inf(value.upper))
 
 
@@ -169,6 +174,7 @@ def _strict(semantics: Semantics) -> Semantics:
         integer_overflow=OnFailure.ERROR,
         integer_division_by_zero=OnFailure.ERROR,
         float_division_by_zero=OnFailure.ERROR,
+        decimal_overflow=OnFailure.ERROR,
         failed_cast=OnFailure.ERROR,
         lenient_float_casts=False,
         negative_roots_fail=True,

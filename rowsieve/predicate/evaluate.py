@@ -29,7 +29,7 @@ from rowsieve.predicate.arrays import (
     without,
 )
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate
-from rowsieve.predicate.functions.casts import cast
+from rowsieve.predicate.functions.casts import cast_as_written
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.ir import (
     And,
@@ -333,7 +333,7 @@ class _Evaluator:
 
     def cast(self, node: Cast) -> Computed:
         computed, source = self.operand(node.operand)
-        own = cast(computed.values, source, node.type, self.semantics)
+        own = cast_as_written(computed.values, source, node.type, self.semantics, try_=node.try_)
         quiet = node.try_ or self.semantics.failed_cast is OnFailure.NULL
         failed = computed.failed if quiet else any_of(computed.failed, own.failed)
         return Computed(own.values, failed)

@@ -6,7 +6,7 @@ predicate carries the `Semantics` it is to be evaluated under; bridges attach th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import ClassVar
 
@@ -63,7 +63,9 @@ class Semantics:
     `floors_are_longs`: `floor` and `ceil` of a float fail where 64 bits do not hold the result, and
     give 0 for NaN. `lenient_float_casts`: of floats, 2^63 becomes the greatest whole number of 64
     bits, one beyond all of 32 bits infinity, and what is not finite as a decimal NULL; otherwise
-    these casts fail. `nested_nulls`: how NULL compares inside lists and structs.
+    these casts fail. `decimal_overflow`: of a sum, product or quotient of decimals that has more
+    digits than its type. `casts_wrap`: a CAST of a number to a whole number keeps the lowest bits,
+    as Java does. `nested_nulls`: how NULL compares inside lists and structs.
     `nested_zeros_differ`: inside them -0.0 is below 0.0; otherwise the two are equal.
     `time_zone`: the session's; it decides casts, fields, truncations and
     intervals of instants. `repeated_time`, `skipped_time`: which instant a local time has that
@@ -92,6 +94,8 @@ class Semantics:
     lenient_float_casts: bool = False
     nested_nulls: NestedNulls = NestedNulls.GREATEST
     nested_zeros_differ: bool = False
+    decimal_overflow: OnFailure = OnFailure.ERROR
+    casts_wrap: bool = False
     time_zone: str = "UTC"
     repeated_time: RepeatedTime = RepeatedTime.LATER
     skipped_time: SkippedTime = SkippedTime.SHIFTED
@@ -114,6 +118,27 @@ class Semantics:
     def compares_bits(self, member_count: int) -> bool:
         """Whether an IN list of so many floats tells -0.0 from 0.0."""
         return self.bitwise_lists_from is not None and member_count >= self.bitwise_lists_from
+
+    @property
+    def is_ansi(self) -> bool:
+        """Whether a cast that fails is an error: of Spark's semantics, those of its ANSI mode."""
+        return self.failed_cast is OnFailure.ERROR
+
+    @classmethod
+    def of_spark(cls, *, ansi: bool, time_zone: str) -> Semantics:
+        """Those of a Spark session: `spark.sql.ansi.enabled`, `spark.sql.session.timeZone`."""
+        semantics = replace(cls.SPARK, time_zone=time_zone)
+        if ansi:
+            return semantics
+        return replace(
+            semantics,
+            integer_overflow=OnFailure.WRAP,
+            integer_division_by_zero=OnFailure.NULL,
+            float_division_by_zero=OnFailure.NULL,
+            decimal_overflow=OnFailure.NULL,
+            failed_cast=OnFailure.NULL,
+            casts_wrap=True,
+        )
 
     @classmethod
     def named(cls, name: str) -> Semantics:

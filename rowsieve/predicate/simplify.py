@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from rowsieve.predicate.functions.casts import cast
+from rowsieve.predicate.functions.casts import cast_as_written
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.inverses import undone, undone_list
 from rowsieve.predicate.ir import (
@@ -197,7 +197,8 @@ def _has_constants(type_: LogicalType) -> bool:
 def _cast(node: Cast, source: LogicalType, semantics: Semantics) -> Operand:
     if not isinstance(node.operand, Literal) or not _has_constants(node.type):
         return node
-    computed = cast(pa.repeat(scalar(node.operand), 1), source, node.type, semantics)
+    constant = pa.repeat(scalar(node.operand), 1)
+    computed = cast_as_written(constant, source, node.type, semantics, try_=node.try_)
     if computed.failed is not None and computed.failed[0]:
         quiet = node.try_ or semantics.failed_cast is OnFailure.NULL
         return Literal(None, node.type) if quiet else node

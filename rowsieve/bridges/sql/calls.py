@@ -20,6 +20,8 @@ from rowsieve.bridges.sql.functions import (
     FORMS,
     NOW,
     OPERATORS,
+    QUOTIENT,
+    WHOLE_QUOTIENT,
 )
 from rowsieve.bridges.sql.intervals import moved
 from rowsieve.bridges.sql.list_calls import HANDLERS as LISTS
@@ -180,9 +182,25 @@ def _divide(reader: Reads, node: Any) -> Operand:
         return Call("divide", (left, right))
     if reader.dialect.name == "duckdb":
         return Call("divide", (Cast(left, Float(64)), right))
+    if reader.dialect.name == "spark":
+        return Call(QUOTIENT, (left, right))
     raise reader.source.refusal(
         node, "this dialect divides integers as doubles; cast one side, as in CAST(a AS DOUBLE) / b"
     )
+
+
+def _whole_quotient(reader: Reads, node: Any) -> Operand:
+    reader.only(node, "this", "expression")
+    if reader.dialect.name != "spark":
+        raise reader.source.refusal(node, "whole quotients are not supported in this dialect")
+    return Call(WHOLE_QUOTIENT, (reader.beside(node.this), reader.beside(node.expression)))
+
+
+def _to_date(reader: Reads, node: Any) -> Operand:
+    reader.only(node, "this", "safe")
+    if reader.dialect.name != "spark":
+        raise reader.source.refusal(node, "write CAST(… AS DATE)")
+    return Cast(reader.operand(node.this), Date())
 
 
 def _is_date(operand: Operand) -> bool:
@@ -316,6 +334,8 @@ _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     exp.CurrentDate: _today,
     exp.Localtimestamp: _local_now,
     exp.Div: _divide,
+    exp.IntDiv: _whole_quotient,
+    exp.TsOrDsToDate: _to_date,
     exp.DPipe: _pipes,
     exp.Concat: _concat,
     exp.Substring: _substring,

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from rowsieve.bridges.sql import calls
 from rowsieve.bridges.sql.bins import difference
+from rowsieve.bridges.sql.functions import AMONG
 from rowsieve.bridges.sql.limits import MAX_OPERATOR_DEPTH
 from rowsieve.bridges.sql.list_calls import cast_items, compare_rows, compare_with_items, row_among
 from rowsieve.bridges.sql.literals import negated, number, typed, value_set
@@ -227,6 +228,8 @@ def _members(reader: Reader, operand: Operand, nodes: list[Any]) -> Predicate:
     constants = [member for member in members if isinstance(member, Literal)]
     if len(constants) == len(members) and (values := value_set(constants)) is not None:
         return InList(operand, values)
+    if reader.dialect.name == "spark":
+        return BooleanOperand(Call(AMONG, (operand, *members)))
     terms = tuple(Comparison(ComparisonOp.EQ, operand, member) for member in members)
     return terms[0] if len(terms) == 1 else Or(terms)
 

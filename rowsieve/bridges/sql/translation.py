@@ -13,6 +13,7 @@ from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exact import is_bare_trim, said_exactly
 from rowsieve.bridges.sql.mixtures import as_compared, check_mixtures
 from rowsieve.bridges.sql.render import Writer
+from rowsieve.bridges.sql.spark_types import with_spark_types
 from rowsieve.bridges.sql.unread import check_order, check_read, orders_text
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
@@ -39,7 +40,7 @@ def from_text(
         found = condition[1]
         if isinstance(found, InvalidPredicate):
             raise found
-        found, root = _as_meant(found, schema, known)
+        found, root = _as_meant(found, schema, known, known.semantics)
         if known.translates_listed:
             said_exactly(root, known)
         check_read(root, dialect)
@@ -59,20 +60,27 @@ def from_text(
     )
 
 
-def where_text(text: str, schema: Schema, dialect: str) -> Predicate:
+def where_text(
+    text: str, schema: Schema, dialect: str, semantics: Semantics | None = None
+) -> Predicate:
     """Read a condition whole, to be answered by us.
 
     Numbers of two types and spaces that the engine takes in another way are `UnsupportedOperation`.
     """
     known = dialect_named(dialect)
-    return _as_meant(parse_predicate(text, dialect), schema, known)[0]
+    meant = known.semantics if semantics is None else semantics
+    return _as_meant(parse_predicate(text, dialect), schema, known, meant)[0]
 
 
-def _as_meant(found: Predicate, schema: Schema, known: Dialect) -> tuple[Predicate, Predicate]:
-    """The condition as the engine compares its numbers, unbound and bound, or a refusal."""
-    found = as_compared(found, schema, known.semantics)
-    root = bind(found, schema, known.semantics, simplified=False).root
-    check_mixtures(found, root, schema, known.semantics)
+def _as_meant(
+    found: Predicate, schema: Schema, known: Dialect, meant: Semantics
+) -> tuple[Predicate, Predicate]:
+    """The condition as the engine types and compares its values, unbound and bound."""
+    if known.name == "spark":
+        found = with_spark_types(found, schema, ansi=meant.is_ansi)
+    found = as_compared(found, schema, meant)
+    root = bind(found, schema, meant, simplified=False).root
+    check_mixtures(found, root, schema, meant)
     if known.trims_all_spaces and any(isinstance(n, Call) and is_bare_trim(n) for n in walk(root)):
         raise UnsupportedOperation(
             f"trim takes all kinds of spaces in {known.name}: name them, as in trim(x, ' ')"

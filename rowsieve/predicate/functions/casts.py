@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -79,6 +80,52 @@ def cast(
     rule = cast_rule(source, target)
     assert rule is not None
     return rule.evaluate(values, source, target, semantics)
+
+
+def wraps(source: LogicalType, target: LogicalType, semantics: Semantics) -> bool:
+    """Whether a cast that is written gives another number where the target does not hold it."""
+    numbers = isinstance(source, Int | Float | Decimal) and isinstance(target, Int)
+    return semantics.casts_wrap and numbers
+
+
+def cast_as_written(
+    values: pa.Array,
+    source: LogicalType,
+    target: LogicalType,
+    semantics: Semantics,
+    *,
+    try_: bool,
+) -> Computed:
+    """`cast` of a `CAST` in the tree: unless it is tried, numbers may wrap around.
+
+    As Java does: a float goes to the nearer end of 32 or 64 bits and NaN to 0, what is narrower
+    keeps the lowest bits.
+    """
+    if try_ or not wraps(source, target, semantics):
+        return cast(values, source, target, semantics)
+    assert isinstance(target, Int)
+    computed = cast(values, source, target, semantics)
+    if computed.failed is None:
+        return computed
+    wrapped = _in_64_bits(values, source, max(target.bits, 32))
+    numbers = wrapped.astype(arrow_type(target).to_pandas_dtype())
+    return Computed(with_nulls(numbers, null_mask(values), arrow_type(target)))
+
+
+def _in_64_bits(values: pa.Array, source: LogicalType, bits: int) -> npt.NDArray[np.int64]:
+    """Whole numbers without their fractions, as Java has them; any where NULL."""
+    if isinstance(source, Decimal):
+        whole = pc.round(values.cast(pa.decimal256(76, source.scale)), 0, "towards_zero")
+        words = np.frombuffer(whole.cast(pa.decimal256(76, 0)).buffers()[1], np.int64)
+        return words.reshape(-1, 4)[: len(values), 0]
+    numbers = filled(values)
+    if not isinstance(source, Float):
+        return numbers.astype(np.int64)
+    least, most = int_range(Int(bits))
+    reals = np.trunc(np.where(np.isnan(numbers), 0.0, numbers.astype(np.float64)))
+    inside = (reals >= float(least)) & (reals < -float(least))
+    ends = np.where(reals > 0, most, least)
+    return np.where(inside, np.where(inside, reals, 0.0).astype(np.int64), ends)
 
 
 def spelled_range(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:

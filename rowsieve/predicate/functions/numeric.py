@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate.arrays import Computed, Mask, as_mask, filled, null_mask, with_nulls
+from rowsieve.predicate.arrays import Computed, Mask, any_of, as_mask, filled, null_mask, with_nulls
 from rowsieve.predicate.functions import decimals, integers
 from rowsieve.predicate.functions.numeric_ranges import (
     abs_range,
@@ -126,7 +126,8 @@ def _arithmetic(
     ) -> Computed:
         left, right = arguments
         if isinstance(signature.result, Decimal):
-            return decimals.evaluate(name, left, right, signature.result)
+            computed = decimals.evaluate(name, left, right, signature.result)
+            return _settled(computed, semantics.decimal_overflow)
         nulls = null_mask(left) | null_mask(right)
         if isinstance(signature.result, Float):
             with np.errstate(all="ignore"):
@@ -137,6 +138,11 @@ def _arithmetic(
     return evaluate
 
 
+def _settled(computed: Computed, rule: OnFailure) -> Computed:
+    """The same, with failures as NULL where the rule says so."""
+    return Computed(computed.values) if rule is OnFailure.NULL else computed
+
+
 def _divide(arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics) -> Computed:
     left, right = arguments
     nulls = null_mask(left) | null_mask(right)
@@ -144,11 +150,11 @@ def _divide(arguments: Sequence[pa.Array], signature: Signature, semantics: Sema
     free = zero | nulls
     if isinstance(signature.result, Decimal):
         computed = decimals.evaluate(signature.option, left, right, signature.result)
-        rule = semantics.integer_division_by_zero
-        if rule is OnFailure.NULL and computed.failed is not None:
-            failed = computed.failed & ~zero
-            return Computed(computed.values, failed if failed.any() else None)
-        return computed
+        overflowed = None if computed.failed is None else computed.failed & ~zero
+        found = _settled(Computed(computed.values, overflowed), semantics.decimal_overflow)
+        if semantics.integer_division_by_zero is OnFailure.NULL or computed.failed is None:
+            return found
+        return Computed(found.values, any_of(found.failed, computed.failed & zero))
     a, b = filled(left), filled(right)
     if isinstance(signature.result, Float):
         with np.errstate(all="ignore"):

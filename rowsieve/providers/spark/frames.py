@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from rowsieve import errors
-from rowsieve.bridges.translate import translate
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.changes.handle import nothing_done
 from rowsieve.errors import InvalidInput, RowsieveError
@@ -26,7 +25,9 @@ from rowsieve.providers.spark.options import (
     ReadOptions,
     WriteOptions,
     check_reachable,
+    predicate_option,
 )
+from rowsieve.providers.spark.sessions import semantics_of_session
 from rowsieve.providers.spark.source import plan_read
 from rowsieve.providers.spark.writer import RowsieveWriter
 from rowsieve.storage.log_entry import Commit
@@ -40,18 +41,21 @@ _OWN_ERROR: Final = re.compile(r"rowsieve\.errors\.(\w+): (.+)")
 def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | None) -> Any:
     """A DataFrame of the version that the table has pinned.
 
-    A condition that is no text travels as Spark's SQL, whole or not at all.
+    Text is meant by the settings that the session has now, as Spark's own `where` takes it; any
+    other condition travels as a tree, meant by its own rules.
     """
     check_reachable(table.uri)
-    if where is not None and not isinstance(where, str):
-        schema = table.snapshot_for_engines().schema
-        predicate, meant = to_predicate(where, "spark", schema), semantics_of("spark", where)
-        where = translate(predicate, target="spark", schema=schema, semantics=meant).exact()
     if isinstance(columns, str):
         raise InvalidInput(f"columns= is a list of names, not the text {columns!r}")
     options = {"version": str(table.version), **_storage(table)}
-    if where is not None:
-        options["where"] = where
+    if isinstance(where, str):
+        meant = semantics_of_session(spark)
+        options |= {"where": where, "time_zone": meant.time_zone}
+        options["ansi"] = str(meant.is_ansi).lower()
+    elif where is not None:
+        schema = table.snapshot_for_engines().schema
+        predicate = to_predicate(where, "spark", schema)
+        options["predicate"] = predicate_option(predicate, semantics_of("spark", where))
     if columns is not None:
         options["columns"] = msgspec.json.encode(list(columns)).decode()
     checked = ReadOptions.parse({"path": table.uri, **options})

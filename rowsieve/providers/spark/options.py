@@ -8,12 +8,20 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.objects import Location
+from rowsieve.predicate.codec import (
+    predicate_from_json,
+    predicate_to_json,
+    semantics_from_json,
+    semantics_to_json,
+)
+from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.semantics import Semantics
 
 STORAGE: Final = "storage."
 METADATA: Final = "metadata."
@@ -21,6 +29,9 @@ MODES: Final = ("append", "upsert", "delete")
 _READ: Final = (
     "path",
     "where",
+    "time_zone",
+    "ansi",
+    "predicate",
     "columns",
     "version",
     "versionasof",
@@ -33,11 +44,17 @@ _WRITE: Final = ("path", "mode", "token_app", "token_sequence", "write_id")
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What `spark.read` was asked for; `where` is SQL in Spark's dialect."""
+    """What `spark.read` was asked for; `where` is SQL in Spark's dialect.
+
+    `time_zone` and `ansi` are the settings that it is meant by, both or neither. `predicate` is
+    what `to_spark` makes of a condition that is no text: it travels as a plan does.
+    """
 
     uri: str
     storage: Mapping[str, str] = field(repr=False)  # may hold secrets
     where: str | None = None
+    semantics: Semantics | None = None
+    predicate: Predicate | None = None
     columns: tuple[str, ...] | None = None
     version: int | None = None
     as_of: str | None = None
@@ -48,10 +65,13 @@ class ReadOptions:
         """Read Spark's options; InvalidInput says which one is wrong."""
         _refuse_unknown(options, _READ, (STORAGE,), "read")
         columns = options.get("columns")
+        predicate, meant = _predicate(options)
         return cls(
             uri=_uri(options),
             storage=_with_prefix(options, STORAGE),
             where=options.get("where"),
+            semantics=meant,
+            predicate=predicate,
             columns=None if columns is None else _names(columns),
             version=_count(options, _spelling(options, "version", "versionasof")),
             as_of=options.get(_spelling(options, "as_of", "timestampasof")),
@@ -125,6 +145,39 @@ def _names(columns: str) -> tuple[str, ...]:
     if not all(names):
         raise InvalidInput(f"option columns is names separated by commas, not {columns!r}")
     return names
+
+
+def predicate_option(predicate: Predicate, semantics: Semantics) -> str:
+    """The value of the option `predicate`: a tree, and the semantics that it is meant by."""
+    return msgspec.json.encode(
+        [predicate_to_json(predicate), semantics_to_json(semantics)]
+    ).decode()
+
+
+def _predicate(options: Mapping[str, str]) -> tuple[Predicate | None, Semantics | None]:
+    zone, ansi = options.get("time_zone"), options.get("ansi")
+    if (encoded := options.get("predicate")) is not None:
+        if zone is not None or ansi is not None or "where" in options:
+            raise InvalidInput(
+                "option predicate is what to_spark passes on, with its own settings; give where, "
+                "time_zone and ansi without it"
+            )
+        try:
+            tree, semantics = msgspec.json.decode(encoded, type=tuple[Any, Any])
+        except msgspec.MsgspecError as error:
+            raise InvalidInput(
+                f"option predicate is not what to_spark passes on: {error}"
+            ) from error
+        return predicate_from_json(tree), semantics_from_json(semantics)
+    if zone is None and ansi is None:
+        return None, None
+    if zone is None or ansi is None or "where" not in options:
+        raise InvalidInput(
+            "options time_zone and ansi say what the text of option where means; give all three"
+        )
+    if ansi.lower() not in ("true", "false"):
+        raise InvalidInput(f"option ansi is true or false, not {ansi!r}")
+    return None, Semantics.of_spark(ansi=ansi.lower() == "true", time_zone=zone)
 
 
 def _spelling(options: Mapping[str, str], ours: str, theirs: str) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
 from pyspark.sql.types import StructType
 
@@ -30,6 +31,7 @@ from rowsieve.planner.plan import ScanPlan, table_columns
 from rowsieve.planner.scan import plan_scan
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.options import ReadOptions, WriteOptions
+from rowsieve.providers.spark.sessions import ansi_default, plan_in_task, settled_conditions
 from rowsieve.providers.spark.types import arrow_schema_of, to_spark
 from rowsieve.providers.spark.writer import RowsieveWriter
 from rowsieve.reading import resolve_snapshot
@@ -48,6 +50,7 @@ class Pinned:
     table_uuid: str
     version: int
     now_us: int
+    ansi_default: bool
 
 
 class RowsieveSource(DataSource):
@@ -67,7 +70,9 @@ class RowsieveSource(DataSource):
         options = ReadOptions.parse(self.options)
         store = open_store(options.uri, options.storage)
         snapshot = resolve_snapshot(CommitLog(store), options.version, options.as_of)
-        self._pinned = Pinned(snapshot.table.uuid, snapshot.version, time.time_ns() // 1000)
+        self._pinned = Pinned(
+            snapshot.table.uuid, snapshot.version, time.time_ns() // 1000, ansi_default()
+        )
         plan_read(options, snapshot, store.uri, self._pinned.now_us)  # finds a wrong filter now
         found: StructType = spark_schema(output_schema(options, snapshot.schema))
         return found
@@ -111,20 +116,41 @@ class RowsieveReader(DataSourceReader):
         if partition.value is None:
             return
         plan = ScanPlan.from_bytes(partition.value)
+        if (text := self._options.where) is not None and not self._settled(plan):
+            context = TaskContext.get()
+            plan = plan_in_task(
+                plan,
+                text,
+                lambda name: None if context is None else context.getLocalProperty(name),
+                ansi=self._pinned.ansi_default,
+            )
         schema = plan.schema.select(tuple(column.name for column in plan.columns))
         target = arrow_schema_of(spark_schema(schema))
         for batch in read_split(plan, storage_options=self._options.storage):
             yield to_spark(batch, schema, target)
 
+    def _settled(self, plan: ScanPlan) -> bool:
+        """Whether the split was planned by the whole text."""
+        if self._options.semantics is not None:
+            return True
+        return settled_conditions(self._options.where or "", plan.schema)[1]
+
 
 def plan_read(options: ReadOptions, snapshot: Snapshot, table_uri: str, now_us: int) -> ScanPlan:
-    """The plan of a read under Spark's own semantics."""
+    """The plan of a read; of text without settings, by the conditions that need none."""
+    semantics = options.semantics or Semantics.SPARK
+    if options.predicate is not None:
+        predicate = options.predicate
+    elif options.where is not None and options.semantics is None:
+        predicate, _ = settled_conditions(options.where, snapshot.schema)
+    else:
+        predicate = to_predicate(options.where, "spark", snapshot.schema, semantics)
     return plan_scan(
         snapshot,
         table_uri,
-        predicate=to_predicate(options.where, "spark"),
+        predicate=predicate,
         columns=table_columns(output_schema(options, snapshot.schema).names),
-        semantics=Semantics.SPARK,
+        semantics=semantics,
         now_us=now_us,
         split_bytes=options.split_bytes or _split_bytes(snapshot),
         in_process=False,

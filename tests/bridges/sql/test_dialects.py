@@ -84,7 +84,6 @@ READ: list[tuple[str, str, Operand]] = [
 ]
 
 REFUSED_TEXT: list[tuple[str, str, str]] = [
-    ("spark", "a / b", "divides integers as doubles"),
     ("spark", "'it''s'", "two strings stand side by side"),
     ("spark", r"'\u0041'", "in strings only"),
     ("spark", r"'1\%'", "in strings only"),

@@ -1,0 +1,197 @@
+"""Functions in Spark's text: what Spark makes of their arguments, and the types that they give.
+
+Soundness: a function that may fail is read where ANSI mode is on, or where its failures are those
+of arithmetic and casts, which the semantics describe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from rowsieve.bridges.spark_columns.values import Value, held
+from rowsieve.bridges.sql.spark_coercion import INSTANT, is_text
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.functions.registry import known_of, resolve
+from rowsieve.predicate.ir import Call, Case, Cast, Comparison, ComparisonOp, Literal, Operand
+from rowsieve.types.logical import (
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    Timestamp,
+    type_name,
+)
+
+
+class Types(Protocol):
+    """Gives operands Spark's types; `spark_types` has the one that does."""
+
+    @property
+    def ansi(self) -> bool:
+        """Whether the session is in ANSI mode."""
+
+    def of_text(self, value: Value, other: LogicalType | None) -> Value:
+        """Text beside a value of another type: a constant of what Spark casts it to."""
+
+    def as_type(self, value: Value, type_: LogicalType | None) -> Operand:
+        """The value in a type that it is brought to without being asked."""
+
+
+def plain(typer: Types, node: Call, values: Sequence[Value]) -> Value:
+    """A call whose arguments have Spark's types already; counts have 32 bits there."""
+    types = [value.type for value in values]
+    arguments = [value.operand for value in values]
+    row, signature = resolve(node.function, known_of(arguments, types))
+    if not typer.ansi and row.can_fail(signature):
+        raise UnsupportedOperation(f"{node.function} may fail otherwise where ANSI mode is off")
+    if signature.result == Int(64) and node.function not in _LONGS:
+        return Value(node, Int(32), loose=True)
+    return held(node, signature.result)
+
+
+_LONGS = frozenset({"epoch_us", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"})
+
+
+def is_part(name: str) -> bool:
+    """Whether it is a field of a date or a timestamp by its own name, as in `extract_year`."""
+    return name.startswith("extract_")
+
+
+def _signed(typer: Types, node: Call, values: list[Value]) -> Value:
+    """`negate`; `abs` of whole numbers wraps where negating does."""
+    (value,) = values
+    if not isinstance(value.type, Int | Float | Decimal):
+        raise UnsupportedOperation(f"{node.function} of something that is no number")
+    if node.function == "abs" and isinstance(value.type, Int) and not typer.ansi:
+        negative = Comparison(ComparisonOp.LT, value.operand, Literal(0, value.type))
+        made: Operand = Case(((negative, Call("negate", (value.exact,))),), value.exact)
+        return Value(made, value.type)
+    return Value(Call(node.function, (value.exact,)), value.type)
+
+
+def _to_whole(typer: Types, node: Call, values: list[Value]) -> Value:
+    (value,) = values
+    match value.type:
+        case Int():
+            return Value(value.exact, Int(64), loose=True)
+        case Decimal(precision=precision, scale=scale):
+            result = Decimal(min(38, precision - scale + 1), 0)
+            return Value(Call(node.function, (value.exact,)), result, loose=True)
+        case Float() if typer.ansi:
+            wide = typer.as_type(value, Float(64))
+            return Value(Cast(Call(node.function, (wide,)), Int(64)), Int(64))
+    raise UnsupportedOperation(f"{node.function} gives bigints, cut where ANSI mode is off")
+
+
+def _rounded(_: Types, __: Call, values: list[Value]) -> Value:
+    value, *digits = values
+    count = digits[0].operand.value if digits and isinstance(digits[0].operand, Literal) else 0
+    if not isinstance(count, int) or (digits and not isinstance(digits[0].operand, Literal)):
+        raise UnsupportedOperation("round takes a constant count of digits")
+    made = Call("round", (value.exact, *(Literal(count, Int(32)) for _ in digits)))
+    match value.type:
+        case Int() if count >= 0:
+            return value
+        case Float(bits=bits) if count == 0 or (bits == 64 and count > 0):
+            return Value(made, value.type)
+        case Decimal(precision=precision, scale=scale) if count >= 0:
+            kept = min(count, scale)
+            result = Decimal(min(38, precision - scale + 1 + kept), kept)
+            made = Call("round", (value.exact, Literal(kept, Int(32))))
+            return Value(made, result, loose=True)
+    raise UnsupportedOperation("round of a float32 to digits, or before the point")
+
+
+def _real(_: Types, node: Call, values: list[Value]) -> Value:
+    """A function of doubles."""
+    (value,) = values
+    if not isinstance(value.type, Int | Float):
+        raise UnsupportedOperation(f"{node.function} of something that is no float")
+    operand = value.exact if value.type == Float(64) else Cast(value.exact, Float(64))
+    return Value(Call(node.function, (operand,)), Float(64))
+
+
+def _day_of(typer: Types, value: Value) -> Value:
+    """What Spark takes as a date, a timestamp by its day."""
+    value = typer.of_text(value, Date()) if is_text(value) else value
+    if not isinstance(value.type, Date | Timestamp | None):
+        raise UnsupportedOperation(f"{type_name(value.type)} is no date")
+    return value
+
+
+def _field(typer: Types, node: Call, values: list[Value]) -> Value:
+    if is_part(node.function):
+        part = node.function.removeprefix("extract_")
+        (value,) = values
+    else:
+        literal = values[0].operand
+        part = str(literal.value) if isinstance(literal, Literal) else ""
+        value = values[1]
+    clock = part in _CLOCK_PARTS
+    if is_text(value):
+        value = typer.of_text(value, INSTANT if clock else Date())
+    if clock and isinstance(value.type, Date):
+        value = Value(Cast(value.exact, INSTANT), INSTANT)
+    if not isinstance(value.type, Date | Timestamp):
+        raise UnsupportedOperation(f"{part} of something that is no date or timestamp")
+    found = Call("extract", (Literal(part, String()), value.exact))
+    if part == "second":
+        return Value(found, Decimal(8, 6))
+    return Value(found, Int(32), loose=True)
+
+
+_CLOCK_PARTS = frozenset({"hour", "minute", "second", "whole_second"})
+
+
+def _truncated(typer: Types, node: Call, values: list[Value]) -> Value:
+    """`date_trunc` gives an instant, whatever it is given."""
+    unit, value = values
+    if is_text(value):
+        value = typer.of_text(value, INSTANT)
+    if not isinstance(value.type, Date | Timestamp):
+        raise UnsupportedOperation("date_trunc of something that is no date or timestamp")
+    instant = typer.as_type(value, INSTANT)
+    return Value(Call(node.function, (unit.operand, instant)), INSTANT)
+
+
+def _shifted(_: Types, __: Call, values: list[Value]) -> Value:
+    value, *parts = values
+    steps = tuple(
+        Literal(part.operand.value, Int(64)) for part in parts if isinstance(part.operand, Literal)
+    )
+    if not isinstance(value.type, Date | Timestamp) or len(steps) != 3:
+        raise UnsupportedOperation("a constant interval is added to a date or a timestamp here")
+    operand, type_ = value.exact, value.type
+    if isinstance(type_, Date) and steps[2].value:
+        operand, type_ = Cast(operand, INSTANT), INSTANT
+    return Value(Call("shift", (operand, *steps)), type_)
+
+
+def _of_days(type_: LogicalType) -> Handler:
+    def handler(typer: Types, node: Call, values: list[Value]) -> Value:
+        days = [typer.as_type(_day_of(typer, value), Date()) for value in values]
+        return Value(Call(node.function, tuple(days)), type_, loose=isinstance(type_, Int))
+
+    return handler
+
+
+Handler = Callable[[Types, Call, list[Value]], Value]
+_FIELDS = (
+    "extract year isoyear quarter month week day doy dow isodow hour minute second whole_second"
+)
+HANDLERS: Mapping[str, Handler] = {
+    "negate": _signed,
+    "abs": _signed,
+    "floor": _to_whole,
+    "ceil": _to_whole,
+    "round": _rounded,
+    **dict.fromkeys(("sqrt", "degrees", "radians", "sign"), _real),
+    **dict.fromkeys(_FIELDS.split(), _field),
+    "date_trunc": _truncated,
+    "shift": _shifted,
+    "last_day": _of_days(Date()),
+    "days_between": _of_days(Int(32)),
+}

@@ -1,0 +1,151 @@
+"""What Spark brings values to where their types differ: the rules of its analyser, as functions.
+
+Soundness: what no rule here settles is refused.
+Source: Catalyst's `TypeCoercion`, `AnsiTypeCoercion` and `DecimalPrecision` (Spark 4.3).
+"""
+
+from __future__ import annotations
+
+import decimal
+import re
+
+from rowsieve.bridges.spark_columns.values import Value
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import Cast, Literal, Operand
+from rowsieve.predicate.literals import int_range
+from rowsieve.types.logical import (
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    Timestamp,
+    type_name,
+)
+
+_INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
+INSTANT = Timestamp(utc=True)
+_DAY_TEXT = re.compile(r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T].*)?\s*", re.ASCII)
+_MOMENT_TEXT = re.compile(
+    r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)"
+    r"(?:(Z|[+-][0-9]{2}:[0-9]{2})| (?:UTC|GMT))?)?\s*",
+    re.ASCII,
+)
+_WHOLE_TEXT = re.compile(r"\s*-?[0-9]{1,18}\s*", re.ASCII)
+_NUMBER_TEXT = re.compile(r"\s*-?[0-9]{1,15}(?:\.[0-9]{1,15})?\s*", re.ASCII)
+
+
+def common_type(left: LogicalType, right: LogicalType, *, ansi: bool) -> LogicalType | None:
+    """The type in which Spark brings two values together; None where no rule here gives it."""
+    if left == right:
+        return left
+    match left, right:
+        case Int(), Int():
+            return left if left.bits >= right.bits else right
+        case (Float(bits=32), Int()) | (Int(), Float(bits=32)):
+            return Float(64 if ansi else 32)
+        case (Float(), Int() | Float() | Decimal()) | (Int() | Decimal(), Float()):
+            return Float(64)
+        case (Decimal() | Int(), Decimal() | Int()):
+            a, b = as_decimal(left), as_decimal(right)
+            scale = max(a.scale, b.scale)
+            precision = max(a.precision - a.scale, b.precision - b.scale) + scale
+            return Decimal(precision, scale) if precision <= 38 else None
+        case (Date(), Timestamp()):
+            return right
+        case (Timestamp(), Date()):
+            return left
+        case (Timestamp(), Timestamp()):
+            return INSTANT
+    return None
+
+
+def as_decimal(type_: LogicalType) -> Decimal:
+    """The decimal type that Spark gives a whole number beside a decimal."""
+    assert isinstance(type_, Int | Decimal)
+    return Decimal(_INTEGER_DIGITS[type_.bits], 0) if isinstance(type_, Int) else type_
+
+
+def quoted_constant(text: str, other: LogicalType, *, ansi: bool) -> Value:
+    """A quoted constant as what Spark casts it to beside a value of the other type."""
+    match other:
+        case Int() if _WHOLE_TEXT.fullmatch(text):
+            low, high = int_range(other)
+            if ansi or low <= int(text) <= high:
+                return Value(Literal(int(text), Int(64)), Int(64))
+        case Float() | Decimal() if _NUMBER_TEXT.fullmatch(text):
+            real = Float(64) if ansi or isinstance(other, Decimal) else other
+            return Value(Cast(Literal(float(text), Float(64)), real), real)
+        case Date() if (day := _DAY_TEXT.fullmatch(text)) is not None:
+            return Value(Cast(Literal(day[1]), Date()), Date())
+        case Timestamp(utc=utc) if (moment := _MOMENT_TEXT.fullmatch(text)) is not None:
+            named = text.rstrip().endswith(("UTC", "GMT"))
+            zone = "Z" if named else moment[3] or ""
+            if utc or not zone:
+                spelt = f"{moment[1]} {moment[2] or '00:00:00'}{zone}"
+                return Value(Cast(Literal(spelt), other), other)
+    raise UnsupportedOperation(
+        f"the text {text[:40]!r} beside {type_name(other)}: write a constant of that type"
+    )
+
+
+def quoted_cast(text: str, node: Cast, *, ansi: bool) -> Value:
+    """A cast of a quoted constant."""
+    if isinstance(node.type, Date | Timestamp):
+        return quoted_constant(text, node.type, ansi=ansi)
+    if isinstance(node.type, String):
+        return Value(Literal(text, String()), String())
+    if isinstance(node.type, Int) and not _WHOLE_TEXT.fullmatch(text):
+        raise UnsupportedOperation(f"the text {text[:40]!r} as a whole number")
+    if isinstance(node.type, Float | Decimal) and not _NUMBER_TEXT.fullmatch(text):
+        raise UnsupportedOperation(f"the text {text[:40]!r} as a number; write a constant")
+    return Value(Cast(Literal(text), node.type, node.try_), node.type)
+
+
+def check_cast(source: LogicalType, target: LogicalType) -> None:
+    """Refuse casts that Spark does in another way."""
+    shown = f"a cast of {type_name(source)} to {type_name(target)}"
+    match source, target:
+        case String(), Int() | Float() | Decimal() | Bool() | Date() | Timestamp():
+            raise UnsupportedOperation(f"{shown}: spark reads more spellings than are read here")
+
+
+def is_text(value: Value) -> bool:
+    """Whether it is text, quoted or of a column."""
+    if isinstance(value.type, String):
+        return True
+    literal = value.operand
+    return value.type is None and isinstance(literal, Literal) and isinstance(literal.value, str)
+
+
+def constant_of(operand: Operand, type_: LogicalType) -> Literal | None:
+    """A number as a constant of a wider type of whole numbers, or as the nearest double."""
+    value = operand.value if isinstance(operand, Literal) else None
+    if not isinstance(value, int | decimal.Decimal) or isinstance(value, bool):
+        return None
+    if isinstance(type_, Int) and isinstance(value, int):
+        return Literal(value, type_)
+    return Literal(float(value), type_) if type_ == Float(64) else None
+
+
+def literal_of(node: Literal) -> Value:
+    """A number written without a type has 32 bits where they hold it."""
+    if node.type == Int(64) and isinstance(node.value, int):
+        low, high = int_range(Int(32))
+        type_ = Int(32) if low <= node.value <= high else Int(64)
+        return Value(Literal(node.value, type_), type_)
+    if node.type is None and isinstance(node.value, int | decimal.Decimal | float):
+        raise UnsupportedOperation(f"the number {node.value} has no type")
+    return Value(node, node.type)
+
+
+def in_digits(value: Value, type_: Decimal) -> Operand:
+    """The value as a decimal of these digits."""
+    if value.type == type_:
+        return value.exact
+    literal = value.operand
+    if isinstance(literal, Literal) and isinstance(literal.value, int):
+        return Literal(decimal.Decimal(literal.value), type_)
+    return Cast(value.exact, type_)

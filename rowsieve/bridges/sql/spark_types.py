@@ -1,0 +1,341 @@
+"""Spark's types for Spark's text: each operand is given the type that Spark's analyser gives it.
+
+A whole number in Spark's text has 32 bits if it fits, arithmetic has the width of its sides, `/` is
+of doubles or decimals, and a float meets whole numbers as a float or a double, as the mode is. The
+tree comes back with the casts that Spark writes into it. Soundness: a mixture of types without a
+rule here is refused, as is arithmetic of decimals of which Spark drops digits.
+Source: Catalyst's `TypeCoercion`, `AnsiTypeCoercion` and `DecimalPrecision` (Spark 4.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from rowsieve.bridges.spark_columns.table import decimal_result
+from rowsieve.bridges.spark_columns.values import Value, held, widens
+from rowsieve.bridges.sql.functions import AMONG, QUOTIENT, WHOLE_QUOTIENT
+from rowsieve.bridges.sql.spark_calls import HANDLERS, is_part, plain
+from rowsieve.bridges.sql.spark_coercion import (
+    INSTANT,
+    as_decimal,
+    check_cast,
+    common_type,
+    constant_of,
+    in_digits,
+    is_text,
+    literal_of,
+    quoted_cast,
+    quoted_constant,
+)
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    BoundColumn,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    Condition,
+    FalsePredicate,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Now,
+    Opaque,
+    Operand,
+    Or,
+    Predicate,
+    TruePredicate,
+    ValueSet,
+)
+from rowsieve.types.logical import (
+    Bool,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    Struct,
+    type_name,
+)
+from rowsieve.types.schema import Schema
+
+_MOST_MEMBERS = 1000  # of a list that is taken apart
+_ARITHMETIC = frozenset({"add", "subtract", "multiply", "modulo"})
+
+
+def with_spark_types(predicate: Predicate, schema: Schema, *, ansi: bool) -> Predicate:
+    """The condition with Spark's types; `ansi`: `spark.sql.ansi.enabled` of the session."""
+    return _Typer(schema, ansi).predicate(predicate)
+
+
+@dataclass(frozen=True, slots=True)
+class _Typer:
+    schema: Schema
+    ansi: bool
+
+    def predicate(self, node: Predicate) -> Predicate:
+        match node:
+            case TruePredicate() | FalsePredicate() | Opaque():
+                return node
+            case And(terms=terms):
+                return And(tuple(self.predicate(term) for term in terms))
+            case Or(terms=terms):
+                return Or(tuple(self.predicate(term) for term in terms))
+            case Not(term=term):
+                return Not(self.predicate(term))
+            case Comparison(op=op, left=left, right=right):
+                return Comparison(op, *self.compared(self.value(left), self.value(right)))
+            case InList(operand=operand, values=values):
+                return self.in_list(self.value(operand), values)
+            case IsNull(operand=operand):
+                return IsNull(self.value(operand).operand)
+            case Like(operand=operand):
+                value = self.value(operand)
+                if not isinstance(value.type, String | None):
+                    raise UnsupportedOperation(
+                        f"LIKE of {type_name(value.type)}; cast the operand to STRING"
+                    )
+                return Like(value.operand, node.pattern, node.escape, node.ignore_case)
+            case BooleanOperand(operand=Call(function="in", arguments=(operand, *members))):
+                return self.members(operand, members)
+            case BooleanOperand(operand=operand):
+                return BooleanOperand(self.value(operand).operand)
+            case _:
+                assert_never(node)
+
+    # Comparisons
+
+    def compared(self, left: Value, right: Value) -> tuple[Operand, Operand]:
+        """Both sides, in types that compare as Spark compares them."""
+        left, right = self.of_text(left, right.type), self.of_text(right, left.type)
+        if left.type is None or right.type is None or left.type == right.type:
+            return left.operand, right.operand
+        common = self.common(left, right)
+        if isinstance(common, Float):
+            return self.as_type(left, common), self.as_type(right, common)
+        return left.operand, right.operand
+
+    def of_text(self, value: Value, other: LogicalType | None) -> Value:
+        """Text beside a value of another type: a constant of what Spark casts it to."""
+        literal = value.operand
+        if not is_text(value) or other is None or isinstance(other, String):
+            return value
+        if not isinstance(literal, Literal) or not isinstance(literal.value, str):
+            raise UnsupportedOperation(
+                f"text beside {type_name(other)}: spark reads more spellings of a value than are "
+                "read here; cast the other side to STRING"
+            )
+        return quoted_constant(literal.value, other, ansi=self.ansi)
+
+    def common(self, *values: Value) -> LogicalType | None:
+        """The type that all of them meet in; None of nothing but NULL."""
+        types = [self.narrowest(value, values) for value in values if value.type is not None]
+        found: LogicalType | None = None
+        for type_ in types:
+            joined = type_ if found is None else common_type(found, type_, ansi=self.ansi)
+            if joined is None:
+                shown = " and ".join(dict.fromkeys(map(type_name, types)))
+                raise UnsupportedOperation(f"{shown} meet in no type here; cast one side")
+            found = joined
+        return found
+
+    def narrowest(self, value: Value, others: Sequence[Value]) -> LogicalType:
+        """Beside a decimal, a constant has the fewest digits that hold it."""
+        assert value.type is not None
+        literal = value.operand
+        number = literal.value if isinstance(literal, Literal) else None
+        beside = len(others) == 2 and any(isinstance(other.type, Decimal) for other in others)
+        if beside and isinstance(value.type, Int) and isinstance(number, int):
+            return Decimal(len(str(abs(number))), 0)
+        return value.type
+
+    def in_list(self, value: Value, values: ValueSet) -> Predicate:
+        """IN of constants that were read as one set."""
+        if values.type is None and isinstance(value.type, String | None):
+            return InList(value.operand, values)
+        if values.type == value.type or not len(values) or self.binds(value.type, values.type):
+            return InList(value.operand, values)
+        if len(values) > _MOST_MEMBERS:
+            raise UnsupportedOperation("a long list of another type than its operand; cast one")
+        members = [Literal(member, values.type) for member in values.array.to_pylist()]
+        return self.alike(value, [self.value(member) for member in members])
+
+    def binds(self, type_: LogicalType | None, listed: LogicalType | None) -> bool:
+        """Whether numbers of both types are compared alike where the list is bound."""
+        numbers = isinstance(type_, Int | Float | Decimal) and isinstance(
+            listed, Int | Float | Decimal
+        )
+        if not numbers or type_ is None or listed is None:
+            return False
+        common = common_type(type_, listed, ansi=self.ansi)
+        return common is not None and (common != Float(32))
+
+    def members(self, operand: Operand, members: Sequence[Operand]) -> Predicate:
+        """IN of anything: all sides have one type."""
+        return self.alike(self.value(operand), [self.value(member) for member in members])
+
+    def alike(self, value: Value, members: list[Value]) -> Predicate:
+        typed = [other.type for other in (value, *members) if not is_text(other)]
+        first = next((type_ for type_ in typed if type_ is not None), None)
+        sides = [self.of_text(side, first) for side in (value, *members)]
+        common = self.common(*sides)
+        if isinstance(common, Float):
+            sides = [Value(self.as_type(side, common), common) for side in sides]
+        terms = tuple(
+            Comparison(ComparisonOp.EQ, sides[0].operand, side.operand) for side in sides[1:]
+        )
+        return terms[0] if len(terms) == 1 else Or(terms)
+
+    # Values
+
+    def value(self, node: Operand) -> Value:
+        """The operand, and the type that Spark gives it."""
+        match node:
+            case Column(name=name):
+                field = self.schema.field(name)
+                return held(Column(field.name), field.type)
+            case BoundColumn(type=type_):
+                return held(node, type_)
+            case Literal():
+                return literal_of(node)
+            case Now():
+                return Value(node, INSTANT)
+            case Condition(predicate=predicate):
+                return Value(Condition(self.predicate(predicate)), Bool())
+            case Case(branches=branches, otherwise=otherwise):
+                return self.case(branches, otherwise)
+            case Cast():
+                return self.cast(node)
+            case FieldAccess(operand=operand, name=name):
+                return self.member(self.value(operand), name)
+            case Call():
+                return self.call(node)
+            case _:
+                assert_never(node)
+
+    def member(self, value: Value, name: str) -> Value:
+        if not isinstance(value.type, Struct):
+            found = FieldAccess(value.operand, name)
+            raise UnsupportedOperation(f"a member of something that is no struct: {found}")
+        alike = [field for field in value.type.fields if field.name.lower() == name.lower()]
+        if len(alike) != 1:
+            raise UnsupportedOperation(f"no single member {name!r} in the struct")
+        return held(FieldAccess(value.operand, alike[0].name), alike[0].type)
+
+    def case(self, branches: Sequence[tuple[Predicate, Operand]], otherwise: Operand) -> Value:
+        conditions = [self.predicate(when) for when, _ in branches]
+        results, type_ = self.one_type([*(then for _, then in branches), otherwise])
+        return Value(Case(tuple(zip(conditions, results[:-1], strict=True)), results[-1]), type_)
+
+    def one_type(self, operands: Sequence[Operand]) -> tuple[list[Operand], LogicalType | None]:
+        """The operands in the type that Spark chooses among theirs."""
+        values = [self.value(operand) for operand in operands]
+        types = {value.type for value in values if not is_text(value)} - {None}
+        if types - {String()} and any(map(is_text, values)):
+            raise UnsupportedOperation("text among values of another type; cast one")
+        common = self.common(*values)
+        return [self.as_type(value, common) for value in values], common
+
+    def as_type(self, value: Value, type_: LogicalType | None) -> Operand:
+        """The value in a type that it is brought to without being asked."""
+        if type_ is None or value.type == type_:
+            return value.exact
+        if value.type is None:
+            literal = value.operand
+            assert isinstance(literal, Literal)
+            return Literal(None, type_) if literal.value is None else literal
+        if (constant := constant_of(value.operand, type_)) is not None:
+            return constant
+        if widens(value.type, type_) and isinstance(value.operand, BoundColumn | Column):
+            return Cast(value.operand, type_)
+        return Cast(value.exact, type_)
+
+    def cast(self, node: Cast) -> Value:
+        if isinstance(node.operand, Literal) and node.operand.type == Int(64):
+            literal = node.operand  # 1L, 1S, 1.5F: a number with its type behind it
+            inner = Value(literal, Int(64))
+        else:
+            inner = self.value(node.operand)
+        target = node.type
+        if inner.type is None and is_text(inner):
+            assert isinstance(inner.operand, Literal)
+            return quoted_cast(str(inner.operand.value), node, ansi=self.ansi)
+        if inner.type is None:
+            return Value(Literal(None, target), target)
+        if inner.type == target:
+            return Value(inner.operand, target, inner.loose)
+        check_cast(inner.type, target)
+        return Value(Cast(inner.exact, target, node.try_), target)
+
+    # Calls
+
+    def call(self, node: Call) -> Value:
+        name = node.function
+        if name in _ARITHMETIC or name in (QUOTIENT, WHOLE_QUOTIENT, "divide"):
+            return self.arithmetic(name, *map(self.value, node.arguments))
+        if name in ("coalesce", "greatest", "least"):
+            operands, type_ = self.one_type(node.arguments)
+            return Value(Call(name, tuple(operands)), type_ or String())
+        if name == "nullif" and len(node.arguments) == 2:
+            return self.null_if(*map(self.value, node.arguments))
+        if name == AMONG:
+            found = self.predicate(BooleanOperand(node))
+            return Value(Condition(found), Bool())
+        values = [self.value(argument) for argument in node.arguments]
+        if handler := HANDLERS.get(name.removeprefix("extract_") if is_part(name) else name):
+            return handler(self, node, values)
+        return plain(self, Call(name, tuple(value.operand for value in values)), values)
+
+    def null_if(self, value: Value, other: Value) -> Value:
+        if value.type is None:
+            return value
+        equal = Comparison(ComparisonOp.EQ, *self.compared(value, other))
+        return Value(Case(((equal, Literal(None, value.type)),), value.exact), value.type)
+
+    def arithmetic(self, name: str, left: Value, right: Value) -> Value:
+        if is_text(left) or is_text(right):
+            raise UnsupportedOperation(f"{name} of text; cast it to a number")
+        if left.type is None or right.type is None:
+            left, right = (Value(s.operand, s.type or _other(left, right)) for s in (left, right))
+        whole = isinstance(left.type, Int) and isinstance(right.type, Int)
+        if name == WHOLE_QUOTIENT:
+            if not whole:
+                raise UnsupportedOperation("div of other than whole numbers; cast the sides")
+            sides = (self.as_type(left, Int(64)), self.as_type(right, Int(64)))
+            return Value(Call("divide", sides), Int(64))
+        if name in (QUOTIENT, "divide") and (whole or Float(32) in (left.type, right.type)):
+            sides = (self.as_type(left, Float(64)), self.as_type(right, Float(64)))
+            return Value(Call("divide", sides), Float(64))
+        name = "divide" if name == QUOTIENT else name
+        types = [self.narrowest(side, (left, right)) for side in (left, right)]
+        if all(isinstance(type_, Int | Decimal) for type_ in types) and not whole:
+            return self.decimals(name, left, right, types)
+        common = self.common(left, right)
+        if not isinstance(common, Int | Float):
+            raise UnsupportedOperation(
+                f"{name} of {' and '.join(map(type_name, types))} has no rule here"
+            )
+        return Value(Call(name, (self.as_type(left, common), self.as_type(right, common))), common)
+
+    def decimals(self, name: str, left: Value, right: Value, types: Sequence[LogicalType]) -> Value:
+        a, b = map(as_decimal, types)
+        result = decimal_result(name, a, b)
+        if result is None:
+            raise UnsupportedOperation(
+                f"{name} of {type_name(a)} and {type_name(b)} has more than 38 digits in spark, "
+                "which drops some; cast a side to fewer digits"
+            )
+        return Value(Call(name, (in_digits(left, a), in_digits(right, b))), result)
+
+
+def _other(left: Value, right: Value) -> LogicalType:
+    return left.type or right.type or Float(64)
