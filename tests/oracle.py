@@ -6,6 +6,7 @@ bytes. A failure is the exception `Failed`. Only the result type of a call is as
 
 from __future__ import annotations
 
+import decimal
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -294,13 +295,20 @@ class Oracle:
             return rounded_float(float_arithmetic(function, [float(v) for v in values]), type_.bits)
         exact = exact_arithmetic(function, [Fraction(value) for value in values], type_)
         if isinstance(type_, Decimal):
-            return fitted_decimal(exact, type_)
+            return self.fitted(exact, type_)
         low, high = limits(type_)
         if low <= exact <= high:
             return int(exact)
         if function == "abs":
             raise Failed  # no engine wraps it
         return self.overflowed(int(exact), type_)
+
+    def fitted(self, exact: Fraction, type_: Decimal) -> decimal.Decimal | None:
+        try:
+            return fitted_decimal(exact, type_)
+        except Failed:
+            self.without_value(self.semantics.decimal_overflow)
+            return None
 
     def overflowed(self, exact: int, type_: LogicalType) -> int | None:
         assert isinstance(type_, Int)
@@ -322,6 +330,9 @@ class Oracle:
         try:
             return Cell(target, self.converted(cell, target))
         except Failed:
+            wraps = self.semantics.casts_wrap and isinstance(cell.type, Int | Float | Decimal)
+            if wraps and isinstance(target, Int) and not try_:
+                return Cell(target, lowest_bits(cell.value, target))
             if try_ or self.semantics.failed_cast is OnFailure.NULL:
                 return Cell(target, None)
             raise
@@ -384,6 +395,15 @@ class Oracle:
 
 
 ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo", "negate", "abs"})
+
+
+def lowest_bits(value: Any, target: Int) -> int:
+    """What Java keeps of a number as a whole one."""
+    if isinstance(value, float):
+        low, high = limits(Int(max(target.bits, 32)))
+        value = 0 if math.isnan(value) else min(max(value, low), high)
+    kept: int = math.trunc(value) % (1 << target.bits)
+    return kept - (1 << target.bits) if target.signed and kept >> (target.bits - 1) else kept
 
 
 def junction(answers: list[Answer], decision: Answer) -> bool | None:

@@ -67,6 +67,7 @@ IEEE = Semantics(
 SEMANTICS = (
     *(Semantics.SQL, Semantics.POSTGRES, Semantics.DATAFUSION),
     *(Semantics.SPARK, Semantics.DUCKDB, IEEE),
+    Semantics.of_spark(ansi=False, time_zone="UTC"),
 )
 
 COLUMN_TYPES: dict[str, LogicalType] = {

@@ -82,7 +82,9 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "integer_overflow": ("of whole numbers that overflows", ""),
     "integer_division_by_zero": ("of whole numbers by zero", ""),
     "float_division_by_zero": ("of floats divided by zero or out of range", ""),
+    "decimal_overflow": ("of decimals with too many digits", ""),
     "failed_cast": ("that fails", ""),
+    "casts_wrap": ("", "wraps around in one engine only"),
     "full_case": ("of letters that become several", " differs"),
     "negative_roots_fail": ("of a negative number", " fails in one engine only"),
     "nan_has_sign": ("of NaN", " differs"),
@@ -273,6 +275,8 @@ class _Guards:
         touched = [field for field, names in _CALLS.items() if name in names]
         if isinstance(result, Int) and name in _WHOLE:
             touched += ["integer_overflow", "integer_division_by_zero"]
+        if isinstance(result, Decimal) and name in _WHOLE:
+            touched.append("decimal_overflow")
         if floats:
             touched += [field for field, names in _CALLS_OF_FLOATS.items() if name in names]
             if len(types) == 1 and "digit_rounding" in touched:
@@ -296,6 +300,8 @@ class _Guards:
     def check_cast(self, node: Cast) -> None:
         source, target = type_of(node.operand), node.type
         touched = [] if node.try_ else ["failed_cast"]
+        if not node.try_ and isinstance(target, Int) and isinstance(source, Int | Float | Decimal):
+            touched.append("casts_wrap")
         if isinstance(target, Int) and isinstance(source, Float | Decimal):
             touched.append("casts_cut_fractions")
         if isinstance(target, Decimal) and isinstance(source, Float):

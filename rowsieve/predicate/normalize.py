@@ -38,7 +38,7 @@ from rowsieve.predicate.ir import (
 from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.semantics import NanOrder, Semantics
-from rowsieve.types.logical import Float, LogicalType
+from rowsieve.types.logical import Float, LogicalType, Timestamp
 
 _Points: TypeAlias = tuple[Operand, LogicalType | None, type | None]
 
@@ -121,6 +121,8 @@ def _folded(node: Comparison) -> Predicate:
         return node
     if isinstance(left.type, Float) or type(left.type) is not type(right.type):
         return node
+    if isinstance(left.type, Timestamp) and left.type != right.type:
+        return node  # the session's time zone says how they compare
     if node.op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
         op = ComparisonOp.NE if node.op is ComparisonOp.DISTINCT else ComparisonOp.EQ
     else:

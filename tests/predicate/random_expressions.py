@@ -178,5 +178,6 @@ def semantics_of(seed: int) -> Semantics:
     every = (
         *(Semantics.SQL, Semantics.POSTGRES, Semantics.DATAFUSION),
         *(Semantics.SPARK, Semantics.DUCKDB),
+        Semantics.of_spark(ansi=False, time_zone="UTC"),
     )
     return every[seed % len(every)]

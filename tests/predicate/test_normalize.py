@@ -28,7 +28,7 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Float, Int
+from rowsieve.types.logical import Float, Int, Timestamp
 from tests.predicate.test_evaluate import answers
 from tests.profiles import examples
 from tests.strategies import IEEE, SCHEMA, SEMANTICS, batches, predicates
@@ -77,6 +77,11 @@ def test_an_order_is_turned_round_only_where_nan_has_a_place_in_it() -> None:
 def test_floats_stay_out_of_lists() -> None:
     terms = tuple(Comparison(EQ, Column("x"), Literal(value, Float())) for value in (0.0, 1.0))
     assert normalize(Or(terms)) == Or(terms)
+
+
+def test_an_instant_and_a_local_time_are_left_to_the_time_zone() -> None:
+    sides = Literal(0, Timestamp(utc=False)), Literal(0, Timestamp(utc=True))
+    assert normalize(Comparison(ComparisonOp.EQ, *sides)) == Comparison(ComparisonOp.EQ, *sides)
 
 
 def test_bound_constants_fold() -> None:

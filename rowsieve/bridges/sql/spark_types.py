@@ -93,7 +93,8 @@ class _Typer:
             case Not(term=term):
                 return Not(self.predicate(term))
             case Comparison(op=op, left=left, right=right):
-                return Comparison(op, *self.compared(self.value(left), self.value(right)))
+                sides = self.compared(self.value(left), self.value(right))
+                return Comparison(op, *map(_any_width, sides))
             case InList(operand=operand, values=values):
                 return self.in_list(self.value(operand), values)
             case IsNull(operand=operand):
@@ -335,6 +336,13 @@ class _Typer:
                 "which drops some; cast a side to fewer digits"
             )
         return Value(Call(name, (in_digits(left, a), in_digits(right, b))), result)
+
+
+def _any_width(operand: Operand) -> Operand:
+    """A whole constant as it is written: beside a value its width does not matter."""
+    if isinstance(operand, Literal) and operand.type == Int(32):
+        return Literal(operand.value, Int(64))
+    return operand
 
 
 def _other(left: Value, right: Value) -> LogicalType:

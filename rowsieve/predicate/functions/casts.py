@@ -109,7 +109,8 @@ def cast_as_written(
         return computed
     wrapped = _in_64_bits(values, source, max(target.bits, 32))
     numbers = wrapped.astype(arrow_type(target).to_pandas_dtype())
-    return Computed(with_nulls(numbers, null_mask(values), arrow_type(target)))
+    cut = with_nulls(numbers, null_mask(values), arrow_type(target))
+    return Computed(pc.if_else(pa.array(computed.failed), cut, computed.values))
 
 
 def _in_64_bits(values: pa.Array, source: LogicalType, bits: int) -> npt.NDArray[np.int64]:

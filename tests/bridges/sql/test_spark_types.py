@@ -1,0 +1,122 @@
+"""Spark's types for Spark's text, without a Spark: widths, modes, zones, and what is refused."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve.bridges.where import to_predicate
+from rowsieve.errors import EvaluationError, UnsupportedOperation
+from rowsieve.planner.scan import plan_scan
+from rowsieve.predicate.semantics import Semantics
+
+TOP = 2**31 - 1
+SCHEMA = pa.schema(
+    [
+        ("n", pa.int32()),
+        ("i64", pa.int64()),
+        ("f32", pa.float32()),
+        ("s", pa.string()),
+        ("tz", pa.timestamp("us", "UTC")),
+    ]
+)
+LATE = datetime.datetime(2024, 10, 27, 2, 30, tzinfo=datetime.UTC)
+
+
+def selected(text: str, *, ansi: bool = True, zone: str = "UTC", **row: Any) -> bool:
+    """Whether the condition keeps the row, which lies in a part of its own."""
+    table = rs.create_table(f"memory:///{uuid.uuid4().hex}", SCHEMA, key=[])
+    table.append(pa.Table.from_pylist([row], schema=SCHEMA))
+    snapshot = table.snapshot_for_engines()
+    semantics = Semantics.of_spark(ansi=ansi, time_zone=zone)
+    plan = plan_scan(
+        snapshot,
+        table.uri,
+        predicate=to_predicate(text, "spark", snapshot.schema, semantics),
+        semantics=semantics,
+        now_us=0,
+    )
+    return table.scan(plan=plan).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("n + 1 < 0", {"n": TOP}),
+        ("n * 2 > 0", {"n": -TOP}),
+        ("-n = n", {"n": -TOP - 1}),
+        ("abs(n) < 0", {"n": -TOP - 1}),
+        ("1 / n IS NULL", {"n": 0}),
+        ("n % 0 IS NULL", {"n": 1}),
+        ("n div 0 IS NULL", {"n": 1}),
+        ("CAST(n AS TINYINT) = -1", {"n": 255}),
+        ("CAST(f32 AS INT) = 2147483647", {"f32": 3e38}),
+        ("2147483647 + 1 = n", {"n": -TOP - 1}),
+    ],
+)
+def test_what_overflows_fails_in_ansi_mode_and_wraps_or_is_null_without(
+    text: str, row: dict[str, Any]
+) -> None:
+    assert selected(text, ansi=False, **row)
+    with pytest.raises(EvaluationError):
+        selected(text, ansi=True, **row)
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("n + 1L > 0", {"n": TOP}),
+        ("i64 + 1 > 0", {"i64": TOP}),
+        ("n + 2147483648 > 0", {"n": TOP}),
+        ("n / 2 = 0.5", {"n": 1}),
+        ("n div 2 = 3", {"n": 7}),
+        ("n IN (1, 2.5)", {"n": 1}),
+        ("n = '7'", {"n": 7}),
+        ("TRY_CAST(n AS TINYINT) IS NULL", {"n": 255}),
+    ],
+)
+def test_types_are_those_of_spark(text: str, row: dict[str, Any]) -> None:
+    assert selected(text, ansi=True, **row)
+    assert selected(text, ansi=False, **row)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CAST(tz AS DATE) = DATE '2024-10-26'",
+        "tz < TIMESTAMP '2024-10-27 00:00:00'",
+        "tz < '2024-10-27'",
+        "hour(tz) = 22",
+        "extract(day FROM tz) = 26",
+        "date_trunc('DAY', tz) = TIMESTAMP '2024-10-26 00:00:00'",
+        "to_date(tz) = '2024-10-26'",
+    ],
+)
+def test_times_are_those_of_the_session(text: str) -> None:
+    assert selected(text, zone="America/New_York", tz=LATE)
+    assert not selected(text, zone="UTC", tz=LATE)
+
+
+def test_a_float32_beside_a_whole_number_is_a_double_in_ansi_mode_alone() -> None:
+    assert selected("f32 = n", ansi=False, f32=16777216.0, n=16777217)
+    assert not selected("f32 = n", ansi=True, f32=16777216.0, n=16777217)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("s = n", "text beside int32"),
+        ("CAST(s AS INT) = 1", "more spellings"),
+        ("n = 'abc'", "write a constant"),
+        ("CAST(n AS DECIMAL(38,10)) * CAST(n AS DECIMAL(38,10)) > 1", "more than 38 digits"),
+        ("coalesce(n, 'x') = 'x'", "text among values"),
+    ],
+)
+def test_what_no_rule_settles_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UnsupportedOperation, match=message):
+        selected(text, n=1, s="1")
