@@ -45,20 +45,80 @@ from rowsieve.types.schema import Schema
 
 
 def as_compared(predicate: Predicate, schema: Schema, semantics: Semantics) -> Predicate:
-    """DataFusion compares a decimal with the decimal that it makes of a float constant."""
-    if Decimal not in _DRAWS_FLOATS.get(semantics.name, ()):
+    """The condition with the casts that the engine makes in comparisons of two kinds of numbers.
+
+    DuckDB and DataFusion bring whole numbers beside a float32 to float32, and DuckDB decimal
+    constants; DataFusion makes a decimal of a float constant beside a decimal.
+    """
+    if semantics.name not in _TO_FLOAT32:
         return predicate
     match predicate:
-        case And(terms=terms):
-            return And(tuple(as_compared(term, schema, semantics) for term in terms))
-        case Or(terms=terms):
-            return Or(tuple(as_compared(term, schema, semantics) for term in terms))
+        case And(terms=terms) | Or(terms=terms):
+            if (group := _as_group(terms, schema, semantics)) is None:
+                group = tuple(as_compared(term, schema, semantics) for term in terms)
+            return And(group) if isinstance(predicate, And) else Or(group)
         case Not(term=term):
             return Not(as_compared(term, schema, semantics))
         case Comparison(op=op, left=Column() as column, right=Literal(type=Float()) as constant):
-            if isinstance(_type(column, schema, semantics), Decimal):
+            drawn = _DRAWS_FLOATS.get(semantics.name, ())
+            if isinstance(_type(column, schema, semantics), drawn):
                 return Comparison(op, column, as_decimal(constant))
+        case Comparison(op=op, left=left, right=right):
+            sides = _narrowed((left, right), schema, semantics)
+            return Comparison(op, *sides)
     return predicate
+
+
+def _as_group(
+    terms: Sequence[Predicate], schema: Schema, semantics: Semantics
+) -> tuple[Predicate, ...] | None:
+    """The terms of a BETWEEN or an IN with a float32, which have one type; None of any others."""
+    if next(_ranges(terms), None) is None:
+        return None
+    pairs = [term for term in terms if isinstance(term, Comparison)]
+    members = (pairs[0].left, *(term.right for term in pairs))
+    if Float(32) not in [_type(member, schema, semantics) for member in members]:
+        return None
+    if semantics.bitwise_lists_from is not None and pairs[0].op is not ComparisonOp.GE:
+        return tuple(terms)  # bits are compared where a column is cast
+    left, *others = _narrowed(members, schema, semantics)
+    return tuple(
+        Comparison(term.op, left, other) for term, other in zip(pairs, others, strict=True)
+    )
+
+
+def _narrowed(
+    sides: Sequence[Operand], schema: Schema, semantics: Semantics
+) -> tuple[Operand, ...]:
+    """What meets a float32 and becomes one in the engine, as a float32; sums within them, too."""
+    made = [
+        Call(side.function, _narrowed(side.arguments, schema, semantics))
+        if isinstance(side, Call) and side.function in _SUMS
+        else side
+        for side in sides
+    ]
+    types = [_type(side, schema, semantics) for side in made]
+    if Float(32) not in types or Float(64) in types:
+        return tuple(made)
+    return tuple(_as_real(side, type_, semantics) for side, type_ in zip(made, types, strict=True))
+
+
+def _as_real(side: Operand, type_: LogicalType | None, semantics: Semantics) -> Operand:
+    if not isinstance(type_, _TO_FLOAT32[semantics.name]):
+        return side
+    if isinstance(type_, Int):
+        return Cast(side, Float(32))
+    constant = isinstance(side, Literal) and isinstance(side.value, decimal.Decimal)
+    if not constant or not isinstance(type_, Decimal):
+        return side  # a column of decimals: refused where it may show
+    assert isinstance(side, Literal)
+    assert isinstance(side.value, decimal.Decimal)
+    digits = side.value.as_tuple()
+    if len(digits.digits) > _DECIMAL_DIGITS:
+        return side
+    # As DuckDB does: the digits as a double, divided by a power of ten, to the nearest float32.
+    quotient = float(side.value.scaleb(type_.scale)) / 10.0**type_.scale
+    return Literal(float(pa.scalar(quotient, pa.float32()).as_py()), Float(32))
 
 
 # What meets a float32 and becomes one; what meets any float and draws it to itself.
@@ -69,6 +129,7 @@ _TO_FLOAT32: Mapping[str, tuple[type[LogicalType], ...]] = {
 _DRAWS_FLOATS: Mapping[str, tuple[type[LogicalType], ...]] = {"datafusion": (Decimal,)}
 _WITHIN_DAYS = frozenset({"hour", "minute", "second", "millisecond", "microsecond"})
 _MET = frozenset({"coalesce", "nullif", "greatest", "least"})
+_SUMS = frozenset({"add", "subtract", "multiply"})
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo"})
 _UINT64 = Int(64, signed=False)
 _SUBJECT = "CASE of a value"
@@ -158,7 +219,8 @@ def _ranges(terms: Sequence[Node]) -> Iterator[tuple[str, Sequence[Operand]]]:
     equals = [term for term in terms if isinstance(term, Comparison)]
     if len(equals) > 1 and len(equals) == len(terms) and len({term.left for term in equals}) == 1:
         ops = {term.op for term in equals}
-        if len(ops) == 1 and not ops & {ComparisonOp.EQ, ComparisonOp.NE}:
+        between = [term.op for term in equals] == [ComparisonOp.GE, ComparisonOp.LE]
+        if not between and ops not in ({ComparisonOp.EQ}, {ComparisonOp.NE}):
             return
         yield _RANGE, (equals[0].left, *(term.right for term in equals))
 
@@ -210,7 +272,8 @@ def _check_zeros(
     values = [value for member in listed for value in _constants(member)]
     zeros = {math.copysign(1.0, value) for value in values if value == 0}
     types = {_type(member, schema, semantics) for member in members}
-    plain = isinstance(operand, Column) and len(types) == 1
+    own = {type_ for type_ in types if not isinstance(type_, Int)}  # constants become the column's
+    plain = isinstance(operand, Column) and len(own) == 1
     known = plain and (what != _RANGE or not semantics.compares_bits(len(values)))
     if any(isinstance(type_, Float) for type_ in types) and len(zeros) == 1 and not known:
         raise UnsupportedOperation(
