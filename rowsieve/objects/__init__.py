@@ -10,7 +10,7 @@ Soundness: a put that returned is durable and complete; a put that raised may ha
 from __future__ import annotations
 
 from rowsieve.objects.durable import put_fresh
-from rowsieve.objects.fetching import FetchingStore, together
+from rowsieve.objects.fetching import FetchingStore, begin, together
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import Location, local_folder
 from rowsieve.objects.opening import open_store
@@ -27,6 +27,7 @@ __all__ = [
     "Place",
     "RemoteStore",
     "SyncFailed",
+    "begin",
     "local_folder",
     "open_store",
     "put_fresh",

@@ -16,6 +16,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from rowsieve.errors import (
@@ -27,7 +28,7 @@ from rowsieve.errors import (
     TableNotFound,
     UnsupportedProtocol,
 )
-from rowsieve.objects import ObjectExists, ObjectNotFound, SyncFailed, put_fresh
+from rowsieve.objects import ObjectExists, ObjectNotFound, SyncFailed, put_fresh, together
 from rowsieve.objects.durable import pause
 from rowsieve.storage.checkpoint import (
     checkpoint_interval,
@@ -144,9 +145,7 @@ class CommitLog(LogReader):
             check_against(request, head)
             if request.info is not None:
                 _check_info(request.info)
-            prove_create_only(self._store, head.table.uuid)
-            if draft is None or draft.request is not request:
-                draft = self._stage(request, head.table.properties)
+            draft = self._prove_and_stage(request, head, draft)
             published = self._publish(_entry_of(draft, head))
             if published is not None:
                 self._check_neighbours(head, published)
@@ -171,6 +170,25 @@ class CommitLog(LogReader):
             return entry.commit
         when = instant(last.timestamp_us)  # its entry expired; the token outlives it
         return Commit(last.version, last.commit_id, when, last.operation, 0, 0, 0, 0, {})
+
+    def _prove_and_stage(
+        self, request: CommitRequest, head: Snapshot, draft: _Draft | None
+    ) -> _Draft:
+        """Prove create-only puts, and store the parts unless the draft is of this request."""
+
+        def prove() -> None:
+            prove_create_only(self._store, head.table.uuid)
+
+        if draft is not None and draft.request is request:
+            prove()
+            return draft
+        before: list[Callable[[], _Draft | None]] = [
+            prove,
+            partial(self._stage, request, head.table.properties),
+        ]
+        _, staged = together(self._store, before)
+        assert isinstance(staged, _Draft)
+        return staged
 
     def _stage(self, request: CommitRequest, properties: Mapping[str, str]) -> _Draft:
         """Store the parts under a fresh commit id (invariants, rule 4)."""
@@ -239,10 +257,12 @@ class CommitLog(LogReader):
         It is published by now, so nothing here says that it does not count unless a fresh read of
         the log shows that.
         """
-        before = self._standing(head.version)
+        before, after = together(
+            self._store,
+            [partial(self._standing, version) for version in (head.version, ours.version + 1)],
+        )
         if before is None or before.commit_id != head.commit_id:
             self._check_reached(head, ours)
-        after = self._standing(ours.version + 1)
         if after is not None and after.predecessor != ours.commit_id:
             raise self._took_a_place(ours, f"whose next entry follows commit {after.predecessor}")
         standing = self._checkpoint_id(ours.version, head)

@@ -12,11 +12,11 @@ from the newest checkpoint's own on, nor above one that stands. An entry that ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, TypeAlias
 
 from rowsieve.errors import (
     CorruptData,
@@ -26,7 +26,7 @@ from rowsieve.errors import (
     VersionNotFound,
 )
 from rowsieve.locks import ForkSafeLock
-from rowsieve.objects import ObjectNotFound, ObjectStore
+from rowsieve.objects import ObjectNotFound, ObjectStore, begin, together
 from rowsieve.storage.checkpoint import (
     CHECKPOINTS,
     checkpoint_interval,
@@ -45,8 +45,13 @@ _END_OF_NUMBERS: Final = "0000001"  # sorts after every numbered name, before ne
 _FOLLOWED: Final = 64  # entries that a refresh reads before it looks for a checkpoint
 _ATTEMPTS: Final = 4  # at reading a log whose old end is being removed
 _HISTORY_BLOCK: Final = 32
-_T = TypeVar("_T")
-_S = TypeVar("_S")
+_AHEAD: Final = 16  # entries that a refresh asks for at once, when there are any
+_LISTED: Final = 900  # entries that a page of a listing surely holds
+_GUESSED: Final = 40  # entries that commonly follow a checkpoint, and some more
+_Begun: TypeAlias = Mapping[str, Future[LogEntry]]
+"""Entries whose parts are being loaded, by commit id."""
+_Look: TypeAlias = tuple[Snapshot | None, list[int], dict[int, LogEntry | None], _Begun]
+"""The newest checkpoint; versions that stand; entries that were read; and parts being loaded."""
 
 _seen_lock = ForkSafeLock()
 _seen: dict[tuple[str, str], int] = {}  # (store, table uuid) -> highest version of this process
@@ -61,8 +66,6 @@ class LogReader:
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
-        # Requests to a network are worth overlapping, reads of a local disk are not.
-        self._threads = 1 if store.uri.startswith(("file:", "memory:")) else 8
 
     def latest(self, known: Snapshot | None = None) -> Snapshot:
         """Read the newest version; `known`, an earlier answer, saves what lies before it."""
@@ -159,11 +162,14 @@ class LogReader:
 
     def exists(self) -> bool:
         """Whether a table stands here, readable or not."""
-        return (
-            self._store.exists(log_path(0))
-            or bool(self._versions(LOG, None, version_of))
-            or bool(self._checkpoints())
-        )
+        signs: list[Callable[[], object]] = [
+            partial(self._store.exists, log_path(0)),
+            partial(self._versions, LOG, None, version_of),
+            self._checkpoints,
+        ]
+        if self._store.overlaps:
+            return any(together(self._store, signs))
+        return any(sign() for sign in signs)
 
     def commit_at(self, version: int) -> Commit:
         """Read one line of the history."""
@@ -211,11 +217,18 @@ class LogReader:
         entries: list[LogEntry] = []
         seen = self._seen_versions().get(known.table.uuid, -1)
         version, commit_id = known.version, known.commit_id
-        while (entry := self.entry(version + 1)) is not None:
-            entries.append(entry)
-            version, commit_id = version + 1, entry.commit_id
+        ends = False
+        while not ends:
+            ahead = _AHEAD if entries and self._store.overlaps else 1
+            for entry in self._entries(range(version + 1, version + 1 + ahead)):
+                if ends := entry is None:
+                    break
+                assert entry is not None
+                entries.append(entry)
+                version, commit_id = entry.version, entry.commit_id
             if len(entries) > _FOLLOWED:
                 return None
+        begun = self._begin_parts(entries)
         last = self.entry(version)
         if last is None or version < seen:
             return None
@@ -225,40 +238,84 @@ class LogReader:
         if last.commit_id != commit_id or self._has_checkpoint_after(version, known):
             return None
         try:
-            snapshot, loaded = self._replay(known, entries)
+            snapshot, loaded = self._replay(known, entries, begun)
         except ObjectNotFound:
             return None
         return self.remember(snapshot), loaded
 
     def _load(self) -> Snapshot:
         seen = self._seen_versions()
-        checkpoints = self._checkpoints()
-        base = self._newest_readable(checkpoints)
+        base, listed, known, begun = self._look() if self._store.overlaps else self._look_in_turn()
         after = -1 if base is None else base.version
-        listed = self._versions(LOG, None if after < 0 else log_path(after), version_of)
-        head = max([after, *listed, *checkpoints])
+        head = max([after, *listed])
         if base is not None:
             head = max(head, seen.get(base.table.uuid, -1))
-        entries = self._entries(range(after + 1, head + 1))  # holes are fetched like the rest
-        present = [entry for entry in entries if entry is not None]
-        if len(present) < len(entries):
-            raise _EntryMissing(f"{log_path(after + 1 + entries.index(None))} is absent")
-        while (entry := self.entry(head + 1)) is not None:  # a listing may lag behind
+        numbers = range(after + 1, head + 1)  # holes are fetched like the rest
+        unknown = [number for number in numbers if number not in known]
+        known |= zip(unknown, self._entries(unknown), strict=True)
+        present = [entry for number in numbers if (entry := known[number]) is not None]
+        if len(present) < len(numbers):
+            hole = next(number for number in numbers if known[number] is None)
+            raise _EntryMissing(f"{log_path(hole)} is absent")
+        while (entry := self._known_or_read(head + 1, known)) is not None:  # a listing may lag
             present.append(entry)
             head += 1
         if base is None and not present:
             raise self._not_found()
         if base is not None and not present:
-            self._check_head(base)
-        snapshot, _ = self._replay(base, present)
+            self._check_head(base, self._known_or_read(base.version, known))
+        snapshot, _ = self._replay(base, present, begun)
         if snapshot.version < seen.get(snapshot.table.uuid, -1):
             raise _EntryMissing(f"{log_path(snapshot.version + 1)} was read before and is absent")
         return self.remember(snapshot)
 
-    def _check_head(self, checkpoint: Snapshot) -> None:
+    def _look_in_turn(self) -> _Look:
+        """The newest checkpoint, and which entries are listed after it."""
+        checkpoints = self._checkpoints()
+        base = self._newest_readable(checkpoints)
+        after = None if base is None else log_path(base.version)
+        return base, [*checkpoints, *self._versions(LOG, after, version_of)], {}, {}
+
+    def _look(self) -> _Look:
+        """The same in three round trips, with the entries, whose parts are being loaded.
+
+        Both folders are listed; then the checkpoint is read, the entries after it and the number
+        after the last; then their parts. Of a log that is longer than a page of a listing the
+        entries are guessed: as many as commonly follow a checkpoint.
+        """
+        until = log_path(_LISTED)
+        listings: list[Callable[[], list[int]]] = [
+            self._checkpoints,
+            partial(self._versions, LOG, None, version_of, until),
+        ]
+        checkpoints, listed = together(self._store, listings)
+        newest = max(checkpoints, default=-1)
+        base = begin(partial(self._newest_readable, checkpoints))
+        head = max([newest, *listed])
+        is_long = head >= _LISTED - 1
+        numbers = range(max(newest, 0), (newest + _GUESSED if is_long else head) + 2)
+        after = None if newest < 0 else log_path(newest)
+        rest = begin(partial(self._versions, LOG, after, version_of)) if is_long else None
+        known = dict(zip(numbers, self._entries(numbers), strict=True))
+        begun = self._begin_parts(
+            [entry for number, entry in known.items() if entry is not None and number > newest]
+        )
+        if rest is not None:
+            listed = rest.result()
+            known = {  # one that was absent before it was listed is read again
+                number: entry
+                for number, entry in known.items()
+                if entry is not None or number > max(listed, default=-1)
+            }
+        return base.result(), [*checkpoints, *listed], known, begun
+
+    def _known_or_read(self, version: int, known: Mapping[int, LogEntry | None]) -> LogEntry | None:
+        return known[version] if version in known else self.entry(version)
+
+    def _check_head(self, checkpoint: Snapshot, entry: LogEntry | None) -> None:
         """See that the entry stands whose checkpoint is the newest that there is."""
         version = checkpoint.version
-        if (entry := self.entry(version)) is None:
+        if entry is None:
             raise _EntryMissing(f"{log_path(version)} is absent, whose checkpoint stands")
         if entry.commit_id != checkpoint.commit_id:
             raise CorruptData(
@@ -268,10 +325,14 @@ class LogReader:
             )
 
     def _versions(
-        self, folder: str, after: str | None, version: Callable[[str], int | None]
+        self,
+        folder: str,
+        after: str | None,
+        version: Callable[[str], int | None],
+        until: str | None = None,
     ) -> list[int]:
         """List the numbers in a folder, ascending."""
-        paths = self._store.list(folder, after, f"{folder}/{_END_OF_NUMBERS}")
+        paths = self._store.list(folder, after, until or f"{folder}/{_END_OF_NUMBERS}")
         return sorted(number for path in paths if (number := version(path)) is not None)
 
     def _newest_checkpoint(self, at_most: int | None = None) -> Snapshot | None:
@@ -336,30 +397,41 @@ class LogReader:
         return versions[low - 1] if low else None
 
     def _entries(self, versions: Sequence[int]) -> list[LogEntry | None]:
-        return self._overlapped(self.entry, versions)
+        return together(self._store, [partial(self.entry, version) for version in versions])
 
     def _replay(
-        self, base: Snapshot | None, entries: Sequence[LogEntry]
+        self, base: Snapshot | None, entries: Sequence[LogEntry], begun: _Begun | None = None
     ) -> tuple[Snapshot, tuple[LogEntry, ...]]:
         """Apply entries to a base; that they belong together is checked before parts are read."""
         check_links(base, entries)
-        loaded = self._with_parts(entries)
+        loaded = self._with_parts(entries, begun or {})
         return replay(base, loaded), loaded
 
-    def _with_parts(self, entries: Sequence[LogEntry]) -> tuple[LogEntry, ...]:
+    def _begin_parts(self, entries: Sequence[LogEntry]) -> _Begun:
+        """Begin to load parts, where that is worth overlapping with what is read next."""
+        if not self._store.overlaps:
+            return {}
+        return {entry.commit_id: begin(partial(self._entry_with_parts, entry)) for entry in entries}
+
+    def _with_parts(
+        self, entries: Sequence[LogEntry], begun: _Begun | None = None
+    ) -> tuple[LogEntry, ...]:
         """Load the parts that the entries add; commit_ts is the version (invariant I1)."""
-        return tuple(self._overlapped(self._entry_with_parts, entries))
+        begun = begun or {}
+        left = [entry for entry in entries if entry.commit_id not in begun]
+        loaded = together(self._store, [partial(self._entry_with_parts, entry) for entry in left])
+        with_parts = {entry.commit_id: entry for entry in loaded}
+        return tuple(
+            begun[entry.commit_id].result()
+            if entry.commit_id in begun
+            else with_parts[entry.commit_id]
+            for entry in entries
+        )
 
     def _entry_with_parts(self, entry: LogEntry) -> LogEntry:
         if entry.file is None:
             return entry
         return replace(entry, added=read_parts(self._store, LOG, entry.file, entry.version))
-
-    def _overlapped(self, read: Callable[[_S], _T], what: Sequence[_S]) -> list[_T]:
-        if self._threads == 1 or len(what) < 2:
-            return [read(item) for item in what]
-        with ThreadPoolExecutor(min(self._threads, len(what))) as pool:
-            return list(pool.map(read, what))
 
     def _created_us(self) -> int:
         first = self.entry(0)

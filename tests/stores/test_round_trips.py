@@ -13,6 +13,7 @@ from rowsieve import Table
 from rowsieve.executor import live_rows
 from rowsieve.executor.visibility import VisibilityCache
 from rowsieve.parquet import bloom_reader, footer
+from rowsieve.storage import log_reader
 from tests import profiles
 from tests.stores.proxy import Proxy, proxy_to
 from tests.stores.s3_server import S3
@@ -108,6 +109,76 @@ def test_a_read_over_any_number_of_parts_takes_few_round_trips(
 
     assert rounds_of(proxy, run, fresh, cold) <= cold
     assert rounds_of(proxy, run, again, warm) <= warm
+
+
+@pytest.mark.parametrize("interval", ["1000", "4"])
+def test_opening_and_refreshing_take_three_round_trips_and_a_commit_four(
+    interval: str, s3: S3, proxy: Proxy
+) -> None:
+    uri = s3.fresh_uri()
+    writer = rs.create_table(
+        uri,
+        part(0),
+        key=["id"],
+        storage_options=s3.options,
+        properties={"checkpoint_interval": interval},
+    )
+    for number in range(1, 6):
+        writer.upsert(part(number))
+
+    def open_again(_: Table) -> None:
+        assert rs.open_table(uri, storage_options=options(proxy)).version == writer.version
+
+    def opened() -> Table:
+        return rs.open_table(uri, storage_options=options(proxy))
+
+    assert rounds_of(proxy, open_again, lambda: writer, 3) <= 3
+    assert rounds_of(proxy, Table.refresh, opened, 2) <= 2
+
+    def behind() -> Table:
+        table = opened()
+        for number in range(3):
+            writer.upsert(part(number))
+        return table
+
+    def catch_up(table: Table) -> None:
+        table.refresh()
+        assert table.version == writer.version
+
+    assert rounds_of(proxy, catch_up, behind, 3) <= 3
+    table = opened()
+    table.upsert(part(0))  # proves create-only puts
+    written = table.version
+
+    def commit(_: Table) -> None:
+        nonlocal written
+        table.upsert(part(1))
+        written += 1
+        assert table.version == written
+
+    refresh, writes = 2, 4
+    assert rounds_of(proxy, commit, lambda: table, refresh + writes) <= refresh + writes
+
+
+def test_a_log_longer_than_a_page_of_a_listing_opens_in_three_round_trips(
+    s3: S3, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = s3.fresh_uri()
+    properties = {"checkpoint_interval": "4"}
+    table = rs.create_table(
+        uri, part(0), key=["id"], storage_options=s3.options, properties=properties
+    )
+    for number in range(1, 7):
+        table.upsert(part(number))
+    for listed in range(1, 9):  # the pages end before, at and after checkpoint and head
+        monkeypatch.setattr(log_reader, "_LISTED", listed)
+
+        def open_again(_: Table) -> None:
+            found = rs.open_table(uri, storage_options=options(proxy))
+            assert found.version == 6
+            assert found.snapshot_for_engines() == table.snapshot_for_engines()
+
+        assert rounds_of(proxy, open_again, lambda: table, 3) <= 3
 
 
 def test_an_ordered_scan_takes_few_round_trips(
