@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.float32 import REASON, may_be_infinite
-from rowsieve.bridges.polars_exprs import constants, table
+from rowsieve.bridges.polars_exprs import constants, table, zones
 from rowsieve.bridges.polars_exprs.calls import Calls
 from rowsieve.bridges.polars_exprs.messagepack import decode
 from rowsieve.bridges.polars_exprs.operands import Operands
@@ -150,6 +150,10 @@ class Reader:
             return TRUE if read.value else FALSE
         return read if isinstance(read, Predicate) else BooleanOperand(read)
 
+    def type_of(self, operand: Operand) -> LogicalType | None:
+        """The type of what was read."""
+        return self._operands.type_of(operand)
+
     def operand(self, node: Any) -> Operand:
         """The expression as a value."""
         read = self._node(node)
@@ -273,6 +277,14 @@ class Reader:
             reason = row.note if row else "it has no counterpart here"
             raise UnsupportedOperation(f"the function {name}: {reason}")
         options = constants.single(detail)[1] if "." in name else detail
+        match name:
+            case "TemporalExpr.ConvertTimeZone":
+                return zones.converted(self, options, content["input"])
+            case "TemporalExpr.ReplaceTimeZone":
+                return zones.replaced(self, options, content["input"])
+        if row.ours.startswith(("extract ", "CAST")):
+            local = zones.local_argument(self, content["input"][0])
+            return Calls(self._operands).read(name, row, (local,), options)
         arguments = tuple(self.operand(item) for item in content["input"])
         return Calls(self._operands).read(name, row, arguments, options)
 

@@ -100,6 +100,7 @@ OPERATORS: tuple[Row, ...] = (
 _FLOATS = "of floats"
 _TEXT = "of text"
 _SAME = "arguments of one type"
+_ENDED = "zones have no rules after 2100 there"
 _CONSTANT = "with constant numbers"
 # The names inside polars: those of `Boolean` and of other families, and the method of each.
 BOOLEANS: Mapping[str, Row] = {
@@ -172,6 +173,12 @@ FUNCTIONS: Mapping[str, Row] = {
     "TemporalExpr.OrdinalDay": _both("dt.ordinal_day", "extract doy"),
     "TemporalExpr.Hour": _both("dt.hour", "extract hour"),
     "TemporalExpr.Minute": _both("dt.minute", "extract minute"),
+    "TemporalExpr.ConvertTimeZone": _both(
+        "dt.convert_time_zone", "local_time", f"before a part, dt.date or without a zone; {_ENDED}"
+    ),
+    "TemporalExpr.ReplaceTimeZone": _both(
+        "dt.replace_time_zone", "instant", f"before dt.convert_time_zone('UTC'); {_ENDED}"
+    ),
 }
 # Functions of more families that give booleans, by their methods: none of them is a value here.
 OTHERS: tuple[Row, ...] = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rowsieve.bridges.polars_exprs import table
+from rowsieve.bridges.polars_exprs import table, zones
 from rowsieve.bridges.polars_exprs.operands import check_divisor
 from rowsieve.bridges.polars_exprs.write import Writer
 from rowsieve.errors import UnsupportedOperation
@@ -51,6 +51,9 @@ class _CallWriter:
             return self._arithmetic(name, arguments, types)
         if name in _MOVES:
             return self._moved(node, types[0])
+        if name in ("local_time", "instant", "try_instant"):
+            in_zone: Expr = zones.written(node, self._writer.operand(arguments[1]))
+            return in_zone
         made = self._known(name, arguments, types)
         if made is None:
             raise UnsupportedOperation(f"the function {name!r} has no counterpart there")

@@ -160,8 +160,12 @@ FUNCTIONS: tuple[Row, ...] = (
         _MATHS,
     ),
     *_none(
-        "assume_timezone ceil_temporal round_temporal day_of_week day_time_interval_between "
-        "days_between hours_between is_dst is_leap_year iso_calendar iso_year local_timestamp "
+        "assume_timezone local_timestamp",
+        "its zones have no daylight saving time after 2037; write AT TIME ZONE in SQL",
+    ),
+    *_none(
+        "ceil_temporal round_temporal day_of_week day_time_interval_between "
+        "days_between hours_between is_dst is_leap_year iso_calendar iso_year "
         "microsecond microseconds_between millisecond milliseconds_between minutes_between "
         "month_day_nano_interval_between month_interval_between nanosecond nanoseconds_between "
         "quarters_between second seconds_between strftime strptime subsecond us_week us_year week "

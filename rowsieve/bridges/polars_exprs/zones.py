@@ -1,0 +1,154 @@
+"""polars' time zones: `dt.convert_time_zone` and `dt.replace_time_zone`, both ways.
+
+A zone is part of a type there. Here an instant has none, so a conversion is read together with
+what takes it back out: a part of the time, its date, or the zone's removal. Soundness: anything
+else of a value that has a zone other than UTC is refused. polars' zones have no rules after 2100
+(chrono-tz).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from rowsieve.bridges.polars_exprs import constants
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate import zoned
+from rowsieve.predicate.ir import Call, Cast, Literal, Operand
+from rowsieve.types.logical import LogicalType, Timestamp
+from rowsieve.types.zones import (
+    UNTIL_2100,
+    RepeatedTime,
+    SkippedTime,
+    fixed_offset,
+    has_rules,
+    zone,
+)
+
+_LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
+_AMBIGUOUS = {
+    "earliest": RepeatedTime.EARLIER,
+    "latest": RepeatedTime.LATER,
+    "raise": RepeatedTime.FAIL,
+    "null": RepeatedTime.NULL,
+}
+_NON_EXISTENT = {"Raise": SkippedTime.FAIL, "Null": SkippedTime.NULL}
+_CONVERT, _REPLACE = "ConvertTimeZone", "ReplaceTimeZone"
+
+
+class Reads(Protocol):
+    """What reading a zone asks of the reader."""
+
+    def operand(self, node: Any) -> Operand:
+        """The expression as a value."""
+
+    def type_of(self, operand: Operand) -> LogicalType | None:
+        """The type of what was read."""
+
+
+def local_argument(reader: Reads, node: Any) -> Operand:
+    """The argument of a part of a time: local time behind a conversion, else the value itself."""
+    found = _temporal(node, _CONVERT)
+    if found is None:
+        return reader.operand(node)
+    name, (inner, *_) = found
+    return zoned.local_time(_name(name), _instant(reader, inner))
+
+
+def converted(reader: Reads, options: Any, inputs: Sequence[Any]) -> Operand:
+    """`convert_time_zone("UTC")`, perhaps of a time that was given a zone before."""
+    if _name(options) != "UTC":
+        raise UnsupportedOperation(
+            "convert_time_zone to another zone than UTC is read before a part of the time, dt.date "
+            "or replace_time_zone(None) only"
+        )
+    found = _temporal(inputs[0], _REPLACE)
+    if found is None or found[0][0] is None:
+        return _instant(reader, inputs[0])
+    (name, non_existent), (inner, ambiguous) = found
+    rule = constants.literal_of(constants.single(ambiguous)[1]).value
+    repeated, skipped = _AMBIGUOUS.get(str(rule)), _NON_EXISTENT[non_existent]
+    if repeated is None:
+        raise UnsupportedOperation("ReplaceTimeZone with a column that says which of two it is")
+    if {repeated.value, skipped.value} == {"null", "fail"}:
+        raise UnsupportedOperation("ReplaceTimeZone that is NULL in one case and fails in another")
+    return zoned.instant(_name(name), _local(reader, inner), repeated, skipped)
+
+
+def replaced(reader: Reads, options: Any, inputs: Sequence[Any]) -> Operand:
+    """`replace_time_zone(None)`, perhaps of a converted time."""
+    if options[0] is not None:
+        raise UnsupportedOperation(
+            "ReplaceTimeZone gives a type with a zone; put convert_time_zone('UTC') behind it"
+        )
+    found = _temporal(inputs[0], _CONVERT)
+    if found is None:
+        return _local(reader, inputs[0])
+    name, (inner, *_) = found
+    return zoned.local_time(_name(name), _instant(reader, inner))
+
+
+def written(node: Call, value: Any) -> Any:
+    """`local_time`, `instant` and `try_instant` of a value that is written already."""
+    name = _constant(node, 0)
+    if has_rules(zone(name)):
+        raise UnsupportedOperation(f"{name} has no rules after 2100 there")
+    if fixed_offset(name) is not None:
+        raise UnsupportedOperation(f"the offset {name} is no time zone there")
+    plain = name.removesuffix(UNTIL_2100)
+    if node.function == "local_time":
+        return value.dt.convert_time_zone(plain).dt.replace_time_zone(None)
+    rules = _constant(node, 2), _constant(node, 3)
+    ambiguous = [theirs for theirs, ours in _AMBIGUOUS.items() if ours.value == rules[0]]
+    missing = [theirs for theirs, ours in _NON_EXISTENT.items() if ours.value == rules[1]]
+    quiet = node.function == "try_instant"
+    if not ambiguous or not missing or (quiet and "fail" in rules):
+        raise UnsupportedOperation(f"a local time by the rules {rules[0]!r} and {rules[1]!r}")
+    made = value.dt.replace_time_zone(
+        plain, ambiguous=ambiguous[0], non_existent=missing[0].lower()
+    )
+    return made.dt.convert_time_zone("UTC")
+
+
+def _temporal(node: Any, name: str) -> tuple[Any, Sequence[Any]] | None:
+    """The options and the arguments of a node that is this function of times."""
+    kind, content = constants.single(node)
+    if kind != "Function":
+        return None
+    family, detail = constants.single(content["function"])
+    if family != "TemporalExpr" or constants.single(detail)[0] != name:
+        return None
+    return constants.single(detail)[1], content["input"]
+
+
+def _name(given: Any) -> str:
+    name = given.get("inner") if isinstance(given, dict) else given
+    if not isinstance(name, str) or fixed_offset(name) is not None:
+        raise UnsupportedOperation(f"the time zone {name!r}")
+    return zone(name + UNTIL_2100).name if name != "UTC" else name
+
+
+def _instant(reader: Reads, node: Any) -> Operand:
+    """Times without a zone are of UTC in a conversion."""
+    operand = reader.operand(node)
+    return _typed(reader, operand, _LOCAL, _INSTANT)
+
+
+def _local(reader: Reads, node: Any) -> Operand:
+    operand = reader.operand(node)
+    return _typed(reader, operand, _INSTANT, _LOCAL)
+
+
+def _typed(reader: Reads, operand: Operand, other: Timestamp, wanted: Timestamp) -> Operand:
+    type_ = reader.type_of(operand)
+    if type_ == wanted:
+        return operand
+    if type_ != other:
+        raise UnsupportedOperation("a time zone of what is no time with a date")
+    return Cast(operand, wanted)
+
+
+def _constant(node: Call, place: int) -> str:
+    argument = node.arguments[place] if place < len(node.arguments) else None
+    value = argument.value if isinstance(argument, Literal) else None
+    return value if isinstance(value, str) else ""
