@@ -100,7 +100,7 @@ def test_a_table_is_given_again_after_it_changed() -> None:
     pair = Pair()
     pair.statement("CREATE TABLE t (a int) AS VALUES (1)")
     pair.compare(1, "SELECT sum(a) FROM t")
-    pair.statement("INSERT INTO t VALUES (41)")
+    pair.compare(2, "INSERT INTO t VALUES (41)")
     assert pair.answers("SELECT sum(a) FROM t") == ([(42,)], [(42,)])
     pair.statement("DROP TABLE t")
     assert all(isinstance(answer, Exception) for answer in pair.answers("SELECT * FROM t"))
