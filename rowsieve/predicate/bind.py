@@ -62,7 +62,9 @@ from rowsieve.predicate.zoned import (
 )
 from rowsieve.types.logical import (
     Bool,
+    Decimal,
     Field,
+    Int,
     LogicalType,
     Map,
     String,
@@ -178,12 +180,27 @@ class _Binder:
     def sides(
         self, left: Operand, right: Operand
     ) -> tuple[Operand, LogicalType | None, Operand, LogicalType | None]:
-        """Both sides; the constants of a list or struct made here adapt to the other side."""
+        """Both sides; the constants of a list or struct made here adapt to the other side.
+
+        The statement's time beside a number is its milliseconds since 1970.
+        """
+        if isinstance(left, Now) and not isinstance(right, Now):
+            other, other_type = self.operand(right)
+            return (*self.operand(self.time_beside(left, other_type)), other, other_type)
         if is_made(left) and not is_made(right):
             other, other_type = self.operand(right)
             return (*self.operand(adapted(left, other_type, self.semantics)), other, other_type)
         one, one_type = self.operand(left)
+        right = self.time_beside(right, one_type)
         return (one, one_type, *self.operand(adapted(right, one_type, self.semantics)))
+
+    def time_beside(self, node: Operand, type_: LogicalType | None) -> Operand:
+        """`now()` as a number beside one, where no engine's rules say otherwise."""
+        if not isinstance(node, Now) or not isinstance(type_, Int | Decimal):
+            return node
+        if self.semantics.name not in (Semantics.SQL.name, Semantics.POSTGRES.name):
+            return node
+        return Call("divide", (Call("epoch_us", (node,)), Literal(1000, Int(64))))
 
     def operand(self, node: Operand) -> tuple[Operand, LogicalType | None]:
         """The bound operand and its type; bare text and NULL stay as they are, without one."""

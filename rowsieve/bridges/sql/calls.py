@@ -31,6 +31,7 @@ from rowsieve.bridges.sql.own_calls import HANDLERS, NAMES, day
 from rowsieve.bridges.sql.parts import EXTRACTED, PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.pattern_calls import regex
 from rowsieve.bridges.sql.spellings import ARROW_CASTS
+from rowsieve.bridges.sql.typenames import arrow_named
 from rowsieve.bridges.sql.visits import Reads
 from rowsieve.bridges.sql.zones import (
     at_time_zone,
@@ -146,7 +147,7 @@ def _from_zero(reader: Reads, node: Any, arguments: tuple[Operand, ...]) -> Oper
 
 
 def _arrow_cast(reader: Reads, node: Any) -> Operand:
-    """DataFusion's only name for an instant: its TIMESTAMPTZ hangs on the session."""
+    """A cast to a type by Arrow's name, the only one for an instant."""
     if len(node.expressions) == 2:
         target = reader.operand(node.expressions[1])
         name = target.value if isinstance(target, Literal) else None
@@ -155,9 +156,13 @@ def _arrow_cast(reader: Reads, node: Any) -> Operand:
             for ours, types in ARROW_CASTS.items():
                 if (inner.expressions[-1].name, name) == types and len(inner.expressions) == 2:
                     return Call(ours, (reader.operand(inner.expressions[0]),))
-        if name == DATAFUSION_INSTANT:
-            return reader.cast(node, reader.operand(inner), Timestamp(utc=True))
-    raise reader.source.refusal(node, f"arrow_cast is read with {DATAFUSION_INSTANT!r} only")
+        if isinstance(name, str) and (type_ := arrow_named(name)) is not None:
+            return reader.cast(node, reader.operand(inner), type_)
+    raise reader.source.refusal(
+        node,
+        "arrow_cast is read to numbers, text, bytes, Date32, 'Timestamp(Microsecond, None)' and "
+        f"{DATAFUSION_INSTANT!r}",
+    )
 
 
 def _now(reader: Reads, node: Any) -> Operand:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from sqlglot import exp
 
-from rowsieve.bridges.sql.dialects import Dialect
+from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT, Dialect
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -51,6 +52,32 @@ _NAMES: Mapping[str, LogicalType] = {
 }
 
 
+_ARROW_DECIMAL = re.compile(r"Decimal128\(([0-9]{1,2}), ?([0-9]{1,2})\)")
+_ARROW: Mapping[str, LogicalType] = {
+    "Boolean": Bool(),
+    **{f"Int{bits}": Int(bits) for bits in (8, 16, 32, 64)},
+    **{f"UInt{bits}": Int(bits, signed=False) for bits in (8, 16, 32, 64)},
+    **{f"Float{bits}": Float(bits) for bits in (32, 64)},
+    **dict.fromkeys(("Utf8", "LargeUtf8", "Utf8View"), String()),
+    **dict.fromkeys(("Binary", "LargeBinary", "BinaryView"), Binary()),
+    "Date32": Date(),
+    "Timestamp(Microsecond, None)": Timestamp(utc=False),
+    DATAFUSION_INSTANT: Timestamp(utc=True),
+}
+
+
+def arrow_named(name: str) -> LogicalType | None:
+    """The type that DataFusion's `arrow_cast` calls so; None of one that holds other values."""
+    if found := _ARROW_DECIMAL.fullmatch(name):
+        precision, scale = int(found[1]), int(found[2])
+        return Decimal(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
+    return _ARROW.get(name)
+
+
+# PostgreSQL's `numeric` without a precision has any number of digits; here 20 before the point.
+NUMERIC = Decimal(38, 18)
+
+
 def logical_type(node: Any, dialect: Dialect) -> LogicalType:
     """The logical type that a type's name means; ValueError says why there is none."""
     kind = node.this.name
@@ -73,6 +100,8 @@ def logical_type(node: Any, dialect: Dialect) -> LogicalType:
 def _decimal(parameters: list[int], dialect: Dialect) -> LogicalType:
     defaults = {"spark": (10, 0), "duckdb": (18, 3), "datafusion": (38, 10)}
     if not parameters:
+        if dialect.name == "postgres":
+            return NUMERIC
         if dialect.name not in defaults:
             raise ValueError("give a decimal its precision and scale, as in DECIMAL(10, 2)")
         return Decimal(*defaults[dialect.name])

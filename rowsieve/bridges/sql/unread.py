@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from rowsieve.bridges.sql.typenames import NUMERIC
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
     Call,
@@ -168,6 +169,11 @@ POSTGRES: tuple[Difference, ...] = (
         "takes classes of letters and their cases as the locale of its database does",
         r"s ~ '^\w+$'",
         lambda node: _calls("regex_matches")(node) and len(children(node)) == 3,
+    ),
+    Difference(
+        "has a numeric of any number of digits",
+        "CAST(f64 AS numeric) = 0",
+        lambda node: isinstance(node, Cast) and node.type == NUMERIC,
     ),
     Difference("takes a row of NULLs for NULL", "pair IS NULL", _tests_struct),
     Difference("has no end of text for the least count", "right(s, i32) = ''", _counts_by_rows),

@@ -109,11 +109,11 @@ REFUSED_TEXT: list[tuple[str, str, str]] = [
     ("spark", "left(a, b)", "constant count"),
     ("duckdb", "a -> 'x'", "json_get"),
     ("duckdb", "a #> '{x}'", "write the path"),
-    ("datafusion", "arrow_cast(a, 'Int8')", "arrow_cast is read with"),
+    ("datafusion", "arrow_cast(a, 'Float16')", "arrow_cast is read to"),
     ("datafusion", "a IS DISTINCT FROM b AND a", "in parentheses"),
     ("datafusion", "NOT a IS NOT DISTINCT FROM b OR a", "in parentheses"),
     ("postgres", "a['x']", "a subscript is a place"),
-    ("postgres", "CAST(a AS decimal)", "precision and scale"),
+    ("trino", "CAST(a AS decimal)", "precision and scale"),
 ]
 
 _PARTS = (Literal(1, Int(64)), Literal(0, Int(64)), Literal(0, Int(64)))
