@@ -159,7 +159,9 @@ class Columns:
 
     def append(self, others: Sequence[Columns]) -> Columns:
         """These rows, then the others'; pa.ArrowException where types of a name differ."""
-        schema = pa.unify_schemas([self.schema, *(other.schema for other in others)])
+        schemas = [self.schema, *(other.schema for other in others)]
+        is_one = all(other.equals(self.schema) for other in schemas)  # thousands unify slowly
+        schema = self.schema if is_one else pa.unify_schemas(schemas)
         pieces: list[Piece] = []
         every = [piece for each in (self, *others) for piece in each._pieces if len(piece)]
         for lies, run in groupby(every, key=lambda piece: not isinstance(piece.source, pa.Table)):

@@ -26,6 +26,8 @@ from rowsieve.storage.columns import Indices
 STATISTICS: Final = "stats."
 SEGMENT_FACTS: Final = {"start": pa.int64(), "stop": pa.int64(), "digest": pa.binary(16)}
 _SIZES: Final = ("data.rows", "deletes.rows", "data.size_bytes", "deletes.size_bytes")
+_LEAST_COMPRESSED_BYTES: Final = 2048
+"""Of fewer bytes, setting up the compressor costs more than the bytes it saves."""
 _FIRST_GROUPS: Final = ("sizes", "keys", "id", "files")
 
 
@@ -87,9 +89,10 @@ def read_range(store: ObjectStore, path: str, start: int, stop: int) -> bytes:
 
 
 def _record_batches(columns: pa.Table, starts: Indices, shard_parts: int) -> Iterator[memoryview]:
-    """Record batches without their schema, compressed."""
+    """Record batches without their schema, compressed where that saves anything."""
     sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    small = columns.nbytes < _LEAST_COMPRESSED_BYTES
+    options = pa.ipc.IpcWriteOptions(compression=None if small else "zstd")
     with pa.ipc.new_stream(sink, columns.schema, options=options) as writer:
         writer.write_batch(_no_rows(columns.schema))  # so that the schema is written
         offsets = [sink.tell()]

@@ -80,13 +80,15 @@ def _match(found: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -
     """Positions in `found` of each wanted name; SchemaMismatch unless they pair up."""
     positions: list[int] = []
     missing: list[str] = []
+    known = set(wanted)
+    same: dict[str, list[int]] = {}  # places by name, and by folded name of those that fit no other
+    alike: dict[str, list[int]] = {}
+    for i, other in enumerate(found):
+        same.setdefault(other, []).append(i)
+        if other not in known:
+            alike.setdefault(other.lower(), []).append(i)
     for name in wanted:
-        exact = [i for i, other in enumerate(found) if other == name]
-        folded = exact or [
-            i
-            for i, other in enumerate(found)
-            if other.lower() == name.lower() and other not in wanted
-        ]
+        folded = same.get(name) or alike.get(name.lower(), [])
         if len(folded) > 1:
             raise SchemaMismatch(
                 f"{owner} has {len(folded)} {noun}s for {name!r}: "
@@ -96,7 +98,8 @@ def _match(found: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -
             positions += folded
         else:
             missing.append(name)
-    unknown = [name for i, name in enumerate(found) if i not in positions]
+    taken = set(positions)
+    unknown = [name for i, name in enumerate(found) if i not in taken]
     if unknown:
         raise SchemaMismatch(
             f"{owner} has {_listed(unknown, noun)} that the table does not know"

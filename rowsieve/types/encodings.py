@@ -8,6 +8,7 @@ foreign data to these types.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any, assert_never
@@ -286,7 +287,7 @@ def _nested_type(field: pa.Field, type_: pa.DataType, allocate: Callable[[], int
 
 
 def _refuse_duplicates(names: list[str], parent: str | None = None) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         where = f" of struct {parent!r}" if parent else ""
         raise SchemaMismatch(
