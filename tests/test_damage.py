@@ -135,8 +135,14 @@ def test_a_missing_part_is_never_an_empty_result(root: Path) -> None:
     path.unlink()
     table = rowsieve.open_table(str(root))
     for where in (None, "k % 7 = 2"):
-        with pytest.raises((SnapshotExpired, CorruptData), match=re.escape(path.name)):
+        with pytest.raises(CorruptData, match=re.escape(path.name)) as found:
             table.scan(where).to_arrow()
+        assert "which is the newest" in str(found.value)
+    with pytest.raises(CorruptData, match="which is the newest"):
+        table.update({"v": "v + 1"}, where="v >= 0")
+    table.upsert(kv((-1, -1)))
+    with pytest.raises(SnapshotExpired, match=re.escape(path.name)):
+        table.scan(version=table.version - 1).to_arrow()
 
 
 def test_a_damaged_part_fails_through_datafusion_too(root: Path) -> None:

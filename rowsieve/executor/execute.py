@@ -13,6 +13,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from itertools import groupby, islice
 from typing import TypeAlias
@@ -34,6 +35,7 @@ from rowsieve.planner.plan import Piece, PlannedPart, Read, ScanPlan, Split
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.storage.missing import files_of
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Float
@@ -83,8 +85,8 @@ class Execution:
 
     def visible_parts(self) -> Iterator[tuple[PartSource, RowSet | None]]:
         """Every part that is read, with its visible rows; None where all of them are."""
-        self._expect(self._plan.splits)
-        with ReadAhead(1, 0) as ahead:
+        with self._naming_missing(), ReadAhead(1, 0) as ahead:
+            self._expect(self._plan.splits)
             for piece in _pieces(self._plan.splits):
                 live = self._live(piece, ahead)
                 for read in piece.reads:
@@ -96,8 +98,8 @@ class Execution:
 
     def read_splits(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
         """The rows of these splits, up to the plan's limit; batches are never empty."""
-        self._expect(splits)
-        with self._ahead() as ahead:
+        with self._naming_missing(), self._ahead() as ahead:
+            self._expect(splits)
             batches = self._batches(_pieces(splits), ahead)
             while (batch := self._timed(batches)) is not None:
                 self.metrics.rows_returned += batch.num_rows
@@ -110,8 +112,8 @@ class Execution:
         no other is in the manifest (invariant 26).
         """
         limit, total = self._plan.limit, 0
-        self._expect(self._plan.splits)
-        with self._ahead() as ahead:
+        with self._naming_missing(), self._ahead() as ahead:
+            self._expect(self._plan.splits)
             for piece in _pieces(self._plan.splits):
                 if limit is not None and total >= limit:
                     break
@@ -128,6 +130,9 @@ class Execution:
         expect_tails(self._store, refs)
         vectors = (part.dv for part in parts if part.dv is not None)
         self._store.expect((vector.path, 0, vector.size_bytes) for vector in vectors)
+
+    def _naming_missing(self) -> AbstractContextManager[None]:
+        return files_of(self._store, self._plan.version)
 
     def _ahead(self) -> ReadAhead:
         """Threads for one read. A limit is most often reached soon, so nothing is read ahead."""

@@ -123,13 +123,38 @@ def _suggestion(name: str, candidates: Sequence[str]) -> str:
 
 
 def _conform_column(values: Any, field: Field) -> Any:
-    converted = _per_chunk(values, lambda chunk: _convert(chunk, field, field.name))
+    try:
+        converted = _per_chunk(values, lambda chunk: _convert(chunk, field, field.name))
+    except SchemaMismatch as error:
+        row = _first_failing(values, field)
+        if row is None:  # no value of this type fits
+            raise
+        raise SchemaMismatch(f"{error} (row {row}, counted from 0)") from error
     if not field.nullable and converted.null_count:
         raise SchemaMismatch(
             f"column {field.name!r} is NOT NULL, but {converted.null_count} of {len(converted)} "
             "values are NULL"
         )
     return converted
+
+
+def _first_failing(values: Any, field: Field) -> int | None:
+    """The first row that is the reason, None if it is the type, whatever the rows."""
+
+    def fits(count: int) -> bool:
+        try:
+            _per_chunk(values.slice(0, count), lambda chunk: _convert(chunk, field, field.name))
+        except SchemaMismatch:
+            return False
+        return True
+
+    if not fits(0):
+        return None
+    fine, failing = 0, len(values)
+    while failing - fine > 1:
+        middle = (fine + failing) // 2
+        fine, failing = (middle, failing) if fits(middle) else (fine, middle)
+    return failing - 1
 
 
 def _convert(values: pa.Array, field: Field, path: str) -> pa.Array:

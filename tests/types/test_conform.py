@@ -292,3 +292,26 @@ def test_a_decimal_rescales_exactly_or_not_at_all(
     else:
         assert [None if v is None else int(v) for v in found] == values
         assert all(v is None or v == int(v) for v in found)
+
+
+@pytest.mark.parametrize(
+    ("values", "type_", "said"),
+    [
+        pytest.param([1, 2, 300], Int(8), "300 not in range.*row 2,", id="a number"),
+        pytest.param([0.5, 1e300], Float(32), "1e\\+300 would change.*row 1,", id="a float"),
+        pytest.param([[1], [2, 300]], List(Field(2, "element", Int(8))), "row 1,", id="an item"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_named_with_its_row(
+    values: list[Any], type_: LogicalType, said: str
+) -> None:
+    schema = Schema(0, (Field(1, "v", type_),))
+    whole = pa.chunked_array([pa.array(values[:1]), pa.array(values[1:])])
+    with pytest.raises(SchemaMismatch, match=said):
+        conform(pa.table({"v": whole}), schema)
+
+
+def test_a_type_that_never_fits_is_named_without_a_row() -> None:
+    with pytest.raises(SchemaMismatch) as found:
+        conform(pa.table({"v": ["a"]}), Schema(0, (Field(1, "v", Int(8)),)))
+    assert "row" not in str(found.value)
