@@ -17,6 +17,7 @@ import msgspec
 from rowsieve import errors
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.changes.handle import nothing_done
+from rowsieve.config import DEFAULT, current
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.objects.options import flat_options
 from rowsieve.providers.spark.options import (
@@ -58,6 +59,7 @@ def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
         options["predicate"] = predicate_option(predicate, semantics_of("spark", where))
     if columns is not None:
         options["columns"] = msgspec.json.encode(list(columns)).decode()
+    options |= _process_switches(table)
     checked = ReadOptions.parse({"path": table.uri, **options})
     plan_read(checked, table.snapshot_for_engines(), table.uri, now_us=0)
     return spark.read.format("rowsieve").options(**options).load(table.uri)
@@ -125,6 +127,25 @@ def _nothing(table: Table, mode: str) -> Commit:
     """What an empty DataFrame does."""
     operation = "delete_keys" if mode == "delete" else mode
     return nothing_done(operation, table.snapshot_for_engines())
+
+
+def _process_switches(table: Table) -> dict[str, str]:
+    """What this process's `Config` sets and the table does not, for Spark's processes."""
+    config, properties = current(), table.snapshot_for_engines().table.properties
+    switches = {
+        "pruning": ("pruning", config.pruning, DEFAULT.pruning),
+        "audit": ("audit_percent", config.audit_percent, DEFAULT.audit_percent),
+        "on_violation": (
+            "audit_on_violation",
+            config.audit_on_violation,
+            DEFAULT.audit_on_violation,
+        ),
+    }
+    return {
+        option: str(value)
+        for option, (name, value, default) in switches.items()
+        if value != default and name not in properties
+    }
 
 
 def _storage(table: Table) -> dict[str, str]:

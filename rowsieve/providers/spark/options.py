@@ -8,11 +8,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import msgspec
 
+from rowsieve.config import OnViolation, Pruning
 from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.executor.read_settings import ReadSettings, read_settings
 from rowsieve.objects import Location
 from rowsieve.predicate.codec import (
     predicate_from_json,
@@ -38,6 +40,10 @@ _READ: Final = (
     "as_of",
     "timestampasof",
     "split_bytes",
+    "pruning",
+    "audit",
+    "on_violation",
+    "reporter",
 )
 _WRITE: Final = ("path", "mode", "token_app", "token_sequence", "write_id")
 
@@ -47,7 +53,8 @@ class ReadOptions:
     """What `spark.read` was asked for; `where` is SQL in Spark's dialect.
 
     `time_zone` and `ansi` are the settings that it is meant by, both or neither. `predicate` is
-    what `to_spark` makes of a condition that is no text: it travels as a plan does.
+    what `to_spark` makes of a condition that is no text: it travels as a plan does. `reporter` is
+    `module:name` of a reporter, or of a function that makes one, for every process that reads.
     """
 
     uri: str
@@ -59,6 +66,10 @@ class ReadOptions:
     version: int | None = None
     as_of: str | None = None
     split_bytes: int | None = None
+    pruning: Pruning | None = None
+    audit: float | None = None
+    on_violation: OnViolation | None = None
+    reporter: str | None = None
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> ReadOptions:
@@ -76,6 +87,14 @@ class ReadOptions:
             version=_count(options, _spelling(options, "version", "versionasof")),
             as_of=options.get(_spelling(options, "as_of", "timestampasof")),
             split_bytes=_count(options, "split_bytes", least=1),
+            reporter=options.get("reporter"),
+            **_switches(options),
+        )
+
+    def settings(self, properties: Mapping[str, str]) -> ReadSettings:
+        """The switches of a read of a table with these properties."""
+        return read_settings(
+            properties, pruning=self.pruning, audit=self.audit, on_violation=self.on_violation
         )
 
 
@@ -132,6 +151,25 @@ def _uri(options: Mapping[str, str]) -> str:
         )
     check_reachable(uri)
     return uri
+
+
+class _Switches(TypedDict):
+    pruning: Pruning | None
+    audit: float | None
+    on_violation: OnViolation | None
+
+
+def _switches(options: Mapping[str, str]) -> _Switches:
+    """The switches that are given, checked."""
+    text = options.get("audit")
+    try:
+        audit = None if text is None else float(text)
+    except ValueError as error:
+        raise InvalidInput(f"option audit is a percentage from 0 to 100, not {text!r}") from error
+    pruning: Any = options.get("pruning")
+    on_violation: Any = options.get("on_violation")
+    read_settings({}, pruning=pruning, audit=audit, on_violation=on_violation)
+    return {"pruning": pruning, "audit": audit, "on_violation": on_violation}
 
 
 def _names(columns: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -30,12 +31,12 @@ from rowsieve.objects import open_store
 from rowsieve.planner.plan import ScanPlan, table_columns
 from rowsieve.planner.scan import plan_scan
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.spark.audited import audited_plan, reported_rows, reporter_of
 from rowsieve.providers.spark.options import ReadOptions, WriteOptions
 from rowsieve.providers.spark.sessions import ansi_default, plan_in_task, settled_conditions
 from rowsieve.providers.spark.types import arrow_schema_of, to_spark
 from rowsieve.providers.spark.writer import RowsieveWriter
 from rowsieve.reading import resolve_snapshot
-from rowsieve.scan import read_split
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema
@@ -74,6 +75,7 @@ class RowsieveSource(DataSource):
             snapshot.table.uuid, snapshot.version, time.time_ns() // 1000, ansi_default()
         )
         plan_read(options, snapshot, store.uri, self._pinned.now_us)  # finds a wrong filter now
+        reporter_of(options.reporter)
         found: StructType = spark_schema(output_schema(options, snapshot.schema))
         return found
 
@@ -108,7 +110,14 @@ class RowsieveReader(DataSourceReader):
                 f"the table that was loaded from {store.uri} is gone and another one stands "
                 "there; load it again"
             )
-        plan = plan_read(self._options, snapshot, store.uri, self._pinned.now_us)
+        options, now_us = self._options, self._pinned.now_us
+        plan = audited_plan(
+            partial(plan_read, options, snapshot, store.uri, now_us),
+            partial(plan_read, options, snapshot, store.uri, now_us, pruning=False),
+            options.settings(snapshot.table.properties),
+            store,
+            reporter_of(options.reporter),
+        )
         return [InputPartition(split) for split in plan.splits_to_bytes()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -126,7 +135,8 @@ class RowsieveReader(DataSourceReader):
             )
         schema = plan.schema.select(tuple(column.name for column in plan.columns))
         target = arrow_schema_of(spark_schema(schema))
-        for batch in read_split(plan, storage_options=self._options.storage):
+        store = open_store(plan.table_uri, self._options.storage)
+        for batch in reported_rows(plan, store, reporter_of(self._options.reporter)):
             yield to_spark(batch, schema, target)
 
     def _settled(self, plan: ScanPlan) -> bool:
@@ -136,7 +146,14 @@ class RowsieveReader(DataSourceReader):
         return settled_conditions(self._options.where or "", plan.schema)[1]
 
 
-def plan_read(options: ReadOptions, snapshot: Snapshot, table_uri: str, now_us: int) -> ScanPlan:
+def plan_read(
+    options: ReadOptions,
+    snapshot: Snapshot,
+    table_uri: str,
+    now_us: int,
+    *,
+    pruning: bool = True,
+) -> ScanPlan:
     """The plan of a read; of text without settings, by the conditions that need none."""
     semantics = options.semantics or Semantics.SPARK
     if options.predicate is not None:
@@ -154,6 +171,7 @@ def plan_read(options: ReadOptions, snapshot: Snapshot, table_uri: str, now_us: 
         now_us=now_us,
         split_bytes=options.split_bytes or _split_bytes(snapshot),
         in_process=False,
+        pruning=pruning,
     )
 
 

@@ -1,0 +1,102 @@
+"""A read of Spark's as its options and its table switch it: audited where it is planned, reported.
+
+The process that plans audits before it hands out a split; where that finds pruning wrong and only
+reports it, the splits are those of the plan without pruning. It reports what was planned, and each
+task what it has read: together they are what a scan in one process reports.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from importlib import import_module
+from typing import Final
+
+import pyarrow as pa
+
+from rowsieve.config import current
+from rowsieve.errors import InvalidInput
+from rowsieve.executor.audit import Auditor
+from rowsieve.executor.execute import Execution
+from rowsieve.executor.read_settings import ReadSettings
+from rowsieve.metrics import Reporter, ScanMetrics, ScanReport, send
+from rowsieve.objects import ObjectStore
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.scan import planned_metrics
+
+ENGINE: Final = "spark"
+
+
+def audited_plan(
+    pruned: Callable[[], ScanPlan],
+    whole: Callable[[], ScanPlan],
+    settings: ReadSettings,
+    store: ObjectStore,
+    reporter: Reporter | None,
+) -> ScanPlan:
+    """The plan to read, of one question with and without pruning; UnsoundPruning by an audit."""
+    started_s = time.perf_counter()
+    planned = pruned() if settings.skips else whole()
+    planning_s = time.perf_counter() - started_s
+    outcome = Auditor(
+        (lambda: planned) if settings.skips else pruned,
+        whole if settings.skips else (lambda: planned),
+        lambda audited: Execution(audited, store),
+        settings.audited_percent,
+        settings.on_violation,
+    ).run()
+    if outcome.violations and settings.skips:
+        planned = whole()
+    metrics = planned_metrics(planned)
+    metrics.planning_s = planning_s
+    outcome.count_in(metrics)
+    _report(reporter, planned, metrics, None, started_s)
+    return planned
+
+
+def reported_rows(
+    plan: ScanPlan, store: ObjectStore, reporter: Reporter | None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one split, in a task; reported at their end."""
+    metrics, error, started_s = ScanMetrics(), None, time.perf_counter()
+    try:
+        yield from Execution(plan, store, metrics, threads=1).read()
+    except BaseException as raised:
+        error = type(raised).__name__
+        raise
+    finally:
+        _report(reporter, plan, metrics, error, started_s)
+
+
+def reporter_of(name: str | None) -> Reporter | None:
+    """The reporter that the option names, else the process's; InvalidInput if there is none."""
+    return current().reporter if name is None else _named(name)
+
+
+@lru_cache(maxsize=16)
+def _named(name: str) -> Reporter:
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(import_module(module), attribute)
+        made = found() if isinstance(found, type) or not hasattr(found, "report") else found
+    except Exception as error:  # whatever a module or a function of the user's raises
+        raise InvalidInput(
+            "option reporter is module:name of a reporter that every process of Spark can import, "
+            f"not {name!r}: {error}"
+        ) from error
+    if not callable(getattr(made, "report", None)):
+        raise InvalidInput(f"option reporter: {name!r} has no method report")
+    reporter: Reporter = made
+    return reporter
+
+
+def _report(
+    reporter: Reporter | None,
+    plan: ScanPlan,
+    metrics: ScanMetrics,
+    error: str | None,
+    started_s: float,
+) -> None:
+    elapsed_s = time.perf_counter() - started_s
+    send(reporter, ScanReport(plan.table_uri, plan.version, metrics, error, ENGINE, elapsed_s))
