@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from rowsieve.arguments import checked
 from rowsieve.errors import InvalidInput
 from rowsieve.metrics import Reporter
 
@@ -60,11 +61,10 @@ DEFAULT: Final = Config()
 _current = DEFAULT
 
 
+@checked
 def configure(config: Config) -> Config:
     """Use these defaults from now on, in all threads of this process; gives the former ones."""
     global _current
-    if not isinstance(config, Config):
-        raise InvalidInput(f"configure takes a rowsieve.Config, not {type(config).__name__}")
     former, _current = _current, config
     return former
 

@@ -12,8 +12,8 @@ ROOT = Path(rowsieve.__file__).parent
 
 FLOORS = (
     ("errors", "locks"),
-    ("metrics",),
-    ("arguments", "config", "times", "properties", "shown"),
+    ("arguments", "metrics"),
+    ("config", "times", "properties", "shown"),
     ("types",),
     ("predicate", "objects"),
     ("stats", "bridges"),

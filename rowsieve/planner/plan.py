@@ -153,6 +153,8 @@ class ScanPlan(msgspec.Struct, frozen=True):
 
     def only(self, split: int) -> ScanPlan:
         """The same plan with one split, to be sent to whoever reads it."""
+        if not 0 <= split < len(self.splits):
+            raise InvalidInput(f"the plan has {len(self.splits)} splits, none of number {split}")
         return msgspec.structs.replace(self, splits=(self.splits[split],), pruned=())
 
     def project(self, columns: Sequence[str]) -> ScanPlan:

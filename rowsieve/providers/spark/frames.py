@@ -46,6 +46,8 @@ def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
     other condition travels as a tree, meant by its own rules.
     """
     check_reachable(table.uri)
+    if not hasattr(spark, "read"):
+        raise InvalidInput(f"to_spark: spark is a SparkSession, not {type(spark).__name__}")
     if isinstance(columns, str):
         raise InvalidInput(f"columns= is a list of names, not the text {columns!r}")
     options = {"version": str(table.version), **_storage(table)}
@@ -70,6 +72,8 @@ def write_frame(table: Table, frame: Any, mode: str) -> Commit:
     check_reachable(table.uri)
     if mode not in MODES:
         raise InvalidInput(f"write_spark: mode is one of {', '.join(MODES)}, not {mode!r}")
+    if not (hasattr(frame, "schema") and hasattr(frame, "write")):
+        raise InvalidInput(f"write_spark: frame is a Spark DataFrame, not {type(frame).__name__}")
     write_id = uuid.uuid4().hex
     options = {"mode": mode, "write_id": write_id, **_storage(table)}
     RowsieveWriter.begin(WriteOptions.parse({"path": table.uri, **options}), frame.schema)

@@ -1,0 +1,209 @@
+"""The whole public surface refuses wrong arguments with errors of ours, whatever they are."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import traceback
+import types
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rowsieve as rs
+from rowsieve.arguments import checking
+from rowsieve.arguments.checking import kinds_of
+from rowsieve.errors import RowsieveError
+from rowsieve.predicate.semantics import Semantics
+from tests.profiles import IS_DEEP, examples
+
+ROWS = pa.table({"id": [1, 2], "x": [1.5, None], "s": ["a", "b"]})
+
+
+def same(value: Any) -> Any:
+    return value
+
+
+CHECKED_CLASSES = (rs.Table, rs.Scan, rs.ScanPlan)
+
+MOMENTS = (
+    datetime(2024, 1, 1, tzinfo=UTC),
+    datetime(2024, 1, 1),
+    datetime.max.replace(tzinfo=UTC),
+    datetime.min.replace(tzinfo=timezone(timedelta(hours=9))),
+    date(2024, 1, 1),
+    timedelta(1),
+)
+NUMBERS = (
+    *(None, True, False, 0, 1, -1, 2**63, 10**400, 1.5, -0.0, math.nan, math.inf, 1j, Decimal(1)),
+)
+TEXTS = (
+    *("", " ", "x", "id", "id = 1", "zz = 1", "TRUE", "(", "\0", "a\ud800", "x" * 300, "\n"),
+    *("on", "append", "postgres", "spark", "2024-01-01", "2024-01-01T00:00:00Z", "100%"),
+    *("memory:///", "file:///a?b", "x://y", b"", b"x", bytearray(b"x"), memoryview(b"x")),
+)
+COLLECTIONS: tuple[Any, ...] = (
+    *((), (1,), ("a", 1), ("a", True), ("a", 1.5), set(), {"id"}, frozenset({"id"}), range(3)),
+    *([], [5], ["id"], ["id", "id"], ["\0"], ["a\ud800"], [None], [[]], [{"id": 1}], [{"id": "a"}]),
+    *({}, {"a": 1}, {5: "a"}, {"x": "1"}, {"id": "id + 1"}, {"x": "s"}, {"a": "\ud800"}),
+    *({"id": [1]}, {"x": None}, {"id": 5}, {"audit_percent": "x"}),
+)
+FOREIGN = (
+    *(np.int64(1), np.float32("nan"), np.array([1, 2]), np.array(["id"]), Path("x"), object()),
+    *(pa.schema([]), pa.schema({"id": pa.int64()}), pa.table({}), pa.table({"id": [1]}), ROWS),
+    *(pa.table({"id": ["a"]}), pa.array([1]), pa.scalar(1), pa.int64(), pa.field("a", pa.int8())),
+    *(pl.DataFrame({"id": [1]}), pl.Series([1]), pl.col("id") > 0, pl.col("zz"), pc.field("id")),
+    *(pc.field("zz") == 1, Semantics.POSTGRES, ValueError("x"), NotImplemented, len, int, ...),
+)
+ONCE: tuple[Callable[[], Any], ...] = (
+    lambda: iter(()),
+    lambda: (i for i in range(2)),
+    lambda: pa.RecordBatchReader.from_batches(ROWS.schema, []),
+)
+ODD = tuple(
+    [partial(same, value) for value in (*MOMENTS, *NUMBERS, *TEXTS)]
+    + [partial(copy, value) for value in COLLECTIONS]
+    + [partial(same, value) for value in FOREIGN]
+    + [*ONCE]
+)
+"""Makers of values, most of them wrong wherever they are given."""
+
+
+def members(cls: type) -> Iterator[tuple[str, Any]]:
+    """The public methods of a class, inherited ones too."""
+    for name in dir(cls):
+        found = inspect.getattr_static(cls, name)
+        if not name.startswith("_") and isinstance(
+            found, types.FunctionType | classmethod | staticmethod
+        ):
+            yield name, getattr(found, "__func__", found)
+
+
+def functions() -> Iterator[tuple[str, Any]]:
+    for name in rs.__all__:
+        if isinstance(found := getattr(rs, name), types.FunctionType):
+            yield name, found
+    for cls in CHECKED_CLASSES:
+        yield from ((f"{cls.__name__}.{name}", found) for name, found in members(cls))
+
+
+@pytest.mark.parametrize("function", [pytest.param(each, id=name) for name, each in functions()])
+def test_every_public_call_is_checked_and_every_annotation_has_a_rule(function: Any) -> None:
+    assert function.__rowsieve_checked__
+    kinds_of(function.__wrapped__)
+
+
+SPLIT = b"no split"
+SPREAD = 12  # in the small profile, each argument is given one in so many of the values
+GOOD: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "create_table": lambda: {
+        "uri": f"memory:///{uuid.uuid4().hex}", "schema_or_data": ROWS, "key": ["id"]
+    },
+    "open_table": lambda: {"uri": "memory:///surface-fuzz"},
+    "translate": lambda: {
+        "expression": "id = 1", "source": "postgres", "target": "spark", "schema": ROWS
+    },
+    "register_function": lambda: {
+        "name": "lower", "types": [pa.int64()], "evaluator": len, "returns": pa.int64()
+    },
+    "read_split": lambda: {"split": SPLIT},
+    "Table.upsert": lambda: {"data": ROWS},
+    "Table.append": lambda: {"data": ROWS},
+    "Table.apply_changes": lambda: {
+        "data": ROWS.append_column("op", pa.array(["u", "d"])), "op": "op", "sequence": "id"
+    },
+    "Table.delete": lambda: {"where": "id = 1"},
+    "Table.update": lambda: {"assignments": {"x": "1"}},
+    "Table.overwrite": lambda: {"data": ROWS},
+    "Table.restore": lambda: {"version": 0},
+    "Table.collect_with": lambda: {"column": "x", "make": None},
+    "Table.require_pruning": lambda: {"where": "id = 1"},
+    "ScanPlan.only": lambda: {"split": 0},
+    "ScanPlan.project": lambda: {"columns": ["id"]},
+    "ScanPlan.from_bytes": lambda: {"data": SPLIT},
+}  # fmt: skip
+SURFACE = dict(functions())
+
+
+def owner(name: str, spark_table: rs.Table) -> Any:
+    """An object to call a method of; None for a function."""
+    match name.partition("."):
+        case ("Table", ".", method):
+            return _fresh(spark_table, method)
+        case ("Scan", ".", _):
+            return spark_table.scan("id = 1")
+        case ("ScanPlan", ".", _):
+            return spark_table.scan().plan()
+    return None
+
+
+@pytest.fixture(scope="module")
+def spark_table(tmp_path_factory: pytest.TempPathFactory) -> rs.Table:
+    """A table that Spark could reach, were it asked."""
+    return rs.create_table(tmp_path_factory.mktemp("surface") / "t", ROWS, key=["id"])
+
+
+def _fresh(spark_table: rs.Table, method: str) -> rs.Table:
+    """A table of its own, which no call before has changed; in memory, if Spark is not meant."""
+    if "spark" in method:
+        return rs.open_table(spark_table.uri)
+    return rs.create_table(f"memory:///{uuid.uuid4().hex}", ROWS, key=["id"])
+
+
+def call(name: str, arguments: dict[str, Any], spark_table: rs.Table) -> None:
+    """Call with the arguments, and use what comes back; wrong ones are errors of ours."""
+    of = owner(name, spark_table)
+    function = SURFACE[name] if of is None else getattr(of, name.partition(".")[2])
+    try:
+        result = function(**arguments)
+        if isinstance(result, rs.Scan):
+            result.plan().to_bytes()
+            result.count()
+        elif isinstance(result, Iterator):
+            list(result)
+    except RowsieveError as error:
+        str(error).encode()
+    except TypeError as error:
+        innermost = traceback.extract_tb(error.__traceback__)[-1]
+        if innermost.filename != checking.__file__:  # there, a required argument is missing
+            raise
+
+
+@examples(320)
+@given(data=st.data())
+def test_wrong_arguments_of_any_call_raise_errors_of_ours_alone(
+    data: st.DataObject, spark_table: rs.Table, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    name = data.draw(st.sampled_from(sorted(SURFACE)))
+    names = [each for each in kinds_of(SURFACE[name].__wrapped__)[1] if each not in ("self", "cls")]
+    arguments = dict(GOOD[name]()) if name in GOOD else {}
+    for each in data.draw(st.lists(st.sampled_from(names), max_size=3)) if names else ():
+        arguments[each] = data.draw(st.sampled_from(ODD))()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.getbasetemp())  # relative names are folders there
+        call(name, arguments, spark_table)
+
+
+@pytest.mark.parametrize("name", sorted(SURFACE))
+def test_every_argument_of_every_call_withstands_odd_values(
+    name: str, spark_table: rs.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [each for each in kinds_of(SURFACE[name].__wrapped__)[1] if each not in ("self", "cls")]
+    for place, each in enumerate(names):
+        for odd in ODD if IS_DEEP else ODD[place % SPREAD :: SPREAD]:
+            arguments = dict(GOOD[name]()) if name in GOOD else {}
+            call(name, {**arguments, each: odd()}, spark_table)
