@@ -20,6 +20,8 @@ from rowsieve.predicate.ir import (
     TRUE,
     And,
     BooleanOperand,
+    BoundColumn,
+    Column,
     Comparison,
     ComparisonOp,
     Condition,
@@ -82,7 +84,7 @@ def _normal(node: Predicate, rules: _Rules) -> Predicate:
             return conjoin(_normal(term, rules) for term in terms)
         case Or(terms=terms):
             plain = disjoin(_normal(term, rules) for term in terms)
-            return _with_lists(plain) if rules.lists and isinstance(plain, Or) else plain
+            return _factored(_with_lists(plain)) if rules.lists and isinstance(plain, Or) else plain
         case Not(term=term):
             return _negated(_normal(term, rules), total_order=rules.total_order)
         case BooleanOperand(operand=Condition(predicate=inner)):
@@ -146,6 +148,49 @@ def _with_lists(disjunction: Or) -> Predicate:
     return disjoin(
         merged.get(id(term), term) for term in disjunction.terms if id(term) not in absorbed
     )
+
+
+def _factored(node: Predicate) -> Predicate:
+    """Pairs such as `a = 1 AND b = 2 OR a = 3 AND b = 2` as `a IN (1, 3) AND b = 2`.
+
+    By the side that leaves fewer terms, until none can be joined: keys of two columns, listed by
+    the thousand, share few values in one of them.
+    """
+    while isinstance(node, Or):
+        joined = min((_joined(node, side) for side in (0, 1)), key=len)
+        if len(joined) == len(node.terms):
+            return node
+        node = disjoin(joined)
+    return node
+
+
+def _joined(node: Or, side: int) -> list[Predicate]:
+    """The terms, those pairs joined that differ in the points of one side only."""
+    groups: dict[object, list[Predicate]] = {}
+    for term in node.terms:
+        key: object = id(term)
+        if isinstance(term, And) and len(term.terms) == 2:
+            points = _points_of(term.terms[side])
+            if points is not None and all(map(_asks_a_column, term.terms)):
+                key = (points, term.terms[1 - side])
+        groups.setdefault(key, []).append(term)
+    return [terms[0] if len(terms) == 1 else _one_pair(terms, side) for terms in groups.values()]
+
+
+def _asks_a_column(term: Predicate) -> bool:
+    """Whether this cannot fail: at the top a failure counts otherwise than within an OR."""
+    match term:
+        case Comparison(left=operand, right=Literal()) | InList(operand=operand):
+            return isinstance(operand, Column | BoundColumn)
+        case _:
+            return False
+
+
+def _one_pair(terms: Sequence[Predicate], side: int) -> Predicate:
+    pairs = [term.terms for term in terms if isinstance(term, And)]
+    listed = _with_lists(Or(tuple(pair[side] for pair in pairs)))
+    other = pairs[0][1 - side]
+    return And((listed, other) if side == 0 else (other, listed))
 
 
 def _points_of(term: Predicate) -> _Points | None:

@@ -28,7 +28,8 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Float, Int, Timestamp
+from rowsieve.types.logical import Field, Float, Int, Timestamp
+from rowsieve.types.schema import Schema
 from tests.predicate.test_evaluate import answers
 from tests.profiles import examples
 from tests.strategies import IEEE, SCHEMA, SEMANTICS, batches, predicates
@@ -65,6 +66,53 @@ def listed(name: str, values: list[int] | list[str]) -> InList:
 )
 def test_shapes(predicate: Predicate, wanted: Predicate) -> None:
     assert normalize(predicate) == wanted
+
+
+def pairs(*values: tuple[int, int]) -> Or:
+    return Or(tuple(And((equals("x", x), equals("y", y))) for x, y in values))
+
+
+@pytest.mark.parametrize(
+    ("predicate", "wanted"),
+    [
+        (pairs((1, 5), (2, 5)), And((listed("x", [1, 2]), equals("y", 5)))),
+        (pairs((1, 5), (1, 6)), And((equals("x", 1), listed("y", [5, 6])))),
+        (
+            pairs((1, 5), (2, 5), (1, 6), (2, 6)),
+            And((listed("x", [1, 2]), listed("y", [5, 6]))),
+        ),
+        (pairs((1, 5), (2, 6)), pairs((1, 5), (2, 6))),
+    ],
+)
+def test_pairs_that_share_a_value_become_lists(predicate: Predicate, wanted: Predicate) -> None:
+    assert normalize(predicate) == wanted
+
+
+def test_thousands_of_pairs_become_a_few_terms() -> None:
+    many = normalize(pairs(*((i, i % 7) for i in range(9000))))
+    assert isinstance(many, Or)
+    assert len(many.terms) == 7
+
+
+SMALL = st.integers(0, 3)
+
+
+@examples(100)
+@given(
+    st.lists(st.tuples(SMALL, SMALL), min_size=2, max_size=8, unique=True),
+    st.lists(st.tuples(st.none() | SMALL, st.none() | SMALL), min_size=1, max_size=16),
+    st.booleans(),
+)
+def test_pairs_as_lists_mean_the_same(
+    wanted: list[tuple[int, int]], rows: list[tuple[int | None, int | None]], negated: bool
+) -> None:
+    schema = Schema(0, (Field(1, "x", Int(64)), Field(2, "y", Int(64))))
+    columns = [pa.array([row[i] for row in rows], pa.int64()) for i in (0, 1)]
+    batch = pa.record_batch(columns, ["x", "y"])
+    predicate: Predicate = Not(pairs(*wanted)) if negated else pairs(*wanted)
+    plain = bind(predicate, schema, Semantics.SQL, simplified=False)
+    shorter = BoundPredicate(normalize(plain.root, Semantics.SQL), 0, Semantics.SQL)
+    assert answers(evaluate(shorter, batch)) == answers(evaluate(plain, batch))
 
 
 def test_an_order_is_turned_round_only_where_nan_has_a_place_in_it() -> None:
