@@ -55,7 +55,9 @@ from rowsieve.predicate.ir import (
     Predicate,
     TruePredicate,
     ValueSet,
+    disjoin,
 )
+from rowsieve.predicate.nested_types import are_comparable
 from rowsieve.types.logical import (
     Bool,
     Decimal,
@@ -64,6 +66,7 @@ from rowsieve.types.logical import (
     LogicalType,
     String,
     Struct,
+    is_nested,
     type_name,
 )
 from rowsieve.types.schema import Schema
@@ -117,6 +120,8 @@ class _Typer:
 
     def compared(self, left: Value, right: Value) -> tuple[Operand, Operand]:
         """Both sides, in types that compare as Spark compares them."""
+        if _are_nested(left, right):
+            return left.operand, right.operand
         left, right = self.of_text(left, right.type), self.of_text(right, left.type)
         if left.type is None or right.type is None or left.type == right.type:
             return left.operand, right.operand
@@ -185,6 +190,9 @@ class _Typer:
         return self.alike(self.value(operand), [self.value(member) for member in members])
 
     def alike(self, value: Value, members: list[Value]) -> Predicate:
+        if all(_are_nested(value, member) for member in members):
+            equal = (Comparison(ComparisonOp.EQ, value.operand, each.operand) for each in members)
+            return disjoin(equal)
         typed = [other.type for other in (value, *members) if not is_text(other)]
         first = next((type_ for type_ in typed if type_ is not None), None)
         sides = [self.of_text(side, first) for side in (value, *members)]
@@ -347,3 +355,10 @@ def _any_width(operand: Operand) -> Operand:
 
 def _other(left: Value, right: Value) -> LogicalType:
     return left.type or right.type or Float(64)
+
+
+def _are_nested(left: Value, right: Value) -> bool:
+    """Whether both are lists or structs that compare item by item, as Spark widens them, too."""
+    if left.type is None or right.type is None or not is_nested(left.type):
+        return False
+    return are_comparable(left.type, right.type)
