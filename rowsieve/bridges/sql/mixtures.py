@@ -296,6 +296,8 @@ def _type(member: Operand | ValueSet, schema: Schema, semantics: Semantics) -> L
             return type_
         case Literal(value=value, type=type_):
             return natural_type(value) if type_ is None and not isinstance(value, str) else type_
+        case Call(function="make_list" | "make_struct"):
+            return None  # no number; an empty list has no type of its own
         case _:
             return bind_operand(member, schema, semantics).type
 
