@@ -236,7 +236,7 @@ def _rows(batches: list[pa.RecordBatch]) -> Rows:
 def _values(column: pa.Array) -> Sequence[Any]:
     try:
         values = column.to_pylist()
-    except (ValueError, OverflowError, pa.ArrowException):  # nanoseconds, days beyond the calendar
+    except (ValueError, ArithmeticError, pa.ArrowException):  # beyond what Python holds
         values = column.cast(pa.string()).to_pylist()
     return [_steady(value) for value in values]
 
