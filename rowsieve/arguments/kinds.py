@@ -8,7 +8,6 @@ secret.
 
 from __future__ import annotations
 
-import inspect
 import numbers
 import operator
 import os
@@ -163,7 +162,7 @@ class Having(Kind):
         self.shown, self.example = f"an object with {calls}", ""
 
     def _fit(self, value: Any) -> Any:
-        if not all(callable(inspect.getattr_static(value, name, None)) for name in self._methods):
+        if not all(callable(getattr(value, name, None)) for name in self._methods):
             raise self.refused(value)
         return value
 

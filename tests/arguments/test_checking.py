@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
@@ -138,6 +139,21 @@ def test_numbers_and_collections_of_libraries_become_pythons() -> None:
     taken = take(**given)
     assert taken["names"] == ["a", "b"]
     assert [type(taken[name]) for name in ("limit", "share", "flag")] == [int, float, bool]
+
+
+def test_an_object_has_a_method_however_it_comes_by_it() -> None:
+    class Classwide:
+        @classmethod
+        def tell(cls, what: str) -> None:
+            """Nothing."""
+
+    class Forwarding:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(Loud(), name)
+
+    tellers: list[Any] = [Classwide(), Classwide, Forwarding(), SimpleNamespace(tell=print)]
+    for teller in tellers:
+        assert take(teller=teller)["teller"] is teller
 
 
 def test_positions_and_names_are_checked_alike() -> None:

@@ -91,5 +91,5 @@ def test_the_reporter_of_the_config_is_told_where_a_table_has_none() -> None:
 def test_a_config_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(wrong)).removeprefix("audit_")[:5]):
         rs.Config(**wrong)
-    with pytest.raises(InvalidInput, match="takes a rowsieve"):
+    with pytest.raises(InvalidInput, match="config is a dict, not a Config"):
         rs.configure(wrong)  # type: ignore[arg-type] # what is tested
