@@ -212,6 +212,10 @@ def test_wrong_options_are_named() -> None:
     dataset = shared().to_dataset()
     with pytest.raises(InvalidInput, match="no option 'limit'"):
         dataset.scanner(limit=3)
+    with pytest.raises(InvalidInput, match="a pyarrow expression, such as"):
+        dataset.to_table(filter="k = 5")
+    with pytest.raises(InvalidInput, match="num_rows is a whole number, not str"):
+        dataset.head("5")
     with pytest.raises(InvalidInput, match="batch_size must be at least 1"):
         dataset.to_table(batch_size=0)
     with pytest.raises(pa.ArrowInvalid, match="No match for"):

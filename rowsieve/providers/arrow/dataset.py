@@ -112,6 +112,8 @@ class TableVersion(UnreadableDataset):
 
     def head(self, num_rows: int, columns: Columns = None, **options: Any) -> pa.Table:
         """The first rows, up to so many."""
+        if type(num_rows) is not int:
+            raise InvalidInput(f"head: num_rows is a whole number, not {type(num_rows).__name__}")
         return self.scanner(columns, **options).head(num_rows)
 
     def take(self, indices: Any, columns: Columns = None, **options: Any) -> pa.Table:
@@ -160,6 +162,11 @@ class TableVersion(UnreadableDataset):
     ) -> DatasetScanner:
         if unknown := sorted(set(options) - _IGNORED):
             raise InvalidInput(f"a scanner of a dataset has no option {unknown[0]!r}")
+        if expression is not None and not isinstance(expression, pc.Expression):
+            raise InvalidInput(
+                "filter= is a pyarrow expression, such as pyarrow.compute.field('id') == 5, not "
+                f"{type(expression).__name__}; SQL text goes to table.scan(where=...)"
+            )
         if batch_size is not None and batch_size < 1:
             raise InvalidInput(f"batch_size must be at least 1, got {batch_size}")
         if self._filter is not None and expression is not None and meant is meant_by_polars:
