@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zoneinfo
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,11 +12,15 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import (
     EvaluationError,
+    InvalidInput,
     InvalidPredicate,
     UnsupportedOperation,
 )
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.predicate.semantics import OnFailure
 from rowsieve.providers.spark.frames import own_error
 from rowsieve.providers.spark.options import ReadOptions
+from rowsieve.providers.spark.sessions import plan_in_task
 from rowsieve.providers.spark.source import plan_read
 from rowsieve.scan import read_split
 from tests.profiles import IS_DEEP
@@ -117,6 +122,97 @@ def test_text_selects_what_spark_selects_in_any_session(
     assert not wrong
     assert len(apart) <= COUNT // 25, apart  # a row that another condition excludes, invariant 27
     assert refused <= COUNT // 6
+
+
+ZONED = "hour(tz) = 22"
+
+
+def expected_hours(rows: list[dict[str, Any]], zone: str) -> list[int]:
+    there = zoneinfo.ZoneInfo(zone)
+    moments = {row["k"]: row["tz"] for row in rows if row["tz"] is not None}
+    return sorted(k for k, at in moments.items() if at.astimezone(there).hour == 22)
+
+
+def plan_of(table: rs.Table, **options: str) -> ScanPlan:
+    read = ReadOptions.parse({"path": table.uri, **options})
+    return plan_read(read, table.snapshot_for_engines(), table.uri, now_us=0)
+
+
+def test_a_frame_keeps_the_settings_that_its_session_had(
+    session: Any, table: rs.Table, rows: list[dict[str, Any]]
+) -> None:
+    configure(session, "America/New_York", ansi=True)
+    frame = table.to_spark(session, where=ZONED)
+    configure(session, "UTC", ansi=True)
+    assert by_spark(lambda: frame) == expected_hours(rows, "America/New_York")
+    named = {"where": ZONED, "time_zone": "Asia/Kathmandu", "ansi": "true"}
+    found = by_spark(lambda: load(session, table, **named))
+    assert found == expected_hours(rows, "Asia/Kathmandu")
+
+
+def test_a_connect_client_reads_by_the_settings_of_its_session(
+    client: Any, table: rs.Table, rows: list[dict[str, Any]]
+) -> None:
+    before = {name: client.conf.get(name) for name in _SETTINGS}
+    try:
+        configure(client, "America/Sao_Paulo", ansi=False)
+        expected = expected_hours(rows, "America/Sao_Paulo")
+        assert by_spark(lambda: table.to_spark(client, where=ZONED)) == expected
+        assert by_spark(lambda: load(client, table, where=ZONED)) == expected
+        kept = table.to_spark(client, where="n + 1 < 0 AND n > 0").count()
+        assert kept == sum(row["n"] == 2**31 - 1 for row in rows)
+    finally:
+        for name, value in before.items():
+            client.conf.set(name, value)
+
+
+def test_a_setting_that_changes_the_grammar_is_refused(session: Any, table: rs.Table) -> None:
+    session.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    try:
+        with pytest.raises(UnsupportedOperation, match="timestampType is TIMESTAMP_NTZ"):
+            table.to_spark(session, where=ZONED)
+        assert by_spark(lambda: load(session, table, where=ZONED)) == "refused"
+    finally:
+        session.conf.unset("spark.sql.timestampType")
+
+
+def test_a_job_that_does_not_tell_its_settings_is_refused_where_they_matter(
+    table: rs.Table,
+) -> None:
+    split = plan_of(table, where=ZONED)
+    with pytest.raises(UnsupportedOperation, match="give the options time_zone and ansi"):
+        plan_in_task(split, ZONED, lambda _: None, ansi=True)
+    in_sql = {"spark.sql.execution.id": "1"}
+    with pytest.raises(UnsupportedOperation, match="depends on the time zone"):
+        plan_in_task(split, ZONED, in_sql.get, ansi=True)
+    found = plan_in_task(split, "n + 1 < 0", in_sql.get, ansi=False)
+    assert found.semantics.integer_overflow is OnFailure.WRAP
+
+
+def test_conditions_that_no_setting_touches_prune_where_settings_are_unknown(
+    table: rs.Table,
+) -> None:
+    narrow = plan_of(table, where=f"k < 4 AND {ZONED}")
+    assert narrow.predicate == plan_of(table, where="k < 4").predicate
+    assert sum(group.parts for group in narrow.pruned) > 10
+    assert plan_of(table, where=ZONED).pruned == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"where": "n = 1", "time_zone": "UTC"}, "give all three"),
+        ({"time_zone": "UTC", "ansi": "true"}, "give all three"),
+        ({"where": "n = 1", "time_zone": "UTC", "ansi": "yes"}, "true or false"),
+        ({"where": "n = 1", "predicate": "[]"}, "what to_spark passes on"),
+        ({"predicate": "{}"}, "not what to_spark passes on"),
+    ],
+)
+def test_settings_that_do_not_fit_together_are_refused(
+    options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        ReadOptions.parse({"path": "t", **options})
 
 
 def test_frames_select_what_spark_selects_in_any_session(

@@ -45,13 +45,14 @@ def plain(typer: Types, node: Call, values: Sequence[Value]) -> Value:
     types = [value.type for value in values]
     arguments = [value.operand for value in values]
     row, signature = resolve(node.function, known_of(arguments, types))
-    if not typer.ansi and row.can_fail(signature):
+    if not typer.ansi and row.can_fail(signature) and node.function not in _OF_ZONES:
         raise UnsupportedOperation(f"{node.function} may fail otherwise where ANSI mode is off")
     if signature.result == Int(64) and node.function not in _LONGS:
         return Value(node, Int(32), loose=True)
     return held(node, signature.result)
 
 
+_OF_ZONES = frozenset({"local_time", "instant", "timezone"})  # they fail where 64 bits end
 _LONGS = frozenset({"epoch_us", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"})
 
 

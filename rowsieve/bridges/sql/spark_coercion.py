@@ -34,7 +34,7 @@ _MOMENT_TEXT = re.compile(
     re.ASCII,
 )
 _WHOLE_TEXT = re.compile(r"\s*-?[0-9]{1,18}\s*", re.ASCII)
-_NUMBER_TEXT = re.compile(r"\s*-?[0-9]{1,15}(?:\.[0-9]{1,15})?\s*", re.ASCII)
+_NUMBER_TEXT = re.compile(r"\s*(?:-?[0-9]{1,15}(?:\.[0-9]{1,15})?|NaN|-?Infinity)\s*", re.ASCII)
 
 
 def common_type(left: LogicalType, right: LogicalType, *, ansi: bool) -> LogicalType | None:

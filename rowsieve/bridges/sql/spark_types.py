@@ -64,6 +64,7 @@ from rowsieve.types.logical import (
     Float,
     Int,
     LogicalType,
+    Map,
     String,
     Struct,
     is_nested,
@@ -125,6 +126,8 @@ class _Typer:
         left, right = self.of_text(left, right.type), self.of_text(right, left.type)
         if left.type is None or right.type is None or left.type == right.type:
             return left.operand, right.operand
+        if is_nested(left.type) and is_nested(right.type):
+            return left.operand, right.operand  # binding compares them, member by member
         common = self.common(left, right)
         if isinstance(common, Float):
             return self.as_type(left, common), self.as_type(right, common)
@@ -232,6 +235,8 @@ class _Typer:
                 assert_never(node)
 
     def member(self, value: Value, name: str) -> Value:
+        if isinstance(value.type, Map):
+            return held(FieldAccess(value.operand, name), value.type.value.type)
         if not isinstance(value.type, Struct):
             found = FieldAccess(value.operand, name)
             raise UnsupportedOperation(f"a member of something that is no struct: {found}")
