@@ -373,7 +373,7 @@ class Table(Reading):
             raise InvalidInput("update needs assignments, such as {'delay': 'delay + 5'}")
         schema = self._newest.schema
         operands = {
-            schema.field(name).name: _assigned(value, dialect)
+            schema.field(name).name: _assigned(value, dialect, schema)
             for name, value in assignments.items()
         }
         change = self._change("update", metadata, token, retry_timeout_s)
@@ -545,7 +545,7 @@ def _question(where: Any, dialect: str, schema: Schema) -> Question:
     return Question(predicate, semantics_of(dialect, where), time.time_ns() // 1000)
 
 
-def _assigned(value: Any, dialect: str) -> Operand:
+def _assigned(value: Any, dialect: str, schema: Schema) -> Operand:
     if value is None or isinstance(value, bool | int | float):
         return LiteralNode(value)
-    return to_operand(value, dialect)
+    return to_operand(value, dialect, schema)

@@ -7,6 +7,7 @@ from typing import Any
 from rowsieve.bridges.registry import BRIDGES, bridge_named, bridge_of
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.bridges.sql.dialects import dialect_named
+from rowsieve.bridges.sql.spark_types import spark_typed
 from rowsieve.bridges.sql.translation import where_text
 from rowsieve.errors import InvalidInput
 from rowsieve.predicate.ir import TRUE, Operand, Predicate
@@ -32,7 +33,7 @@ def to_predicate(
         rules = dialect_named(dialect)
         if rules.listed_only and schema is not None:
             return bridge_named(dialect).reads(where, schema).exact()
-        if schema is not None:
+        if schema is not None and (rules.translates_listed or rules.gives_types):
             return where_text(where, schema, dialect, semantics)
         if not rules.listed_only:
             return parse_predicate(where, dialect)
@@ -44,12 +45,15 @@ def to_predicate(
     raise InvalidInput(f"where= takes SQL text, {known}; not {type(where).__name__}")
 
 
-def to_operand(expression: Any, dialect: str = "postgres") -> Operand:
-    """SQL text or one of our operands."""
+def to_operand(expression: Any, dialect: str = "postgres", schema: Schema | None = None) -> Operand:
+    """SQL text or one of our operands; text of Spark has Spark's types, given a schema."""
     if isinstance(expression, str):
         if dialect_named(dialect).listed_only:
             raise InvalidInput(f"expressions are not read in {dialect} SQL, only conditions")
-        return parse_expression(expression, dialect)
+        operand = parse_expression(expression, dialect)
+        if schema is not None and dialect_named(dialect).gives_types:
+            return spark_typed(operand, schema, ansi=dialect_named(dialect).semantics.is_ansi)
+        return operand
     if isinstance(expression, Operand):
         return expression
     raise InvalidInput(

@@ -20,8 +20,6 @@ from rowsieve.bridges.sql.functions import (
     FORMS,
     NOW,
     OPERATORS,
-    QUOTIENT,
-    WHOLE_QUOTIENT,
 )
 from rowsieve.bridges.sql.intervals import moved
 from rowsieve.bridges.sql.list_calls import HANDLERS as LISTS
@@ -30,6 +28,7 @@ from rowsieve.bridges.sql.members import json_operator, json_path
 from rowsieve.bridges.sql.own_calls import HANDLERS, NAMES, day
 from rowsieve.bridges.sql.parts import EXTRACTED, PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.pattern_calls import regex
+from rowsieve.bridges.sql.spark_coercion import QUOTIENT, WHOLE_QUOTIENT
 from rowsieve.bridges.sql.spellings import ARROW_CASTS
 from rowsieve.bridges.sql.typenames import arrow_named
 from rowsieve.bridges.sql.visits import Reads

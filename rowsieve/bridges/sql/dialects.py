@@ -58,6 +58,7 @@ class Dialect:
     trims_all_spaces: bool = False  # trim(s) takes what Unicode calls a space, not ' ' alone
     orders_by_collation: bool = False  # text has another order than its code points
     semantics: Semantics = Semantics.SQL
+    gives_types: bool = False  # its literals and arithmetic are typed by `spark_types`
     translates_listed: bool = False  # only what `vouched` lists is translated from it
     listed_only: bool = False  # nothing is read or written but what `vouched` lists
 
@@ -145,6 +146,7 @@ SPARK = Dialect(
     "spark",
     "spark",
     semantics=Semantics.SPARK,
+    gives_types=True,
     quote="`",
     backslash_strings=True,
     divides_integers=False,

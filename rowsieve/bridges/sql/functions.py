@@ -69,9 +69,6 @@ OPERATORS: Mapping[type[Any], str] = {
     exp.Mod: "modulo",
 }
 
-# Operators whose function hangs on the types of their sides, which the text does not say.
-QUOTIENT, WHOLE_QUOTIENT, AMONG = "/", "div", "in"
-
 FILE_READERS = frozenset(
     {
         "read_csv",

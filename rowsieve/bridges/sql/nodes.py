@@ -14,7 +14,6 @@ from sqlglot import exp
 
 from rowsieve.bridges.sql import calls
 from rowsieve.bridges.sql.bins import difference
-from rowsieve.bridges.sql.functions import AMONG
 from rowsieve.bridges.sql.limits import MAX_OPERATOR_DEPTH
 from rowsieve.bridges.sql.list_calls import cast_items, compare_rows, compare_with_items, row_among
 from rowsieve.bridges.sql.literals import negated, number, typed, value_set
@@ -22,6 +21,7 @@ from rowsieve.bridges.sql.members import bracket
 from rowsieve.bridges.sql.pattern_calls import PREDICATES as PATTERNS
 from rowsieve.bridges.sql.pattern_calls import similar
 from rowsieve.bridges.sql.source import Source
+from rowsieve.bridges.sql.spark_coercion import AMONG
 from rowsieve.bridges.sql.typenames import logical_type
 from rowsieve.predicate.ir import (
     FALSE,

@@ -27,6 +27,8 @@ from rowsieve.types.logical import (
 
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 INSTANT = Timestamp(utc=True)
+# Operators whose function hangs on the types of their sides, which the text does not say.
+QUOTIENT, WHOLE_QUOTIENT, AMONG = "/", "div", "in"
 _DAY_TEXT = re.compile(r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T].*)?\s*", re.ASCII)
 _MOMENT_TEXT = re.compile(
     r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)"

@@ -15,10 +15,12 @@ from typing import assert_never
 
 from rowsieve.bridges.spark_columns.table import decimal_result
 from rowsieve.bridges.spark_columns.values import Value, held, widens
-from rowsieve.bridges.sql.functions import AMONG, QUOTIENT, WHOLE_QUOTIENT
 from rowsieve.bridges.sql.spark_calls import HANDLERS, is_part, plain
 from rowsieve.bridges.sql.spark_coercion import (
+    AMONG,
     INSTANT,
+    QUOTIENT,
+    WHOLE_QUOTIENT,
     as_decimal,
     check_cast,
     common_type,
@@ -74,6 +76,11 @@ from rowsieve.types.schema import Schema
 
 _MOST_MEMBERS = 1000  # of a list that is taken apart
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "modulo"})
+
+
+def spark_typed(operand: Operand, schema: Schema, *, ansi: bool) -> Operand:
+    """The value in the type that Spark gives it."""
+    return _Typer(schema, ansi).value(operand).exact
 
 
 def with_spark_types(predicate: Predicate, schema: Schema, *, ansi: bool) -> Predicate:

@@ -76,7 +76,7 @@ def _as_meant(
     found: Predicate, schema: Schema, known: Dialect, meant: Semantics
 ) -> tuple[Predicate, Predicate]:
     """The condition as the engine types and compares its values, unbound and bound."""
-    if known.name == "spark":
+    if known.gives_types:
         found = with_spark_types(found, schema, ansi=meant.is_ansi)
     found = as_compared(found, schema, meant)
     root = bind(found, schema, meant, simplified=False).root

@@ -120,3 +120,11 @@ def test_a_float32_beside_a_whole_number_is_a_double_in_ansi_mode_alone() -> Non
 def test_what_no_rule_settles_is_refused(text: str, message: str) -> None:
     with pytest.raises(UnsupportedOperation, match=message):
         selected(text, n=1, s="1")
+
+
+def test_computed_columns_and_assignments_have_the_types_of_spark() -> None:
+    table = rs.create_table(f"memory:///{uuid.uuid4().hex}", SCHEMA, key=[])
+    table.append(pa.Table.from_pylist([{"n": 7}], schema=SCHEMA))
+    found = table.scan(columns={"x": "n / 2", "y": "n div 2", "z": "n + 1"}, dialect="spark")
+    assert found.to_arrow().to_pylist() == [{"x": 3.5, "y": 3, "z": 8}]
+    assert found.schema.field("z").type == pa.int32()
