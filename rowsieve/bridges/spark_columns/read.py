@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from rowsieve.bridges.spark_columns import lists, table
+from rowsieve.bridges.spark_columns import lists, table, zones
 from rowsieve.bridges.spark_columns.patterns import check_pattern
 from rowsieve.bridges.spark_columns.tree import Node
 from rowsieve.bridges.spark_columns.types import type_named
@@ -55,19 +55,18 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.predicate.limits import MAX_DEPTH
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.zoned import depends_on_zone
 from rowsieve.types.logical import (
     Bool,
     LogicalType,
     String,
     Struct,
-    Timestamp,
     is_ordered,
     type_name,
 )
 from rowsieve.types.schema import Schema
 
 _MOST_LEVELS = MAX_DEPTH // 2  # each takes five calls, and Python allows 1,000
-_NO_ZONE = "the session's time zone is not UTC, and its rules are not known here"
 
 
 class Reader:
@@ -255,18 +254,15 @@ class Reader:
         if (type(source).__name__, type(target).__name__) not in table.CASTS:
             raise UnsupportedOperation(table.CAST_REFUSALS.get(_pair(source, target), _NO_CAST))
         table.check_cast(source, target)
-        self._check_zone(node, source, target)
         mode = node.mode()
+        in_zone = zones.cast(node, value.exact, source, target, try_=mode == "TRY")
+        if in_zone is not None and (mode in ("TRY", "ANSI") or _always(source, target)):
+            return Value(in_zone, target)
         if mode == "TRY":
             return Value(Cast(value.exact, target, try_=True), target)
-        if mode != "ANSI" and _pair(source, target) not in table.CAST_ANY_MODE:
+        if mode != "ANSI" and not _always(source, target):
             raise UnsupportedOperation("a failing cast gives no error where ANSI mode is off")
         return Value(Cast(value.exact, target), target)
-
-    def _check_zone(self, node: Node, *types: LogicalType) -> None:
-        zoned = Timestamp(utc=True) in types
-        if zoned and str(node.option("timeZoneId")).upper() not in table.UTC:
-            raise UnsupportedOperation(_NO_ZONE)
 
     def _cast_constant(self, node: Node, value: Value, target: LogicalType) -> Value:
         literal, source = value.operand, value.type
@@ -283,8 +279,9 @@ class Reader:
             return Value(parsed(literal.value, target), target)
         if source is not None and _pair(source, target) in table.CASTS:
             table.check_cast(source, target)
-            self._check_zone(node, source, target)
-            made = convert(literal, source, target, Semantics.SPARK)
+            zoned = depends_on_zone(source, target)
+            rules = zones.session_rules(node) if zoned else Semantics.SPARK
+            made = convert(literal, source, target, rules)
             if isinstance(made, Literal):
                 return Value(made, target)
         raise UnsupportedOperation(f"a constant {literal.value!r} cast to {type_name(target)}")
@@ -352,6 +349,11 @@ def _negated(predicate: Predicate) -> Predicate:
         if predicate.op is ComparisonOp.NOT_DISTINCT:
             return Comparison(ComparisonOp.DISTINCT, predicate.left, predicate.right)
     return Not(predicate)
+
+
+def _always(source: LogicalType, target: LogicalType) -> bool:
+    """Whether a cast does the same whatever the mode of failing."""
+    return _pair(source, target) in table.CAST_ANY_MODE
 
 
 def _pair(source: LogicalType, target: LogicalType) -> tuple[str, str]:

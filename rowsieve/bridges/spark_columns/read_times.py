@@ -1,13 +1,13 @@
 """Spark's functions of dates and times as calls of ours.
 
-Soundness: what looks at an instant's date or clock is read where the session's time zone is UTC.
+Soundness: what looks at an instant's date or clock names the session's time zone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rowsieve.bridges.spark_columns import table
+from rowsieve.bridges.spark_columns import table, zones
 from rowsieve.bridges.spark_columns.read import Handler, Reader
 from rowsieve.bridges.spark_columns.tree import Node
 from rowsieve.bridges.spark_columns.values import Value, constant_of
@@ -28,24 +28,17 @@ from rowsieve.types.logical import (
 )
 
 
-def _in_utc(node: Node, type_: LogicalType | None) -> None:
-    if type_ != Timestamp(utc=True):
-        return
-    if str(node.option("timeZoneId")).upper() not in table.UTC:
-        raise UnsupportedOperation("the session's time zone is not UTC")
-
-
 def _part_of_date(part: str, shift: int = 0) -> Handler:
     def handler(reader: Reader, node: Node) -> Value:
         value = reader.value(node.children[0])
         if not isinstance(value.type, Date | Timestamp):
             raise UnsupportedOperation(f"{node.kind} of something that is no date")
-        if isinstance(value.type, Timestamp):
-            _in_utc(node, value.type)
-        operand = value.exact
+        operand = zones.local(node, value.exact, value.type)
         if node.children[0].kind == "Cast" and isinstance(value.type, Date):
-            inner = reader.value(node.children[0].children[0])  # Spark goes by way of the date
-            operand = inner.exact if isinstance(inner.type, Timestamp) else operand
+            cast = node.children[0]
+            inner = reader.value(cast.children[0])  # Spark goes by way of the date
+            if isinstance(inner.type, Timestamp):
+                operand = zones.local(cast, inner.exact, inner.type)
         found: Operand = Call("extract", (Literal(part), operand))
         if shift:
             found = Call("add", (found, Literal(shift, Int(64))))
@@ -58,11 +51,11 @@ def _second(reader: Reader, node: Node) -> Value:
     value = reader.value(node.children[0])
     if not isinstance(value.type, Timestamp):
         raise UnsupportedOperation("seconds of something that is no timestamp")
-    _in_utc(node, value.type)
+    local = zones.local(node, value.exact, value.type)
     if node.kind == "Second":
-        found = Call("extract", (Literal("whole_second"), value.exact))
+        found = Call("extract", (Literal("whole_second"), local))
         return Value(found, Int(32), loose=True)
-    return Value(Call("extract", (Literal("second"), value.exact)), Decimal(8, 6))
+    return Value(Call("extract", (Literal("second"), local)), Decimal(8, 6))
 
 
 def _truncated(reader: Reader, node: Node) -> Value:
@@ -75,8 +68,7 @@ def _truncated(reader: Reader, node: Node) -> Value:
         raise UnsupportedOperation(f"truncation to {spelled!r}: it is no unit here")
     if value.type is None:
         raise UnsupportedOperation("truncation of NULL")
-    _in_utc(node, value.type)
-    found = Call("date_trunc", (Literal(name), value.exact))
+    found = zones.truncated(node, name, value.exact, value.type)
     if isinstance(value.type, Date):
         return Value(Cast(found, Date()), Date())
     return Value(found, value.type)
@@ -87,10 +79,10 @@ def _moved(reader: Reader, node: Node) -> Value:
     value = reader.value(first)
     if not isinstance(value.type, Date | Timestamp):
         raise UnsupportedOperation("only dates and timestamps are moved")
-    if isinstance(value.type, Timestamp):
-        _in_utc(node, value.type)
     months, days, micros = _steps(reader, node.kind, second)
     parts = tuple(Literal(part, Int(64)) for part in (months, days, micros))
+    if value.type == Timestamp(utc=True):
+        return Value(zones.moved(node, value.exact, parts), value.type)
     name = "shift" if isinstance(value.type, Date) else "shift_timestamp"
     return Value(Call(name, (value.exact, *parts)), value.type)
 
@@ -150,16 +142,28 @@ def _made_date(reader: Reader, node: Node) -> Value:
 
 
 def _today(_: Reader, node: Node) -> Value:
-    _in_utc(node, Timestamp(utc=True))
-    return Value(Cast(Now(), Date()), Date())
+    now = zones.local(node, Now(), Timestamp(utc=True))
+    return Value(Cast(now, Date()), Date())
 
 
 def _wall_clock(_: Reader, node: Node) -> Value:
-    _in_utc(node, Timestamp(utc=True))
-    return Value(Cast(Now(), Timestamp()), Timestamp())
+    now = zones.local(node, Now(), Timestamp(utc=True))
+    return Value(Cast(now, Timestamp()) if isinstance(now, Now) else now, Timestamp())
+
+
+def _converted(reader: Reader, node: Node) -> Value:
+    *names, moment = node.children if node.kind == "ConvertTimezone" else node.children[::-1]
+    value = reader.value(moment)
+    if len(names) != (2 if node.kind == "ConvertTimezone" else 1):
+        raise UnsupportedOperation(f"{node.kind} without the zone that it comes from")
+    if value.type != Timestamp(utc=node.kind != "ConvertTimezone"):
+        raise UnsupportedOperation(f"{node.kind} of another type; cast it to the one that it takes")
+    given = [constant_of(reader.value(name)) for name in names]
+    return Value(*zones.converted(node.kind, value.exact, given))
 
 
 TIMES: Mapping[str, Handler] = {
+    **dict.fromkeys(("FromUTCTimestamp", "ToUTCTimestamp", "ConvertTimezone"), _converted),
     "LastDay": _of_dates("last_day", Date()),
     "DateDiff": _of_dates("days_between", Int(32)),
     "UnixMicros": _epoch,

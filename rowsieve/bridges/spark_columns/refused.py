@@ -111,14 +111,14 @@ REFUSED: Mapping[str, Sequence[str]] = {
             ToNumber TryToBinary TryToNumber TryValidateUTF8 UnBase32 UnBase64 ValidateUTF8
         """,
         "this function of times has no counterpart here; of constants it is its value": """
-            ConvertTimezone CurrentTime CurrentTimeZone DateFormatClass DateFromUnixDate DayName
-            FromUTCTimestamp FromUnixTime MakeTime MakeTimestamp MakeTimestampLTZ
+            CurrentTime CurrentTimeZone DateFormatClass DateFromUnixDate DayName
+            FromUnixTime MakeTime MakeTimestamp MakeTimestampLTZ
             MakeTimestampNTZ MicrosToTimestamp MillisToTimestamp MonthName MonthsBetween
             NanosToTimestamp NextDay ParseToDate ParseToTimestamp ParseToTimestampLTZ
             ParseToTimestampNTZ SessionWindow TimeBucket TimeDiff TimeFromMicros TimeFromMillis
             TimeFromSeconds TimeToMicros TimeToMillis TimeToSeconds TimeTrunc TimeWindow
             TimestampAdd TimestampDiff ToTime
-            ToUTCTimestamp ToUnixTimestamp TryMakeTimestamp TryMakeTimestampLTZ
+            ToUnixTimestamp TryMakeTimestamp TryMakeTimestampLTZ
             TryMakeTimestampNTZ TryToDate TryToTime TryToTimestamp UnixDate UnixMillis UnixNanos
             UnixSeconds UnixTimestamp WindowTime
         """,

@@ -37,8 +37,9 @@ _CASE = "of the letters that Unicode 15 has; written where case is meant in full
 _DOUBLES = "of doubles"
 _ERRORS = "where ANSI mode is on; with it off overflow wraps around"
 _ZERO = "off ANSI mode, with a guard: division by zero gives NULL"
+_AS_TEXT = "written in SQL text"
 _CONSTANT = "what follows the text is constant"
-_ZONED = "of instants: where the session's time zone is UTC"
+_ZONED = "of instants: read in any session, written where the session's time zone is UTC"
 _COUNT = "by a constant number, of dates that stay within five million years"
 _NO_ERROR = "only where a place beyond the list gives NULL"
 _DIGITS = "; decimals of up to 38 digits in the result"
@@ -172,6 +173,9 @@ EXPRESSIONS: tuple[Row, ...] = (
     _both("CurrentTimestamp", "Now"),
     _read("Now", "Now", "written as current_timestamp"),
     _read("CurrentDate", "CAST(Now AS date)", f"written as the cast; {_ZONED}"),
+    _read("FromUTCTimestamp", "instant", f"a constant zone; {_AS_TEXT}"),
+    _read("ToUTCTimestamp", "instant", f"a constant zone; {_AS_TEXT}"),
+    _read("ConvertTimezone", "local_time", f"constant zones, of local times; {_AS_TEXT}"),
     _read("LocalTimestamp", "CAST(Now AS timestamp)", f"written as the cast; {_ZONED}"),
     _both("ArraySize", "list_length", "of lists"),
     _both("Size", "list_length", "of lists and maps; written of maps"),

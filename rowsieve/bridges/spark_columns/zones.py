@@ -1,0 +1,84 @@
+"""The time zone of the session in which Spark analysed a column, and its functions that name one.
+
+Soundness: each of Spark's expressions over an instant carries the session's zone; the tree names it
+too, so that it means the same in a session of any other. A zone that is not known is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rowsieve.bridges.spark_columns.tree import Node
+from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate import zoned
+from rowsieve.predicate.ir import Call, Literal, Operand
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Int, LogicalType, Timestamp
+from rowsieve.types.zones import zone
+
+_LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
+_RULES = (Semantics.SPARK.repeated_time, Semantics.SPARK.skipped_time)
+
+
+def session_rules(node: Node) -> Semantics:
+    """Spark's rules in the zone that the node was analysed in."""
+    name = node.option("timeZoneId")
+    if name is None:
+        raise UnsupportedOperation(
+            "the session's time zone is not known, and UTC is not assumed; give time_zone="
+        )
+    return replace(Semantics.SPARK, time_zone=known_zone(str(name)))
+
+
+def known_zone(name: object) -> str:
+    """The canonical name of a constant zone."""
+    if not isinstance(name, str):
+        raise UnsupportedOperation("a time zone that is no constant")
+    try:
+        return zone(name).name
+    except InvalidPredicate as error:
+        raise UnsupportedOperation(str(error)) from error
+
+
+def local(node: Node, operand: Operand, type_: LogicalType | None) -> Operand:
+    """An instant as local time of the session, where that is not UTC; other values as they are."""
+    if type_ != _INSTANT:
+        return operand
+    rules = session_rules(node)
+    return operand if zoned.is_utc(rules) else zoned.local_time(rules.time_zone, operand)
+
+
+def cast(
+    node: Node, operand: Operand, source: LogicalType, target: LogicalType, *, try_: bool
+) -> Operand | None:
+    """A cast that goes by the session's zone, where that is not UTC; None for others."""
+    if not zoned.depends_on_zone(source, target) or zoned.is_utc(rules := session_rules(node)):
+        return None
+    return zoned.zoned_cast(operand, source, target, rules, try_=try_)
+
+
+def truncated(node: Node, unit: str, operand: Operand, type_: LogicalType) -> Operand:
+    """`date_trunc` of an instant in the session's zone, or of another value."""
+    plain = Call("date_trunc", (Literal(unit), operand))
+    if type_ != _INSTANT or zoned.is_utc(rules := session_rules(node)):
+        return plain
+    return zoned.zoned_trunc(Literal(unit), rules.time_zone, operand, rules)
+
+
+def moved(node: Node, operand: Operand, parts: Sequence[Literal]) -> Operand:
+    """`shift_timestamp` of an instant in the session's zone."""
+    types = (_INSTANT, *(Int(64),) * 3)
+    found = zoned.zoned_call("shift_timestamp", (operand, *parts), types, session_rules(node))
+    return found or Call("shift_timestamp", (operand, *parts))
+
+
+def converted(kind: str, operand: Operand, zones: Sequence[object]) -> tuple[Operand, Timestamp]:
+    """`from_utc_timestamp`, `to_utc_timestamp` and `convert_timezone` with constant zones."""
+    names = [known_zone(name) for name in zones]
+    if kind == "FromUTCTimestamp":
+        return zoned.instant("UTC", zoned.local_time(names[0], operand), *_RULES), _INSTANT
+    if kind == "ToUTCTimestamp":
+        return zoned.instant(names[0], zoned.local_time("UTC", operand), *_RULES), _INSTANT
+    instant = zoned.instant(names[0], operand, *_RULES)
+    return zoned.local_time(names[1], instant), _LOCAL
