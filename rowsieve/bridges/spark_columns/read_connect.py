@@ -284,6 +284,11 @@ class Resolver:
                     return Node("TruncTimestamp", zone, (unit, moment))
                 instant = self._as(moment, Timestamp(utc=True))
                 return Node("TruncTimestamp", zone, (unit, instant))
+            case "from_utc_timestamp" | "to_utc_timestamp", (moment, in_zone):
+                instant = self._as(moment, Timestamp(utc=True))
+                return Node(names.class_of(name) or "", {}, (instant, in_zone))
+            case "convert_timezone", (source, target, moment):
+                return Node("ConvertTimezone", {}, (source, target, self._as(moment, Timestamp())))
             case "extract" | "date_part" | "datepart", (part, moment):
                 return self._part(str(part.fields.get("value")).upper(), moment)
             case "size" | "cardinality", (value,):

@@ -155,8 +155,12 @@ BUILDS: dict[str, Build] = {
         (c("day") + f.make_ym_interval(f.lit(0), f.lit(1)) == datetime.date(2024, 3, 29))
         | (c("n") - f.make_ym_interval(f.lit(1)) > "2023-03-31 02:00:00")
     ),
+    "named zones": lambda c, f: (
+        (f.from_utc_timestamp("ts", "Europe/Berlin") > f.to_utc_timestamp("ts", "+05:30"))
+        | (f.convert_timezone(f.lit("Europe/Berlin"), f.lit("Pacific/Apia"), c("n")) > c("n"))
+    ),
 }
-# Where instants are looked at: exact only in a session whose time zone is UTC.
+# Where instants are looked at: exact only in a session whose time zone is known.
 ZONED: list[Build] = [
     lambda c, f: f.hour("ts") == 2,
     lambda c, f: f.year("ts") == 2024,
@@ -307,11 +311,11 @@ def test_the_settings_of_the_active_session_decide(frame: Any, active: Any) -> N
         lambda c, f: f.size("l") == -1,
         lambda c, f: ~c("i").isin([]),
         lambda c, f: f.hour("n") == 2,
+        lambda c, f: f.hour("ts") == 2,
     ]
     left: list[Build] = [
         lambda c, f: c("i") + 1 > 0,
         lambda c, f: c("i").cast("tinyint") == 1,
-        lambda c, f: f.hour("ts") == 2,
         lambda c, f: f.floor("whole") == 1,
     ]
     columns = [build(connect.col, connect) for build in builds]
