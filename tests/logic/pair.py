@@ -147,8 +147,18 @@ class Pair:
             stored = rows
             _register(self.ours, name, stored)
             self.outcome.tables_in_memory += 1
-        _register(self.memory, name, stored)
+            _register(self.memory, name, stored)
+        else:
+            self._register_memory(name, stored)
         self._tables[name] = stored
+
+    def _register_memory(self, name: str, rows: pa.Table) -> None:
+        """Behind a view where ours is: DataFusion refuses some queries over views alone."""
+        if not self._merges:
+            _register(self.memory, name, rows)
+            return
+        _register(self.memory, _hidden(name), _keyed(rows))
+        _view(self.memory, name, rows)
 
     def _register_ours(self, name: str, rows: pa.Table) -> None:
         uri = f"memory://logic-{next(_NUMBERS)}"
@@ -158,24 +168,21 @@ class Pair:
                 table.append(rows.slice(1))
             self.ours.register_table(f'"{name}"', table)
             return
-        keyed = rows.add_column(0, _KEY, pa.array(range(rows.num_rows), pa.int64()))
+        keyed = _keyed(rows)
         table = rs.create_table(uri, keyed.schema, key=[_KEY])
         for written in _versions(keyed):
             table.upsert(written)
         if rows.num_rows:
             table.delete(keys=pa.table({_KEY: [rows.num_rows]}))
-        hidden = f"{name} with its key"
-        self.ours.register_table(f'"{hidden}"', table)
-        columns = ['"' + column.replace('"', '""') + '"' for column in rows.column_names]
-        view = self.ours.table(f'"{hidden}"').select(*map(datafusion.col, columns)).into_view()
-        self.ours.register_table(f'"{name}"', view)
+        self.ours.register_table(f'"{_hidden(name)}"', table)
+        _view(self.ours, name, rows)
 
     def _forget(self, name: str) -> None:
         self._tables.pop(name, None)
         for session in (self.memory, self.ours):
-            for hidden in (name, f"{name} with its key"):
-                if session.table_exist(f'"{hidden}"'):
-                    session.deregister_table(f'"{hidden}"')
+            for known in (name, _hidden(name)):
+                if session.table_exist(f'"{known}"'):
+                    session.deregister_table(f'"{known}"')
 
 
 def _versions(rows: pa.Table) -> Iterator[pa.Table]:
@@ -189,6 +196,21 @@ def _versions(rows: pa.Table) -> Iterator[pa.Table]:
     yield pa.concat_tables([wrong.slice(0, 2 * size // 3), extra])
     yield rows.slice(size // 2)
     yield rows.slice(0, size // 2)
+
+
+def _hidden(name: str) -> str:
+    return f"{name} with its key"
+
+
+def _keyed(rows: pa.Table) -> pa.Table:
+    return rows.add_column(0, _KEY, pa.array(range(rows.num_rows), pa.int64()))
+
+
+def _view(session: datafusion.SessionContext, name: str, rows: pa.Table) -> None:
+    """The columns of the rows, without the key that is hidden."""
+    columns = ['"' + column.replace('"', '""') + '"' for column in rows.column_names]
+    view = session.table(f'"{_hidden(name)}"').select(*map(datafusion.col, columns)).into_view()
+    session.register_table(f'"{name}"', view)
 
 
 def _taken(rows: pa.Table, places: Sequence[int]) -> pa.Table:
