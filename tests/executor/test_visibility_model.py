@@ -46,7 +46,7 @@ from rowsieve.types.logical import (
 from rowsieve.types.schema import Schema
 from tests import random_tables
 from tests.oracle_table import frozen, to_arrow, to_rows
-from tests.profiles import examples
+from tests.profiles import IS_DEEP, examples
 from tests.small_tables import fresh_uri, keyed, pairs
 from tests.table_strategies import TableShape, shape_of
 
@@ -346,13 +346,15 @@ def questions(history: History, turn: int) -> list[Question]:
 
 
 def check(history: History, shift: int) -> None:
-    """Ask every question at every version, each time in a few of the ways to read."""
+    """Ask questions at every version, each in a few of the ways to read; `shift` says which."""
     table, versions = play(history)
     shape = history.shape
     assert table.version == len(versions) - 1
     for version, state in enumerate(versions):
         asking = questions(history, version)
-        for turn in range(len(asking)):  # what was asked first is remembered, so others go first
+        for turn in range(
+            min(QUESTIONS, len(asking))
+        ):  # what was asked first is remembered, so others go first
             where, matches = asking[(turn + version + shift) % len(asking)]
             asked = Asked(table, version, where, expected(state, shape, matches), shape.schema)
             for place in range((version + turn + shift) % SHARE, len(WAYS), SHARE):
@@ -416,8 +418,11 @@ class Asked:
 
 
 KV_SHAPE = shape_of({"k": Int(64), "v": Int(64)}, ("k",))
-SHARE = 6  # of the ways, one in so many each time
-SHIFTS = st.integers(0, SHARE - 1)
+# `make test` examines many histories briefly, the deep run fewer of them, but wholly.
+HISTORIES = 8 if IS_DEEP else 50  # per key type; the deep run multiplies them
+QUESTIONS = 5 if IS_DEEP else 1  # asked at each version
+SHARE = 6 if IS_DEEP else 14  # of the ways, one in so many each time
+SHIFTS = st.integers(0, 5 * 14 - 1)
 WAYS: tuple[Callable[[Asked], None], ...] = (
     lambda asked: asked.same(asked.rows()),
     Asked.in_order,
@@ -437,14 +442,14 @@ WAYS: tuple[Callable[[Asked], None], ...] = (
 
 
 @pytest.mark.parametrize("type_", POOLS, ids=type_name)
-@examples(2)
+@examples(HISTORIES)
 @given(st.data())
 def test_every_version_shows_what_the_model_holds(type_: LogicalType, data: st.DataObject) -> None:
     check(data.draw(histories((type_,))), data.draw(SHIFTS))
 
 
 @pytest.mark.parametrize("types", COMPOSITES, ids=lambda types: "+".join(map(type_name, types)))
-@examples(2)
+@examples(HISTORIES)
 @given(st.data())
 def test_so_do_tables_with_composite_keys(
     types: tuple[LogicalType, ...], data: st.DataObject
