@@ -36,7 +36,7 @@ from tests.bridges.spark_columns.outcomes import ROW, theirs
 from tests.profiles import IS_DEEP, examples
 from tests.strategies import SCHEMA, predicates
 
-EACH = 7  # conditions a pair: more than 1,000 in all
+EACH = 8  # conditions a pair: more than 1,000 in all
 LISTS = 2  # of conditions that Spark judges; the first is of the simplest ones
 AT_ONCE = 12  # conditions that Spark judges in one query
 ROWS = 24

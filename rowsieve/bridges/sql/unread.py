@@ -121,9 +121,10 @@ def _uncast(item: Operand) -> Operand:
 
 def _mixes_real(items: list[Operand]) -> bool:
     types = [type_of(item) for item in items]
+    if _REAL not in types:
+        return False  # there may be no number among them
     others = [item for item, type_ in zip(items, types, strict=True) if type_ != _REAL]
-    alike = all(isinstance(item, Literal) and _fits_real(item.value) for item in others)
-    return _REAL in types and not alike
+    return not all(isinstance(item, Literal) and _fits_real(item.value) for item in others)
 
 
 def _narrows_list(node: Node) -> bool:

@@ -87,6 +87,7 @@ OTHERS = (
     # what is left now, and would have to mean the same if it were not
     *("degrees(f64)", "i32 / d", "wide / i64", "extract(millisecond FROM ts)", "pair IS NULL"),
     *("right(s, i32)", "greatest(f32, i32)", "f32 IN (0.1, 1.5)", "i64 * 1e200"),
+    *("CASE WHEN f32 = 1.5 THEN TRUE ELSE NULL END", "NOT CASE WHEN b THEN NULL ELSE FALSE END"),
     *("CASE WHEN b THEN f32 ELSE d END = 9999.99", "coalesce(d, f32) = 9999.99"),
     *("make_date(2013, i32, 1)", "date_trunc('day', ts) = day", "date_part('year', ts)"),
 )
