@@ -163,7 +163,7 @@ MISTAKES: tuple[Mistake, ...] = (
     ("subquery", lambda t: t.keyed.scan("id IN (SELECT 1)"), InvalidPredicate, ("",)),
     ("text for a number", lambda t: t.keyed.scan("id = 'x'"), InvalidPredicate, ("'x'",)),
     ("number against text", lambda t: t.keyed.scan("name > 1"), InvalidPredicate, ("",)),
-    ("order of a struct", lambda t: t.keyed.scan("pair = pair"), InvalidPredicate, ("struct",)),
+    ("struct beside a number", lambda t: t.keyed.scan("pair = 1"), InvalidPredicate, ("struct",)),
     ("a deep predicate", lambda t: t.keyed.scan("(" * 5000 + "id = 1" + ")" * 5000), InvalidPredicate, ("nest",)),
     ("no predicate at all", lambda t: t.keyed.scan(7), InvalidInput, ("SQL text", "int")),
     ("unknown dialect", lambda t: t.keyed.scan("id = 1", dialect="klingon"), InvalidInput, ("'klingon'", "postgres")),

@@ -63,7 +63,7 @@ def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
     if name == "list_element" and len(arguments) == 2 and (found := _element(call, writer)):
         return found, False
     if name == "regex_matches" and len(arguments) == 2 and (found := _regex(call, writer)):
-        return found, dialect.name != "duckdb"
+        return found, False
     if name == "date_trunc" and len(arguments) == 2:
         unit = _constant(arguments[0])
         if unit in TRUNCATIONS:
@@ -167,8 +167,9 @@ def _regex(call: Call, writer: Writes) -> str | None:
     operand, text = call.arguments[0], quoted(pattern, writer.dialect)
     if writer.dialect.name == "duckdb":
         return f"regexp_matches({writer.text(operand)}, {text})"
+    # In parentheses: in Spark and DataFusion `s RLIKE 'a' = TRUE` compares the pattern with TRUE.
     sign = "RLIKE" if writer.dialect.name == "spark" else "~"
-    return f"{writer.atom(operand)} {sign} {text}"
+    return f"({writer.atom(operand)} {sign} {text})"
 
 
 def _text_of(operand: Operand) -> str:
