@@ -345,7 +345,7 @@ class Oracle:
             case (String(), _):
                 return cast_text(value, target)
             case (_, String()):
-                return spelled(value, source)
+                return spelled(value, source, self.semantics.timestamp_text)
             case (Bool(), Int()):
                 return int(value)
             case (_, Bool()):

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.predicate.ir import ValueSet
-from rowsieve.predicate.semantics import DigitRounding, Semantics
+from rowsieve.predicate.semantics import DigitRounding, Semantics, TimestampText
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -308,7 +308,7 @@ def extracted(field: str, type_: LogicalType, value: int) -> Any:
     }[field]
 
 
-def spelled(value: Any, type_: LogicalType) -> str:
+def spelled(value: Any, type_: LogicalType, style: TimestampText) -> str:
     """The value as text."""
     match type_:
         case Bool():
@@ -323,9 +323,13 @@ def spelled(value: Any, type_: LogicalType) -> str:
         case Uuid():
             return str(uuid.UUID(bytes=value))
         case Timestamp(utc=utc):
-            text = str(_in_calendar(value))
+            at = _in_calendar(value)
+            if style is TimestampText.RFC_3339:
+                digits = "auto" if not at.microsecond or at.microsecond % 1000 else "milliseconds"
+                return at.isoformat("T", digits) + ("Z" if utc else "")
+            text = str(at)
             short = text.rstrip("0") if "." in text else text
-            return short + ("+00" if utc else "")
+            return short + ("+00" if utc and style is not TimestampText.LOCAL else "")
         case _:
             return str(value)
 

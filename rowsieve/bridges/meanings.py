@@ -46,13 +46,14 @@ from rowsieve.predicate.ir import (
     ValueSet,
 )
 from rowsieve.predicate.operand_types import type_of
-from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
+from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics, TimestampText
 from rowsieve.types.logical import (
     Date,
     Decimal,
     Float,
     Int,
     LogicalType,
+    String,
     Timestamp,
     is_nested,
     type_name,
@@ -101,6 +102,7 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "time_zone": ("", "depends on the time zone, which differs"),
     "first_duplicate_wins": ("of equal keys", " takes another one"),
     "nested_nulls": ("that hold NULL", " differs"),
+    "timestamp_text": ("", "spells it in another way"),
     "nested_zeros_differ": ("that hold -0.0", " differs"),
 }
 _VERBS: Mapping[OnFailure, str] = {
@@ -310,6 +312,10 @@ class _Guards:
             touched.append("lenient_float_casts")
         if _meets_zone(source, target):
             touched.append("time_zone")
+        if isinstance(source, Timestamp) and isinstance(target, String):
+            spelt = [_in_utc(rules.timestamp_text, source) for rules in (self.ours, self.theirs)]
+            if spelt[0] is not spelt[1]:
+                touched.append("timestamp_text")
         self.check(f"a cast of {type_name(source)} to {type_name(target)}", touched)
 
 
@@ -317,6 +323,14 @@ def _never_nan(operand: Operand) -> bool:
     if not isinstance(operand, Literal):
         return False
     return not (isinstance(operand.value, float) and math.isnan(operand.value))
+
+
+def _in_utc(style: TimestampText, source: Timestamp) -> TimestampText:
+    """The style, or another that spells it alike: a cast in a zone was bound to a call."""
+    local = not source.utc and style is TimestampText.LOCAL
+    if local or style is TimestampText.OFFSET_IN_MINUTES:
+        return TimestampText.OFFSET
+    return style
 
 
 def _meets_zone(source: LogicalType, target: LogicalType) -> bool:

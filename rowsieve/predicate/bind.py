@@ -54,10 +54,8 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.simplify import simplify
 from rowsieve.predicate.zoned import (
     at_time_zone,
-    depends_on_zone,
-    is_utc,
+    cast_of_session,
     zoned_call,
-    zoned_cast,
     zoned_trunc,
 )
 from rowsieve.types.logical import (
@@ -335,9 +333,9 @@ class _Binder:
             raise InvalidPredicate(
                 f"CAST from {type_name(source)} to {type_name(node.type)} is not supported"
             )
-        if depends_on_zone(source, node.type) and not is_utc(self.semantics):
-            zoned = zoned_cast(operand, source, node.type, self.semantics, try_=node.try_)
-            return zoned, node.type
+        own = cast_of_session(operand, source, node.type, self.semantics, try_=node.try_)
+        if own is not None:
+            return own, node.type
         return Cast(operand, node.type, node.try_), node.type
 
     def cast_text(self, literal: Literal, node: Cast) -> Operand:

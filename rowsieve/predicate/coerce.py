@@ -38,7 +38,7 @@ from rowsieve.predicate.literals import (
 )
 from rowsieve.predicate.nested_types import compare_nested_operands
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.predicate.zoned import depends_on_zone, folded, is_utc, zoned_cast
+from rowsieve.predicate.zoned import cast_of_session, folded, is_utc
 from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import (
     Binary,
@@ -130,9 +130,9 @@ def convert(
         raise InvalidPredicate(
             f"a value of type {type_name(source)} cannot become {type_name(target)}"
         )
-    if depends_on_zone(source, target) and not is_utc(semantics):
-        zoned = zoned_cast(operand, source, target, semantics, try_=False)
-        return folded(zoned, semantics)
+    own = cast_of_session(operand, source, target, semantics, try_=False)
+    if own is not None:
+        return folded(own, semantics)
     if isinstance(operand, Literal):
         if isinstance(target, Float) and isinstance(operand.value, int | decimal.Decimal):
             return Literal(_as_float(operand.value, target), target)

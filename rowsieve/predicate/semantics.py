@@ -48,6 +48,16 @@ class NestedNulls(Enum):
     REFUSED = "refused"  # lists and structs do not compare
 
 
+class TimestampText(Enum):
+    """How a cast spells a timestamp, such as half past six, and an instant of it."""
+
+    OFFSET = "offset"  # 2024-07-03 06:30:00.5, and +00, +05:30 or +00:53:28 behind an instant
+    OFFSET_IN_MINUTES = "offset in minutes"  # the same without the seconds of an offset
+    LOCAL = "local"  # the local time of the session alone
+    RFC_3339 = "rfc 3339"  # 2024-07-03T06:30:00.500, and Z behind an instant; 0, 3 or 6 digits
+    REFUSED = "refused"  # by the unit of a column, or not known
+
+
 @dataclass(frozen=True, slots=True)
 class Semantics:
     """One engine's answers.
@@ -72,7 +82,8 @@ class Semantics:
     occurs twice, or never; `skipped_midnight`: the same of a date that becomes an instant, and of
     one truncated to more than a day; `moved_time`: of an instant moved by months or days, or
     truncated to the day; `truncated_clock`: of one truncated to the hour. `hours_make_days`: 36
-    hours of an interval without months are a day of the calendar and 12 hours.
+    hours of an interval without months are a day of the calendar and 12 hours. `timestamp_text`:
+    how a cast spells a timestamp or an instant.
     """
 
     name: str
@@ -103,6 +114,7 @@ class Semantics:
     moved_time: RepeatedTime = RepeatedTime.LATER
     truncated_clock: RepeatedTime = RepeatedTime.KEPT
     hours_make_days: bool = False
+    timestamp_text: TimestampText = TimestampText.OFFSET
 
     SQL: ClassVar[Semantics]
     POSTGRES: ClassVar[Semantics]
@@ -161,6 +173,7 @@ Semantics.DATAFUSION = Semantics(
     full_case=True,
     nested_nulls=NestedNulls.LEAST,
     nested_zeros_differ=True,
+    timestamp_text=TimestampText.RFC_3339,
 )
 Semantics.SPARK = Semantics(
     "spark",
@@ -177,6 +190,7 @@ Semantics.SPARK = Semantics(
     moved_time=RepeatedTime.SAME,
     truncated_clock=RepeatedTime.SAME,
     hours_make_days=True,
+    timestamp_text=TimestampText.LOCAL,
 )
 Semantics.DUCKDB = Semantics(
     "duckdb",
@@ -188,6 +202,7 @@ Semantics.DUCKDB = Semantics(
     shifts_wrap=False,
     nan_has_sign=False,
     truncated_clock=RepeatedTime.LATER,
+    timestamp_text=TimestampText.OFFSET_IN_MINUTES,
 )
 Semantics.TRINO = Semantics(
     "trino",
@@ -196,6 +211,7 @@ Semantics.TRINO = Semantics(
     rounds_half_to_even=False,
     negative_roots_fail=False,
     nested_nulls=NestedNulls.UNKNOWN,
+    timestamp_text=TimestampText.REFUSED,
 )
 Semantics.POLARS = Semantics(
     "polars",
@@ -206,6 +222,7 @@ Semantics.POLARS = Semantics(
     negative_roots_fail=False,
     full_case=True,
     nested_nulls=NestedNulls.REFUSED,
+    timestamp_text=TimestampText.REFUSED,
 )
 Semantics.PYARROW = Semantics(
     "pyarrow",
@@ -213,15 +230,21 @@ Semantics.PYARROW = Semantics(
     bitwise_lists_from=1,
     float_division_by_zero=OnFailure.IEEE,
     nested_nulls=NestedNulls.REFUSED,
+    timestamp_text=TimestampText.REFUSED,
 )
 Semantics.ICEBERG = Semantics(
-    "iceberg", nan=NanOrder.IEEE, bitwise_lists_from=2, nested_nulls=NestedNulls.REFUSED
+    "iceberg",
+    nan=NanOrder.IEEE,
+    bitwise_lists_from=2,
+    nested_nulls=NestedNulls.REFUSED,
+    timestamp_text=TimestampText.REFUSED,
 )
 Semantics.SUBSTRAIT = Semantics(
     "substrait",
     nan=NanOrder.IEEE,
     float_division_by_zero=OnFailure.IEEE,
     nested_nulls=NestedNulls.REFUSED,
+    timestamp_text=TimestampText.REFUSED,
 )
 
 _BY_NAME = {

@@ -17,12 +17,22 @@ from rowsieve.predicate.arrays import Computed, filled, null_mask, with_nulls
 from rowsieve.predicate.functions.casts import cast, cast_rule
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.functions.temporal import CLOCK_UNITS, unit_name
-from rowsieve.predicate.ir import Call, Cast, Literal, Operand
+from rowsieve.predicate.ir import BoundColumn, Call, Cast, Literal, Now, Operand, walk
 from rowsieve.predicate.literals import from_scalar, scalar
-from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.operand_types import type_of
+from rowsieve.predicate.semantics import Semantics, TimestampText
 from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Date, Int, LogicalType, String, Time, Timestamp, type_name
+from rowsieve.types.logical import (
+    Date,
+    Int,
+    LogicalType,
+    String,
+    Time,
+    Timestamp,
+    is_nested,
+    type_name,
+)
 from rowsieve.types.zones import RepeatedTime, SkippedTime, zone
 
 LOCAL, INSTANT = Timestamp(utc=False), Timestamp(utc=True)
@@ -44,6 +54,62 @@ def depends_on_zone(source: LogicalType, target: LogicalType) -> bool:
     )
 
 
+def cast_of_session(
+    operand: Operand, source: LogicalType, target: LogicalType, semantics: Semantics, *, try_: bool
+) -> Operand | None:
+    """A cast that the session or its engine does in a way of its own; None for any other."""
+    if isinstance(source, Timestamp) and target == String():
+        return _spelt(operand, source, semantics, try_=try_)
+    if depends_on_zone(source, target) and not is_utc(semantics):
+        return zoned_cast(operand, source, target, semantics, try_=try_)
+    return None
+
+
+def _spelt(
+    operand: Operand, source: Timestamp, semantics: Semantics, *, try_: bool
+) -> Operand | None:
+    style = semantics.timestamp_text
+    if style is TimestampText.REFUSED:
+        raise InvalidPredicate(
+            f"a cast of {type_name(source)} to text is not supported by the rules of "
+            f"{semantics.name}, which spell it by the unit of its column; compare the value with "
+            "a timestamp"
+        )
+    if not source.utc:
+        return None
+    if style is TimestampText.RFC_3339:
+        _check_in_utc(operand, semantics)
+        return _call("zoned_text", "UTC", operand, style.value)
+    if style is TimestampText.LOCAL:
+        name = semantics.time_zone
+        local = Cast(operand, LOCAL) if is_utc(semantics) else local_time(name, operand)
+        return Cast(local, String(), try_)
+    if is_utc(semantics):
+        return None
+    given = () if style is TimestampText.OFFSET else (style.value,)
+    return _call("zoned_text", semantics.time_zone, operand, *given)
+
+
+def _check_in_utc(operand: Operand, semantics: Semantics) -> None:
+    """Refuse an instant that may be of another type than UTC's, by which its text would go."""
+    for node in walk(operand):
+        match node:
+            case BoundColumn(name=name, type=Timestamp(zone=own)) if own != "UTC":
+                found = f"the column {name!r} declares the time zone {own!r}"
+            case BoundColumn(name=name, type=type_) if is_nested(type_):
+                found = f"the column {name!r} is nested"
+            case Cast() | Now() | Literal() if type_of(node) == INSTANT:
+                found = "constants, casts to an instant and now() may have no zone there"
+            case Call(function="instant" | "try_instant"):
+                found = "the instant of a local time has the zone that was named"
+            case _:
+                continue
+        raise InvalidPredicate(
+            f"a cast of an instant to text by the rules of {semantics.name} is supported of "
+            f"columns in UTC only, and {found}; compare the instant with a timestamp"
+        )
+
+
 def zoned_cast(
     operand: Operand, source: LogicalType, target: LogicalType, semantics: Semantics, *, try_: bool
 ) -> Operand:
@@ -54,8 +120,6 @@ def zoned_cast(
         local = Cast(operand, LOCAL, try_) if midnight else operand
         skipped = semantics.skipped_midnight if midnight else semantics.skipped_time
         return instant(name, local, semantics.repeated_time, skipped, quiet=try_)
-    if target == String():
-        return _call("zoned_text", name, operand)
     local = local_time(name, operand)
     return local if target == LOCAL else Cast(local, target, try_)
 

@@ -282,7 +282,11 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
         for rules in (("later", "shifted"), ("same", "shifted"), ("fail", "fail"))
     ]
     + [Sample(call("zoned_shift", "Europe/Berlin", X, 0, Y, 0, "later", "back"), _INSTANT, Int(8))],
-    "zoned_text": [Sample(call("zoned_text", zone, X), _INSTANT) for zone in ZONES[:4]],
+    "zoned_text": [
+        *(Sample(call("zoned_text", zone, X), _INSTANT) for zone in ZONES[:4]),
+        Sample(call("zoned_text", "UTC", X, "rfc 3339"), _INSTANT),
+        *(Sample(call("zoned_text", zone, X, "offset in minutes"), _INSTANT) for zone in ZONES[:2]),
+    ],
     "list_length": [Sample(call("list_length", X), NUMBERS), Sample(call("list_length", X), NAMED)],
     "list_element": [Sample(call("list_element", X, place), NUMBERS) for place in (1, 2)],
     "make_list": [Sample(call("make_list", X), NUMBERS), Sample(call("make_list", X, 3), Int(8))],

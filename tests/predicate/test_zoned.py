@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import random
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,15 +47,17 @@ in_sessions = pytest.mark.parametrize(
 )
 
 
-def batch() -> pa.RecordBatch:
-    moments = instants()
+def batch(moments: Sequence[datetime.datetime] | None = None) -> pa.RecordBatch:
+    moments = moments or instants()
     naive = [moment.replace(tzinfo=None) for moment in moments]
     return pa.record_batch([pa.array(range(len(moments))), moments, naive], schema=ARROW)
 
 
-def found(text: str, session: Semantics) -> list[Any]:
+def found(
+    text: str, session: Semantics, moments: Sequence[datetime.datetime] | None = None
+) -> list[Any]:
     bound = bind_operand(parse_expression(text), SCHEMA, session)
-    values, failed = compute(bound, batch())
+    values, failed = compute(bound, batch(moments))
     assert not failed.any()
     cells: list[Any] = values.to_pylist()
     return cells
@@ -169,7 +173,7 @@ def test_a_zone_that_is_no_constant_is_refused() -> None:
 
 OF_NO_ZONE = {  # functions of instants for which no zone matters, or that name theirs
     *("epoch_us", "coalesce", "nullif", "greatest", "least", "date_bin", "list_contains"),
-    *("local_time", "zoned_trunc", "zoned_shift", "zoned_text"),
+    *("local_time", "zoned_trunc", "zoned_shift", "zoned_text", "make_list", "make_struct"),
 }
 IN_A_ZONE = {"extract", "date_trunc", "last_day", "days_between"}
 SHIFTS = {"add_interval", "shift", "shift_timestamp"}
@@ -273,6 +277,26 @@ def rows_of(table: Any, predicate: Predicate, session: Semantics, *, pruning: bo
     execution = Execution(ScanPlan.from_bytes(plan.to_bytes()), table.store)
     batches = [rows.column("k").to_pylist() for rows in execution.read()]
     return sorted(key for keys in batches for key in keys)
+
+
+@pytest.mark.parametrize(
+    "session", [Semantics.SPARK, Semantics.DATAFUSION, Semantics.DUCKDB], ids=lambda each: each.name
+)
+def test_no_part_is_pruned_in_which_a_later_instant_has_a_lesser_text(session: Semantics) -> None:
+    """To DataFusion `06:30:00.500Z` sorts below `06:30:00Z`, and `.500001Z` below `.500Z`."""
+    start = datetime.datetime(2024, 7, 3, 6, 30, tzinfo=datetime.UTC)
+    places = (0, 1, 1000, 500_000, 500_001, 999_999, 1_000_000)
+    moments = [start + datetime.timedelta(microseconds=place) for place in places]
+    parts: list[dict[str, Sequence[Any]]] = [
+        {"k": [2 * number, 2 * number + 1], "tz": pair, "ts": [None, None]}
+        for number, pair in enumerate(itertools.combinations(moments, 2))
+    ]
+    table = appended(*parts, schema=ARROW)
+    for spelt in sorted(set(found("CAST(tz AS text)", session, moments))):
+        for op in ("<", "<=", "=", ">=", ">", "<>"):
+            predicate = parse_predicate(f"CAST(tz AS text) {op} '{spelt}'")
+            pruned = rows_of(table, predicate, session, pruning=True)
+            assert pruned == rows_of(table, predicate, session, pruning=False), (op, spelt)
 
 
 @examples(40)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, filled, null_mask, without
 from rowsieve.predicate.functions.decimals import narrowed
 from rowsieve.predicate.literals import UUID_TEXT, int_range
-from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.semantics import Semantics, TimestampText
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Decimal, Int, LogicalType, Timestamp
@@ -186,21 +186,37 @@ def from_date(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics)
 
 
 def from_timestamp(
-    values: pa.Array, source: LogicalType, _: LogicalType, __: Semantics
+    values: pa.Array, source: LogicalType, _: LogicalType, semantics: Semantics
 ) -> Computed:
-    """`YYYY-MM-DD HH:MM:SS[.f…]`, of the years 1 to 9999; an instant ends in `+00`."""
+    """`YYYY-MM-DD HH:MM:SS[.f…]`, of the years 1 to 9999; an instant ends in `+00`.
+
+    Binding makes a call of the cast of an instant where an engine spells it in another way.
+    """
     assert isinstance(source, Timestamp)
+    text = timestamp_text(values, semantics.timestamp_text)
+    array = pc.binary_join_element_wise(text, "+00", "") if source.utc else text
+    return _checked(array, ~null_mask(array), null_mask(values))
+
+
+def timestamp_text(values: pa.Array, style: TimestampText) -> pa.Array:
+    """Times without a zone as the style writes them; NULL outside of the years 1 to 9999."""
     micros = filled(values)
     good = (micros >= FIRST_DAY * DAY_US) & (micros < (LAST_DAY + 1) * DAY_US)
     text = without(values, ~good).cast(pa.timestamp("us")).cast(pa.string())
-    short = _short(text)
-    array = pc.binary_join_element_wise(short, "+00", "") if source.utc else short
-    return _checked(array, good, null_mask(values))
+    if style is not TimestampText.RFC_3339:
+        return _short(text)
+    whole = pc.replace_substring_regex(text, r"\.000000$", "")
+    short = pc.replace_substring_regex(whole, r"(\.[0-9]{3})000$", r"\1")
+    return pc.replace_substring(short, " ", "T")
 
 
-def offset_text(offset_us: int) -> str:
-    """An offset east of UTC as PostgreSQL writes it: `+HH[:MM[:SS]]`."""
+def offset_text(offset_us: int, style: TimestampText = TimestampText.OFFSET) -> str:
+    """An offset east of UTC: `+HH[:MM[:SS]]`, or as the style says."""
+    if style is TimestampText.RFC_3339 and not offset_us:
+        return "Z"
     minutes, seconds = divmod(abs(offset_us) // 1_000_000, 60)
+    if style is not TimestampText.OFFSET:
+        seconds = 0
     parts = [minutes // 60, minutes % 60, seconds]
     while len(parts) > 1 and not parts[-1]:
         parts.pop()

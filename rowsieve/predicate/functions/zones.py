@@ -28,7 +28,7 @@ from rowsieve.predicate.functions.row import (
     never_fails,
 )
 from rowsieve.predicate.functions.temporal import CLOCK_UNITS, TRUNC_UNITS, truncate, unit_name
-from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.semantics import Semantics, TimestampText
 from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Int, LogicalType, String, Timestamp
@@ -37,6 +37,11 @@ from rowsieve.types.zones import Micros, RepeatedTime, SkippedTime, Zone, zone, 
 _LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _NO_ANSWER = frozenset({"fail", "null"})
+_STYLES = frozenset(
+    style.value
+    for style in (TimestampText.OFFSET, TimestampText.OFFSET_IN_MINUTES, TimestampText.RFC_3339)
+)
+_TO_SECONDS = len("2024-07-03T06:30:00")
 
 
 def _text(argument: Argument) -> str | None:
@@ -270,34 +275,49 @@ def _shift_range(
 
 
 def _resolve_text(arguments: Sequence[Argument]) -> Signature | None:
-    found = _resolve_local(arguments)
-    return None if found is None else Signature(found.arguments, String(), found.option)
+    found = _resolve_local(arguments[:2])
+    style = TimestampText.OFFSET.value if len(arguments) == 2 else _text(arguments[-1])
+    if found is None or len(arguments) > 3 or style not in _STYLES:
+        return None
+    if style == TimestampText.RFC_3339.value and not zone(found.option).is_utc:
+        return None
+    types = (*found.arguments, String())[: len(arguments)]
+    return Signature(types, String(), f"{found.option},{style}")
 
 
-def _zoned_text(
-    arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics
-) -> Computed:
-    """`YYYY-MM-DD HH:MM:SS[.f…]` and the offset as `+HH[:MM[:SS]]`, of the years 1 to 9999."""
-    own = zone(signature.option)
-    instants = filled(arguments[1])
-    local = _local_time(arguments, signature, semantics)
-    text = text_casts.from_timestamp(local.values, _LOCAL, String(), semantics)
+def _style(signature: Signature) -> tuple[Zone, TimestampText]:
+    name, style = signature.option.split(",")
+    return zone(name), TimestampText(style)
+
+
+def _zoned_text(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
+    """The local time and its offset in the style of the call, of the years 1 to 9999."""
+    own, style = _style(signature)
+    instants, nulls = filled(arguments[1]), null_mask(arguments[1])
+    local, lost = own.local(instants)
+    text = text_casts.timestamp_text(_computed(local, nulls, lost, _LOCAL).values, style)
     offsets, places = np.unique(own.offsets_at(instants), return_inverse=True)
-    names = pa.array([text_casts.offset_text(int(offset)) for offset in offsets], pa.string())
-    joined = pc.binary_join_element_wise(text.values, names.take(pa.array(places)), "")
-    failed = null_mask(text.values) & ~null_mask(arguments[1])
+    spelt = [text_casts.offset_text(int(offset), style) for offset in offsets]
+    names = pa.array(spelt, pa.string())
+    joined = pc.binary_join_element_wise(text, names.take(pa.array(places)), "")
+    failed = null_mask(text) & ~nulls
     return Computed(joined, failed if failed.any() else None)
 
 
 def _text_range(
-    arguments: Sequence[AbstractValue], signature: Signature, semantics: Semantics
+    arguments: Sequence[AbstractValue], signature: Signature, _: Semantics
 ) -> Range | None:
-    """Between the texts of the local bounds: an offset sorts below `~`."""
-    low, high, lost = _local_hull(zone(signature.option), arguments[1])
+    """Between the texts of the local bounds: an offset sorts below `~`.
+
+    With a `Z` behind them only whole seconds keep their order: it sorts above a fraction.
+    """
+    own, style = _style(signature)
+    low, high, lost = _local_hull(own, arguments[1])
     lower, upper = (
-        text_casts.from_timestamp(end, _LOCAL, String(), semantics).values
-        for end in (without(low, lost), without(high, lost))
+        text_casts.timestamp_text(end, style) for end in (without(low, lost), without(high, lost))
     )
+    if style is TimestampText.RFC_3339:
+        lower, upper = (pc.utf8_slice_codeunits(end, 0, _TO_SECONDS) for end in (lower, upper))
     safe = ~(null_mask(lower) | null_mask(upper))
     return Range(lower, pc.binary_join_element_wise(upper, "~", ""), safe=safe)
 
@@ -375,7 +395,7 @@ ROWS = (
     ),
     _row(
         "zoned_text",
-        "zoned_text('zone', instant)",
+        "zoned_text('zone', instant[, 'style'])",
         _resolve_text,
         _zoned_text,
         bounds=_text_range,
