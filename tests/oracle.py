@@ -333,7 +333,8 @@ class Oracle:
             wraps = self.semantics.casts_wrap and isinstance(cell.type, Int | Float | Decimal)
             if wraps and isinstance(target, Int) and not try_:
                 return Cell(target, lowest_bits(cell.value, target))
-            if try_ or self.semantics.failed_cast is OnFailure.NULL:
+            quiet = try_ or self.semantics.failed_cast is OnFailure.NULL
+            if quiet and not isinstance(target, String):  # engines have a text for any year
                 return Cell(target, None)
             raise
 

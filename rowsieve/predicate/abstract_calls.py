@@ -27,7 +27,7 @@ from rowsieve.predicate.abstract import (
     settled,
 )
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
-from rowsieve.predicate.functions.casts import cast_rule, spelled_range, wraps
+from rowsieve.predicate.functions.casts import cast_rule, gives_null, spelled_range, wraps
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.functions.row import Direction, Function, NullRule, Range, Signature
 from rowsieve.predicate.ir import Call, ComparisonOp, Literal
@@ -147,7 +147,7 @@ def cast_value(
     elif isinstance(value.type, Int) and isinstance(target, String):
         lower, upper = spelled_range(value.lower, value.upper)
         result = replace(result, lower=lower, upper=upper)
-    if quiet or semantics.failed_cast is OnFailure.NULL:
+    if gives_null(target, semantics, try_=quiet):
         return replace(result, null=result.null | risky)
     if semantics.lenient_float_casts and isinstance(value.type, Float):
         result = replace(result, null=result.null | risky)

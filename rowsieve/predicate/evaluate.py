@@ -29,7 +29,7 @@ from rowsieve.predicate.arrays import (
     without,
 )
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate
-from rowsieve.predicate.functions.casts import cast_as_written
+from rowsieve.predicate.functions.casts import cast_as_written, gives_null
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.ir import (
     And,
@@ -61,7 +61,7 @@ from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.nested_order import compare_nested, differ_nested
 from rowsieve.predicate.ordered_members import is_member
-from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
+from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Bool, LogicalType, Struct, is_nested, type_name
 
@@ -334,7 +334,7 @@ class _Evaluator:
     def cast(self, node: Cast) -> Computed:
         computed, source = self.operand(node.operand)
         own = cast_as_written(computed.values, source, node.type, self.semantics, try_=node.try_)
-        quiet = node.try_ or self.semantics.failed_cast is OnFailure.NULL
+        quiet = gives_null(node.type, self.semantics, try_=node.try_)
         failed = computed.failed if quiet else any_of(computed.failed, own.failed)
         return Computed(own.values, failed)
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from rowsieve.predicate.functions.casts import cast_as_written
+from rowsieve.predicate.functions.casts import cast_as_written, gives_null
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.inverses import undone, undone_list
 from rowsieve.predicate.ir import (
@@ -40,7 +40,7 @@ from rowsieve.predicate.ir import (
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literals import from_scalar, scalar
 from rowsieve.predicate.operand_types import type_of
-from rowsieve.predicate.semantics import OnFailure, Semantics
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
     Bool,
     Json,
@@ -200,6 +200,6 @@ def _cast(node: Cast, source: LogicalType, semantics: Semantics) -> Operand:
     constant = pa.repeat(scalar(node.operand), 1)
     computed = cast_as_written(constant, source, node.type, semantics, try_=node.try_)
     if computed.failed is not None and computed.failed[0]:
-        quiet = node.try_ or semantics.failed_cast is OnFailure.NULL
+        quiet = gives_null(node.type, semantics, try_=node.try_)
         return Literal(None, node.type) if quiet else node
     return from_scalar(computed.values[0], node.type)

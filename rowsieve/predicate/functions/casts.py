@@ -20,7 +20,7 @@ from rowsieve.predicate.arrays import Computed, as_mask, filled, null_mask, with
 from rowsieve.predicate.functions import float_decimals, text_casts
 from rowsieve.predicate.functions.decimals import int_as_decimal, narrowed
 from rowsieve.predicate.literals import int_range
-from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.semantics import OnFailure, Semantics
 from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
@@ -86,6 +86,16 @@ def wraps(source: LogicalType, target: LogicalType, semantics: Semantics) -> boo
     """Whether a cast that is written gives another number where the target does not hold it."""
     numbers = isinstance(source, Int | Float | Decimal) and isinstance(target, Int)
     return semantics.casts_wrap and numbers
+
+
+def gives_null(target: LogicalType, semantics: Semantics, *, try_: bool) -> bool:
+    """Whether a cast is NULL where it has no value; otherwise that is an error.
+
+    A far year always is: engines have a text for it, and it is one that we do not write.
+    """
+    if isinstance(target, String):
+        return False
+    return try_ or semantics.failed_cast is OnFailure.NULL
 
 
 def cast_as_written(

@@ -15,7 +15,7 @@ from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.codec import semantics_from_json, semantics_to_json
-from rowsieve.predicate.evaluate import compute, matching
+from rowsieve.predicate.evaluate import compute, evaluate, matching
 from rowsieve.predicate.semantics import Semantics, TimestampText
 from rowsieve.types.encodings import schema_of
 from tests.bridges.sql import postgres
@@ -176,6 +176,26 @@ def test_a_text_goes_to_no_engine_that_writes_another() -> None:
     ):
         with pytest.raises(UnsupportedOperation, match="spells it in another way"):
             moved("CAST(ts AS TEXT) > 'a'", mine, theirs)
+
+
+def test_a_year_of_which_we_write_no_text_is_an_error_and_never_null() -> None:
+    """Spark writes `+10000-01-01` and `-0001-12-31`, whatever its mode, and so does TRY_CAST."""
+    far = pa.array([253_402_300_800_000_000, -99_999_999_999_999_999])
+    batch = pa.record_batch(
+        {
+            "tz": far.view(pa.timestamp("us", "UTC")),
+            "ts": far.view(pa.timestamp("us")),
+            "d": pa.array([2_932_897, -1_157_408], pa.int32()).view(pa.date32()),
+        }
+    )
+    schema = schema_of(batch.schema)[0]
+    for ansi in (True, False):
+        rules = Semantics.of_spark(ansi=ansi, time_zone="UTC")
+        for name in batch.schema.names:
+            for cast in ("CAST", "TRY_CAST"):
+                root = parse_predicate(f"{cast}({name} AS STRING) IS NULL", "spark")
+                found = evaluate(bind(root, schema, rules), batch)
+                assert found.failed.all(), (ansi, cast, name)
 
 
 def test_the_spelling_survives_the_codec() -> None:
