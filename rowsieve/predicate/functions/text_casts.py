@@ -29,6 +29,7 @@ _DATE = r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
 _ZONE = r"\s*(?P<zone>Z|(?P<sign>[+-])(?P<zone_hour>[0-9]{2})(?::?(?P<zone_minute>[0-9]{2}))?)?"
 _UUID = f"^({UUID_TEXT}|\\{{({UUID_TEXT})\\}})$"
 _MOST_DIGITS = 60
+_IN_UTC = {TimestampText.LOCAL: "", TimestampText.RFC_3339: "Z"}
 
 
 def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
@@ -188,13 +189,14 @@ def from_date(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics)
 def from_timestamp(
     values: pa.Array, source: LogicalType, _: LogicalType, semantics: Semantics
 ) -> Computed:
-    """`YYYY-MM-DD HH:MM:SS[.f…]`, of the years 1 to 9999; an instant ends in `+00`.
+    """`YYYY-MM-DD HH:MM:SS[.f…]`, of the years 1 to 9999, as the semantics spell it in UTC.
 
     Binding makes a call of the cast of an instant where an engine spells it in another way.
     """
     assert isinstance(source, Timestamp)
     text = timestamp_text(values, semantics.timestamp_text)
-    array = pc.binary_join_element_wise(text, "+00", "") if source.utc else text
+    suffix = _IN_UTC.get(semantics.timestamp_text, "+00") if source.utc else ""
+    array = pc.binary_join_element_wise(text, suffix, "")
     return _checked(array, ~null_mask(array), null_mask(values))
 
 
