@@ -256,7 +256,7 @@ def test_frames_that_cannot_be_written_fail_before_spark_is_asked(
         table.write_spark(frame(spark, 5), "append")
     with pytest.raises(UnsupportedOperation, match="has no key"):
         log.write_spark(frame(spark, 5), "upsert")
-    with pytest.raises(InvalidInput, match="mode is one of"):
+    with pytest.raises(InvalidInput, match="mode is 'merge'"):
         table.write_spark(frame(spark, 5), "merge")  # type: ignore[arg-type]
     older = rs.open_table(table.uri, version=0)
     with pytest.raises(UnsupportedOperation, match="read-only"):
