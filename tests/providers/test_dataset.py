@@ -110,6 +110,19 @@ def test_a_filter_that_polars_may_mean_in_two_ways_is_refused() -> None:
         frame.filter(~pl.col("s").is_in(["1"])).collect()
 
 
+@pytest.mark.parametrize("members", [[], [None]], ids=["empty", "all NULL"])
+def test_a_list_that_polars_folds_to_a_constant_is_refused_below_not(
+    members: list[str | None],
+) -> None:
+    listed = pl.col("s").is_in(pl.Series(members, dtype=pl.String).implode())
+    frame = pl.scan_pyarrow_dataset(shared().to_dataset())
+    assert frame.filter(listed).collect().height == 0
+    with pytest.raises(UnsupportedOperation, match="nulls_equal"):
+        frame.filter(~listed).collect()
+    expected = shared().to_polars().filter(~listed).height
+    assert shared().scan_polars().filter(~listed).collect().height == expected
+
+
 def test_what_cannot_be_read_of_a_filter_is_evaluated_by_pyarrow() -> None:
     dataset = shared().to_dataset()
     odd = pc.match_substring_regex(pc.field("s"), "^50[0-9]$")

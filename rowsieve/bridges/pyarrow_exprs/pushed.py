@@ -35,6 +35,7 @@ from rowsieve.predicate.ir import (
     Column,
     Comparison,
     ComparisonOp,
+    FalsePredicate,
     InList,
     IsNull,
     Literal,
@@ -67,6 +68,7 @@ class _PolarsReader:
 
     Polars writes `is_in(…)` and `is_in(…, nulls_equal=True)` over a list without NULL alike. Of a
     NULL the first is NULL and the second FALSE: the same to AND and OR at the top, not below NOT.
+    Over a list of nothing but NULL, or of nothing, it writes FALSE for either.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -95,8 +97,9 @@ class _PolarsReader:
         if isinstance(predicate, And | Or):
             for term in predicate.terms:
                 self.check(term)
-        elif not isinstance(predicate, InList) and any(
-            id(node) in self._lists_of_nullables for node in walk(predicate)
+        elif not isinstance(predicate, InList | FalsePredicate) and any(
+            id(node) in self._lists_of_nullables or isinstance(node, FalsePredicate)
+            for node in walk(predicate)
         ):
             raise UnsupportedOperation(
                 "is_in of a column with NULLs below NOT, with or without nulls_equal=True"
