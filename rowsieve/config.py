@@ -49,11 +49,11 @@ class Config:
 
 def check_switches(owner: str, pruning: object, audit: object, on_violation: object) -> None:
     """InvalidInput for a value that a read's switch does not have."""
-    if pruning not in PRUNINGS:
+    if not isinstance(pruning, str) or pruning not in PRUNINGS:
         raise InvalidInput(f"{owner}: pruning is 'on', 'soft' or 'off', not {pruning!r}")
     if isinstance(audit, bool) or not isinstance(audit, int | float) or not 0 <= audit <= 100:
         raise InvalidInput(f"{owner}: audit is a percentage from 0 to 100, not {audit!r}")
-    if on_violation not in ON_VIOLATION:
+    if not isinstance(on_violation, str) or on_violation not in ON_VIOLATION:
         raise InvalidInput(f"{owner}: on_violation is 'raise' or 'report', not {on_violation!r}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -80,9 +81,12 @@ def test_the_reporter_of_the_config_is_told_where_a_table_has_none() -> None:
     "wrong",
     [
         {"pruning": "maybe"},
+        {"pruning": pl.DataFrame()},
+        {"pruning": ["on"]},
         {"audit_percent": 101},
         {"audit_percent": True},
         {"audit_on_violation": "ignore"},
+        {"audit_on_violation": pl.col("a") > 1},
         {"memory_bytes": 0},
         {"split_bytes": 1.5},
         {"reporter": 7},
