@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.changes.python_data import from_python, is_python_data
+from rowsieve.changes.polars_data import refuse_polars_objects
+from rowsieve.changes.python_data import from_python, gives, is_python_data, kind_of
 from rowsieve.errors import InvalidData, InvalidInput, KeyViolation, SchemaMismatch
 from rowsieve.types.conform import canonical_key, conform
 from rowsieve.types.encodings import arrow_schema, arrow_type, check_nesting
@@ -55,7 +56,7 @@ def read_data(data: Any, operation: str, schema: Schema | None = None) -> pa.Tab
         table = _from_pandas(data, operation)
     elif _is_spark(data):
         table = data.toArrow()  # its stream fails over timestamps (4.1 to 4.3)
-    elif hasattr(data, "__arrow_c_stream__"):
+    elif gives(data, "__arrow_c_stream__"):
         table = _from_stream(data, operation)
     elif is_python_data(data):
         table = from_python(data, operation, schema)
@@ -63,7 +64,7 @@ def read_data(data: Any, operation: str, schema: Schema | None = None) -> pa.Tab
         raise InvalidInput(
             f"{operation} takes Arrow data (a pyarrow Table or reader, a Polars or pandas "
             "DataFrame, a DuckDB or DataFusion result), a list of dicts or a dict of lists, not "
-            f"{type(data).__name__}"
+            f"{kind_of(data)}"
         )
     _refuse_repeated_columns(table.column_names, operation)
     for field in table.schema:
@@ -74,9 +75,10 @@ def read_data(data: Any, operation: str, schema: Schema | None = None) -> pa.Tab
 
 
 def _from_stream(data: Any, operation: str) -> pa.Table:
+    refuse_polars_objects(data, operation)
     try:
         return pa.RecordBatchReader.from_stream(data).read_all()
-    except pa.ArrowException as error:
+    except (pa.ArrowException, TypeError, ValueError) as error:
         raise InvalidData(
             f"{operation}: this {type(data).__name__} gives no rows as Arrow data: {error}"
         ) from error

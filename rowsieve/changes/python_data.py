@@ -8,12 +8,13 @@ refused. A value that does not fit its column is named by column and row, counte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
 
+from rowsieve.changes.polars_data import refuse_polars_objects
 from rowsieve.errors import InvalidData, InvalidInput
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Map
@@ -27,6 +28,16 @@ def is_python_data(data: object) -> bool:
     return isinstance(data, Mapping) or (
         isinstance(data, list | tuple) and all(isinstance(row, Mapping) for row in data)
     )
+
+
+def gives(data: object, protocol: str) -> bool:
+    """Whether this object has the protocol's method; a class only has it for its objects."""
+    return not isinstance(data, type) and hasattr(data, protocol)
+
+
+def kind_of(data: object) -> str:
+    """What this is, for a message."""
+    return f"the class {data.__name__}" if isinstance(data, type) else type(data).__name__
 
 
 def from_python(data: Any, operation: str, schema: Schema | None) -> pa.Table:
@@ -63,15 +74,35 @@ def _columns_of(rows: Sequence[Mapping[Any, Any]]) -> dict[Any, list[Any]]:
 def _array(values: Any, what: str, map_type: Map | None) -> Any:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
-    if hasattr(values, "__arrow_c_stream__"):
-        return pa.chunked_array(values)
-    if hasattr(values, "__arrow_c_array__") or hasattr(values, "__array__"):
+    if gives(values, "__arrow_c_stream__"):
+        return _handed_over(values, what, pa.chunked_array)
+    if gives(values, "__arrow_c_array__"):
+        return _handed_over(values, what, pa.array)
+    if _is_numpy_like(values):
         return _inferred(values, what)
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise InvalidData(f"{what} is a list of values, not {type(values).__name__}")
+    if isinstance(values, str | bytes | bytearray) or not isinstance(values, Sequence):
+        raise InvalidData(f"{what} is a list of values, not {kind_of(values)}")
     values = list(values)
     _refuse_mixtures(values, what)
     return _inferred(values, what) if map_type is None else _map_array(values, what, map_type)
+
+
+def _handed_over(values: Any, what: str, take: Callable[[Any], Any]) -> Any:
+    """Values that an object of another library gives as Arrow data."""
+    refuse_polars_objects(values, what)
+    try:
+        return take(values)
+    except _FAILURES as error:
+        raise InvalidData(
+            f"{what}: this {kind_of(values)} gives no values as Arrow data: {error}"
+        ) from error
+
+
+def _is_numpy_like(values: Any) -> bool:
+    """Whether this is an array of one dimension; a scalar of NumPy has none, and no length."""
+    return (
+        gives(values, "__array__") and getattr(values, "ndim", 1) == 1 and gives(values, "__len__")
+    )
 
 
 def _inferred(values: Any, what: str) -> pa.Array:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.errors import InvalidData, SchemaMismatch
+from rowsieve.errors import InvalidData, InvalidInput, SchemaMismatch
+from tests.small_tables import fresh_uri, keyed
 
 SCHEMA = pa.schema([pa.field("k", pa.string(), nullable=False), ("v", pa.int64())])
 
@@ -57,3 +62,40 @@ def test_a_sequence_without_an_order_is_refused() -> None:
     sequence = pa.array([(1, 2, 3)] * 3, pa.month_day_nano_interval())
     with pytest.raises(SchemaMismatch, match="no order"):
         table.apply_changes(changes(pa.string(), pa.string(), sequence), op="op", sequence="lsn")
+
+
+class NoStream:
+    """Data that promises a stream and has none."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> None:
+        """Give nothing."""
+
+
+@pytest.mark.parametrize("kind", [pa.Table, pa.RecordBatch, pl.DataFrame, pd.DataFrame])
+def test_a_class_is_no_data(kind: Any) -> None:
+    with pytest.raises(InvalidInput, match=f"not the class {kind.__name__}"):
+        keyed().upsert(kind)
+
+
+def test_data_whose_stream_is_none_is_refused() -> None:
+    with pytest.raises(InvalidData, match="upsert: this NoStream gives no rows"):
+        keyed().upsert(NoStream())
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [pl.Object(), pl.Array(pl.Object, 2), pl.Struct({"a": pl.Array(pl.Object, 2)})],
+    ids=str,
+)
+def test_objects_of_polars_are_named(type_: Any) -> None:
+    with pytest.raises(InvalidData, match="upsert: column 'v' holds Python objects"):
+        keyed().upsert(pl.DataFrame(schema={"k": pl.Int64, "v": type_}))
+
+
+def test_an_object_of_polars_is_not_stored_as_its_address() -> None:
+    schema = pa.schema([pa.field("k", pa.int64(), nullable=False), ("b", pa.binary())])
+    table = rs.create_table(fresh_uri(), schema, key=["k"])
+    frame = pl.DataFrame({"k": [1], "b": pl.Series([object()], dtype=pl.Object)})
+    with pytest.raises(InvalidData, match="column 'b' holds Python objects"):
+        table.upsert(frame)
+    assert len(table) == 0

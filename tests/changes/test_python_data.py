@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import deque
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -194,3 +195,43 @@ def test_a_table_is_created_from_a_frame_without_rows() -> None:
     frame = pl.DataFrame({"k": [], "v": []}, schema={"k": pl.Int64, "v": pl.String})
     made = rowsieve.create_table(fresh_uri(), frame, key=["k"])
     assert (len(made), made.schema.names, made.detail()["parts"]) == (0, ["k", "v"], 0)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{10, 1, 7}, frozenset({1}), {1: 2}, iter([1]), bytearray(b"a"), list, pl.Series],
+    ids=["set", "frozenset", "dict", "iterator", "bytearray", "class", "class of Series"],
+)
+def test_a_column_without_an_order_or_a_length_is_refused(values: Any) -> None:
+    with pytest.raises(InvalidData, match="column 'v' is a list of values, not "):
+        rowsieve.create_table(fresh_uri(), {"v": values})
+
+
+@pytest.mark.parametrize(
+    "values", [np.int64(5), np.float64(1), np.array(5), np.zeros((0, 2)), np.zeros((2, 2))], ids=str
+)
+def test_numpy_values_of_other_than_one_dimension_are_no_column(values: Any) -> None:
+    with pytest.raises(InvalidData, match="column 'v' is a list of values, not "):
+        rowsieve.create_table(fresh_uri(), {"v": values})
+
+
+def test_sequences_other_than_lists_are_columns() -> None:
+    made = rowsieve.create_table(fresh_uri(), {"a": range(2), "b": (3, 4), "c": deque([5, 6])})
+    assert made.to_arrow().to_pylist() == [{"a": 0, "b": 3, "c": 5}, {"a": 1, "b": 4, "c": 6}]
+
+
+def test_a_column_of_polars_objects_is_refused() -> None:
+    with pytest.raises(InvalidData, match="column 'v' holds Python objects"):
+        rowsieve.create_table(fresh_uri(), {"v": pl.Series([object()], dtype=pl.Object)})
+
+
+def test_a_column_whose_stream_is_none_is_refused() -> None:
+    with pytest.raises(InvalidData, match="column 'v': this NoStream gives no values"):
+        rowsieve.create_table(fresh_uri(), {"v": NoStream()})
+
+
+class NoStream:
+    """Data that promises a stream and has none."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> None:
+        """Give nothing."""
