@@ -1,0 +1,89 @@
+"""Bins as DataFusion makes them, in nanoseconds of 64 bits: NULL outside 1677 to 2262.
+
+Soundness: a condition keeps its bins where value, distance from the origin and bin all fit in
+nanoseconds, and has NULL elsewhere; a width or an origin that does not fit is refused.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import (
+    And,
+    Call,
+    Case,
+    Comparison,
+    ComparisonOp,
+    Literal,
+    Predicate,
+    ValueSet,
+    walk,
+)
+from rowsieve.types.days import DAY_US
+from rowsieve.types.logical import Int, LogicalType, Timestamp
+
+_EPOCH = datetime.date(1970, 1, 1)
+_MOST_US = (2**63 - 1) // 1000  # and the least is as far from 1970
+
+
+def within_nanoseconds(predicate: Predicate) -> Predicate:
+    """The condition with bins as DataFusion has them: NULL where its nanoseconds overflow."""
+    if not any(isinstance(node, Call) and node.function == "date_bin" for node in walk(predicate)):
+        return predicate
+    limited: Predicate = _limited(predicate)
+    return limited
+
+
+def _limited(node: Any) -> Any:
+    if isinstance(node, tuple):
+        return tuple(map(_limited, node))
+    if not is_dataclass(node) or isinstance(node, type | Literal | ValueSet | LogicalType):
+        return node
+    made = {field.name: _limited(getattr(node, field.name)) for field in fields(node)}
+    found = replace(node, **made)
+    if not isinstance(found, Call) or found.function != "date_bin":
+        return found
+    least, most = _held(found)
+    micros = Call("epoch_us", (found.arguments[2],))
+    held = And(
+        (
+            Comparison(ComparisonOp.GE, micros, Literal(least, Int(64))),
+            Comparison(ComparisonOp.LE, micros, Literal(most, Int(64))),
+        )
+    )
+    return Case(((held, found),), Literal(None))
+
+
+def _held(call: Call) -> tuple[int, int]:
+    """The microseconds whose bin, and whose distance from the origin, nanoseconds hold."""
+    months, micros, _, origin = call.arguments
+    known = isinstance(origin, Literal) and isinstance(origin.type, Timestamp)
+    start = origin.value if known and isinstance(origin, Literal) else None
+    steps = [part.value if isinstance(part, Literal) else None for part in (months, micros)]
+    if not isinstance(start, int) or abs(start) > _MOST_US:
+        raise UnsupportedOperation(
+            "datafusion bins in nanoseconds; give a constant origin from 1678 to 2261"
+        )
+    if not isinstance(steps[0], int) or not isinstance(steps[1], int) or steps[1] > _MOST_US:
+        raise UnsupportedOperation(
+            "datafusion bins in nanoseconds; give bins of less than 106751 days"
+        )
+    if steps[0]:
+        first, own = _month(-_MOST_US) + 1, _month(start)
+        return _month_start(own - (own - first) // steps[0] * steps[0]), _MOST_US
+    width = max(steps[1], 1)  # what has none is refused where it is bound
+    least = max(-_MOST_US, start - _MOST_US)
+    return start - (start - least) // width * width, min(_MOST_US, start + _MOST_US)
+
+
+def _month(micros: int) -> int:
+    day = _EPOCH + datetime.timedelta(micros // DAY_US)
+    return (day.year - 1970) * 12 + day.month - 1
+
+
+def _month_start(month: int) -> int:
+    start = datetime.date(1970 + month // 12, month % 12 + 1, 1)
+    return (start - _EPOCH).days * DAY_US
