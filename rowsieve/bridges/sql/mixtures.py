@@ -141,6 +141,7 @@ _MET = frozenset({"coalesce", "nullif", "greatest", "least"})
 _SUMS = frozenset({"add", "subtract", "multiply"})
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo"})
 _UINT64 = Int(64, signed=False)
+_JSON_TEXTS = frozenset({"json_get_text", "json_path_text"})  # most often of a JSON number
 _READ_FROM_TEXT = (Int, Float, Decimal, Date, Timestamp)
 _SUBJECT = "CASE of a value"
 _RANGE = "BETWEEN or a list"
@@ -181,7 +182,9 @@ def _check_duckdb(predicate: Predicate, schema: Schema, semantics: Semantics) ->
     """
     for node in walk(predicate):
         if isinstance(node, Cast) and isinstance(node.type, _READ_FROM_TEXT):
-            text = not isinstance(node.operand, Literal)
+            made = node.operand
+            text = not isinstance(made, Literal)
+            text &= not (isinstance(made, Call) and made.function in _JSON_TEXTS)
             if text and isinstance(_type(node.operand, schema, semantics), String):
                 raise UnsupportedOperation(
                     f"a cast of text to {type_name(node.type)}: duckdb reads texts otherwise, such "
