@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.bars import (
     answers,
+    calls,
     checkpoint,
     expressions,
     full_scan,
@@ -18,6 +19,7 @@ from benchmarks.bars import (
     points,
     processes,
     restart,
+    small_reads,
     statistics,
     tightness,
     translation,
@@ -38,6 +40,8 @@ BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "merged": merged.measure,
     "disjoint": merged.disjoint,
     "points": points.measure,
+    "small_reads": small_reads.measure,
+    "calls": calls.measure,
     "peers": peers.measure,
     "restart": restart.measure,
     "expressions": expressions.measure,
