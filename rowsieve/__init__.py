@@ -4,17 +4,30 @@ A table is a set of versioned, sorted Parquet parts. `create_table` and `open_ta
 which is changed (`upsert`, `delete`, `update`, `apply_changes`, …), scanned (`scan`) and registered
 in engines (`ctx.register_table("name", table)`). `register_function` adds functions to conditions,
 `translate` puts a condition of one engine in the words of another.
+
+A public name is imported from its module when it is first used, so that `import rowsieve` alone
+costs nothing.
 """
 
-from rowsieve.bridges.translate import translate
-from rowsieve.bridges.translation import Exactness, Translation
-from rowsieve.config import Config, configure
-from rowsieve.opening import create_table, open_table
-from rowsieve.planner.plan import ScanPlan
-from rowsieve.predicate.functions.registered import register_function
-from rowsieve.scan import Scan, read_split
-from rowsieve.storage.log_entry import Commit
-from rowsieve.table import Table
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rowsieve import errors as errors
+    from rowsieve import metrics as metrics
+    from rowsieve import objects as objects
+    from rowsieve import predicate as predicate
+    from rowsieve.bridges.translate import translate
+    from rowsieve.bridges.translation import Exactness, Translation
+    from rowsieve.config import Config, configure
+    from rowsieve.opening import create_table, open_table
+    from rowsieve.planner.plan import ScanPlan
+    from rowsieve.predicate.functions.registered import register_function
+    from rowsieve.scan import Scan, read_split
+    from rowsieve.storage.log_entry import Commit
+    from rowsieve.table import Table
 
 __all__ = [
     "Commit",
@@ -32,3 +45,36 @@ __all__ = [
     "translate",
 ]
 __version__ = "0.1.0"
+
+_HOMES: Final = {
+    "Commit": "rowsieve.storage.log_entry",
+    "Config": "rowsieve.config",
+    "Exactness": "rowsieve.bridges.translation",
+    "Scan": "rowsieve.scan",
+    "ScanPlan": "rowsieve.planner.plan",
+    "Table": "rowsieve.table",
+    "Translation": "rowsieve.bridges.translation",
+    "configure": "rowsieve.config",
+    "create_table": "rowsieve.opening",
+    "open_table": "rowsieve.opening",
+    "read_split": "rowsieve.scan",
+    "register_function": "rowsieve.predicate.functions.registered",
+    "translate": "rowsieve.bridges.translate",
+}
+_PACKAGES: Final = ("errors", "metrics", "objects", "predicate")
+"""What `rowsieve.NAME` finds without an import of its own."""
+
+
+def __getattr__(name: str) -> Any:
+    """A public name from the module that defines it, or one of `_PACKAGES`."""
+    if name in _PACKAGES:
+        return import_module(f"rowsieve.{name}")
+    if (home := _HOMES.get(name)) is None:
+        raise AttributeError(f"module 'rowsieve' has no attribute {name!r}")
+    found = getattr(import_module(home), name)
+    globals()[name] = found  # the next use does not come here
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PACKAGES})

@@ -1,18 +1,22 @@
-"""Whatever a caller passes as `where=` or as an expression, as our tree and its semantics."""
+"""Whatever a caller passes as `where=` or as an expression, as our tree and its semantics.
+
+The bridges are imported for text and for expressions of other engines only: they are a third of the
+package, and bring sqlglot.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rowsieve.bridges.registry import BRIDGES, bridge_named, bridge_of
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.bridges.sql.dialects import dialect_named
-from rowsieve.bridges.sql.spark_types import spark_typed
-from rowsieve.bridges.sql.translation import where_text
 from rowsieve.errors import InvalidInput
 from rowsieve.predicate.ir import TRUE, Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
+
+if TYPE_CHECKING:
+    from rowsieve.bridges.registry import Bridge
 
 
 def to_predicate(
@@ -29,6 +33,11 @@ def to_predicate(
     """
     if where is None:
         return TRUE
+    if isinstance(where, Predicate):
+        return where
+    from rowsieve.bridges.registry import BRIDGES, bridge_named  # noqa: PLC0415 - on first use
+    from rowsieve.bridges.sql.translation import where_text  # noqa: PLC0415 - on first use
+
     if isinstance(where, str):
         rules = dialect_named(dialect)
         if rules.listed_only and schema is not None:
@@ -37,9 +46,7 @@ def to_predicate(
             return where_text(where, schema, dialect, semantics)
         if not rules.listed_only:
             return parse_predicate(where, dialect)
-    if isinstance(where, Predicate):
-        return where
-    if schema is not None and (bridge := bridge_of(where)) is not None:
+    if schema is not None and (bridge := _bridge_of(where)) is not None:
         return bridge.reads(where, schema).exact()
     known = ", ".join(dict.fromkeys(bridge.shown for bridge in BRIDGES if not bridge.is_text))
     raise InvalidInput(f"where= takes SQL text, {known}; not {type(where).__name__}")
@@ -52,6 +59,8 @@ def to_operand(expression: Any, dialect: str = "postgres", schema: Schema | None
             raise InvalidInput(f"expressions are not read in {dialect} SQL, only conditions")
         operand = parse_expression(expression, dialect)
         if schema is not None and dialect_named(dialect).gives_types:
+            from rowsieve.bridges.sql.spark_types import spark_typed  # noqa: PLC0415 - on first use
+
             return spark_typed(operand, schema, ansi=dialect_named(dialect).semantics.is_ansi)
         return operand
     if isinstance(expression, Operand):
@@ -63,7 +72,16 @@ def to_operand(expression: Any, dialect: str = "postgres", schema: Schema | None
 
 def semantics_of(dialect: str, where: Any = None) -> Semantics:
     """The rules that go with a dialect of SQL text, or with another engine's expression."""
-    bridge = bridge_of(where)
+    bridge = _bridge_of(where)
     if bridge is not None and bridge.name != "rowsieve":
         return bridge.semantics
     return dialect_named(dialect).semantics
+
+
+def _bridge_of(where: Any) -> Bridge | None:
+    """The bridge of an expression of another engine; text and no condition have none."""
+    if where is None or isinstance(where, str | Predicate):
+        return None
+    from rowsieve.bridges.registry import bridge_of  # noqa: PLC0415 - on first use
+
+    return bridge_of(where)

@@ -1,12 +1,11 @@
 """SQL text to predicates and back, in the dialects of `dialects.DIALECTS`.
 
-Reading goes through sqlglot, which is imported at its first use; writing is our own table. Text
-that is written reads back as the same tree.
+Reading goes through sqlglot, writing is our own table; each is imported at its first use. Text that
+is written reads back as the same tree.
 """
 
 from __future__ import annotations
 
-from rowsieve.bridges.sql import render
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.predicate.ir import Operand, Predicate
 
@@ -36,4 +35,6 @@ def to_sql(node: Predicate | Operand, dialect: str = "postgres") -> str:
 
     What the dialect cannot say with the same meaning is `UnsupportedOperation`.
     """
+    from rowsieve.bridges.sql import render  # noqa: PLC0415 - it imports sqlglot, too
+
     return render.to_sql(node, dialect_named(dialect))

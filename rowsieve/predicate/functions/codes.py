@@ -49,9 +49,8 @@ def _resolve(taken: type, result: LogicalType) -> Resolver:
 
 
 def _sized(bits_per_byte: int) -> tuple[Callable[..., Computed], BoundsRule]:
-    factor = pa.scalar(bits_per_byte, pa.int32())
-
     def size(text: pa.Array) -> pa.Array:
+        factor = pa.scalar(bits_per_byte, pa.int32())  # made at import it would import pandas
         return pc.multiply(pc.binary_length(text).cast(pa.int32()), factor)
 
     def evaluate(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
