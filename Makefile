@@ -6,7 +6,7 @@ LOCK := requirements/dev.lock
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadgroup
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-deep demo-spark bench bench-bars docs lint lock clean
+.PHONY: demo test test-deep test-times demo-spark bench bench-bars docs lint lock clean
 
 demo: $(READY)
 	$(BIN)/rowsieve demo
@@ -14,8 +14,13 @@ demo: $(READY)
 test: $(READY) lint
 	$(PYTEST)
 
+# SHARD=2/4 runs the second of four shares of the files; ARGS goes to pytest.
 test-deep: $(READY)
-	ROWSIEVE_TESTS=deep $(PYTEST)
+	ROWSIEVE_TESTS=deep $(PYTEST) $(if $(SHARD),--shard $(SHARD)) $(ARGS)
+
+# The CPU seconds of each file: they stay the same on a busy machine, elapsed ones do not.
+test-times: $(READY)
+	$(PYTEST) --cpu-times $(ARGS)
 
 demo-spark: $(READY)
 	$(BIN)/rowsieve demo --engine spark

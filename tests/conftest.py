@@ -14,6 +14,8 @@ from hypothesis import settings
 
 from tests.stores.s3_server import S3, s3_server
 
+pytest_plugins = ["tests.cpu_times", "tests.shards"]
+
 settings.register_profile("small", deadline=None, print_blob=True, derandomize=True)
 settings.register_profile("deep", deadline=None, print_blob=True)
 settings.load_profile("deep" if os.environ.get("ROWSIEVE_TESTS") == "deep" else "small")
