@@ -6,10 +6,12 @@ first used.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowsieve.errors import MissingExtra
 
@@ -36,11 +38,18 @@ def arrow_dataset(store: ObjectStore, snapshot: Snapshot, reporter: Reporter | N
 
 
 def pandas_frame(data: pa.Table) -> Any:
-    """Arrow rows as a pandas DataFrame."""
+    """Arrow rows as a pandas DataFrame; integers beside NULL that no float holds are Int64."""
     try:
-        return data.to_pandas()
+        frame = data.to_pandas()
     except ImportError as error:
         raise MissingExtra("reading into pandas needs pandas: pip install pandas") from error
+    pandas = sys.modules["pandas"]  # pyarrow has imported it
+    nullable = {pa.int64(): pandas.Int64Dtype(), pa.uint64(): pandas.UInt64Dtype()}
+    for place, field in enumerate(data.schema):
+        if field.type in nullable and _is_changed_by_floats(data.column(place)):
+            column = data.select([place]).to_pandas(types_mapper=nullable.get)
+            frame.isetitem(place, column.iloc[:, 0])
+    return frame
 
 
 def polars_frame(data: pa.Table) -> Any:
@@ -70,3 +79,11 @@ def spark_write(table: Table, frame: Any, mode: str) -> Commit:
 
     commit: Commit = write_frame(table, frame, mode)
     return commit
+
+
+def _is_changed_by_floats(column: pa.ChunkedArray) -> bool:
+    """Whether pandas, which makes floats of integers beside NULL, would change one of them."""
+    if not column.null_count or column.null_count == len(column):
+        return False
+    bounds = pc.min_max(column)
+    return bool(bounds["min"].as_py() < -(2**53) or bounds["max"].as_py() > 2**53)

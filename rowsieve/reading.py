@@ -67,8 +67,8 @@ class Reading(Handle):
     ) -> Any:
         """The rows as a pandas DataFrame; NULL is NaN, NaT or None there. MissingExtra without it.
 
-        Whole numbers with NULLs become floats, as pandas has it; `to_arrow(…).to_pandas(
-        types_mapper=pandas.ArrowDtype)` keeps them.
+        Whole numbers with NULLs become floats, as pandas has it, or the nullable Int64 where a
+        float would change one; `to_arrow(…).to_pandas(types_mapper=pandas.ArrowDtype)` keeps all.
         """
         return lazy.pandas_frame(self._scan(where, columns, dialect).to_arrow())
 

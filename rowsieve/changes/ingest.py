@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.changes.pandas_data import from_pandas, is_pandas
 from rowsieve.changes.polars_data import refuse_polars_objects
 from rowsieve.changes.python_data import from_python, gives, is_python_data, kind_of
 from rowsieve.errors import InvalidData, InvalidInput, KeyViolation, SchemaMismatch
@@ -52,19 +53,21 @@ def read_data(data: Any, operation: str, schema: Schema | None = None) -> pa.Tab
         table = data
     elif isinstance(data, pa.RecordBatch):
         table = pa.Table.from_batches([data])
-    elif _is_pandas(data):
-        table = _from_pandas(data, operation)
+    elif is_pandas(data):
+        table = from_pandas(data, operation)
     elif _is_spark(data):
         table = data.toArrow()  # its stream fails over timestamps (4.1 to 4.3)
     elif gives(data, "__arrow_c_stream__"):
         table = _from_stream(data, operation)
+    elif isinstance(data, np.ndarray) and data.dtype.names and data.ndim == 1:
+        table = from_python({name: data[name] for name in data.dtype.names}, operation, schema)
     elif is_python_data(data):
         table = from_python(data, operation, schema)
     else:
         raise InvalidInput(
             f"{operation} takes Arrow data (a pyarrow Table or reader, a Polars or pandas "
-            "DataFrame, a DuckDB or DataFusion result), a list of dicts or a dict of lists, not "
-            f"{kind_of(data)}"
+            "DataFrame, a DuckDB or DataFusion result), a list of dicts, a dict of lists or a "
+            f"structured NumPy array, not {kind_of(data)}"
         )
     _refuse_repeated_columns(table.column_names, operation)
     for field in table.schema:
@@ -76,12 +79,45 @@ def read_data(data: Any, operation: str, schema: Schema | None = None) -> pa.Tab
 
 def _from_stream(data: Any, operation: str) -> pa.Table:
     refuse_polars_objects(data, operation)
+    if isinstance(data, pa.RecordBatchReader):
+        return _from_reader(data, operation)
     try:
         return pa.RecordBatchReader.from_stream(data).read_all()
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InvalidData(
             f"{operation}: this {type(data).__name__} gives no rows as Arrow data: {error}"
         ) from error
+
+
+def _from_reader(reader: pa.RecordBatchReader, operation: str) -> pa.Table:
+    """The batches of a reader, which may be made by a generator of the caller.
+
+    pyarrow holds no batch against the reader's schema: as another type, its buffers would be read
+    as other values.
+    """
+    schema = reader.schema
+    batches: list[pa.RecordBatch] = []
+    try:
+        for batch in reader:
+            if (batch.schema.names, batch.schema.types) != (schema.names, schema.types):
+                raise InvalidData(
+                    f"{operation}: batch {len(batches)} of this RecordBatchReader has the columns "
+                    f"{_columns_shown(batch.schema)}, but its schema says {_columns_shown(schema)}"
+                )
+            batches.append(batch)
+    except InvalidData:
+        raise
+    except Exception as error:
+        raise InvalidData(
+            f"{operation}: this RecordBatchReader failed after {len(batches)} batches, nothing was "
+            f"written: {type(error).__name__}: {error}"
+        ) from error
+    return pa.Table.from_batches(batches, schema)
+
+
+def _columns_shown(schema: pa.Schema) -> str:
+    shown = [f"{field.name} {field.type}" for field in list(schema)[:8]]
+    return f"({', '.join(shown)}{', …' if len(schema) > len(shown) else ''})"
 
 
 def _decoded(column: pa.ChunkedArray, plain: pa.DataType) -> pa.ChunkedArray:
@@ -97,23 +133,9 @@ def _without_rows(table: pa.Table, schema: Schema) -> pa.Table:
     return pa.Table.from_arrays([pa.nulls(0)] * table.num_columns, table.column_names)
 
 
-def _is_pandas(data: object) -> bool:
-    """Whether this is a pandas DataFrame; pandas is not imported for it."""
-    return type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns")
-
-
 def _is_spark(data: object) -> bool:
     """Whether this is a DataFrame of Spark, with or without Connect; pyspark is not imported."""
     return type(data).__module__.partition(".")[0] == "pyspark" and hasattr(data, "toArrow")
-
-
-def _from_pandas(frame: Any, operation: str) -> pa.Table:
-    """The columns of a DataFrame, and the levels of its index that have a name."""
-    named = any(name is not None for name in frame.index.names)
-    try:
-        return pa.Table.from_pandas(frame, preserve_index=named)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise InvalidData(f"{operation}: this DataFrame has no Arrow form: {error}") from error
 
 
 def _refuse_repeated_columns(names: Sequence[str], operation: str) -> None:

@@ -2,18 +2,19 @@
 
 Soundness: pyarrow finds the type of each column and the rules for Arrow data then apply
 (`rowsieve.types.conform`): given a type, pyarrow would cut 1.5 to 1 and take a wall clock for UTC.
-What it would mix without a word (times with and without zone, dates and times, text and bytes) is
-refused. A value that does not fit its column is named by column and row, counted from 0.
+Values that it would mix by changing them are refused (`mixed_values`). A value that does not fit
+its column is named by column and row, counted from 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
 
+from rowsieve.changes.mixed_values import members_of, refuse_mixed
+from rowsieve.changes.pandas_data import refuse_mixed_series
 from rowsieve.changes.polars_data import refuse_polars_objects
 from rowsieve.errors import InvalidData, InvalidInput
 from rowsieve.types.encodings import arrow_type
@@ -42,7 +43,7 @@ def kind_of(data: object) -> str:
 
 def from_python(data: Any, operation: str, schema: Schema | None) -> pa.Table:
     """The rows or columns as a table; `schema` says which columns are maps."""
-    columns = data if isinstance(data, Mapping) else _columns_of(data)
+    columns = data if isinstance(data, Mapping) else members_of(data)
     if odd := [name for name in columns if not _is_name(name)]:
         raise InvalidInput(
             f"{operation}: names of columns are text that can be encoded as UTF-8, not {odd[0]!a}"
@@ -66,25 +67,26 @@ def _is_name(name: object) -> bool:
         return False
 
 
-def _columns_of(rows: Sequence[Mapping[Any, Any]]) -> dict[Any, list[Any]]:
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
-
-
 def _array(values: Any, what: str, map_type: Map | None) -> Any:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     if gives(values, "__arrow_c_stream__"):
+        if type(values).__module__.partition(".")[0] == "pandas":
+            refuse_mixed_series(values, what)
         return _handed_over(values, what, pa.chunked_array)
     if gives(values, "__arrow_c_array__"):
         return _handed_over(values, what, pa.array)
     if _is_numpy_like(values):
+        if getattr(getattr(values, "dtype", None), "kind", None) == "O":
+            refuse_mixed(values, what)
         return _inferred(values, what)
     if isinstance(values, str | bytes | bytearray) or not isinstance(values, Sequence):
         raise InvalidData(f"{what} is a list of values, not {kind_of(values)}")
     values = list(values)
-    _refuse_mixtures(values, what)
-    return _inferred(values, what) if map_type is None else _map_array(values, what, map_type)
+    if map_type is not None:
+        return _map_array(values, what, map_type)
+    refuse_mixed(values, what)
+    return _inferred(values, what)
 
 
 def _handed_over(values: Any, what: str, take: Callable[[Any], Any]) -> Any:
@@ -119,6 +121,10 @@ def _inferred(values: Any, what: str) -> pa.Array:
             f"{what}, row {row}: {_short(values[row])} has more than 38 digits"
         ) from None
     except _FAILURES as error:
+        if not _is_array(values[:0]):
+            raise InvalidData(
+                f"{what}: a {kind_of(values)} of {values.dtype} has no Arrow form: {error}"
+            ) from error
         row = _first_failing(values)
         raise InvalidData(
             f"{what}, row {row}: {_short(values[row])} does not fit the values before it: {error}"
@@ -127,14 +133,27 @@ def _inferred(values: Any, what: str) -> pa.Array:
 
 def _map_array(values: list[Any], what: str, type_: Map) -> pa.Array:
     """Dicts, or lists of pairs, as maps."""
-    entries = [v.items() if isinstance(v, Mapping) else v for v in values]
-    pairs = [None if entry is None else list(entry) for entry in entries]
+    pairs = [_pairs(value, f"{what}, row {row}") for row, value in enumerate(values)]
     flat = [pair for entry in pairs if entry is not None for pair in entry]
     if not flat:
         return pa.array(pairs, arrow_type(type_))
-    keys = _inferred([key for key, _ in flat], what)
-    items = _inferred([item for _, item in flat], what)
-    return pa.array(pairs, pa.map_(keys.type, items.type))
+    keys, items = [key for key, _ in flat], [item for _, item in flat]
+    for side in (keys, items):
+        refuse_mixed(side, what)
+    types = [_inferred(side, what).type for side in (keys, items)]
+    return pa.array(pairs, pa.map_(*types))
+
+
+def _pairs(value: Any, what: str) -> list[tuple[Any, Any]] | None:
+    """The entries of one map."""
+    if value is None:
+        return None
+    entries = list(value.items()) if isinstance(value, Mapping) else value
+    if not isinstance(entries, list | tuple) or any(
+        not isinstance(pair, list | tuple) or len(pair) != 2 for pair in entries
+    ):
+        raise InvalidData(f"{what}: a map is a dict or a list of pairs, not {_short(value)}")
+    return [(key, item) for key, item in entries]
 
 
 def _first_failing(values: Any) -> int:
@@ -142,36 +161,16 @@ def _first_failing(values: Any) -> int:
     fine, failing = 0, len(values)
     while failing - fine > 1:
         middle = (fine + failing) // 2
-        try:
-            pa.array(values[:middle])
-            fine = middle
-        except _FAILURES:
-            failing = middle
+        fine, failing = (middle, failing) if _is_array(values[:middle]) else (fine, middle)
     return failing - 1
 
 
-def _refuse_mixtures(values: list[Any], what: str) -> None:
-    """Values that pyarrow brings to one type by changing what some of them mean, at any depth."""
-    kinds = set(map(type, values))
-    nested = [v for v in values if isinstance(v, list | tuple)] if kinds & {list, tuple} else []
-    if nested:
-        _refuse_mixtures([item for v in nested for item in v], what)
-    if any(issubclass(kind, Mapping) for kind in kinds):
-        for members in _columns_of([v for v in values if isinstance(v, Mapping)]).values():
-            _refuse_mixtures(members, what)
-    times = [v for v in values if isinstance(v, datetime)] if _any_is(kinds, datetime) else []
-    days = any(issubclass(kind, date) and not issubclass(kind, datetime) for kind in kinds)
-    pair = (
-        "dates and times"
-        if times and days
-        else "times with and without a zone"
-        if len({value.tzinfo is None for value in times}) > 1
-        else "text and bytes"
-        if _any_is(kinds, str) and _any_is(kinds, bytes)
-        else None
-    )
-    if pair:
-        raise InvalidData(f"{what} has {pair}: make all its values one of the two")
+def _is_array(values: Any) -> bool:
+    try:
+        pa.array(values)
+    except _FAILURES:
+        return False
+    return True
 
 
 def _is_too_long(value: object) -> bool:
@@ -182,10 +181,6 @@ def _is_too_long(value: object) -> bool:
     return False
 
 
-def _any_is(kinds: set[type], wanted: type) -> bool:
-    return any(issubclass(kind, wanted) for kind in kinds)
-
-
 def _short(value: object) -> str:
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:59]}…"

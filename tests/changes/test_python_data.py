@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
-from datetime import UTC, date, datetime
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +17,14 @@ import pytest
 
 import rowsieve
 from rowsieve import Table
-from rowsieve.errors import EmptyData, InvalidData, InvalidInput, KeyViolation, SchemaMismatch
+from rowsieve.errors import (
+    EmptyData,
+    InvalidData,
+    InvalidInput,
+    KeyViolation,
+    SchemaMismatch,
+    TableNotFound,
+)
 from tests.small_tables import KV, files, fresh_uri, keyed
 
 SCHEMA = pa.schema(
@@ -107,7 +115,30 @@ def test_a_value_that_does_not_fit_is_named(
         pytest.param([datetime(2026, 1, 1), AT], "with and without a zone", id="zones"),
         pytest.param([[datetime(2026, 1, 1)], [AT]], "with and without a zone", id="nested zones"),
         pytest.param([date(2026, 1, 1), datetime(2026, 1, 1, 5)], "dates and times", id="dates"),
-        pytest.param([{"a": "x"}, {"a": b"x"}], "text and bytes", id="bytes in a struct"),
+        pytest.param([{"a": "x"}, {"a": b"x"}], "bytes and text", id="bytes in a struct"),
+        pytest.param([b"x", "x"], "bytes and text", id="bytes"),
+        pytest.param(["x", bytearray(b"x")], "bytes and text", id="bytes that change"),
+        pytest.param([date(2026, 1, 1), 1], "numbers and dates", id="a number as a date"),
+        pytest.param([datetime(2026, 1, 1), 1], "numbers and times", id="a number as a time"),
+        pytest.param([time(1), 1], "numbers and times of day", id="a number as a time of day"),
+        pytest.param([time(1, tzinfo=UTC)], "times of day with a zone", id="a zoned time of day"),
+        pytest.param([{1, 2}], "has a set", id="a set"),
+        pytest.param([[{1, 2}], [{3}]], "has a set", id="sets in lists"),
+        pytest.param([{"a": {1, 2}}], "has a set", id="a set in a struct"),
+        pytest.param([[frozenset([1])]], "has a frozenset", id="a frozenset in a list"),
+        pytest.param([{"a": 1}.values()], "has a dict_values", id="a view of a dict"),
+        pytest.param([[{"a": 1}.keys()]], "has a dict_keys", id="a view in a list"),
+        pytest.param([[iter([1])]], "has a list_iterator", id="an iterator"),
+        pytest.param([{"a": (x for x in (1, 2))}], "has a generator", id="a generator in a struct"),
+        pytest.param(np.array([{1}], object), "has a set", id="sets in NumPy objects"),
+        pytest.param([np.array([{1}], object)], "has a set", id="sets in nested NumPy objects"),
+        pytest.param(
+            np.array([date(2026, 1, 1), datetime(2026, 1, 1, 5)], object),
+            "dates and times",
+            id="dates in NumPy objects",
+        ),
+        pytest.param(pd.Series([{1}]), "has a set", id="sets in a Series"),
+        pytest.param(pd.Series(["a", b"b"], dtype=object), "bytes and text", id="a Series"),
         pytest.param("abc", "a list of values, not str", id="text"),
         pytest.param(5, "a list of values, not int", id="a number"),
     ],
@@ -124,7 +155,7 @@ def test_columns_of_different_lengths_are_refused() -> None:
 
 def test_other_objects_are_refused_with_what_is_taken() -> None:
     for wrong in ("rows", 5, [1, 2], [{"k": 1}, 5], {1, 2}):
-        with pytest.raises(InvalidInput, match="a list of dicts or a dict of lists"):
+        with pytest.raises(InvalidInput, match="a list of dicts, a dict of lists"):
             keyed().upsert(wrong)
 
 
@@ -235,3 +266,90 @@ class NoStream:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> None:
         """Give nothing."""
+
+
+MAPS = pa.schema({"k": pa.int64(), "m": pa.map_(pa.string(), pa.timestamp("us"))})
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        pytest.param(5, "row 1: a map is a dict or a list of pairs, not 5", id="a number"),
+        pytest.param("ab", "row 1: a map is", id="text"),
+        pytest.param([("a", AT, 1)], "row 1: a map is", id="a triple"),
+        pytest.param({("a", AT)}, "row 1: a map is", id="a set of pairs"),
+        pytest.param({"a": datetime(2026, 1, 1), "b": AT}, "with and without a zone", id="zones"),
+    ],
+)
+def test_a_value_that_is_no_map_is_refused(value: Any, said: str) -> None:
+    table = rowsieve.create_table(fresh_uri(), MAPS)
+    with pytest.raises(InvalidData, match=said):
+        table.append([{"k": 1, "m": {}}, {"k": 2, "m": value}])
+    assert table.version == 0
+
+
+def test_a_structured_numpy_array_is_its_fields() -> None:
+    data = np.array([(1, 2.5, "a"), (2, -1.0, "b")], [("k", "i8"), ("f", "f8"), ("s", "U1")])
+    table = rowsieve.create_table(fresh_uri(), data[::-1], key=["k"])
+    table.upsert(np.rec.array(data))
+    rows = [{"k": 1, "f": 2.5, "s": "a"}, {"k": 2, "f": -1.0, "s": "b"}]
+    assert table.scan(order_by_key=True).to_arrow().to_pylist() == rows
+    nested = np.array([(1, (2,))], [("k", "i8"), ("s", [("x", "i8")])])
+    with pytest.raises(InvalidData, match=r"column 's': a ndarray of .* has no Arrow form"):
+        table.upsert(nested)
+
+
+@pytest.mark.parametrize("dtype", [">i8", "c16", "g"])
+def test_numpy_types_without_an_arrow_form_are_named(dtype: str) -> None:
+    with pytest.raises(InvalidData, match=r"column 'v': a ndarray of .* has no Arrow form"):
+        rowsieve.create_table(fresh_uri(), {"v": np.array([1, 2], dtype)})
+
+
+ONE = pa.schema({"k": pa.int64(), "v": pa.int64()})
+
+
+def reader_of(*batches: pa.RecordBatch, error: BaseException | None = None) -> Any:
+    def generate() -> Iterator[pa.RecordBatch]:
+        yield from batches
+        if error is not None:
+            raise error
+
+    return pa.RecordBatchReader.from_batches(ONE, generate())
+
+
+@pytest.mark.parametrize("use", ["create", "upsert", "overwrite", "delete"])
+def test_a_generator_of_batches_that_fails_half_way_writes_nothing(use: str) -> None:
+    table = rowsieve.create_table(fresh_uri(), ONE, key=["k"])
+    uri = fresh_uri()
+    calls: dict[str, Callable[[Any], Any]] = {
+        "create": lambda data: rowsieve.create_table(uri, data, key=["k"]),
+        "upsert": table.upsert,
+        "overwrite": table.overwrite,
+        "delete": lambda data: table.delete(keys=data),
+    }
+    batch = pa.record_batch({"k": [1], "v": [1]})
+    with pytest.raises(InvalidData, match=r"failed after 1 batches.*RuntimeError: boom"):
+        calls[use](reader_of(batch, error=RuntimeError("boom")))
+    with pytest.raises(KeyboardInterrupt):
+        calls[use](reader_of(batch, error=KeyboardInterrupt()))
+    assert table.files().num_rows == table.version == 0
+    with pytest.raises(TableNotFound):
+        rowsieve.open_table(uri)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        pytest.param({"k": [2], "v": [1.5]}, id="another type of the same width"),
+        pytest.param({"v": [2], "k": [3]}, id="another order"),
+        pytest.param({"k": [2], "w": [3]}, id="another name"),
+        pytest.param({"k": [2], "v": [3], "w": [4]}, id="one more"),
+        pytest.param({"k": [2]}, id="one less"),
+    ],
+)
+def test_batches_of_another_schema_than_their_reader_are_refused(second: Any) -> None:
+    table = rowsieve.create_table(fresh_uri(), ONE, key=["k"])
+    first = pa.record_batch({"k": [1], "v": [1]})
+    with pytest.raises(InvalidData, match="batch 1 of this RecordBatchReader has the columns"):
+        table.upsert(reader_of(first, pa.record_batch(second)))
+    assert table.upsert(reader_of(first, first.slice(0, 0))).rows_written == 1
