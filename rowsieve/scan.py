@@ -345,7 +345,7 @@ def _output_columns(
         raise InvalidInput(f"columns= is a list of names or a mapping, not the text {columns!r}")
     if isinstance(columns, Mapping):
         return tuple(
-            OutputColumn.computed(name, to_operand(expression, dialect, snapshot.schema))
+            OutputColumn(name, to_operand(expression, dialect, snapshot.schema))
             for name, expression in columns.items()
         )
     names = [snapshot.schema.field(name).name for name in columns]

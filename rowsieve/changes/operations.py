@@ -88,7 +88,7 @@ def update_where(
             )
         else:
             operand = Cast(assignments[column.name], column.type)
-            output.append(OutputColumn.computed(column.name, operand))
+            output.append(OutputColumn(column.name, operand))
     rows = _read(change.store, snapshot, question, tuple(output))
     if not rows.num_rows:
         return None

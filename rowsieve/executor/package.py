@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from rowsieve.errors import EvaluationError
 from rowsieve.planner.plan import ScanPlan
-from rowsieve.predicate.bind import BoundOperand, BoundPredicate, bind, bind_operand
+from rowsieve.predicate.bind import BoundOperand, BoundPredicate, bind_operand
 from rowsieve.predicate.evaluate import compute
-from rowsieve.predicate.ir import TRUE, BoundColumn, walk
+from rowsieve.predicate.ir import BoundColumn, walk
 from rowsieve.types.encodings import arrow_field, arrow_type
 from rowsieve.types.schema import Schema
 
@@ -27,10 +27,7 @@ class Packaging:
 
     def __init__(self, plan: ScanPlan) -> None:
         schema, semantics = plan.schema, plan.semantics
-        predicate = plan.predicate
-        self.filter: BoundPredicate | None = (
-            None if predicate == TRUE else bind(predicate, schema, semantics, now_us=plan.now_us)
-        )
+        self.filter: BoundPredicate | None = plan.filter
         self._computed: dict[str, BoundOperand] = {}
         self._names: list[str] = []
         for column in plan.columns:

@@ -76,7 +76,14 @@ class PlanCache:
         plan = self._remembered(key)
         known = plan is not None
         if plan is None:  # planned outside the lock: two threads may both do it
-            plan = plan_scan(snapshot, table_uri, predicate=predicate, now_us=now_us, **options)
+            plan = plan_scan(
+                snapshot,
+                table_uri,
+                predicate=predicate,
+                now_us=now_us,
+                within_limits=True,
+                **options,
+            )
             values = sum(node.values.array.nbytes for node in nodes if isinstance(node, InList))
             parts = sum(len(piece.parts) for split in plan.splits for piece in split.pieces)
             size = 3 * values + len(nodes) * _BYTES_PER_NODE + parts * _BYTES_PER_PART

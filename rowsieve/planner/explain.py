@@ -158,8 +158,7 @@ def _skipped(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[Pa
     predicate, limit = None, None
     if plan.pruning:
         limit = None if plan.ordered else plan.limit
-        if plan.predicate != TRUE:
-            predicate = bind(plan.predicate, schema, plan.semantics, now_us=plan.now_us)
+        predicate = plan.filter
     reasons = prune_parts(snapshot.parts, schema, order, predicate, limit=limit).reasons
     indices = np.flatnonzero(reasons != Reason.KEPT)
     parts, reasons = snapshot.parts.take(indices), reasons[indices]

@@ -68,9 +68,8 @@ def _pages(plan: ScanPlan, snapshot: Snapshot, tail: Tail, left: Mask) -> tuple[
     if directory is None:
         return nothing, nothing
     pages = np.array([directory.page_count(group) for group in range(len(left))], dtype=np.int64)
-    if not plan.pruning or plan.predicate == TRUE:
+    if not plan.pruning or (bound := plan.filter) is None:
         return pages, pages
-    bound = bind(plan.predicate, snapshot.schema, plan.semantics, now_us=plan.now_us)
     verdicts = interpret(bound, RowGroupStatistics(tail.metadata, snapshot.schema))
     verdicts = np.where(left, verdicts, Verdict.NONE).astype(np.int8)
     (found,) = prune_pages(bound, [(tail, verdicts)], snapshot.schema, ROW_GROUP_ROWS)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from rowsieve.config import DEFAULT
 from rowsieve.planner.pieces import pieces_of, summary
-from rowsieve.planner.plan import OutputColumn, ScanPlan, encode_predicate, table_columns
+from rowsieve.planner.plan import OutputColumn, ScanPlan, bound_filter, table_columns
 from rowsieve.planner.prune_parts import prune_parts
 from rowsieve.planner.splits import cut_splits
-from rowsieve.predicate.bind import bind
-from rowsieve.predicate.codec import semantics_to_json
 from rowsieve.predicate.ir import TRUE, Predicate
+from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
-from rowsieve.types.schema import schema_to_json
 
 
 def plan_scan(
@@ -30,16 +28,20 @@ def plan_scan(
     pruning: bool = True,
     split_bytes: int = DEFAULT.split_bytes,
     in_process: bool = True,
+    within_limits: bool = False,
 ) -> ScanPlan:
     """Plan a read of `snapshot`; reads no file. O(parts), vectorised over them.
 
     `now_us` is the statement's time in microseconds since 1970, one for all its branches.
-    `in_process`: whether one process reads all splits.
+    `in_process`: whether one process reads all splits. `within_limits`: whether `check_limits` has
+    passed the predicate.
     """
     schema, parts = snapshot.schema, snapshot.parts
     order = KeyOrder.of(schema, snapshot.table.key) if snapshot.table.key else None
-    predicate = normalize(predicate, semantics)
-    bound = None if predicate == TRUE else bind(predicate, schema, semantics, now_us=now_us)
+    if not within_limits:
+        check_limits(predicate)
+    predicate = normalize(predicate, semantics, within_limits=True)
+    bound = bound_filter(predicate, schema, semantics, now_us)
     enough = limit if pruning and not ordered else None
     pruned = prune_parts(parts, schema, order, bound if pruning else None, limit=enough)
     pieces = pieces_of(parts, pruned, filtered=bound is not None)
@@ -47,11 +49,12 @@ def plan_scan(
         table_uri=table_uri,
         table_uuid=snapshot.table.uuid,
         version=snapshot.version,
-        schema_json=schema_to_json(schema),
+        schema=schema,
         key=snapshot.table.key,
         columns=table_columns(schema.names) if columns is None else columns,
-        predicate_json=encode_predicate(predicate),
-        semantics_json=semantics_to_json(semantics),
+        predicate=predicate,
+        filter=bound,
+        semantics=semantics,
         now_us=now_us,
         limit=limit,
         ordered=ordered,

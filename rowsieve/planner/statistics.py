@@ -93,7 +93,7 @@ def plan_statistics(plan: ScanPlan, snapshot: Snapshot) -> ScanStatistics:
     statistics = PartStatistics(left.parts, snapshot.schema)
     columns = {
         column.name: ColumnSummary()
-        if column.expression is not None
+        if column.operand is not None
         else _column(snapshot.schema.field(column.name), left, statistics, whole, rows)
         for column in plan.columns
     }

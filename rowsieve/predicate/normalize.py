@@ -58,13 +58,17 @@ _OPPOSITE_IN_A_TOTAL_ORDER = {
 }
 
 
-def normalize(predicate: Predicate, semantics: Semantics | None = None) -> Predicate:
+def normalize(
+    predicate: Predicate, semantics: Semantics | None = None, *, within_limits: bool = False
+) -> Predicate:
     """The normal form of a bound or unbound tree.
 
     NOT over `<` turns into `>=` only where the semantics say that NaN has a place in the order;
-    equals turn into IN unless lists compare otherwise than `=` does.
+    equals turn into IN unless lists compare otherwise than `=` does. `within_limits`: whether
+    `check_limits` has passed the tree.
     """
-    check_limits(predicate)
+    if not within_limits:
+        check_limits(predicate)
     total = semantics is not None and semantics.nan is NanOrder.GREATEST
     lists = semantics is None or semantics.bitwise_lists_from is None
     return _normal(predicate, _Rules(total, lists))

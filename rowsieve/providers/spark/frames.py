@@ -29,7 +29,7 @@ from rowsieve.providers.spark.options import (
     predicate_option,
 )
 from rowsieve.providers.spark.sessions import semantics_of_session
-from rowsieve.providers.spark.source import plan_read
+from rowsieve.providers.spark.source import check_read
 from rowsieve.providers.spark.writer import RowsieveWriter
 from rowsieve.storage.log_entry import Commit
 
@@ -63,7 +63,7 @@ def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
         options["columns"] = msgspec.json.encode(list(columns)).decode()
     options |= _process_switches(table)
     checked = ReadOptions.parse({"path": table.uri, **options})
-    plan_read(checked, table.snapshot_for_engines(), table.uri, now_us=0)
+    check_read(checked, table.snapshot_for_engines().schema)
     return spark.read.format("rowsieve").options(**options).load(table.uri)
 
 

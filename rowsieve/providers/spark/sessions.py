@@ -17,9 +17,8 @@ import msgspec
 
 from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
-from rowsieve.planner.plan import ScanPlan, encode_predicate
+from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.codec import semantics_to_json
 from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.ir import Call, Cast, Predicate, conjoin, root_conjuncts, walk
@@ -113,12 +112,7 @@ def plan_in_task(
         )
         for each in split.splits
     )
-    return msgspec.structs.replace(
-        split,
-        splits=splits,
-        predicate_json=encode_predicate(predicate),
-        semantics_json=semantics_to_json(semantics),
-    )
+    return msgspec.structs.replace(split, splits=splits).asking(predicate, semantics)
 
 
 def _semantics_of_task(

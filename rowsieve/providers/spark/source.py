@@ -30,6 +30,9 @@ from rowsieve.errors import InvalidInput, SnapshotExpired
 from rowsieve.objects import open_store
 from rowsieve.planner.plan import ScanPlan, table_columns
 from rowsieve.planner.scan import plan_scan
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.audited import audited_plan, reported_rows, reporter_of
 from rowsieve.providers.spark.options import ReadOptions, WriteOptions
@@ -74,7 +77,7 @@ class RowsieveSource(DataSource):
         self._pinned = Pinned(
             snapshot.table.uuid, snapshot.version, time.time_ns() // 1000, ansi_default()
         )
-        plan_read(options, snapshot, store.uri, self._pinned.now_us)  # finds a wrong filter now
+        check_read(options, snapshot.schema)  # finds a wrong filter now; partitions() plans
         reporter_of(options.reporter)
         found: StructType = spark_schema(output_schema(options, snapshot.schema))
         return found
@@ -155,13 +158,7 @@ def plan_read(
     pruning: bool = True,
 ) -> ScanPlan:
     """The plan of a read; of text without settings, by the conditions that need none."""
-    semantics = options.semantics or Semantics.SPARK
-    if options.predicate is not None:
-        predicate = options.predicate
-    elif options.where is not None and options.semantics is None:
-        predicate, _ = settled_conditions(options.where, snapshot.schema)
-    else:
-        predicate = to_predicate(options.where, "spark", snapshot.schema, semantics)
+    predicate, semantics = _condition(options, snapshot.schema)
     return plan_scan(
         snapshot,
         table_uri,
@@ -173,6 +170,23 @@ def plan_read(
         in_process=False,
         pruning=pruning,
     )
+
+
+def check_read(options: ReadOptions, schema: Schema) -> None:
+    """Refuse what `plan_read` would refuse of the condition and the columns; plans nothing."""
+    predicate, semantics = _condition(options, schema)
+    bind(normalize(predicate, semantics), schema, semantics, now_us=0)
+    output_schema(options, schema)
+
+
+def _condition(options: ReadOptions, schema: Schema) -> tuple[Predicate, Semantics]:
+    """What a read is planned by, and the rules that it is meant by."""
+    semantics = options.semantics or Semantics.SPARK
+    if options.predicate is not None:
+        return options.predicate, semantics
+    if options.where is not None and options.semantics is None:
+        return settled_conditions(options.where, schema)[0], semantics
+    return to_predicate(options.where, "spark", schema, semantics), semantics
 
 
 def output_schema(options: ReadOptions, schema: Schema) -> Schema:
