@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.extras import imported
 from rowsieve.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -68,16 +69,12 @@ def polars_lazy_frame(store: ObjectStore, snapshot: Snapshot, reporter: Reporter
 
 def spark_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | None) -> Any:
     """A Spark DataFrame over this table."""
-    from rowsieve.providers.spark.frames import read_frame  # noqa: PLC0415 - upward, on first use
-
-    return read_frame(table, spark, where, columns)
+    return _spark_frames().read_frame(table, spark, where, columns)
 
 
 def spark_write(table: Table, frame: Any, mode: str) -> Commit:
     """Write a Spark DataFrame into this table in one commit."""
-    from rowsieve.providers.spark.frames import write_frame  # noqa: PLC0415 - upward, on first use
-
-    commit: Commit = write_frame(table, frame, mode)
+    commit: Commit = _spark_frames().write_frame(table, frame, mode)
     return commit
 
 
@@ -87,3 +84,10 @@ def _is_changed_by_floats(column: pa.ChunkedArray) -> bool:
         return False
     bounds = pc.min_max(column)
     return bool(bounds["min"].as_py() < -(2**53) or bounds["max"].as_py() > 2**53)
+
+
+def _spark_frames() -> Any:
+    imported("pyspark", "spark")
+    from rowsieve.providers.spark import frames  # noqa: PLC0415 - upward, on first use
+
+    return frames

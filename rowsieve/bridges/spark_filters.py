@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.extras import imported
 from rowsieve.bridges.translation import Exactness, Row, Translation, place, translated
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.bind import bind
@@ -361,7 +362,5 @@ def _python(value: PhysicalValue, type_: LogicalType) -> Any:
 
 
 def _made(name: str, *arguments: Any) -> Any:
-    import pyspark.sql.datasource  # noqa: PLC0415 - an extra, at its first use
-
-    make: Callable[..., Any] = getattr(pyspark.sql.datasource, name)
+    make: Callable[..., Any] = getattr(imported("pyspark.sql.datasource", "spark"), name)
     return make(*arguments)

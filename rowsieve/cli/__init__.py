@@ -3,6 +3,25 @@
 Answers go to stdout, progress and errors to stderr; an error is one line and an exit code.
 """
 
-from rowsieve.cli.app import main
+from __future__ import annotations
+
+import sys
 
 __all__ = ["main"]
+
+_NEEDS = ("typer", "rich")  # the extra `cli`
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code; 3 if its own packages are missing."""
+    try:
+        from rowsieve.cli import app  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in _NEEDS:
+            raise
+        sys.stderr.write(
+            f"rowsieve: MissingExtra: the command line needs {' and '.join(_NEEDS)}: "
+            "pip install 'rowsieve[cli]'\n"
+        )
+        raise SystemExit(3) from None
+    app.main()

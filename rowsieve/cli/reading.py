@@ -10,6 +10,7 @@ import pyarrow as pa
 import typer
 
 from rowsieve import errors
+from rowsieve.bridges.extras import imported
 from rowsieve.cli.options import (
     AsJson,
     AsOf,
@@ -160,12 +161,11 @@ def _folder_name(uri: str) -> str:
 
 
 def _run(sql: str, tables: dict[str, Table]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    from datafusion import SessionContext, SQLOptions  # noqa: PLC0415 - slow to import
-
-    context = SessionContext()
+    datafusion = imported("datafusion", "datafusion")
+    context = datafusion.SessionContext()
     for name, table in tables.items():
         context.register_table(f'"{name}"', table)
-    only_read = SQLOptions().with_allow_ddl(allow=False)
+    only_read = datafusion.SQLOptions().with_allow_ddl(allow=False)
     only_read = only_read.with_allow_dml(allow=False).with_allow_statements(allow=False)
     try:
         frame = context.sql_with_options(sql, only_read)

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table as RichTable
 
+from rowsieve.bridges.extras import imported
 from rowsieve.demo.copy_on_write import merge_with_deltalake
 from rowsieve.demo.effort import Effort, measured
 from rowsieve.demo.flights import (
@@ -98,9 +99,7 @@ def apply_what_happened(
 
 def ask(table: Table, console: Console, checks: Checks) -> None:
     """SQL through DataFusion, and why a selective query reads so little."""
-    from datafusion import SessionContext  # noqa: PLC0415 - slow to import
-
-    context = SessionContext()
+    context = imported("datafusion", "datafusion").SessionContext()
     context.register_table("flights", table)
     unknown = context.sql("SELECT count(*) AS n FROM flights WHERE arr_delay IS NULL").to_pylist()
     checks.equal("arr_delay IS NULL", unknown[0]["n"], UNKNOWN_ARRIVALS)

