@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,29 +20,19 @@ from rowsieve.predicate.ir import (
     FALSE,
     TRUE,
     And,
-    BooleanOperand,
-    BoundColumn,
     Call,
-    Case,
     Cast,
-    Column,
     Comparison,
     ComparisonOp,
-    Condition,
-    FalsePredicate,
-    FieldAccess,
     InList,
     IsNull,
-    Like,
     Literal,
     Not,
-    Now,
-    Opaque,
     Operand,
     Or,
     Predicate,
-    TruePredicate,
     ValueSet,
+    map_children,
 )
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics, TimestampText
@@ -139,46 +128,19 @@ class _Guards:
 
     def predicate(self, node: Predicate) -> Predicate:
         match node:
-            case TruePredicate() | FalsePredicate() | Opaque():
-                return node
-            case And(terms=terms):
-                return And(tuple(self.predicate(term) for term in terms))
-            case Or(terms=terms):
-                return Or(tuple(self.predicate(term) for term in terms))
-            case Not(term=term):
-                return Not(self.predicate(term))
             case Comparison(op=op, left=left, right=right):
                 return self.comparison(op, self.operand(left), self.operand(right))
             case InList(operand=operand, values=values):
                 return self.in_list(self.operand(operand), values)
-            case IsNull(operand=operand):
-                return IsNull(self.operand(operand))
-            case Like(operand=operand):
-                return replace(node, operand=self.operand(operand))
-            case BooleanOperand(operand=operand):
-                return BooleanOperand(self.operand(operand))
             case _:
-                assert_never(node)
+                return map_children(node, self.predicate, self.operand)
 
     def operand(self, node: Operand) -> Operand:
-        match node:
-            case BoundColumn() | Literal() | Column() | Now():
-                return node
-            case Call(arguments=arguments):
-                self.check_call(node)
-                return replace(node, arguments=tuple(map(self.operand, arguments)))
-            case Cast(operand=operand):
-                self.check_cast(node)
-                return replace(node, operand=self.operand(operand))
-            case FieldAccess(operand=operand):
-                return replace(node, operand=self.operand(operand))
-            case Case(branches=branches, otherwise=otherwise):
-                kept = tuple((self.predicate(w), self.operand(t)) for w, t in branches)
-                return Case(kept, self.operand(otherwise))
-            case Condition(predicate=predicate):
-                return Condition(self.predicate(predicate))
-            case _:
-                assert_never(node)
+        if isinstance(node, Call):
+            self.check_call(node)
+        elif isinstance(node, Cast):
+            self.check_cast(node)
+        return map_children(node, self.predicate, self.operand)
 
     # NaN
 

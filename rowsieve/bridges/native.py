@@ -2,35 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import assert_never
-
 from rowsieve.bridges.translation import Exactness, Translation
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    Condition,
-    FalsePredicate,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Now,
-    Opaque,
-    Operand,
-    Or,
-    Predicate,
-    TruePredicate,
-)
+from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
 
@@ -55,37 +30,10 @@ def write_predicate(
 
 
 def _by_name(node: Predicate) -> Predicate:
-    match node:
-        case And(terms=terms):
-            return And(tuple(map(_by_name, terms)))
-        case Or(terms=terms):
-            return Or(tuple(map(_by_name, terms)))
-        case Not(term=term):
-            return Not(_by_name(term))
-        case Comparison(op=op, left=left, right=right):
-            return Comparison(op, _value(left), _value(right))
-        case InList() | IsNull() | Like() | BooleanOperand():
-            return replace(node, operand=_value(node.operand))
-        case TruePredicate() | FalsePredicate() | Opaque():
-            return node
-        case _:
-            assert_never(node)
+    return ir.map_children(node, _by_name, _value)
 
 
-def _value(node: Operand) -> Operand:
-    match node:
-        case BoundColumn(name=name):
-            return Column(name)
-        case Call(arguments=arguments):
-            return replace(node, arguments=tuple(map(_value, arguments)))
-        case Cast() | FieldAccess():
-            return replace(node, operand=_value(node.operand))
-        case Case(branches=branches, otherwise=otherwise):
-            kept = tuple((_by_name(when), _value(then)) for when, then in branches)
-            return Case(kept, _value(otherwise))
-        case Condition(predicate=predicate):
-            return Condition(_by_name(predicate))
-        case Column() | Literal() | Now():
-            return node
-        case _:
-            assert_never(node)
+def _value(node: ir.Operand) -> ir.Operand:
+    if isinstance(node, ir.BoundColumn):
+        return ir.Column(node.name)
+    return ir.map_children(node, _by_name, _value)

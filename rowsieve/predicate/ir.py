@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import decimal
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -304,6 +305,9 @@ Predicate: TypeAlias = (
 
 Node: TypeAlias = Predicate | Operand
 
+_N = TypeVar("_N", bound=Node)
+_T = TypeVar("_T")
+
 
 def conjoin(terms: Iterable[Predicate]) -> Predicate:
     """AND of the terms: flat, without TRUE, FALSE if one is FALSE; TRUE of none."""
@@ -398,6 +402,75 @@ def walk(root: Node) -> Iterator[Node]:
         node = stack.pop()
         yield node
         stack.extend(reversed(children(node)))
+
+
+def map_children(
+    node: _N, predicate: Callable[[Predicate], Predicate], operand: Callable[[Operand], Operand]
+) -> _N:
+    """The node with each child put through `predicate` or `operand`; itself where none changes.
+
+    A rewriting handles the nodes that it changes and leaves the others to this.
+    """
+    changed: Node = node
+    match node:
+        case And(terms=terms) | Or(terms=terms):
+            mapped = tuple(map(predicate, terms))
+            if not _same(mapped, terms):
+                changed = And(mapped) if isinstance(node, And) else Or(mapped)
+        case Not(term=term):
+            if (inner := predicate(term)) is not term:
+                changed = Not(inner)
+        case Comparison(left=left, right=right):
+            sides = operand(left), operand(right)
+            if not _same(sides, (left, right)):
+                changed = Comparison(node.op, *sides)
+        case InList() | IsNull() | Like() | BooleanOperand() | Cast() | FieldAccess():
+            if (value := operand(node.operand)) is not node.operand:
+                changed = replace(node, operand=value)
+        case Call(arguments=arguments):
+            values = tuple(map(operand, arguments))
+            if not _same(values, arguments):
+                changed = Call(node.function, values)
+        case Case(branches=branches, otherwise=otherwise):
+            pairs = tuple((predicate(when), operand(then)) for when, then in branches)
+            last = operand(otherwise)
+            if last is not otherwise or not all(map(_same, pairs, branches)):
+                changed = Case(pairs, last)
+        case Condition(predicate=condition):
+            if (inner := predicate(condition)) is not condition:
+                changed = Condition(inner)
+        case TruePredicate() | FalsePredicate() | Opaque() | Column() | BoundColumn():
+            pass
+        case Literal() | Now():
+            pass
+        case _:
+            assert_never(node)
+    assert isinstance(changed, type(node))
+    return changed
+
+
+def fold(root: Node, combine: Callable[[Node, tuple[_T, ...]], _T]) -> _T:
+    """What `combine` makes of each node and of what it made of the node's children, at the root.
+
+    Leaves come first, with (). Iterative, so that depth cannot overflow the stack.
+    """
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    made: list[_T] = []
+    while stack:
+        node, is_below_done = stack.pop()
+        below = children(node)
+        if not is_below_done and below:
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(below))
+            continue
+        start = len(made) - len(below)
+        made[start:] = [combine(node, tuple(made[start:]))]
+    return made[0]
+
+
+def _same(one: Iterable[object], other: Iterable[object]) -> bool:
+    """Whether two tuples of one length hold the very same objects."""
+    return all(map(operator.is_, one, other))
 
 
 def column_names(root: Node) -> tuple[str, ...]:
