@@ -28,6 +28,7 @@ from benchmarks.bars import (
 from benchmarks.bars.__main__ import BARS, measured
 from benchmarks.bars.__main__ import main as run_bars
 from benchmarks.bars.merged_table import base, changed
+from benchmarks.installed import installations
 from benchmarks.measure import Sample, Series, sampled, take_turns
 from benchmarks.peers import (
     datafusion_window,
@@ -187,3 +188,16 @@ def test_the_modules_of_the_bars_promise_what_they_measure() -> None:
     assert (opening.MOST_WALL_S, full_scan.MOST_RATIO) == (0.050, 1.5)
     assert (sizes.PROMISED.processes, sizes.PROMISED.commits_each) == (8, 200)
     assert processes.ROWS_PER_COMMIT > 0
+
+
+def test_the_installed_core_is_smaller_than_any_extra_of_it() -> None:
+    core, *extras = installations()
+    assert {"pyarrow", "sqlglot"} <= set(core.sizes_bytes)
+    assert not {"datafusion", "typer", "rich", "pandas"} & set(core.sizes_bytes)
+    assert core.size_bytes > 0
+    assert not core.missing
+    for extra in extras:
+        assert set(core.sizes_bytes) < set(extra.sizes_bytes)
+        assert core.size_bytes <= extra.size_bytes
+    everything = next(one for one in extras if one.name == "rowsieve[all]")
+    assert {"datafusion", "pyspark", "polars", "typer"} <= set(everything.sizes_bytes)

@@ -13,6 +13,7 @@ from benchmarks.bars import (
     checkpoint,
     expressions,
     full_scan,
+    imports,
     merged,
     opening,
     peers,
@@ -50,6 +51,7 @@ BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "translation": translation.measure,
     "checkpoint": checkpoint.measure,
     "tightness": tightness.measure,
+    "imports": imports.measure,
 }
 
 

@@ -1,0 +1,76 @@
+"""Bar: `import rowsieve`, in a process that has imported nothing yet, beside deltalake.
+
+Because an import that does nothing only moves its cost, the first use is shown beside it: a process
+that imports the library, opens a small table and reads its rows.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pyarrow as pa
+
+import rowsieve as rs
+from benchmarks.bars.sizes import Sizes
+from benchmarks.measure import Sample, Series
+from benchmarks.result import Bar, Case, expect
+
+MOST_WALL_S = 0.200
+ROWS = 10
+CLOCKED = """
+import time
+wall, cpu = time.perf_counter(), time.process_time()
+{work}
+print(time.perf_counter() - wall, time.process_time() - cpu, {answer})
+"""
+IMPORTS = {"rowsieve": "import rowsieve", "deltalake": "import deltalake"}
+FIRST_USES = {
+    "rowsieve": "import rowsieve\nrows = rowsieve.open_table({uri!r}).to_arrow()",
+    "deltalake": "import deltalake\nrows = deltalake.DeltaTable({uri!r}).to_pyarrow_table()",
+}
+
+
+def measure(sizes: Sizes, folder: Path) -> Bar:
+    """Each run in a process of its own, which takes its own time; the systems take turns."""
+    systems = [name for name in IMPORTS if name == "rowsieve" or find_spec(name) is not None]
+    uris = {name: str(folder / name) for name in systems}
+    rows = pa.table({"id": range(ROWS), "value": [f"v{i}" for i in range(ROWS)]})
+    rs.create_table(uris["rowsieve"], rows, key=["id"])
+    if "deltalake" in systems:
+        from deltalake import write_deltalake
+
+        write_deltalake(uris["deltalake"], rows)
+    importing = Case("import", [Series(name) for name in systems])
+    using = Case("import and first scan", [Series(name) for name in systems])
+    for _ in range(sizes.repeats):  # the median leaves out the first, which may write bytecode
+        for name in systems:
+            importing.of(name).samples.append(_timed(IMPORTS[name], "0", 0))
+            use = FIRST_USES[name].format(uri=uris[name])
+            using.of(name).samples.append(_timed(use, "rows.num_rows", ROWS))
+    wall = importing.of("rowsieve").wall_s()
+    return Bar(
+        name="imports",
+        promise=f"import rowsieve takes under {MOST_WALL_S * 1e3:.0f} ms",
+        found="; ".join(f"{case.name}: {_shown(case)}" for case in (importing, using)),
+        met=wall < MOST_WALL_S,
+        cases=[importing, using],
+        facts={"pandas is installed": find_spec("pandas") is not None},
+    )
+
+
+def _shown(case: Case) -> str:
+    return ", ".join(
+        f"{series.system} {series.wall_s() * 1e3:.0f} ms ({series.cpu_s() * 1e3:.0f} ms CPU)"
+        for series in case.series
+    )
+
+
+def _timed(work: str, answer: str, expected: int) -> Sample:
+    command = [sys.executable, "-c", CLOCKED.format(work=work, answer=answer)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    wall, cpu, found = done.stdout.split()
+    expect(work, int(found), expected)
+    return Sample(float(wall), float(cpu))

@@ -1,0 +1,109 @@
+"""`python -m benchmarks.installed`: what `pip install rowsieve` and each extra bring, in megabytes.
+
+Sizes are those of the files of the packages installed here, found from the requirements in
+pyproject.toml and of each package; nothing is downloaded. A package that is not installed here is
+named, and its size is not in the sum.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from benchmarks.report import wide_console
+
+PROJECT = Path(__file__).parent.parent / "pyproject.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The packages that a requirement brings, with their sizes; None: not installed here."""
+
+    name: str
+    sizes_bytes: dict[str, int | None]
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all that are installed."""
+        return sum(size or 0 for size in self.sizes_bytes.values())
+
+    @property
+    def missing(self) -> list[str]:
+        """The packages whose size is not known here."""
+        return [name for name, size in self.sizes_bytes.items() if size is None]
+
+
+def installations() -> list[Installed]:
+    """The core, then the core with each extra alone."""
+    project = tomllib.loads(PROJECT.read_text())["project"]
+    extras: dict[str, list[str]] = project["optional-dependencies"]
+    core: list[str] = project["dependencies"]
+    return [
+        Installed("rowsieve", _brought(core, extras)),
+        *(
+            Installed(f"rowsieve[{name}]", _brought([*core, *wanted], extras))
+            for name, wanted in extras.items()
+        ),
+    ]
+
+
+def _brought(requirements: Iterable[str], extras: dict[str, list[str]]) -> dict[str, int | None]:
+    found: dict[str, int | None] = {}
+    todo = [Requirement(text) for text in requirements]
+    seen: set[str] = set()
+    while todo:
+        wanted = todo.pop()
+        if str(wanted) in seen:
+            continue
+        seen.add(str(wanted))
+        name = canonicalize_name(wanted.name)
+        if name == "rowsieve":
+            todo += [Requirement(text) for extra in wanted.extras for text in extras[extra]]
+            continue
+        try:
+            package = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            found[name] = None
+            continue
+        found[name] = sum(
+            path.stat().st_size
+            for file in package.files or ()
+            if (path := Path(str(file.locate()))).is_file()
+        )
+        todo += _needed(package, wanted.extras)
+    return dict(sorted(found.items()))
+
+
+def _needed(package: metadata.Distribution, extras: set[str]) -> list[Requirement]:
+    needed = [Requirement(text) for text in package.requires or ()]
+    return [
+        one
+        for one in needed
+        if one.marker is None
+        or any(one.marker.evaluate({"extra": extra}) for extra in ("", *extras))
+    ]
+
+
+def main() -> None:
+    """Print the table, largest packages first."""
+    console = wide_console()
+    for installed in installations():
+        size = f"{installed.size_bytes / 1e6:7.1f} MB"
+        console.print(f"{installed.name:24} {size}", markup=False)
+        largest = sorted(installed.sizes_bytes.items(), key=lambda item: -(item[1] or 0))
+        console.print(
+            "    " + ", ".join(f"{name} {size / 1e6:.1f}" for name, size in largest[:8] if size),
+            highlight=False,
+        )
+        if installed.missing:
+            console.print(f"    not installed here: {', '.join(installed.missing)}")
+
+
+if __name__ == "__main__":
+    main()
