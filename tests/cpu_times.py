@@ -7,7 +7,6 @@ collection are a row of their own.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Generator
 from typing import Any
@@ -20,16 +19,16 @@ KEY = "cpu_times"  # in what a worker of xdist sends home
 COLLECTING = "(imports and collection)"
 
 
-def cpu_seconds() -> float:
-    """CPU seconds of this process, of its children that ended, and of all that still run.
+def cpu_seconds(process: psutil.Process | None = None) -> float:
+    """CPU seconds of a process (this one), of its children that ended, and of all that still run.
 
     A child that ends while it is being looked at counts once it has been waited for.
     """
-    own = os.times()
-    total = own.user + own.system + own.children_user + own.children_system
-    for child in psutil.Process().children(recursive=True):
+    process = process or psutil.Process()
+    total = 0.0
+    for each in (process, *process.children(recursive=True)):
         try:
-            spent = child.cpu_times()
+            spent = each.cpu_times()
         except psutil.Error:
             continue
         total += spent.user + spent.system + spent.children_user + spent.children_system

@@ -103,17 +103,17 @@ def test_an_answer_is_computed_once_and_a_failure_is_forgotten() -> None:
     def slow() -> tuple[RowSet, ...]:
         calls.append(1)
         started.set()
-        go.wait(10)
+        go.wait()
         return (RowSet.full(3),)
 
     answers: list[tuple[RowSet, ...]] = []
     threads = [threading.Thread(target=lambda: answers.append(cache.get("p", slow))) for _ in "ab"]
     threads[0].start()
-    started.wait(10)
+    started.wait()
     threads[1].start()
     go.set()
     for thread in threads:
-        thread.join(10)
+        thread.join()
     assert len(calls) == 1
     assert answers == [(RowSet.full(3),)] * 2
 

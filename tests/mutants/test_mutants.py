@@ -6,10 +6,23 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
+import psutil
 import pytest
 
-from tests.mutants import of_audits, of_kernels, of_pages, of_reads, of_rowsets, of_traps
+from tests.mutants import (
+    of_audits,
+    of_kernels,
+    of_pages,
+    of_reads,
+    of_rowsets,
+    of_traps,
+)
+from tests.mutants import (
+    workshop as shop,
+)
 from tests.mutants.workshop import REPOSITORY, Mutant, Workshop, source_of
 
 DEEP = os.environ.get("ROWSIEVE_TESTS") == "deep"
@@ -53,6 +66,26 @@ def test_a_mutant_that_breaks_nothing_is_refused() -> None:
     for old in ("no such text", "return"):
         with pytest.raises(AssertionError, match="no longer breaks what it was made for"):
             Mutant("executor/merge.py", "stale", old, "").applied(source_of("executor/merge.py"))
+
+
+@pytest.mark.parametrize(
+    ("program", "never"),
+    [
+        pytest.param("1 / 0", False, id="it fails"),
+        pytest.param("while True: pass", True, id="it computes"),
+        pytest.param("import threading; threading.Event().wait()", True, id="it waits"),
+    ],
+)
+def test_a_mutant_that_never_ends_is_seen_by_what_it_spends(
+    program: str, never: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shop, "CPU_LIMIT_S", 1)
+    monkeypatch.setattr(shop, "LOOK_S", 0.3)
+    monkeypatch.setattr(shop, "QUIET_LOOKS", 5)
+    with psutil.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL) as running:
+        assert shop.ends_never(running) == never
+        if never:
+            running.kill()
 
 
 def test_the_copy_is_tested_not_the_package(workshop: Workshop) -> None:

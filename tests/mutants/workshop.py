@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
+
+import psutil
+
+from tests.cpu_times import cpu_seconds
 
 REPOSITORY = Path(__file__).parent.parent.parent
-TIMEOUT_S = 240  # a mutant may wait for ever, which is noticed, too
+# A mutant may compute or wait for ever, which is noticed, too. Neither limit is of elapsed time: on
+# a busy machine a mutant that nothing notices would then count as noticed.
+CPU_LIMIT_S = 240
+LOOK_S, QUIET_LOOKS = 2, 30  # it waits for ever if it sleeps, and spends nothing, this often
 PASSED, FAILED = 0, 1
 
 # The first example that fails is enough, it need not become small.
@@ -34,6 +41,21 @@ except Exception:
     sys.exit(os.EX_SOFTWARE)
 sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *sys.argv[2:]]))
 """
+
+
+def ends_never(running: psutil.Popen) -> bool:
+    """Wait for a process; True if it computes or sleeps for so long that it will not end."""
+    spent, quiet = 0.0, 0
+    while quiet < QUIET_LOOKS and spent < CPU_LIMIT_S:
+        try:
+            running.wait(LOOK_S)
+        except psutil.TimeoutExpired:
+            before, spent = spent, cpu_seconds(running)
+            asleep = running.status() == psutil.STATUS_SLEEPING and spent == before
+            quiet = quiet + 1 if asleep else 0
+        else:
+            return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -93,21 +115,19 @@ class Workshop:
         command = [sys.executable, "-c", _RUN, str(self._root), *tests]
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "ROWSIEVE_TESTS": "small"}
         environment["PYTHONPATH"] = str(self._root)
-        try:
-            done = subprocess.run(
-                command,
-                check=False,
-                cwd=self._root,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=TIMEOUT_S,
+        with TemporaryFile("w+") as output:
+            running = psutil.Popen(
+                command, cwd=self._root, env=environment, stdout=output, stderr=output
             )
-        except subprocess.TimeoutExpired:
-            return False
-        ran = done.returncode in (PASSED, FAILED) and "ERROR collecting" not in done.stdout
-        assert ran, done.stdout + done.stderr
-        return done.returncode == PASSED
+            if ends_never(running):
+                running.kill()
+                running.wait()
+                return False
+            output.seek(0)
+            text = output.read()
+        assert running.returncode in (PASSED, FAILED), text
+        assert "ERROR collecting" not in text, text
+        return bool(running.returncode == PASSED)
 
     @contextmanager
     def _broken(self, mutant: Mutant) -> Iterator[None]:

@@ -18,7 +18,7 @@ ROWS = 300_000
 PARTS = 4
 
 START = """
-import asyncio, atexit, os, sys, threading, time
+import asyncio, atexit, os, sys, threading
 import datafusion, rowsieve
 import pyarrow as pa
 
@@ -68,16 +68,20 @@ for thread in [threading.Thread(target=ask) for _ in range(4)]:
     thread.start()
 """,
     "daemon threads are in the middle of queries": """
-def ask():
+answered = [threading.Event() for _ in range(2)]
+
+def ask(once):
     while True:
         try:
             query("SELECT sum(v) FROM t WHERE v > 0.5").collect()
+            once.set()
         except Exception:
             pass
 
-for thread in [threading.Thread(target=ask, daemon=True) for _ in range(2)]:
-    thread.start()
-time.sleep(0.2)
+for once in answered:
+    threading.Thread(target=ask, args=[once], daemon=True).start()
+for once in answered:
+    once.wait()
 """,
     "an asynchronous reader stops early": """
 async def first():
