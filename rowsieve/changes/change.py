@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rowsieve.changes.ingest import Changes
-from rowsieve.objects import ObjectStore
+from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
@@ -42,6 +42,11 @@ class Change:
     token: tuple[str, int] | None = None
     collecting: Collecting | None = None
     retries: Retries | None = None  # None: no deadline
+    uploads: Uploads = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Files of this call are put by one object, so that no commit can forget one of them."""
+        object.__setattr__(self, "uploads", Uploads(self.store))
 
     def request(
         self,
@@ -52,7 +57,7 @@ class Change:
         rows_written: int = 0,
         rows_deleted: int = 0,
     ) -> CommitRequest:
-        """A commit of this call."""
+        """A commit of this call, which waits for all that the call has put."""
         return CommitRequest(
             operation=self.operation,
             added=added,
@@ -62,10 +67,11 @@ class Change:
             restored=restored,
             rows_written=rows_written,
             rows_deleted=rows_deleted,
+            uploads=self.uploads,
         )
 
     def write(self, snapshot: Snapshot, changes: Changes) -> CommitRequest:
-        """Put the rows and tombstones as parts, and ask for their commit."""
+        """Begin to put the rows and tombstones as parts, and ask for their commit."""
         added = write_parts(
             self.store,
             snapshot.schema,
@@ -75,6 +81,7 @@ class Change:
             base_version=snapshot.version,
             properties=snapshot.table.properties,
             collecting=self.collecting,
+            uploads=self.uploads,
         )
         return self.request(
             added,

@@ -41,7 +41,7 @@ def hide_and_append(
         hidden_count += len(matched)
         hidden = matched.union(_hidden(change.store, entry))
         if not hidden.is_full:
-            ref = write_deletion_vector(change.store, hidden, snapshot.version)
+            ref = write_deletion_vector(change.uploads, hidden, snapshot.version)
             replaced = replaced.append(parts.take([places[part_id]]).with_deletion_vector(ref))
     if not touched and rows is None:
         return None
@@ -56,6 +56,7 @@ def hide_and_append(
                 base_version=snapshot.version,
                 properties=snapshot.table.properties,
                 collecting=change.collecting,
+                uploads=change.uploads,
             )
         )
     request = change.request(

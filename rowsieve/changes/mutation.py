@@ -68,17 +68,16 @@ class Stale(Exception):
 def commit_mutation(
     log: CommitLog,
     build: Callable[[Snapshot], Mutation | None],
-    known: Snapshot,
+    base: Snapshot,
     retries: Retries,
     *,
     recompute: bool = True,
 ) -> tuple[Commit | None, Snapshot]:
     """Compute and commit until no commit came between; no commit when nothing is to be done.
 
-    `known` is any earlier snapshot of the table. Without `recompute`, Stale is raised instead of
-    computing again.
+    `base` is the newest snapshot, as it was just read. Without `recompute`, Stale is raised instead
+    of computing again.
     """
-    base = log.latest(known)
     while True:
         mutation = build(base)
         if mutation is None:

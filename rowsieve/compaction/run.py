@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from rowsieve.changes.mutation import Mutation, never
 from rowsieve.compaction.pick import pick_runs
 from rowsieve.executor.execute import Execution
-from rowsieve.objects import ObjectStore
+from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.planner.scan import plan_scan
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.commit_log import CommitRequest
@@ -53,6 +53,7 @@ def plan_compaction(
     total = pc.sum(inputs.table.column("data.rows")).as_py() or 0
     added = PartTable.empty(snapshot.schema)
     written = 0
+    uploads = Uploads(store)
     for run in runs:
         parts = snapshot.parts.take(run)
         writer = PartWriter(
@@ -62,6 +63,7 @@ def plan_compaction(
             snapshot.table.properties,
             snapshot.version,
             collecting,
+            uploads,
         )
         for batch in _live_rows(store, snapshot, parts):
             writer.write(batch)
@@ -76,6 +78,7 @@ def plan_compaction(
         removed=inputs.part_ids,
         metadata=metadata,
         rows_written=written,
+        uploads=uploads,
     )
     return Mutation(request, Kind.REWRITING, touched_by=never)
 

@@ -10,12 +10,13 @@ Soundness: a put that returned is durable and complete; a put that raised may ha
 from __future__ import annotations
 
 from rowsieve.objects.durable import put_fresh
-from rowsieve.objects.fetching import FetchingStore, begin, together
+from rowsieve.objects.fetching import FetchingStore, aside, begin, together
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import Location, local_folder
 from rowsieve.objects.opening import open_store
 from rowsieve.objects.remote import RemoteStore
 from rowsieve.objects.store import ObjectExists, ObjectNotFound, ObjectStore, Place, SyncFailed
+from rowsieve.objects.uploads import Uploads
 
 __all__ = [
     "FetchingStore",
@@ -27,6 +28,8 @@ __all__ = [
     "Place",
     "RemoteStore",
     "SyncFailed",
+    "Uploads",
+    "aside",
     "begin",
     "local_folder",
     "open_store",

@@ -23,6 +23,7 @@ WINDOW: Final = 128  # requests that wait at the same time
 
 _T = TypeVar("_T")
 _pool_lock = ForkSafeLock()
+_aside: set[Future[None]] = set()
 _pools: dict[int, ThreadPoolExecutor] = {}  # by process: a fork has none of its parent's threads
 
 
@@ -47,6 +48,25 @@ def together(store: ObjectStore, tasks: Sequence[Callable[[], _T]]) -> list[_T]:
     if errors:
         raise errors[0]
     return [each.result() for each in begun]
+
+
+def aside(store: ObjectStore, task: Callable[[], None]) -> None:
+    """Run a task that nobody waits for: beside the program where a request costs a round trip.
+
+    The process waits for it before it ends. The task must not begin others, nor raise.
+    """
+    if not store.overlaps:
+        task()
+        return
+    begun = begin(task)
+    _aside.add(begun)
+    begun.add_done_callback(_aside.discard)
+
+
+def finish_aside() -> None:
+    """Wait for all that `aside` has begun."""
+    for task in tuple(_aside):
+        task.result()
 
 
 class _Span:

@@ -28,7 +28,14 @@ from rowsieve.errors import (
     TableNotFound,
     UnsupportedProtocol,
 )
-from rowsieve.objects import ObjectExists, ObjectNotFound, SyncFailed, put_fresh, together
+from rowsieve.objects import (
+    ObjectExists,
+    ObjectNotFound,
+    SyncFailed,
+    aside,
+    put_fresh,
+    together,
+)
 from rowsieve.objects.durable import pause
 from rowsieve.storage.checkpoint import (
     checkpoint_interval,
@@ -151,7 +158,7 @@ class CommitLog(LogReader):
                 self._check_neighbours(head, published)
                 entry = _with_draft_parts(published, draft)
                 snapshot = self.remember(replay(head, (entry,)))
-                write_checkpoint_if_due(self._store, snapshot)
+                aside(self._store, partial(write_checkpoint_if_due, self._store, snapshot))
                 return entry.commit, snapshot
             retries.wait()
             newer, entries = self._what_is_new(head)
@@ -174,7 +181,10 @@ class CommitLog(LogReader):
     def _prove_and_stage(
         self, request: CommitRequest, head: Snapshot, draft: _Draft | None
     ) -> _Draft:
-        """Prove create-only puts, and store the parts unless the draft is of this request."""
+        """Prove create-only puts, and store the parts unless the draft is of this request.
+
+        When this returns, all that the entry will name is stored (invariants, rule 3).
+        """
 
         def prove() -> None:
             prove_create_only(self._store, head.table.uuid)
@@ -187,6 +197,8 @@ class CommitLog(LogReader):
             partial(self._stage, request, head.table.properties),
         ]
         _, staged = together(self._store, before)
+        if request.uploads is not None:
+            request.uploads.wait()
         assert isinstance(staged, _Draft)
         return staged
 
@@ -257,15 +269,18 @@ class CommitLog(LogReader):
         It is published by now, so nothing here says that it does not count unless a fresh read of
         the log shows that.
         """
-        before, after = together(
-            self._store,
-            [partial(self._standing, version) for version in (head.version, ours.version + 1)],
-        )
+        looks: list[Callable[[], LogEntry | str | None]] = [
+            partial(self._standing, head.version),
+            partial(self._standing, ours.version + 1),
+            partial(self._checkpoint_id, ours.version, head),
+        ]
+        before, after, standing = together(self._store, looks)
+        assert before is None or isinstance(before, LogEntry)
+        assert after is None or isinstance(after, LogEntry)
         if before is None or before.commit_id != head.commit_id:
             self._check_reached(head, ours)
         if after is not None and after.predecessor != ours.commit_id:
             raise self._took_a_place(ours, f"whose next entry follows commit {after.predecessor}")
-        standing = self._checkpoint_id(ours.version, head)
         if standing not in (None, ours.commit_id):
             raise self._took_a_place(ours, f"whose checkpoint of it is of commit {standing}")
 

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow.compute as pc
 
 from rowsieve.errors import CommitConflict, InvalidInput
+from rowsieve.objects import Uploads
 from rowsieve.storage.log_entry import LogEntry
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.sealed_lines import seal
@@ -31,7 +32,8 @@ class CommitRequest:
     `added` are new parts; those without commit_ts get the commit's version (invariant I1).
     `restored` are parts that keep theirs. `token` is (application id, sequence): once a sequence
     was committed, it and lower ones of the same application are not committed again. `info` is
-    what the table is from this commit on, if that changes.
+    what the table is from this commit on, if that changes. `uploads`: files of the parts that may
+    still be on their way to the store; the commit waits for them.
     """
 
     operation: str
@@ -43,6 +45,7 @@ class CommitRequest:
     rows_deleted: int = 0
     restored: PartTable | None = None
     info: TableInfo | None = None
+    uploads: Uploads | None = None
 
 
 OnConflict: TypeAlias = Callable[[Snapshot, tuple[LogEntry, ...]], CommitRequest]

@@ -12,19 +12,17 @@ import uuid
 import pyroaring
 
 from rowsieve.errors import CorruptData
-from rowsieve.objects import ObjectStore, put_fresh
+from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.parquet.footer import checksum
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import DeletionVectorRef
 
 
-def write_deletion_vector(
-    store: ObjectStore, hidden: RowSet, base_version: int
-) -> DeletionVectorRef:
-    """Put the vector under a fresh name; it counts once a commit names it."""
+def write_deletion_vector(uploads: Uploads, hidden: RowSet, base_version: int) -> DeletionVectorRef:
+    """Put the vector under a fresh name; it may be named once `uploads.wait` has returned."""
     data = hidden.to_bitmap().serialize()
     path = f"data/{uuid.uuid4().hex}.{base_version}.dv"
-    put_fresh(store, path, data)
+    uploads.put(path, data)
     return DeletionVectorRef(path, len(hidden), len(data), checksum(data))
 
 

@@ -12,6 +12,7 @@ from the newest checkpoint's own on, nor above one that stands. An entry that ex
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -48,6 +49,7 @@ _HISTORY_BLOCK: Final = 32
 _AHEAD: Final = 16  # entries that a refresh asks for at once, when there are any
 _LISTED: Final = 900  # entries that a page of a listing surely holds
 _GUESSED: Final = 40  # entries that commonly follow a checkpoint, and some more
+_AT_ONCE_S: Final = 10.0  # requests that took longer were not made at the same time
 _Begun: TypeAlias = Mapping[str, Future[LogEntry]]
 """Entries whose parts are being loaded, by commit id."""
 _Look: TypeAlias = tuple[Snapshot | None, list[int], dict[int, LogEntry | None], _Begun]
@@ -209,39 +211,93 @@ class LogReader:
             }
 
     def _follow(self, known: Snapshot) -> tuple[Snapshot, tuple[LogEntry, ...]] | None:
-        """Read on from a snapshot without listing; None if that cannot be trusted.
+        """Read on from a snapshot without listing the log; None if that cannot be trusted.
 
         Old entries are removed in ascending order (invariants, rule 6). So if the number after the
         last entry is absent and then that last entry still stands, the former was never written.
         """
-        entries: list[LogEntry] = []
         seen = self._seen_versions().get(known.table.uuid, -1)
+        first, newest_checkpoint = None, -1
+        if self._store.overlaps:
+            first, newest_checkpoint, is_head = self._look_after(known)
+            if is_head:
+                return None if known.version < seen else (self.remember(known), ())
+        entries, begun = self._read_on(known, first)
+        if len(entries) > _FOLLOWED:
+            return None
         version, commit_id = known.version, known.commit_id
-        ends = False
-        while not ends:
-            ahead = _AHEAD if entries and self._store.overlaps else 1
-            for entry in self._entries(range(version + 1, version + 1 + ahead)):
-                if ends := entry is None:
-                    break
-                assert entry is not None
-                entries.append(entry)
-                version, commit_id = entry.version, entry.commit_id
-            if len(entries) > _FOLLOWED:
-                return None
-        begun = self._begin_parts(entries)
-        last = self.entry(version)
+        if entries:
+            version, commit_id = entries[-1].version, entries[-1].commit_id
+        if newest_checkpoint > version:
+            return None
+        last, is_lost = self._last_of(version, known)
         if last is None or version < seen:
             return None
         for entry in (last, *entries[:1]):
             if entry.table_uuid != known.table.uuid:
                 raise self._replaced(known.table.uuid, entry.table_uuid)
-        if last.commit_id != commit_id or self._has_checkpoint_after(version, known):
+        if last.commit_id != commit_id or is_lost:
             return None
         try:
             snapshot, loaded = self._replay(known, entries, begun)
         except ObjectNotFound:
             return None
         return self.remember(snapshot), loaded
+
+    def _look_after(self, known: Snapshot) -> tuple[LogEntry | None, int, bool]:
+        """In one round trip: the next entry, the newest checkpoint after it, if it is the head.
+
+        The next number may be absent because it was removed after the last entry had been read,
+        both being asked for at the same time. But then a checkpoint after it stands, and stood
+        before anything was removed (invariants, rules 6 and 16), which the listing shows. Who
+        commits on this head looks for it once more after its put.
+        """
+        begun_s = time.monotonic()
+        version = known.version
+        asks: list[Callable[[], object]] = [
+            partial(self.entry, version + 1),
+            partial(self.entry, version),
+            partial(self._versions, CHECKPOINTS, checkpoint_path(version), checkpoint_version_of),
+        ]
+        following, last, checkpoints = together(self._store, asks)
+        assert following is None or isinstance(following, LogEntry)
+        assert last is None or isinstance(last, LogEntry)
+        assert isinstance(checkpoints, list)
+        is_head = (
+            following is None
+            and not checkpoints
+            and last is not None
+            and (last.table_uuid, last.commit_id) == (known.table.uuid, known.commit_id)
+            and time.monotonic() - begun_s < _AT_ONCE_S
+        )
+        return following, max(checkpoints, default=-1), is_head
+
+    def _read_on(
+        self, known: Snapshot, first: LogEntry | None
+    ) -> tuple[list[LogEntry], dict[str, Future[LogEntry]]]:
+        """The entries after a snapshot, and their parts being loaded; `first`, if it is known."""
+        entries = [] if first is None else [first]
+        begun = dict(self._begin_parts(entries))
+        while len(entries) <= _FOLLOWED:
+            version = entries[-1].version if entries else known.version
+            ahead = _AHEAD if entries and self._store.overlaps else 1
+            block = self._entries(range(version + 1, version + 1 + ahead))
+            found = [entry for entry in block[: _first_absent(block)] if entry is not None]
+            entries += found
+            begun |= self._begin_parts(found)
+            if len(found) < len(block):
+                break
+        return entries, begun
+
+    def _last_of(self, version: int, known: Snapshot) -> tuple[LogEntry | None, bool]:
+        """The last entry read once more, and whether the one after it is known to be lost."""
+        asks: list[Callable[[], object]] = [
+            partial(self.entry, version),
+            partial(self._has_checkpoint_after, version, known),
+        ]
+        last, is_lost = together(self._store, asks)
+        assert last is None or isinstance(last, LogEntry)
+        return last, bool(is_lost)
 
     def _load(self) -> Snapshot:
         seen = self._seen_versions()
@@ -480,6 +536,10 @@ class LogReader:
             f"no table at {uri}: the directory holds {shown} but no {LOG}/; {what}. Check the "
             "path, or create a table elsewhere and load the files into it"
         )
+
+
+def _first_absent(entries: Sequence[LogEntry | None]) -> int:
+    return next((place for place, entry in enumerate(entries) if entry is None), len(entries))
 
 
 def _newest_absent(start: int, entries: Sequence[LogEntry | None]) -> int:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rowsieve.objects import ObjectStore, put_fresh
+from rowsieve.objects import Uploads
 from rowsieve.parquet.bloom_reader import blank_seal, seal_blooms
 from rowsieve.parquet.chunks import blank_chunks, seal_chunks
 from rowsieve.parquet.columns import leaves_by_name
@@ -169,8 +169,8 @@ class PartFile:
         self._writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
         self._groups.append(rows.num_rows)
 
-    def put(self, store: ObjectStore, path: str) -> FileRef:
-        """Finish the file and put it under `path`, a fresh name; durable when this returns."""
+    def put(self, uploads: Uploads, path: str) -> FileRef:
+        """Finish the file and put it under `path`, a fresh name; durable after `uploads.wait`."""
         self._writer.add_key_value_metadata(blank_seal(len(self._groups) * self._blooms_per_group))
         self._writer.add_key_value_metadata(blank_chunks(len(self._groups) * self._leaves))
         self._writer.add_key_value_metadata(blank_pages(self._groups, self._leaves, PAGE_ROWS))
@@ -181,7 +181,7 @@ class PartFile:
         seal_chunks(data, metadata)
         start = tail_start(metadata)
         seal_pages(data, metadata, start)
-        put_fresh(store, path, data)
+        uploads.put(path, data)
         return FileRef(
             path=path,
             rows=sum(self._groups),

@@ -21,7 +21,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from rowsieve.errors import InvalidInput
-from rowsieve.objects import ObjectStore
+from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.options import statistics_options
 from rowsieve.stats.values import lower_bound, upper_bound, without_nan
@@ -56,8 +56,10 @@ class PartWriter:
         properties: Mapping[str, str],
         base_version: int,
         collecting: Collecting | None = None,
+        uploads: Uploads | None = None,
     ) -> None:
-        self._store = store
+        self._uploads = Uploads(store) if uploads is None else uploads
+        self._waits = uploads is None
         self._schema = schema
         self._key = tuple(key)
         self._order = KeyOrder(self._key) if self._key else None
@@ -90,7 +92,10 @@ class PartWriter:
             self._deletes.append(_as_table(keys))
 
     def finish(self) -> PartTable:
-        """Put what is left and return the manifest entries, in key order."""
+        """Put what is left and return the manifest entries, in key order.
+
+        The files are durable then, unless `uploads` was given: its owner waits for them.
+        """
         self._flush(everything=True)
         self._close()
         deletes = self._split_deletes()
@@ -98,6 +103,8 @@ class PartWriter:
         if not rows and deletes:
             rows = [None]
         parts = [self._part(of_rows, keys) for of_rows, keys in zip(rows, deletes, strict=True)]
+        if self._waits:
+            self._uploads.wait()
         if not parts:
             return PartTable.empty(self._schema)
         if self._collecting is not None:
@@ -143,7 +150,7 @@ class PartWriter:
         if self._open is None:
             return
         part_id = uuid.uuid4().hex
-        ref = self._open.file.put(self._store, f"data/{part_id}.{self._base_version}.parquet")
+        ref = self._open.file.put(self._uploads, f"data/{part_id}.{self._base_version}.parquet")
         ends = (self._open.first, self._open.last)
         self._count(ref)
         self._finished.append(_FinishedRows(part_id, ref, self._open.statistics, ends))
@@ -193,7 +200,7 @@ class PartWriter:
         file = PartFile(self._key_schema, options)
         for start in range(0, keys.num_rows, ROW_GROUP_ROWS):
             file.write(keys.slice(start, ROW_GROUP_ROWS))
-        ref = file.put(self._store, f"data/{part_id}.{self._base_version}.deletes.parquet")
+        ref = file.put(self._uploads, f"data/{part_id}.{self._base_version}.deletes.parquet")
         self._count(ref)
         return ref
 
@@ -229,9 +236,13 @@ def write_parts(
     base_version: int,
     properties: Mapping[str, str],
     collecting: Collecting | None = None,
+    uploads: Uploads | None = None,
 ) -> PartTable:
-    """Write rows and tombstones at hand, both in key order and without a key in common."""
-    writer = PartWriter(store, schema, key, properties, base_version, collecting)
+    """Write rows and tombstones at hand, both in key order and without a key in common.
+
+    The files are durable when this returns, unless `uploads` is given: its owner waits for them.
+    """
+    writer = PartWriter(store, schema, key, properties, base_version, collecting, uploads)
     if rows is not None:
         writer.write(rows)
     if deletes is not None:

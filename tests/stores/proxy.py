@@ -1,7 +1,7 @@
 """A proxy on loopback between a client and an S3 server: it counts requests and makes them fail.
 
 A fault is chosen per request by a rule. Nothing sleeps: a request that is to time out is held until
-its client has gone.
+its client has gone. `tests/stores/trips.py` counts round trips by it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import http.client
 import socket
 import struct
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -52,61 +51,50 @@ class Request:
         return "/_rowsieve/log/" in self.path and self.path.endswith(".json")
 
 
-_QUIET_S = 0.1  # without a further request, after which a round is complete
+_STALL_S = 60  # without a further request, after which some wait for each other
 
 Rule = Callable[[Request], Fault | None]
 
 
-class Rounds:
-    """Counts dependent round trips: all that a client asks before it needs an answer is one.
+class Lockstep:
+    """Answers the requests of a round trip together, once as many have arrived as it has.
 
-    Requests are held until no further one arrives, then answered together. A machine that is busy
-    may take one round for two, so a count is never too low; repeat it and take the least.
+    A client that sends them one after another, each after an answer, stalls; `stalled` says where.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, requests: Sequence[int]) -> None:
         self._changed = threading.Condition()
+        self._requests = requests
+        self._trip = 0
         self._held = 0
-        self._latest = 0.0
-        self._ended = False
-        self.count = 0
+        self.stalled: str | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether requests wait for others of their round trip."""
+        return self._held > 0
 
     def hold(self) -> None:
-        """Return once the round of this request is answered."""
+        """Return once all requests of this round trip are there."""
         with self._changed:
-            mine = self.count
+            if self._trip >= len(self._requests) or self.stalled:
+                return
+            mine, expected = self._trip, self._requests[self._trip]
             self._held += 1
-            self._latest = time.monotonic()
-            self._changed.notify_all()
-            while self.count == mine and not self._ended:
-                self._changed.wait()
-
-    def run(self) -> None:
-        """Answer round after round until `end`."""
-        with self._changed:
-            while not self._ended:
-                left = self._latest + _QUIET_S - time.monotonic()
-                if not self._held:
-                    self._changed.wait()
-                elif left > 0:
-                    self._changed.wait(left)
-                else:
-                    self._held = 0
-                    self.count += 1
-                    self._changed.notify_all()
-
-    def end(self) -> None:
-        """Answer what is held, and hold nothing more."""
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
+            if self._held == expected:
+                self._held = 0
+                self._trip += 1
+                self._changed.notify_all()
+            elif not self._changed.wait_for(lambda: self._trip > mine or self.stalled, _STALL_S):
+                self.stalled = f"{self._held} of {expected} requests arrived in trip {mine + 1}"
+                self._changed.notify_all()
 
 
 class Proxy:
     """What it was asked, and where it is."""
 
     def __init__(self, upstream: str) -> None:
-        self.rounds: Rounds | None = None
+        self.steps: Lockstep | None = None
         self._upstream = urlsplit(upstream)
         self._lock = threading.Lock()
         self.endpoint = ""
@@ -115,18 +103,13 @@ class Proxy:
         self.faults: list[tuple[Request, Fault]] = []
 
     @contextmanager
-    def counting(self) -> Iterator[Rounds]:
-        """Count the round trips of a block."""
-        rounds = Rounds()
-        thread = threading.Thread(target=rounds.run, daemon=True)
-        thread.start()
-        self.rounds = rounds
+    def in_lockstep(self, requests: Sequence[int]) -> Iterator[Lockstep]:
+        """Answer the requests of a block round trip by round trip, each of so many requests."""
+        self.steps = Lockstep(requests)
         try:
-            yield rounds
+            yield self.steps
         finally:
-            self.rounds = None
-            rounds.end()
-            thread.join()
+            self.steps = None
 
     def next(self, method: str, path: str, *, conditional: bool) -> Request:
         """Note a request that has arrived."""
@@ -197,8 +180,8 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             conditional = "If-None-Match" in self.headers
             request = proxy.next(self.command, self.path, conditional=conditional)
-            if proxy.rounds is not None:
-                proxy.rounds.hold()
+            if (steps := proxy.steps) is not None:
+                steps.hold()
             fault = proxy.fault_of(request)
             if fault is None or fault in _AFTER:
                 answer = proxy.forward(self.command, self.path, dict(self.headers.items()), body)

@@ -1,4 +1,4 @@
-"""Dependent round trips to an S3 server, counted by a proxy that answers round by round."""
+"""Dependent round trips to an S3 server: how often a caller waits across the network."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ import rowsieve as rs
 from rowsieve import Table
 from rowsieve.executor import live_rows
 from rowsieve.executor.visibility import VisibilityCache
+from rowsieve.objects.fetching import finish_aside
 from rowsieve.parquet import bloom_reader, footer
 from rowsieve.storage import log_reader
 from tests import profiles
 from tests.stores.proxy import Proxy, proxy_to
 from tests.stores.s3_server import S3
+from tests.stores.trips import counted, replayed
 
 PARTS = 100 if profiles.IS_DEEP else 12
 KEYS = 40
-_TRIES = 10  # a busy machine delays a request of a round into the next one
+LARGE_PARTS, LARGE_KEYS = 4, 200_000
+
+OPEN, REFRESH, CATCH_UP, COMMIT = 3, 1, 3, 4
+LOOKUP, WARM_LOOKUP = 4, 2  # with the refresh
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +44,20 @@ def uri(s3: S3) -> str:
     return found
 
 
-def part(number: int) -> pa.Table:
-    ids = np.arange(number % 3, KEYS, 3)
-    return pa.table({"id": ids, "v": np.full(len(ids), number), "w": [f"w{i}" for i in ids]})
+@pytest.fixture(scope="module")
+def large_uri(s3: S3) -> str:
+    """A table of overlapping parts of several row groups, each far longer than its tail."""
+    found = s3.fresh_uri()
+    table = rs.create_table(found, part(0, LARGE_KEYS), key=["id"], storage_options=s3.options)
+    for number in range(1, LARGE_PARTS):
+        table.upsert(part(number, LARGE_KEYS))
+    return found
+
+
+def part(number: int, keys: int = KEYS) -> pa.Table:
+    ids = np.arange(number % 3, 3 * keys if keys > KEYS else keys, 3)
+    noise = np.random.default_rng(number).integers(0, 10**12, len(ids))
+    return pa.table({"id": ids, "v": np.full(len(ids), number), "w": [f"w{i}" for i in noise]})
 
 
 def options(proxy: Proxy) -> dict[str, str]:
@@ -55,34 +71,23 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_rows, "_VISIBLE", VisibilityCache())
 
 
-def rounds_of(
-    proxy: Proxy,
-    act: Callable[[Table], object],
-    prepare: Callable[[], Table],
-    bar: int,
-) -> int:
-    """The least count of a few tries, each after `prepare`; one within the bar is enough."""
-    least = 1_000_000
-    for _ in range(_TRIES):
-        table = prepare()
-        with proxy.counting() as rounds:
-            act(table)
-        least = min(least, rounds.count)
-        if least <= bar:
-            break
-    return least
+def trips_of(proxy: Proxy, act: Callable[[], object]) -> int:
+    with counted(proxy) as trips:
+        act()
+    return trips.count
 
 
 LATEST = max(number for number in range(PARTS) if number % 3 == 17 % 3)
+Read = Callable[[rs.Scan], object]
 
-# (what is read, which value of `v` it must find, round trips cold, warm)
-READS: dict[str, tuple[Callable[[rs.Scan], object], str | None, int, int]] = {
-    "a point lookup": (lambda scan: scan.to_arrow()["v"].to_pylist(), "id = 17", 3, 1),
+# (what is read, which value of `v` it must find, round trips cold and warm with the refresh)
+READS: dict[str, tuple[Read, str | None, int, int]] = {
+    "a point lookup": (lambda scan: scan.to_arrow()["v"].to_pylist(), "id = 17", 2, 2),
     "a lookup by another column, too": (
-        lambda scan: scan.to_arrow()["v"].to_pylist(), f"v = {LATEST} AND id = 17", 3, 1),
-    "a scan": (lambda scan: scan.to_arrow().num_rows, None, 3, 3),
-    "a scan under a predicate": (lambda scan: scan.to_arrow().num_rows, "v >= 0", 4, 2),
-    "a count under a predicate": (lambda scan: scan.count(), "v >= 0", 4, 2),
+        lambda scan: scan.to_arrow()["v"].to_pylist(), f"v = {LATEST} AND id = 17", 2, 2),
+    "a scan": (lambda scan: scan.to_arrow().num_rows, None, 2, 2),
+    "a scan under a predicate": (lambda scan: scan.to_arrow().num_rows, "v >= 0", 2, 2),
+    "a count under a predicate": (lambda scan: scan.count(), "v >= 0", 2, 2),
 }  # fmt: skip
 
 
@@ -94,107 +99,117 @@ def test_a_read_over_any_number_of_parts_takes_few_round_trips(
     table = rs.open_table(uri, storage_options=options(proxy))
     expected = [LATEST] if where and "17" in where else KEYS
 
-    def run(_: Table) -> None:
-        assert read(scans.pop()) == expected
+    def run() -> None:
+        assert read(table.scan(where)) == expected
 
-    scans: list[rs.Scan] = []
-
-    def fresh() -> Table:
-        forget(monkeypatch)
-        return again()
-
-    def again() -> Table:
-        scans.append(table.scan(where))  # it refreshes when it is made
-        return table
-
-    assert rounds_of(proxy, run, fresh, cold) <= cold
-    assert rounds_of(proxy, run, again, warm) <= warm
+    forget(monkeypatch)
+    with counted(proxy) as trips:
+        run()
+    assert trips.count <= cold
+    assert trips_of(proxy, run) <= warm
+    forget(monkeypatch)
+    replayed(proxy, run, trips.requests)
 
 
-@pytest.mark.parametrize("interval", ["1000", "4"])
-def test_opening_and_refreshing_take_three_round_trips_and_a_commit_four(
-    interval: str, s3: S3, proxy: Proxy
+def test_a_lookup_in_large_parts_takes_four_round_trips_cold_and_two_warm(
+    large_uri: str, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uri = s3.fresh_uri()
-    writer = rs.create_table(
-        uri,
+    table = rs.open_table(large_uri, storage_options=options(proxy))
+    key = LARGE_KEYS + 2 - LARGE_KEYS % 3  # written by part 2 alone
+
+    def run() -> None:
+        assert table.scan(f"id = {key}").to_arrow()["v"].to_pylist() == [2]
+
+    forget(monkeypatch)
+    with counted(proxy) as trips:
+        run()
+    assert trips.count <= LOOKUP
+    assert trips_of(proxy, run) <= WARM_LOOKUP
+    forget(monkeypatch)
+    replayed(proxy, run, trips.requests)
+
+
+def grown(s3: S3, interval: str, commits: int) -> Table:
+    """A table of some commits."""
+    properties = {"checkpoint_interval": interval}
+    table = rs.create_table(
+        s3.fresh_uri(),
         part(0),
         key=["id"],
         storage_options=s3.options,
-        properties={"checkpoint_interval": interval},
+        properties=properties,
     )
-    for number in range(1, 6):
+    for number in range(1, 1 + commits):
+        table.upsert(part(number))
+    finish_aside()  # checkpoints
+    return table
+
+
+@pytest.mark.parametrize("interval", ["1000", "4", "1"])
+def test_opening_and_catching_up_take_three_round_trips_and_a_refresh_one(
+    interval: str, s3: S3, proxy: Proxy
+) -> None:
+    writer = grown(s3, interval, 5)
+    assert trips_of(proxy, lambda: rs.open_table(writer.uri, storage_options=options(proxy))) <= 3
+    table = rs.open_table(writer.uri, storage_options=options(proxy))
+    assert table.version == writer.version
+    assert trips_of(proxy, table.refresh) == REFRESH
+    for number in range(3):
         writer.upsert(part(number))
+    finish_aside()
+    assert trips_of(proxy, table.refresh) <= CATCH_UP
+    assert table.version == writer.version == 8
 
-    def open_again(_: Table) -> None:
-        assert rs.open_table(uri, storage_options=options(proxy)).version == writer.version
 
-    def opened() -> Table:
-        return rs.open_table(uri, storage_options=options(proxy))
-
-    assert rounds_of(proxy, open_again, lambda: writer, 3) <= 3
-    assert rounds_of(proxy, Table.refresh, opened, 2) <= 2
-
-    def behind() -> Table:
-        table = opened()
-        for number in range(3):
-            writer.upsert(part(number))
-        return table
-
-    def catch_up(table: Table) -> None:
-        table.refresh()
-        assert table.version == writer.version
-
-    assert rounds_of(proxy, catch_up, behind, 3) <= 3
-    table = opened()
+@pytest.mark.parametrize("interval", ["1000", "4", "1"])
+def test_a_commit_takes_four_round_trips_with_its_refresh(
+    interval: str, s3: S3, proxy: Proxy
+) -> None:
+    uri = grown(s3, interval, 1).uri
+    table = rs.open_table(uri, storage_options=options(proxy))
     table.upsert(part(0))  # proves create-only puts
-    written = table.version
+    for _ in range(5):
+        assert commit_trips(proxy, lambda: table.upsert(part(1))) <= COMMIT
+        assert commit_trips(proxy, lambda: table.delete(keys=pa.table({"id": [1, 2]}))) <= COMMIT
+    assert table.version == 12
+    assert rs.open_table(uri, storage_options=s3.options).version == 12
 
-    def commit(_: Table) -> None:
-        nonlocal written
-        table.upsert(part(1))
-        written += 1
-        assert table.version == written
 
-    refresh, writes = 2, 4
-    assert rounds_of(proxy, commit, lambda: table, refresh + writes) <= refresh + writes
+def commit_trips(proxy: Proxy, act: Callable[[], object]) -> int:
+    """The round trips of a commit, after which its checkpoint may still be written."""
+    with counted(proxy) as trips:
+        act()
+        waited_for = trips.now
+        finish_aside()
+    return waited_for
 
 
 def test_a_log_longer_than_a_page_of_a_listing_opens_in_three_round_trips(
     s3: S3, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uri = s3.fresh_uri()
-    properties = {"checkpoint_interval": "4"}
-    table = rs.create_table(
-        uri, part(0), key=["id"], storage_options=s3.options, properties=properties
-    )
-    for number in range(1, 7):
-        table.upsert(part(number))
+    table = grown(s3, "4", 6)
+
+    def open_again() -> None:
+        found = rs.open_table(table.uri, storage_options=options(proxy))
+        assert found.version == 6
+        assert found.snapshot_for_engines() == table.snapshot_for_engines()
+
     for listed in range(1, 9):  # the pages end before, at and after checkpoint and head
         monkeypatch.setattr(log_reader, "_LISTED", listed)
-
-        def open_again(_: Table) -> None:
-            found = rs.open_table(uri, storage_options=options(proxy))
-            assert found.version == 6
-            assert found.snapshot_for_engines() == table.snapshot_for_engines()
-
-        assert rounds_of(proxy, open_again, lambda: table, 3) <= 3
+        assert trips_of(proxy, open_again) <= OPEN
 
 
 def test_an_ordered_scan_takes_few_round_trips(
     uri: str, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = rs.open_table(uri, storage_options=options(proxy))
+    forget(monkeypatch)
 
-    def prepare() -> Table:
-        forget(monkeypatch)
-        return table
-
-    def run(opened: Table) -> None:
-        ids = opened.scan(order_by_key=True).to_arrow()["id"].to_pylist()
+    def run() -> None:
+        ids = table.scan(order_by_key=True).to_arrow()["id"].to_pylist()
         assert ids == list(range(KEYS))
 
-    assert rounds_of(proxy, run, prepare, 5) <= 5
+    assert trips_of(proxy, run) <= 3
 
 
 def test_no_size_is_asked_for(uri: str, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,147 @@
+"""The stories of the commit log again, on a store whose requests overlap as across a network.
+
+There the log is read by other requests, many at a time; what it says must be the same.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rowsieve.errors import StoreError, UnsupportedOperation
+from rowsieve.objects import ObjectStore, RemoteStore, Uploads
+from rowsieve.objects.uploads import MOST_BYTES
+from rowsieve.storage import commit_log as commit_log_module
+from rowsieve.storage.checkpoint import CHECKPOINTS
+from rowsieve.storage.commit_log import CommitLog, CommitRequest
+from rowsieve.storage.log_entry import log_path
+from rowsieve.storage.log_reader import _seen
+from tests.storage.log_fixtures import (
+    FaultyStore,
+    commit,
+    copy,
+    create,
+    memory_store,
+    never,
+    part,
+    upsert,
+)
+from tests.storage.test_commit_log import *  # noqa: F403 - all of its stories
+from tests.storage.test_commit_log_faults import *  # noqa: F403
+from tests.storage.test_commit_log_faults import _checkpoints, _no_pauses, new_process, overwriting
+from tests.storage.test_lost_entries import *  # noqa: F403
+
+__all__ = ["_checkpoints", "_no_pauses", "new_process"]
+
+
+@pytest.fixture(autouse=True)
+def across_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests of memory overlap; checkpoints are written before a commit returns."""
+    monkeypatch.setattr(RemoteStore, "overlaps", property(lambda _: True))
+    monkeypatch.setattr(commit_log_module, "aside", lambda _, task: task())
+
+
+def test_refreshing_reads_only_what_is_new() -> None:  # type: ignore[no-redef] # other requests
+    log, known = create(memory_store(), 3)
+    store = FaultyStore(log._store)
+    follower = CommitLog(store)
+    assert follower.latest(known) is known
+    asked = [("get", log_path(3)), ("get", log_path(4)), ("list", CHECKPOINTS)]
+    assert sorted(store.calls) == asked
+    ours = part()
+    newest = commit(log, known, added=ours)
+    store.calls.clear()
+    assert follower.latest(known) == newest
+    assert all(name != "list" or path == CHECKPOINTS for name, path in store.calls)
+
+
+def test_invariant_rule_2_a_store_that_overwrites_is_refused() -> None:  # type: ignore[no-redef]
+    store, inner = overwriting()
+    _, before = create(inner)
+    with pytest.raises(UnsupportedOperation, match="does not honour create-only puts"):
+        CommitLog(store).commit(upsert(), before, never)
+    assert CommitLog(inner).latest() == before
+    assert log_path(1) not in inner.list("")
+
+
+def test_a_refresh_sees_by_a_later_checkpoint_that_the_next_entry_was_lost() -> None:
+    inner = memory_store()
+    log, known = create(inner, 1, checkpoint_interval="4")
+    newest = known
+    for _ in range(4):
+        newest = commit(log, newest)
+    assert CommitLog(copy(inner, log_path(2))).latest(known) == newest
+
+
+class Expiring:
+    """A store whose `path` is read last of three requests, once old entries are gone."""
+
+    def __init__(self, before: ObjectStore, after: ObjectStore, path: str) -> None:
+        self._before, self._after, self._path = before, after, path
+        self._answered = threading.Semaphore(0)
+        self._is_expired = False
+        self.uri = before.uri
+        self.overlaps = True
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            if self._is_expired or args[0] == self._path:
+                for _ in range(0 if self._is_expired else 2):
+                    self._answered.acquire()
+                self._is_expired = True
+                return getattr(self._after, name)(*args)
+            try:
+                return getattr(self._before, name)(*args)
+            finally:
+                self._answered.release()
+
+        return call
+
+
+def test_invariant_rule_6_an_entry_that_expires_during_a_refresh_is_not_one_never_written() -> None:
+    before = memory_store()
+    _, known = create(before, 3, checkpoint_interval="2")
+    newest = known
+    for _ in range(6):
+        newest = commit(CommitLog(before), newest)
+    after = copy(before, *(log_path(version) for version in range(6)))
+    store = Expiring(before, after, log_path(known.version + 1))
+    _seen.clear()  # of a process that has not been here for long
+    assert CommitLog(store).latest(known) == newest
+
+
+class Refusing:
+    """A store that refuses a data file, but only after all else before the entry is stored."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self._stored = threading.Event()
+        self.overlaps = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def put_new(self, path: str, data: bytes | memoryview) -> None:
+        if path.startswith("data/"):
+            self._stored.wait()
+            raise StoreError("403 from the store")
+        self._store.put_new(path, data)
+        if path.endswith(".arrow"):
+            self._stored.set()
+
+
+def test_invariant_rule_3_no_entry_is_put_before_all_files_that_it_names_are_stored() -> None:
+    inner = memory_store()
+    log, base = create(inner)
+    store = Refusing(inner)
+    for size in (10, MOST_BYTES + 10):  # the larger one is waited for by itself
+        uploads = Uploads(store)
+        uploads.put(f"data/{size}", bytes(size))
+        request = CommitRequest("upsert", part(), uploads=uploads)
+        for _ in range(2):  # an upload that failed is not forgotten
+            with pytest.raises(StoreError, match="403"):
+                CommitLog(store).commit(request, base, never)
+    assert log.latest().version == base.version == 0
