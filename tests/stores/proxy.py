@@ -1,4 +1,4 @@
-"""A proxy on loopback between a client and an S3 server: it counts requests and makes them fail.
+"""A proxy on loopback before a server of objects: it counts requests and makes them fail.
 
 A fault is chosen per request by a rule. Nothing sleeps: a request that is to time out is held until
 its client has gone. `tests/stores/trips.py` counts round trips by it.
@@ -15,10 +15,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from tests.stores.s3_server import S3
+
+class Server(Protocol):
+    """A server of some protocol."""
+
+    @property
+    def endpoint(self) -> str:
+        """Its scheme, host and port."""
+        ...
 
 
 class Fault(Enum):
@@ -142,9 +149,9 @@ class Proxy:
 
 
 @contextmanager
-def proxy_to(s3: S3) -> Iterator[Proxy]:
+def proxy_to(target: Server) -> Iterator[Proxy]:
     """A proxy in front of the server; it ends with the block."""
-    proxy = Proxy(s3.endpoint)
+    proxy = Proxy(target.endpoint)
     server = _Server(("127.0.0.1", 0), _handler(proxy))
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
