@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rowsieve import metrics as metrics
     from rowsieve import objects as objects
     from rowsieve import predicate as predicate
+    from rowsieve.bridges.session import Session
     from rowsieve.bridges.translate import translate
     from rowsieve.bridges.translation import Exactness, Translation
     from rowsieve.config import Config, configure
@@ -35,6 +36,7 @@ __all__ = [
     "Exactness",
     "Scan",
     "ScanPlan",
+    "Session",
     "Table",
     "Translation",
     "configure",
@@ -52,6 +54,7 @@ _HOMES: Final = {
     "Exactness": "rowsieve.bridges.translation",
     "Scan": "rowsieve.scan",
     "ScanPlan": "rowsieve.planner.plan",
+    "Session": "rowsieve.bridges.session",
     "Table": "rowsieve.table",
     "Translation": "rowsieve.bridges.translation",
     "configure": "rowsieve.config",

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from rowsieve import lazy
 from rowsieve.arguments.annotations import Moment
+from rowsieve.bridges.session import Session
 from rowsieve.changes.handle import Handle
 from rowsieve.errors import InvalidInput
 from rowsieve.scan import Columns, Scan
@@ -44,9 +45,11 @@ class Reading(Handle):
         """The number of rows."""
         return self.count()
 
-    def count(self, where: Any = None, *, dialect: str = "postgres") -> int:
+    def count(
+        self, where: Any = None, *, dialect: str = "postgres", session: Session | None = None
+    ) -> int:
         """The number of rows, or of those that match; from the manifest alone where it knows."""
-        return self._scan(where, None, dialect).count()
+        return self._scan(where, None, dialect, session).count()
 
     def head(self, count: int = 5) -> pa.Table:
         """The first rows: by key, or in the order of the files for a table without a key."""
@@ -57,26 +60,41 @@ class Reading(Handle):
         ).to_arrow()
 
     def to_arrow(
-        self, where: Any = None, columns: Columns | None = None, *, dialect: str = "postgres"
+        self,
+        where: Any = None,
+        columns: Columns | None = None,
+        *,
+        dialect: str = "postgres",
+        session: Session | None = None,
     ) -> pa.Table:
         """The rows as a pyarrow Table."""
-        return self._scan(where, columns, dialect).to_arrow()
+        return self._scan(where, columns, dialect, session).to_arrow()
 
     def to_pandas(
-        self, where: Any = None, columns: Columns | None = None, *, dialect: str = "postgres"
+        self,
+        where: Any = None,
+        columns: Columns | None = None,
+        *,
+        dialect: str = "postgres",
+        session: Session | None = None,
     ) -> Any:
         """The rows as a pandas DataFrame; NULL is NaN, NaT or None there. MissingExtra without it.
 
         Whole numbers with NULLs become floats, as pandas has it, or the nullable Int64 where a
         float would change one; `to_arrow(…).to_pandas(types_mapper=pandas.ArrowDtype)` keeps all.
         """
-        return lazy.pandas_frame(self._scan(where, columns, dialect).to_arrow())
+        return lazy.pandas_frame(self._scan(where, columns, dialect, session).to_arrow())
 
     def to_polars(
-        self, where: Any = None, columns: Columns | None = None, *, dialect: str = "postgres"
+        self,
+        where: Any = None,
+        columns: Columns | None = None,
+        *,
+        dialect: str = "postgres",
+        session: Session | None = None,
     ) -> Any:
         """The rows as a Polars DataFrame. MissingExtra without polars."""
-        return lazy.polars_frame(self._scan(where, columns, dialect).to_arrow())
+        return lazy.polars_frame(self._scan(where, columns, dialect, session).to_arrow())
 
     def to_dataset(self, *, version: int | None = None, as_of: Moment | None = None) -> Any:
         """A `pyarrow.dataset.Dataset` of the newest version, or of the one asked for.
@@ -139,7 +157,9 @@ class Reading(Handle):
         ]
         return Shown(f"rowsieve.Table {self._store.uri}", facts, columns)
 
-    def _scan(self, where: Any, columns: Columns | None, dialect: str) -> Scan:
+    def _scan(
+        self, where: Any, columns: Columns | None, dialect: str, session: Session | None
+    ) -> Scan:
         snapshot = self._resolve(None, None)
         return Scan(
             self._store,
@@ -147,6 +167,7 @@ class Reading(Handle):
             where=where,
             columns=columns,
             dialect=dialect,
+            session=session,
             reporter=self._reporter,
         )
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from rowsieve.arguments import Example, checked, checked_methods
 from rowsieve.arguments.annotations import ColumnNames, StorageOptions
+from rowsieve.bridges.session import Session
 from rowsieve.bridges.sql import to_sql
 from rowsieve.bridges.translation import brief
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
@@ -55,7 +56,8 @@ class Scan:
     that pruning would have skipped. `audit` checks a share of that, in percent. Where a row
     contradicts what pruning says, `UnsoundPruning` is raised; or it is counted and logged, and the
     rows are read without pruning (`on_violation="report"`). `semantics`: by which rules the
-    condition is evaluated, where these are not those of its dialect or engine.
+    condition is evaluated, where these are not those of its dialect or engine. `session`: the
+    settings by which text is meant.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Scan:
         audit: float | None = None,
         on_violation: OnViolation | None = None,
         dialect: str = "postgres",
+        session: Session | None = None,
         semantics: Semantics | None = None,
         plan: ScanPlan | None = None,
         memory_bytes: int | None = None,
@@ -96,7 +99,8 @@ class Scan:
             snapshot.table.properties, pruning=pruning, audit=audit, on_violation=on_violation
         )
         self._percent = self._settings.audited_percent
-        output = _output_columns(columns, snapshot, dialect)
+        meant = semantics or semantics_of(dialect, where, session)
+        output = _output_columns(columns, snapshot, dialect, session)
         if plan is not None:
             if where is not None or limit is not None or order_by_key or pruning or audit:
                 raise InvalidInput(
@@ -112,11 +116,11 @@ class Scan:
             self._plan, self._reused = PLANS.plan(
                 snapshot,
                 store.uri,
-                predicate=to_predicate(where, dialect, snapshot.schema),
+                predicate=to_predicate(where, dialect, snapshot.schema, meant),
                 columns=output,
                 limit=limit,
                 ordered=order_by_key,
-                semantics=semantics or semantics_of(dialect, where),
+                semantics=meant,
                 now_us=time.time_ns() // 1000,
                 pruning=self._settings.skips,
                 split_bytes=config.split_bytes,
@@ -337,15 +341,16 @@ def _text(predicate: Predicate) -> str:
 
 
 def _output_columns(
-    columns: Columns | None, snapshot: Snapshot, dialect: str
+    columns: Columns | None, snapshot: Snapshot, dialect: str, session: Session | None
 ) -> tuple[OutputColumn, ...] | None:
     if columns is None:
         return None
     if isinstance(columns, str):
         raise InvalidInput(f"columns= is a list of names or a mapping, not the text {columns!r}")
     if isinstance(columns, Mapping):
+        meant = semantics_of(dialect, None, session)
         return tuple(
-            OutputColumn(name, to_operand(expression, dialect, snapshot.schema))
+            OutputColumn(name, to_operand(expression, dialect, snapshot.schema, meant))
             for name, expression in columns.items()
         )
     names = [snapshot.schema.field(name).name for name in columns]

@@ -28,6 +28,7 @@ from rowsieve.arguments.annotations import (
     StorageOptions,
     Token,
 )
+from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.handle import nothing_done
@@ -59,6 +60,7 @@ from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Literal as LiteralNode
 from rowsieve.predicate.ir import Operand
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.properties import check_name
 from rowsieve.reading import Reading
 from rowsieve.scan import Columns, GivenPlan, Scan
@@ -165,16 +167,18 @@ class Table(Reading):
         audit: Percentage | None = None,
         on_violation: OnViolation | None = None,
         dialect: str = "postgres",
+        session: Session | None = None,
         plan: GivenPlan | None = None,
         memory_bytes: int | None = None,
         threads: int | None = None,
     ) -> Scan:
         """A read of the newest version, or of the one asked for.
 
-        `where` is SQL text in `dialect`, one of our predicates or an engine's expression. `columns`
-        is a list of names, or names with SQL expressions. Rows come in no particular order unless
-        `order_by_key`. `pruning="soft"` checks pruning against all rows, "off" does without;
-        `audit` checks that percentage of what pruning skips. What does not hold raises
+        `where` is SQL text in `dialect`, one of our predicates or an engine's expression; `session`
+        has the settings by which text is meant: UTC and the dialect's defaults unless given.
+        `columns` is a list of names, or names with SQL expressions. Rows come in no particular
+        order unless `order_by_key`. `pruning="soft"` checks pruning against all rows, "off" does
+        without; `audit` checks that percentage of what pruning skips. What does not hold raises
         UnsoundPruning, or is logged and the rows read without pruning (`on_violation="report"`).
         With `plan`, an earlier scan's plan is read again at its version; only `columns` may differ.
         `memory_bytes` bounds what a read holds at once; too little for a batch of every part that
@@ -194,19 +198,22 @@ class Table(Reading):
             audit=audit,
             on_violation=on_violation,
             dialect=dialect,
+            session=session,
             plan=plan,
             memory_bytes=memory_bytes,
             threads=threads,
             reporter=self._reporter,
         )
 
-    def require_pruning(self, where: Any, *, dialect: str = "postgres") -> Explanation:
+    def require_pruning(
+        self, where: Any, *, dialect: str = "postgres", session: Session | None = None
+    ) -> Explanation:
         """Refuse a condition that skips nothing, whatever the data; else explain its scan.
 
         UnprunablePredicate names each condition of the conjunction that can refute no part, why,
         and what would help. What depends on pruning by a condition asks this beforehand.
         """
-        return self.scan(where, dialect=dialect).require_pruning()
+        return self.scan(where, dialect=dialect, session=session).require_pruning()
 
     @property
     def reporter(self) -> Reporter | None:
@@ -322,6 +329,7 @@ class Table(Reading):
         keys: Any = None,
         plan: GivenPlan | None = None,
         dialect: str = "postgres",
+        session: Session | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
@@ -343,7 +351,7 @@ class Table(Reading):
             return self._delete_planned(change, plan)
         if keys is None:
             change = self._change("delete", metadata, token, retry_timeout_s)
-            question = _question(where, dialect, self._newest.schema)
+            question = _question(where, dialect, self._newest.schema, session)
             return self._commit_mutation(
                 change, lambda snapshot: delete_where(change, snapshot, question)
             )
@@ -359,6 +367,7 @@ class Table(Reading):
         *,
         where: Any = None,
         dialect: str = "postgres",
+        session: Session | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
@@ -371,13 +380,13 @@ class Table(Reading):
         """
         if not assignments:
             raise InvalidInput("update needs assignments, such as {'delay': 'delay + 5'}")
-        schema = self._newest.schema
+        schema, meant = self._newest.schema, semantics_of(dialect, None, session)
         operands = {
-            schema.field(name).name: _assigned(value, dialect, schema)
+            schema.field(name).name: _assigned(value, dialect, schema, meant)
             for name, value in assignments.items()
         }
         change = self._change("update", metadata, token, retry_timeout_s)
-        question = _question(where, dialect, self._newest.schema)
+        question = _question(where, dialect, self._newest.schema, session)
         return self._commit_mutation(
             change, lambda snapshot: update_where(change, snapshot, question, operands)
         )
@@ -388,6 +397,7 @@ class Table(Reading):
         *,
         where: Any = None,
         dialect: str = "postgres",
+        session: Session | None = None,
         metadata: Metadata | None = None,
         token: Token | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
@@ -411,7 +421,7 @@ class Table(Reading):
         else:
             rows = prepare_appended(table, schema)
         if where is not None:
-            question = _question(where, dialect, self._newest.schema)
+            question = _question(where, dialect, self._newest.schema, session)
             return self._commit_mutation(
                 change, lambda snapshot: overwrite_where(change, snapshot, question, rows)
             )
@@ -540,12 +550,13 @@ class Table(Reading):
         return self._log.at(plan.version)
 
 
-def _question(where: Any, dialect: str, schema: Schema) -> Question:
-    predicate = to_predicate(where, dialect, schema)
-    return Question(predicate, semantics_of(dialect, where), time.time_ns() // 1000)
+def _question(where: Any, dialect: str, schema: Schema, session: Session | None) -> Question:
+    semantics = semantics_of(dialect, where, session)
+    predicate = to_predicate(where, dialect, schema, semantics)
+    return Question(predicate, semantics, time.time_ns() // 1000)
 
 
-def _assigned(value: Any, dialect: str, schema: Schema) -> Operand:
+def _assigned(value: Any, dialect: str, schema: Schema, semantics: Semantics) -> Operand:
     if value is None or isinstance(value, bool | int | float):
         return LiteralNode(value)
-    return to_operand(value, dialect, schema)
+    return to_operand(value, dialect, schema, semantics)

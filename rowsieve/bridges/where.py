@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.errors import InvalidInput
@@ -52,16 +53,25 @@ def to_predicate(
     raise InvalidInput(f"where= takes SQL text, {known}; not {type(where).__name__}")
 
 
-def to_operand(expression: Any, dialect: str = "postgres", schema: Schema | None = None) -> Operand:
-    """SQL text or one of our operands; text of Spark has Spark's types, given a schema."""
+def to_operand(
+    expression: Any,
+    dialect: str = "postgres",
+    schema: Schema | None = None,
+    semantics: Semantics | None = None,
+) -> Operand:
+    """SQL text or one of our operands; text of Spark has Spark's types, given a schema.
+
+    `semantics` are those of the session that the text is meant in: without, the dialect's own.
+    """
     if isinstance(expression, str):
         if dialect_named(dialect).listed_only:
             raise InvalidInput(f"expressions are not read in {dialect} SQL, only conditions")
         operand = parse_expression(expression, dialect)
+        meant = dialect_named(dialect).semantics if semantics is None else semantics
         if schema is not None and dialect_named(dialect).gives_types:
             from rowsieve.bridges.sql.spark_types import spark_typed  # noqa: PLC0415 - on first use
 
-            return spark_typed(operand, schema, ansi=dialect_named(dialect).semantics.is_ansi)
+            return spark_typed(operand, schema, ansi=meant.is_ansi)
         return operand
     if isinstance(expression, Operand):
         return expression
@@ -70,12 +80,15 @@ def to_operand(expression: Any, dialect: str = "postgres", schema: Schema | None
     )
 
 
-def semantics_of(dialect: str, where: Any = None) -> Semantics:
-    """The rules that go with a dialect of SQL text, or with another engine's expression."""
+def semantics_of(dialect: str, where: Any = None, session: Session | None = None) -> Semantics:
+    """The rules that go with a dialect of SQL text, or with another engine's expression.
+
+    `session`: the settings that they are meant by; refused where the engine has none.
+    """
     bridge = _bridge_of(where)
     if bridge is not None and bridge.name != "rowsieve":
-        return bridge.semantics
-    return dialect_named(dialect).semantics
+        return in_session(bridge.semantics, session)
+    return in_session(dialect_named(dialect).semantics, session)
 
 
 def _bridge_of(where: Any) -> Bridge | None:

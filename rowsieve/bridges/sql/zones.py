@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from rowsieve.bridges.session import UNKNOWN_TO_ICU
 from rowsieve.bridges.sql.render_literals import quoted
 from rowsieve.bridges.sql.visits import Reads, Writes
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
@@ -25,9 +26,6 @@ _BY_OPERATOR = frozenset({"postgres", "duckdb"})  # AT TIME ZONE as we have it
 _AFTER = ("later", "shifted")  # what AT TIME ZONE makes of a local time, of two or of none
 _JAVA = ("earlier", "shifted")
 _KEPT = ("kept", "shifted")
-UNKNOWN_TO_ICU = frozenset(  # zones with changes by no rule after 2037, the last that it knows
-    {"Africa/Casablanca", "Africa/El_Aaiun", "Asia/Gaza", "Asia/Hebron"}
-)
 ZONE_FUNCTIONS = frozenset(
     {"local_time", "instant", "try_instant", "zoned_trunc", "zoned_shift", "zoned_text"}
 )

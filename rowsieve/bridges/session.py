@@ -1,0 +1,90 @@
+"""The session of an engine in which a condition is meant: what decides its rows beside its words.
+
+Soundness: a setting that an engine does not have, or whose effect there is not known, is refused,
+never ignored: the same words would keep other rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.zones import fixed_offset, zone
+
+# Zones with changes by no rule after 2037, the last year that ICU knows them for.
+UNKNOWN_TO_ICU: Final = frozenset(
+    {"Africa/Casablanca", "Africa/El_Aaiun", "Asia/Gaza", "Asia/Hebron"}
+)
+_OWN_RULES = "sql"  # of predicates of ours
+# Why the time zone of a session is not followed, by the name of the semantics.
+_NO_ZONE: Final[Mapping[str, str]] = {
+    "datafusion": "casts and fields go by the zone that a column declares; only now() and text "
+    "without an offset go by the session's: write to_local_time(x AT TIME ZONE 'Area/City')",
+    "trino": "what hangs on the session's zone is refused; write the zone into the text",
+}
+_FOLLOWS_ZONE: Final = frozenset({"postgres", "duckdb", "spark", _OWN_RULES})
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The settings of a session by which SQL text and Spark columns are meant.
+
+    `time_zone`: of casts, fields, truncations and intervals of instants, and of text without an
+    offset that becomes one: `Area/City` or UTC, for Spark an offset such as `+05:30`, too.
+    PostgreSQL and DuckDB call it TimeZone, Spark `spark.sql.session.timeZone`. `ansi`: Spark's
+    `spark.sql.ansi.enabled`, on by default as there; for Spark only.
+    InvalidInput for a zone that is not known.
+    """
+
+    time_zone: str = "UTC"
+    ansi: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.time_zone, str):
+            raise InvalidInput(
+                "Session: time_zone is a name such as 'Europe/Berlin', not "
+                f"{type(self.time_zone).__name__}"
+            )
+        if self.ansi is not None and not isinstance(self.ansi, bool):
+            raise InvalidInput(f"Session: ansi is True, False or None, not {self.ansi!r}")
+        try:
+            object.__setattr__(self, "time_zone", zone(self.time_zone).name)
+        except InvalidPredicate as error:
+            raise InvalidInput(f"Session: {error}") from error
+
+
+def in_session(semantics: Semantics, session: Session | None) -> Semantics:
+    """The rules of an engine, or of a dialect of it, in a session; without one, its default.
+
+    InvalidInput for a setting that the engine does not have, UnsupportedOperation for one whose
+    effect there is not known.
+    """
+    if session is None:
+        return semantics
+    name = semantics.name
+    if name == "spark":
+        return Semantics.of_spark(ansi=session.ansi is not False, time_zone=session.time_zone)
+    if session.ansi is not None:
+        raise InvalidInput(f"session=: ansi is a setting of Spark's, and {name} has none")
+    _check_zone(name, session.time_zone)
+    return replace(semantics, time_zone=session.time_zone)
+
+
+def _check_zone(name: str, time_zone: str) -> None:
+    if time_zone == "UTC":
+        return
+    if name not in _FOLLOWS_ZONE:
+        why = _NO_ZONE.get(name, "its expressions name their zones themselves")
+        raise UnsupportedOperation(
+            f"session=: the time zone {time_zone} is not followed for {name}: {why}"
+        )
+    if name != _OWN_RULES and fixed_offset(time_zone) is not None:
+        raise UnsupportedOperation(
+            f"session=: the offset {time_zone} as the zone of a {name} session is read as west of "
+            "Greenwich by some engines and refused by others; name Area/City"
+        )
+    if name == "duckdb" and time_zone in UNKNOWN_TO_ICU:
+        raise UnsupportedOperation(f"session=: duckdb does not know {time_zone} after 2037")
