@@ -182,7 +182,7 @@ def test_a_setting_that_a_dialect_does_not_follow_is_refused(
     table = made()
     for call in (table.scan, table.delete, table.count):
         with pytest.raises(error, match=message):
-            call("n = 1", dialect=dialect, session=session)  # type: ignore[operator]
+            call("n = 1", dialect=dialect, session=session)
     with pytest.raises(error, match=message):
         table.update({"n": "n"}, where="n = 1", dialect=dialect, session=session)
 
