@@ -9,7 +9,7 @@ Soundness: a put that returned is durable and complete; a put that raised may ha
 
 from __future__ import annotations
 
-from rowsieve.objects.durable import put_fresh
+from rowsieve.objects.durable import put_fresh, reading_whole
 from rowsieve.objects.fetching import FetchingStore, aside, begin, together
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import Location, local_folder
@@ -34,5 +34,6 @@ __all__ = [
     "local_folder",
     "open_store",
     "put_fresh",
+    "reading_whole",
     "together",
 ]

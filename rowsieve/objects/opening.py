@@ -113,7 +113,9 @@ def _is_endpoint(value: Any) -> bool:
         return False
     try:
         parts = urlsplit(value)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_server = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        # A path would be put behind those, and every request would ask for the server itself.
+        return is_server and "?" not in value and "#" not in value
     except ValueError:
         return False
 

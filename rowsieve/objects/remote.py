@@ -17,7 +17,7 @@ import obstore
 import obstore.exceptions
 
 from rowsieve.errors import CorruptData, StoreError, UnsupportedOperation
-from rowsieve.objects.durable import pause
+from rowsieve.objects.durable import Patience
 from rowsieve.objects.range_file import open_ranges
 from rowsieve.objects.store import (
     NativeFile,
@@ -94,8 +94,10 @@ class RemoteStore:
         length = checked_range(path, start, stop)
         if not length:
             return b""
-        data = self._read(path, {"range": (start, stop)})
-        if len(data) != length:
+        patience = Patience(_ANSWERS)
+        while len(data := self._read(path, {"range": (start, stop)})) != length:
+            if patience.again():  # the answer may have been cut short, not the object
+                continue
             raise CorruptData(
                 f"{path} in {self.uri} ends {length - len(data)} bytes before byte {stop}: it was "
                 "truncated"
@@ -104,8 +106,8 @@ class RemoteStore:
 
     def size(self, path: str) -> int:
         """Size of the object in bytes."""
-        with self._failing("read", path):
-            return int(obstore.head(self._store, self._full(path))["size"])
+        with self._failing("read", path):  # not by HEAD, which some servers and policies refuse
+            return int(obstore.get(self._store, self._full(path)).meta["size"])
 
     def exists(self, path: str) -> bool:
         """Whether an object stands at `path`."""
@@ -165,14 +167,13 @@ class RemoteStore:
 
         obstore asks again until an answer begins; here it is asked again when one breaks off.
         """
-        for attempt in range(1, _ANSWERS):
+        patience = Patience(_ANSWERS)
+        while True:
             try:
                 return ask()
             except (obstore.exceptions.GenericError, OSError) as error:
-                if isinstance(error, FileNotFoundError):
+                if isinstance(error, FileNotFoundError) or not patience.again():
                     raise
-                pause(attempt)
-        return ask()
 
     def _full(self, path: str) -> str:
         return f"{self._prefix}{checked_path(path)}"

@@ -26,7 +26,7 @@ from rowsieve.errors import (
     StoreError,
     UnsupportedProtocol,
 )
-from rowsieve.objects import ObjectExists, ObjectStore, put_fresh
+from rowsieve.objects import ObjectExists, ObjectStore, put_fresh, reading_whole
 from rowsieve.storage.columns import Columns
 from rowsieve.storage.log_entry import (
     AddedFile,
@@ -172,7 +172,7 @@ def read_checkpoint(store: ObjectStore, version: int, recover: Recover | None = 
     """
     path = checkpoint_path(version)
     where = f"{path} in {store.uri}"
-    lines = lines_by_kind(store.get(path), where, _KINDS)
+    lines = reading_whole(store, lambda: lines_by_kind(store.get(path), where, _KINDS))
     head = _head(lines, version, where)
     info = read_info(lines, where)
     schema, next_field_id = read_schema(lines, where)
@@ -239,12 +239,7 @@ def read_parts(
     Parts without commit_ts take the version (invariant I1).
     """
     path = f"{folder}/{file.file}"
-    data = store.get(path)
-    if len(data) != file.size or checksum(data) != file.checksum:
-        raise CorruptData(
-            f"{path} in {store.uri} does not match its checksum: expected {file.size} bytes with "
-            f"{file.checksum}, found {len(data)} with {checksum(data)}; restore it from a copy"
-        )
+    data = reading_whole(store, lambda: _sealed_bytes(store, path, file))
     try:
         parts, metadata = PartTable.from_ipc_with_metadata(data)
     except CorruptData as error:
@@ -254,6 +249,16 @@ def read_parts(
     if version is not None:
         parts = parts.with_commit_ts(version)
     return with_side_file(store, folder, parts, metadata)
+
+
+def _sealed_bytes(store: ObjectStore, path: str, file: AddedFile) -> bytes:
+    data = store.get(path)
+    if len(data) != file.size or checksum(data) != file.checksum:
+        raise CorruptData(
+            f"{path} in {store.uri} does not match its checksum: expected {file.size} bytes with "
+            f"{file.checksum}, found {len(data)} with {checksum(data)}; restore it from a copy"
+        )
+    return data
 
 
 def row_count(parts: PartTable) -> int:

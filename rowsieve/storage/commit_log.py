@@ -36,7 +36,7 @@ from rowsieve.objects import (
     put_fresh,
     together,
 )
-from rowsieve.objects.durable import pause
+from rowsieve.objects.durable import Patience
 from rowsieve.storage.checkpoint import (
     checkpoint_interval,
     read_commit_id,
@@ -223,8 +223,9 @@ class CommitLog(LogReader):
         path = log_path(entry.version)
         data = encode_entry(entry)
         ours = decode_entry(data, entry.version, path)  # what nobody could read is never put
-        problem: Exception | None = None
-        for attempt in range(_ATTEMPTS):
+        patience = Patience(_ATTEMPTS)
+        while True:
+            problem: Exception
             try:
                 self._store.put_new(path, data)
             except SyncFailed as error:
@@ -235,8 +236,14 @@ class CommitLog(LogReader):
                 return ours
             standing = self._standing(entry.version)
             if standing is None:  # absent: the same bytes at the same number again
-                pause(attempt)
-                continue
+                if patience.again():
+                    continue
+                raise StoreError(
+                    f"commit {entry.commit_id} could not be written to {path} in "
+                    f"{self._store.uri}: {problem}; nothing stood there at the last look, but a "
+                    "late write may still arrive: reopen the table and look for this id in its "
+                    "history before trying again"
+                ) from problem
             if standing.commit_id != entry.commit_id:
                 return None
             try:
@@ -244,24 +251,19 @@ class CommitLog(LogReader):
             except SyncFailed as error:
                 raise _unsynced(entry, error) from error
             return ours
-        raise StoreError(
-            f"commit {entry.commit_id} could not be written to {path} in {self._store.uri}: "
-            f"{problem}; nothing stood there at the last look, but a late write may still arrive: "
-            "reopen the table and look for this id in its history before trying again"
-        ) from problem
 
     def _standing(self, version: int) -> LogEntry | None:
         """Read an entry against a store that fails now and then."""
-        for attempt in range(_ATTEMPTS):
+        patience = Patience(_ATTEMPTS)
+        while True:
             try:
                 return self.entry(version)
-            except StoreError as error:
-                problem = error
-                pause(attempt)
-        raise StoreError(
-            f"whether {log_path(version)} in {self._store.uri} was written is unknown: {problem}; "
-            "reopen the table and look at its history before trying again"
-        ) from problem
+            except StoreError as problem:
+                if not patience.again():
+                    raise StoreError(
+                        f"whether {log_path(version)} in {self._store.uri} was written is unknown: "
+                        f"{problem}; reopen the table and look at its history before trying again"
+                    ) from problem
 
     def _check_neighbours(self, head: Snapshot, ours: LogEntry) -> None:
         """See that our entry stands at the end of the log, and not in a gap of it.

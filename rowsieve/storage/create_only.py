@@ -12,7 +12,7 @@ from typing import Final
 from rowsieve.errors import StoreError, UnsupportedOperation
 from rowsieve.locks import ForkSafeLock
 from rowsieve.objects import ObjectExists, ObjectStore
-from rowsieve.objects.durable import pause
+from rowsieve.objects.durable import Patience
 
 PROBE: Final = "_rowsieve/create-only"
 _CONTENT: Final = b"Created twice by every writer: the second try must be refused.\n"
@@ -42,16 +42,16 @@ def prove_create_only(store: ObjectStore, table_uuid: str) -> None:
 
 def _refuses(store: ObjectStore) -> bool:
     """Whether creating the object is refused because it stands already."""
-    for attempt in range(_ATTEMPTS):
+    patience = Patience(_ATTEMPTS)
+    while True:
         try:
             store.put_new(PROBE, _CONTENT)
         except ObjectExists:
             return True
-        except StoreError as error:
-            problem = error
-            pause(attempt)
+        except StoreError as problem:
+            if not patience.again():
+                raise StoreError(
+                    f"cannot find out whether {store.uri} honours create-only puts: {problem}"
+                ) from problem
         else:
             return False
-    raise StoreError(
-        f"cannot find out whether {store.uri} honours create-only puts: {problem}"
-    ) from problem

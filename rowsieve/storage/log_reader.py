@@ -27,7 +27,7 @@ from rowsieve.errors import (
     VersionNotFound,
 )
 from rowsieve.locks import ForkSafeLock
-from rowsieve.objects import ObjectNotFound, ObjectStore, begin, together
+from rowsieve.objects import ObjectNotFound, ObjectStore, begin, reading_whole, together
 from rowsieve.storage.checkpoint import (
     CHECKPOINTS,
     checkpoint_interval,
@@ -186,11 +186,14 @@ class LogReader:
     def entry(self, version: int) -> LogEntry | None:
         """Read one entry without its parts; None if there is none."""
         path = log_path(version)
+
+        def read() -> LogEntry:
+            return decode_entry(self._store.get(path), version, f"{path} in {self._store.uri}")
+
         try:
-            data = self._store.get(path)
+            return reading_whole(self._store, read)
         except ObjectNotFound:
             return None
-        return decode_entry(data, version, f"{path} in {self._store.uri}")
 
     def remember(self, snapshot: Snapshot) -> Snapshot:
         """Note a version as seen, so that no later read of this process goes below it."""

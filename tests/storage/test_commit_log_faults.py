@@ -19,7 +19,6 @@ from rowsieve.errors import (
 )
 from rowsieve.objects import LocalStore, ObjectExists, ObjectStore, RemoteStore
 from rowsieve.objects import durable as durable_module
-from rowsieve.storage import commit_log as commit_log_module
 from rowsieve.storage import create_only
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.log_entry import log_path
@@ -49,8 +48,7 @@ ERRORS = ("error before", "error after", "exists before", "exists after")
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries need not wait for a store that is in memory."""
-    for module in (commit_log_module, create_only, durable_module):
-        monkeypatch.setattr(module, "pause", lambda *args, **options: None)
+    monkeypatch.setattr(durable_module, "pause", lambda *args, **options: None)
 
 
 @pytest.fixture(params=["whole", "in shards"])

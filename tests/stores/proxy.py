@@ -41,6 +41,12 @@ class Fault(Enum):
     TIMEOUT_AFTER = "no answer, though the server has applied it"
     TRUNCATED = "half of the answer, then the connection is closed"
     SLOW_BODY = "half of the answer, then nothing"
+    SHORT = "half of the answer, as if it were whole"
+    EXISTS_AFTER = "412 after the server has applied it"
+    CONFLICT = "409 though nothing was stored"
+    ELSEWHERE = "301 to another region, which is not told"
+    SKEWED = "403 for a clock that is wrong"
+    LATE = "what a listing said when it was first asked for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,7 @@ class Request:
 _STALL_S = 60  # without a further request, after which some wait for each other
 
 Rule = Callable[[Request], Fault | None]
+Answer = tuple[int, list[tuple[str, str]], bytes]
 
 
 class Lockstep:
@@ -105,7 +112,10 @@ class Proxy:
         self._upstream = urlsplit(upstream)
         self._lock = threading.Lock()
         self.endpoint = ""
+        self.below = ""  # a path of the endpoint, which the server does not see
         self.rule: Rule = lambda _: None
+        self.etag: Callable[[str], str | None] = lambda told: told
+        self.first_answers: dict[str, Answer] = {}
         self.requests: list[Request] = []
         self.faults: list[tuple[Request, Fault]] = []
 
@@ -132,16 +142,14 @@ class Proxy:
             self.faults.append((request, fault))
         return fault
 
-    def forward(
-        self, method: str, path: str, headers: dict[str, str], body: bytes
-    ) -> tuple[int, list[tuple[str, str]], bytes]:
+    def forward(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Answer:
         """The server's answer."""
         assert self._upstream.hostname is not None
         connection = http.client.HTTPConnection(
             self._upstream.hostname, self._upstream.port, timeout=60
         )
         try:
-            connection.request(method, path, body, headers)
+            connection.request(method, path.removeprefix(self.below), body, headers)
             answer = connection.getresponse()
             return answer.status, answer.getheaders(), answer.read()
         finally:
@@ -193,7 +201,15 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
             if fault is None or fault in _AFTER:
                 answer = proxy.forward(self.command, self.path, dict(self.headers.items()), body)
             if fault is None:
+                proxy.first_answers.setdefault(self.path, answer)
                 self._answer(*answer)
+            elif fault is Fault.LATE:
+                self._answer(*proxy.first_answers.get(self.path, answer))
+            elif fault is Fault.SHORT:
+                status, headers, body = answer
+                kept = body[: len(body) // 2]
+                length = [("Content-Length", str(len(kept)))]
+                self._answer(status, [h for h in headers if not _is_length(h)] + length, kept)
             elif fault in (Fault.TRUNCATED, Fault.SLOW_BODY):
                 self._answer(*answer, whole=False)
                 if fault is Fault.SLOW_BODY:
@@ -220,6 +236,9 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
             for name, value in headers:
                 if name.lower() == "content-length":
                     length = value  # of HEAD, too
+                elif name.lower() == "etag":
+                    if (etag := proxy.etag(value)) is not None:
+                        self.send_header(name, etag)
                 elif name.lower() not in ("connection", "transfer-encoding"):
                     self.send_header(name, value)
             self.send_header("Content-Length", length)
@@ -241,10 +260,17 @@ _AFTER = (
     Fault.TIMEOUT_AFTER,
     Fault.TRUNCATED,
     Fault.SLOW_BODY,
+    Fault.SHORT,
+    Fault.EXISTS_AFTER,
+    Fault.LATE,
 )
 
 
-def _error(status: int, code: str) -> tuple[int, list[tuple[str, str]], bytes]:
+def _is_length(header: tuple[str, str]) -> bool:
+    return header[0].lower() == "content-length"
+
+
+def _error(status: int, code: str) -> Answer:
     """An error as S3 tells it; it repeats what was signed, as S3 does, in one line."""
     text = (
         f"<Error><Code>{code}</Code><Message>{code} of the proxy</Message>"
@@ -260,4 +286,8 @@ _ERRORS = {
     Fault.SLOW_DOWN: _error(503, "SlowDown"),
     Fault.REFUSED: _error(501, "NotImplemented"),
     Fault.DENIED: _error(403, "SignatureDoesNotMatch"),
+    Fault.EXISTS_AFTER: _error(412, "PreconditionFailed"),
+    Fault.CONFLICT: _error(409, "ConditionalRequestConflict"),
+    Fault.ELSEWHERE: _error(301, "PermanentRedirect"),
+    Fault.SKEWED: _error(403, "RequestTimeTooSkewed"),
 }
