@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rowsieve.bridges.meanings import RULES, differ, with_meaning_kept
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind, bind_operand
-from rowsieve.predicate.evaluate import compute, evaluate
+from rowsieve.predicate.evaluate import Outcome, compute, evaluate
 from rowsieve.predicate.ir import (
     Column,
     Comparison,
@@ -32,6 +32,7 @@ from rowsieve.predicate.ir import (
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Float
+from rowsieve.types.schema import Schema
 from tests.bridges.sql.spelled import CALLS, OTHERS, table
 from tests.profiles import examples
 from tests.strategies import IEEE, SCHEMA, batches, predicates
@@ -48,8 +49,13 @@ def test_every_rule_is_seen_to() -> None:
     assert {field.name for field in fields(Semantics)} == RULES
 
 
-def outcome(predicate: Predicate, schema: Any, batch: pa.RecordBatch, semantics: Semantics) -> Any:
-    found = evaluate(bind(predicate, schema, semantics, simplified=False), batch)
+def outcome(
+    predicate: Predicate, schema: Schema, batch: pa.RecordBatch, semantics: Semantics
+) -> Any:
+    return truth(evaluate(bind(predicate, schema, semantics, simplified=False), batch))
+
+
+def truth(found: Outcome) -> Any:
     return found.true.tolist(), found.null.tolist(), found.failed.tolist()
 
 
@@ -92,8 +98,9 @@ def values(operand: Operand, semantics: Semantics) -> list[str] | None:
     ]
 
 
-@pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=NAMES)
-def test_nan_and_zeros_beside_each_other(ours: Semantics, theirs: Semantics) -> None:
+@cache
+def zeros_and_nan() -> tuple[Schema, pa.RecordBatch, tuple[Predicate, ...]]:
+    """Every pair of the floats, and conditions of two columns, constants and lists over them."""
     pairs = list(itertools.product(FLOATS, FLOATS))
     batch = pa.record_batch(
         {
@@ -118,18 +125,32 @@ def test_nan_and_zeros_beside_each_other(ours: Semantics, theirs: Semantics) -> 
         for size in (1, 2, 4, 5)
         for members in itertools.combinations(FLOATS, size)
     ]
-    for condition in conditions:
-        for whole in (condition, Not(condition)):
-            try:
-                kept = with_meaning_kept(
-                    bind(whole, schema, ours, simplified=False).root, ours, theirs
-                )
-            except UnsupportedOperation as error:
-                assert "-0.0" in str(error)  # noqa: PT017 - most are not refused
-                continue
-            assert outcome(kept, schema, batch, theirs) == outcome(whole, schema, batch, ours), (
-                whole
-            )
+    return schema, batch, tuple(w for each in conditions for w in (each, Not(each)))
+
+
+@cache
+def meant(semantics: Semantics) -> list[tuple[Predicate, Any]]:
+    """Each condition as `semantics` binds it, and its outcome."""
+    schema, batch, conditions = zeros_and_nan()
+    bound = [bind(whole, schema, semantics, simplified=False) for whole in conditions]
+    return [(each.root, truth(evaluate(each, batch))) for each in bound]
+
+
+@cache
+def outcome_of_floats(predicate: Predicate, semantics: Semantics) -> Any:
+    schema, batch, _ = zeros_and_nan()
+    return outcome(predicate, schema, batch, semantics)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=NAMES)
+def test_nan_and_zeros_beside_each_other(ours: Semantics, theirs: Semantics) -> None:
+    for root, wanted in meant(ours):
+        try:
+            kept = with_meaning_kept(root, ours, theirs)
+        except UnsupportedOperation as error:
+            assert "-0.0" in str(error)  # noqa: PT017 - most are not refused
+            continue
+        assert outcome_of_floats(kept, theirs) == wanted, root
 
 
 def column(name: str) -> Operand:
