@@ -15,9 +15,9 @@ from rowsieve.predicate.interpret import Verdict, interpret, interpret_operand
 from rowsieve.predicate.ir import Call, walk
 from tests.predicate.claims import draw_parts, outside, shown
 from tests.predicate.random_expressions import MAX_NODES, Expressions, semantics_of
-from tests.profiles import IS_DEEP
+from tests.profiles import DEEP_FACTOR, IS_DEEP
 
-EXAMPLES = 500_000 if IS_DEEP else 5_000
+EXAMPLES = 20_000 * DEEP_FACTOR if IS_DEEP else 5_000
 CHUNKS = 50
 PARTS = 6
 

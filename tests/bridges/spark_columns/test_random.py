@@ -13,11 +13,11 @@ from rowsieve.errors import InvalidPredicate
 from tests.bridges.spark_columns.nasty import SCHEMA
 from tests.bridges.spark_columns.outcomes import fails, numbered, ours, theirs
 from tests.bridges.spark_columns.random_texts import condition
-from tests.profiles import IS_DEEP
+from tests.profiles import DEEP_FACTOR, IS_DEEP
 
 pytestmark = pytest.mark.spark
 
-COUNT = 20_000 if IS_DEEP else 120
+COUNT = 800 * DEEP_FACTOR if IS_DEEP else 120
 AT_ONCE = 40
 
 

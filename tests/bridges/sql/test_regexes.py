@@ -19,7 +19,7 @@ from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.predicate.ir import BooleanOperand, Call, Column, Literal, Not
 from rowsieve.types.encodings import schema_of
 from tests.bridges.sql.engines import JUDGES
-from tests.profiles import IS_DEEP
+from tests.profiles import DEEP_FACTOR, IS_DEEP
 from tests.stats.manifests import collected, manifest
 
 CHARACTERS = [
@@ -75,7 +75,7 @@ SPELLINGS = {
 @pytest.mark.parametrize("dialect", SPELLINGS)
 def test_random_patterns_match_the_engine_s_rows(dialect: str) -> None:
     read = 0
-    for number, pattern in enumerate(patterns(1500 if IS_DEEP else 60, seed=3)):
+    for number, pattern in enumerate(patterns(60 * DEEP_FACTOR if IS_DEEP else 60, seed=3)):
         text = SPELLINGS[dialect][number % len(SPELLINGS[dialect])].format(pattern)
         try:
             ours = kept(text, dialect)

@@ -14,7 +14,7 @@ from rowsieve.predicate.evaluate import matching
 from rowsieve.types.schema import Schema
 from tests.bridges.sql import test_list_calls as lists
 from tests.bridges.sql import test_regexes as regexes
-from tests.profiles import IS_DEEP
+from tests.profiles import DEEP_FACTOR, IS_DEEP
 
 pytestmark = pytest.mark.spark
 STRUCT = "named_struct('a', 1, 'b', 'x')"
@@ -53,7 +53,7 @@ def test_lists_and_structs_keep_spark_s_rows(spark: Any) -> None:
 
 def test_random_patterns_keep_spark_s_rows(spark: Any) -> None:
     read = {}
-    for number, pattern in enumerate(regexes.patterns(1500 if IS_DEEP else 40, seed=5)):
+    for number, pattern in enumerate(regexes.patterns(60 * DEEP_FACTOR if IS_DEEP else 40, seed=5)):
         quoted = pattern.replace("\\", "\\\\").replace("'", "\\'")
         text = f"s RLIKE '{'(?i)' if number % 2 else ''}{quoted}'"
         try:
