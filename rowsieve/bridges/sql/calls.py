@@ -14,10 +14,10 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from rowsieve.bridges.functions import TABLE
 from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT
 from rowsieve.bridges.sql.functions import (
     FILE_READERS,
-    FORMS,
     NOW,
     OPERATORS,
 )
@@ -29,7 +29,7 @@ from rowsieve.bridges.sql.own_calls import HANDLERS, NAMES, day
 from rowsieve.bridges.sql.parts import EXTRACTED, PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.pattern_calls import regex
 from rowsieve.bridges.sql.spark_coercion import QUOTIENT, WHOLE_QUOTIENT
-from rowsieve.bridges.sql.spellings import ARROW_CASTS
+from rowsieve.bridges.sql.templates import forms, recognise
 from rowsieve.bridges.sql.typenames import arrow_named
 from rowsieve.bridges.sql.visits import Reads
 from rowsieve.bridges.sql.zones import (
@@ -44,7 +44,7 @@ from rowsieve.types.logical import Date, Float, Int, Timestamp
 
 # Functions that never give a boolean, for a message that comes before `bind`'s.
 NOT_CONDITIONS = frozenset(
-    {form.name for form in FORMS.values()}
+    set(TABLE)
     | set(OPERATORS.values())
     | {f"extract_{part}" for part in PARTS}
     | {"divide", "negate", "substr", "concat", "concat_strict", "date_trunc"}
@@ -70,14 +70,9 @@ def call(reader: Reads, node: Any) -> Operand:
         if kind is exp.Sub and reader.dialect.name != "spark" and all(map(_is_date, sides)):
             return Call("days_between", sides)
         return Call(OPERATORS[kind], sides)
-    if (form := FORMS.get(kind)) is not None:
-        reader.only(node, *form.arguments, **(form.flags or {}))
-        arguments: list[Any] = []
-        for key in form.arguments:
-            value = node.args.get(key)
-            arguments += value if isinstance(value, list) else [] if value is None else [value]
-        return Call(form.name, tuple(reader.operand(item) for item in arguments))
-    raise reader.source.refusal(node, _reason(node))
+    if (found := recognise(reader, node)) is not None:
+        return found
+    raise reader.source.refusal(node, _reason(reader, node))
 
 
 def check_escapes(reader: Reads, node: Any) -> None:
@@ -92,7 +87,7 @@ def check_escapes(reader: Reads, node: Any) -> None:
         )
 
 
-def _reason(node: Any) -> str:
+def _reason(reader: Reads, node: Any) -> str:
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).upper()
     if isinstance(node, exp.Any | exp.All):
         return "ANY and ALL are not supported; write IN"
@@ -108,6 +103,10 @@ def _reason(node: Any) -> str:
         return "lambdas and named arguments are not supported"
     if isinstance(node, exp.ReadCSV):
         return "a filter cannot read files"
+    if known := forms(reader, node):
+        return f"it is read in the form {' or '.join(known)} only"
+    if isinstance(node, exp.ArraySize):
+        return "write cardinality, which counts an empty list as 0"
     if isinstance(node, exp.Func):
         return f"the function {name} is not supported"
     return f"{name} is not supported in a filter"
@@ -134,8 +133,7 @@ def _anonymous(reader: Reads, node: Any) -> Operand:
         return _from_zero(reader, node, arguments)
     if name == "weekday" and reader.dialect.name == "spark":
         return Call("subtract", (Call("extract_isodow", arguments), Literal(1, Int(64))))
-    own = (reader.dialect.name, name)
-    return Call(_LENGTHS.get(own) or NAMES.get(own, name), arguments)
+    return recognise(reader, node) or Call(NAMES.get((reader.dialect.name, name), name), arguments)
 
 
 def _from_zero(reader: Reads, node: Any, arguments: tuple[Operand, ...]) -> Operand:
@@ -147,14 +145,12 @@ def _from_zero(reader: Reads, node: Any, arguments: tuple[Operand, ...]) -> Oper
 
 def _arrow_cast(reader: Reads, node: Any) -> Operand:
     """A cast to a type by Arrow's name, the only one for an instant."""
+    if (found := recognise(reader, node)) is not None:
+        return found
     if len(node.expressions) == 2:
         target = reader.operand(node.expressions[1])
         name = target.value if isinstance(target, Literal) else None
         inner = node.expressions[0]
-        if isinstance(inner, exp.Anonymous) and inner.name.lower() == "arrow_cast":
-            for ours, types in ARROW_CASTS.items():
-                if (inner.expressions[-1].name, name) == types and len(inner.expressions) == 2:
-                    return Call(ours, (reader.operand(inner.expressions[0]),))
         if isinstance(name, str) and (type_ := arrow_named(name)) is not None:
             return reader.cast(node, reader.operand(inner), type_)
     raise reader.source.refusal(
@@ -241,20 +237,6 @@ def _concat(reader: Reads, node: Any) -> Operand:
     return Call("concat" if node.args.get("coalesce") else "concat_strict", tuple(parts))
 
 
-def _substring(reader: Reads, node: Any) -> Operand:
-    reader.only(node, "this", "start", "length")
-    if node.args.get("start") is None:
-        raise reader.source.refusal(node, "give substring a start")
-    keys = ("this", "start", "length") if node.args.get("length") is not None else ("this", "start")
-    arguments = [reader.operand(node.args[key]) for key in keys]
-    start = arguments[1].value if isinstance(arguments[1], Literal) else None
-    if reader.dialect.name != "postgres" and not (isinstance(start, int) and start >= 1):
-        raise reader.source.refusal(
-            node, "substring needs a constant start of 1 or more in this dialect"
-        )
-    return Call("substr", tuple(arguments))
-
-
 def _truncation(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this", "unit", "zone", input_type_preserved=True)
     unit = node.args.get("unit")
@@ -286,7 +268,7 @@ def _extract(reader: Reads, node: Any) -> Operand:
 
 
 def _part(reader: Reads, node: Any) -> Operand:
-    return Call(FORMS[type(node)].name, (day(reader, node),))
+    return Call(f"extract_{type(node).__name__.lower()}", (day(reader, node),))
 
 
 def _if(reader: Reads, node: Any) -> Operand:
@@ -297,39 +279,6 @@ def _if(reader: Reads, node: Any) -> Operand:
     return Case(((reader.predicate(node.this), then),), other)
 
 
-def _trim(reader: Reads, node: Any) -> Operand:
-    reader.only(node, "this", "expression", "position")
-    place = str(node.args.get("position") or "BOTH").upper()
-    name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(place, "trim")
-    keys = ("this", "expression") if node.args.get("expression") is not None else ("this",)
-    return Call(name, tuple(reader.operand(node.args[key]) for key in keys))
-
-
-def _side(reader: Reads, node: Any) -> Operand:
-    """`left` and `right`: a negative count is not empty text everywhere."""
-    reader.only(node, "this", "expression", "negative_length_returns_empty")
-    text, count = reader.operand(node.this), reader.operand(node.expression)
-    constant = count.value if isinstance(count, Literal) else None
-    if reader.dialect.name == "spark" and not (isinstance(constant, int) and constant >= 0):
-        raise reader.source.refusal(node, "in spark, left and right take a constant count from 0")
-    return Call(FORMS[type(node)].name, (text, count))
-
-
-def _size(reader: Reads, node: Any) -> Operand:
-    if reader.dialect.name == "postgres":
-        raise reader.source.refusal(node, "write cardinality, which counts an empty list as 0")
-    reader.only(node, "this")
-    return Call("list_length", (reader.operand(node.this),))
-
-
-_LENGTHS: Mapping[tuple[str, str], str] = {
-    ("postgres", "cardinality"): "list_length",
-    ("datafusion", "cardinality"): "list_length",
-    ("spark", "cardinality"): "list_length",
-    ("duckdb", "cardinality"): "list_length",
-    ("datafusion", "btrim"): "trim",
-    ("spark", "btrim"): "trim",
-}
 _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     **HANDLERS,
     **LISTS,
@@ -342,7 +291,6 @@ _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     exp.TsOrDsToDate: _to_date,
     exp.DPipe: _pipes,
     exp.Concat: _concat,
-    exp.Substring: _substring,
     exp.TimestampTrunc: _truncation,
     exp.DateTrunc: _truncation,
     exp.Extract: _extract,
@@ -350,10 +298,6 @@ _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     exp.FromTimeZone: from_time_zone,
     exp.ConvertTimezone: converted,
     exp.If: _if,
-    exp.Trim: _trim,
-    exp.Left: _side,
-    exp.Right: _side,
-    exp.ArraySize: _size,
     exp.JSONExtract: json_operator,
     exp.JSONExtractScalar: json_operator,
     exp.JSONBExtract: json_path,

@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.datafusion_exprs.merged_lists import checked
 from rowsieve.bridges.float32 import REASON, may_be_infinite
+from rowsieve.bridges.functions import Use
 from rowsieve.bridges.sql.dialects import Dialect
 from rowsieve.bridges.sql.render_calls import BYTE_ORDER
-from rowsieve.bridges.sql.vouched import CASTS, Use, doubt, is_narrow
+from rowsieve.bridges.sql.vouched import CASTS, doubt, is_narrow
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
     And,

@@ -26,7 +26,6 @@ _BITS: Mapping[type[Any], str] = {
     exp.BitwiseRightShift: "shift_right",
 }
 NAMES: Mapping[tuple[str, str], str] = {
-    ("duckdb", "strlen"): "octet_length",
     ("duckdb", "isoyear"): "extract_isoyear",
     ("duckdb", "weekday"): "extract_dow",
 }
@@ -100,24 +99,6 @@ def _part(name: str) -> Callable[[Reads, Any], Operand]:
     return lambda reader, node: Call(f"extract_{name}", (day(reader, node),))
 
 
-def _days_between(reader: Reads, node: Any) -> Operand:
-    """Spark's `datediff(later, earlier)`, DuckDB's `date_diff('day', earlier, later)`."""
-    reader.only(node, "this", "expression", "unit", date_part_boundary=True)
-    unit, name = node.args.get("unit"), reader.dialect.name
-    counts_days = unit is None if name == "spark" else str(unit).upper() == "DAY"
-    if name not in ("spark", "duckdb") or not counts_days:
-        raise reader.source.refusal(
-            node,
-            "differences are read as datediff(later, earlier) in spark and as "
-            "date_diff('day', earlier, later) in duckdb; elsewhere write days_between",
-        )
-    sides = [
-        side.this if isinstance(side, exp.TsOrDsToDate) else side
-        for side in (node.this, node.expression)
-    ]
-    return Call("days_between", tuple(reader.operand(side) for side in sides))
-
-
 def _moved_days(reader: Reads, node: Any) -> Operand:
     """Spark's `date_add(day, n)`: of a timestamp it takes the date."""
     reader.only(node, "this", "expression", "unit")
@@ -134,70 +115,6 @@ def _moved_days(reader: Reads, node: Any) -> Operand:
     return Call("shift", (Cast(reader.operand(node.this), Date()), *moves))
 
 
-def _pad(reader: Reads, node: Any) -> Operand:
-    reader.only(node, "this", "expression", "fill_pattern", "is_left")
-    keys = ["this", "expression", "fill_pattern"]
-    parts = [node.args[key] for key in keys if node.args.get(key) is not None]
-    name = "lpad" if node.args.get("is_left") else "rpad"
-    return Call(name, tuple(reader.operand(part) for part in parts))
-
-
-def _joined(reader: Reads, node: Any) -> Operand:
-    reader.only(node, "expressions", safe=True, coalesce=True, flatten=True)
-    return Call("concat_ws", tuple(reader.operand(item) for item in node.expressions))
-
-
-def _sha2(reader: Reads, node: Any) -> Operand:
-    reader.only(node, "this", "length")
-    length = node.args.get("length")
-    if length is None or str(length) != "256":
-        raise reader.source.refusal(node, "of these digests there is only that of 256 bits")
-    return Call("sha256_hex", (reader.operand(node.this),))
-
-
-def _encoded(reader: Reads, node: Any) -> Operand:
-    """DataFusion's `encode(sha256(x), 'hex')`."""
-    reader.only(node, "this", "charset")
-    inner, charset = node.this, node.args.get("charset")
-    is_hex = isinstance(charset, exp.Literal) and charset.this == "hex"
-    if is_hex and type(inner) is exp.SHA2Digest:
-        if reader.dialect.name == "datafusion":
-            return _sha2(reader, inner)
-        if reader.dialect.name == "postgres" and (text := _in_utf8(inner.this)) is not None:
-            return Call("sha256_hex", (reader.operand(text),))
-    raise reader.source.refusal(node, "encode is read as encode(sha256(text), 'hex') only")
-
-
-def _in_utf8(node: Any) -> Any | None:
-    """The text in PostgreSQL's `convert_to(text, 'UTF8')`."""
-    if isinstance(node, exp.Anonymous) and node.name.lower() == "convert_to":
-        text, *charset = node.expressions
-        if [each.name.upper() for each in charset] == ["UTF8"]:
-            return text
-    return None
-
-
-def _hex(reader: Reads, node: Any) -> Operand:
-    reader.only(node, "this")
-    if reader.dialect.name not in ("duckdb", "spark"):
-        raise reader.source.refusal(
-            node, "the grammar tells to_hex from its upper case in duckdb and spark only"
-        )
-    return Call("hex_digits", (reader.operand(node.this),))
-
-
-def _micros(reader: Reads, node: Any) -> Operand:
-    reader.only(node, "this")
-    return Call("epoch_us", (reader.operand(node.this),))
-
-
-def _seconds(reader: Reads, node: Any) -> Operand:
-    reader.only(node, "this")
-    if reader.dialect.name not in ("duckdb", "postgres"):
-        raise reader.source.refusal(node, "to_timestamp depends on the form of its argument here")
-    return Call("timestamp_seconds", (reader.operand(node.this),))
-
-
 HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     **dict.fromkeys(_BITS, _bits),
     exp.Pow: _power,
@@ -210,14 +127,6 @@ HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     exp.DayOfMonth: _part("day"),
     exp.WeekOfYear: _part("week"),
     exp.Second: _part("whole_second"),
-    exp.DateDiff: _days_between,
     exp.TsOrDsAdd: _moved_days,
-    exp.Pad: _pad,
-    exp.ConcatWs: _joined,
-    exp.SHA2: _sha2,
-    exp.Encode: _encoded,
-    exp.Hex: _hex,
-    exp.UnixMicros: _micros,
-    exp.UnixToTime: _seconds,
     exp.DateBin: binned,
 }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
+from rowsieve.bridges.functions import Use, spelling_of
 from rowsieve.bridges.sql.bins import bin_text
 from rowsieve.bridges.sql.intervals import FUNCTIONS as INTERVALS
 from rowsieve.bridges.sql.intervals import interval_text
@@ -12,25 +12,15 @@ from rowsieve.bridges.sql.members import PLAIN_PATH
 from rowsieve.bridges.sql.parts import PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.regexes import Flavour, from_re2
 from rowsieve.bridges.sql.render_literals import quoted
-from rowsieve.bridges.sql.spellings import INFIX, TRINO_NAMES, template
 from rowsieve.bridges.sql.spellings import PARTS as OWN_PARTS
+from rowsieve.bridges.sql.templates import fill
 from rowsieve.bridges.sql.visits import Writes
 from rowsieve.bridges.sql.zones import zone_text
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.functions.registry import FUNCTIONS
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import Float
 
-_INFIX: Mapping[str, str] = {
-    "add": "+",
-    "subtract": "-",
-    "multiply": "*",
-    "divide": "/",
-    "modulo": "%",
-    "concat_strict": "||",
-}
 BYTE_ORDER = "in the order of bytes"  # a text so; no function of the registry
-_SIDES: Mapping[str, str] = {"trim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAILING"}
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -39,19 +29,17 @@ def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
     name, arguments, dialect = call.function, call.arguments, writer.dialect
     if (in_zone := zone_text(call, writer)) is not None:
         return in_zone
-    if name in _INFIX and (len(arguments) == 2 or (name == "concat_strict" and arguments[1:])):
-        if name == "divide" and not dialect.divides_integers and not _divides_floats(call, writer):
-            raise UnsupportedOperation(
-                f"{dialect.name} SQL divides integers as doubles; cast the dividend to a float"
-            )
-        return f" {_INFIX[name]} ".join(writer.atom(item) for item in arguments), True
+    if name == "concat_strict" and arguments[1:]:
+        return " || ".join(writer.atom(item) for item in arguments), True
+    if name == "divide" and not dialect.divides_integers and not _divides_floats(call, writer):
+        raise UnsupportedOperation(
+            f"{dialect.name} SQL divides integers as doubles; cast the dividend to a float"
+        )
     if name == BYTE_ORDER:
         return f'{writer.atom(arguments[0])} COLLATE "C"', True
     if name == "negate" and len(arguments) == 1:
         operand = writer.atom(arguments[0])
         return f"-({operand})" if isinstance(arguments[0], Literal) else f"-{operand}", True
-    if (sign := INFIX.get(name, {}).get(dialect.name)) is not None and len(arguments) == 2:
-        return f"{writer.atom(arguments[0])} {sign} {writer.atom(arguments[1])}", True
     if name == "date_bin" and len(arguments) == 4:
         if found := bin_text(call, writer):
             return found, False
@@ -76,50 +64,18 @@ def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
         return own.format(*(writer.text(item) for item in arguments)), False
     if name.startswith("extract_") and part in known and len(arguments) == 1:
         return f"EXTRACT({part.upper()} FROM {writer.text(arguments[0])})", False
-    if name in _SIDES and len(arguments) == 2:
-        text, characters = (writer.text(item) for item in arguments)
-        return f"trim({_SIDES[name]} {characters} FROM {text})", False
-    if (own := template(name, dialect.name)) is not None:
-        return _filled(own, arguments, writer), False
-    if name in ("lpad", "rpad") and len(arguments) == 2:
-        arguments = (*arguments, Literal(" "))  # one dialect wants the pad
-    written = ", ".join(writer.text(item) for item in arguments)
-    return f"{_function(name, arguments, writer)}({written})", False
+    if (spelt := _by_template(call, writer)) is not None:
+        return spelt
+    if dialect.name == "postgres" and _PLAIN_NAME.fullmatch(name):
+        return f"{name}({', '.join(writer.text(item) for item in arguments)})", False
+    raise UnsupportedOperation(f"the function {name!r} has no counterpart in {dialect.name} SQL")
 
 
-def _filled(template_: str, arguments: tuple[Operand, ...], writer: Writes) -> str:
-    atoms = {f"a{place}": writer.atom(item) for place, item in enumerate(arguments)}
-    return template_.format(*(writer.text(item) for item in arguments), **atoms)
-
-
-def _function(name: str, arguments: tuple[Operand, ...], writer: Writes) -> str:
-    dialect = writer.dialect.name
-    row = FUNCTIONS.get(name)
-    if row is not None and dialect in row.spelling:
-        return row.spelling[dialect]
-    if writer.dialect.listed_only:
-        if (own := TRINO_NAMES.get(name)) is None:
-            raise UnsupportedOperation(f"{name!r} is not among the functions known of {dialect}")
-        return own
-    if name == "substr" and (dialect == "postgres" or _starts_inside(arguments)):
-        return name
-    if name in ("left", "right") and (dialect != "spark" or _counts_from_zero(arguments)):
-        return name
-    if name in ("trim", "ltrim", "rtrim") and len(arguments) == 1:
-        return name
-    if dialect == "postgres" and _PLAIN_NAME.fullmatch(name):
-        return name
-    raise UnsupportedOperation(f"the function {name!r} has no counterpart in {dialect} SQL")
-
-
-def _starts_inside(arguments: tuple[Operand, ...]) -> bool:
-    start = arguments[1].value if len(arguments) > 1 and isinstance(arguments[1], Literal) else None
-    return isinstance(start, int) and start >= 1
-
-
-def _counts_from_zero(arguments: tuple[Operand, ...]) -> bool:
-    count = arguments[1].value if len(arguments) == 2 and isinstance(arguments[1], Literal) else -1
-    return isinstance(count, int) and count >= 0
+def _by_template(call: Call, writer: Writes) -> tuple[str, bool] | None:
+    spelling = spelling_of(call.function, writer.dialect.name)
+    if spelling is not None and spelling.reads is not None and not spelling.reads.holds(Use(call)):
+        return None
+    return fill(call, writer)
 
 
 def _interval(call: Call, writer: Writes) -> str:

@@ -1,103 +1,18 @@
-"""How functions are written in each dialect where a name before its arguments does not do.
+"""How functions are written in each dialect, for the documents, and parts with names of their own.
 
-A template's `{0}` is an argument, `{a0}` one in parentheses unless it is atomic. Soundness: what is
-not here, nor among the names in the registry, has no counterpart and is refused. `ABSENT` says why
-where a reader may wonder.
+The spellings are those of `rowsieve.bridges.functions`; what a bridge writes by a rule of its own
+has its form here, for the reader.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT
+from rowsieve.bridges.functions import TABLE, spelling_of
 from rowsieve.bridges.sql.parts import PARTS as ALL_PARTS
 from rowsieve.bridges.sql.parts import PORTABLE_PARTS
 from rowsieve.bridges.sql.zones import FORMS, ZONE_FUNCTIONS
-from rowsieve.predicate.functions.registry import BUILT_IN, FUNCTIONS
-
-# Casts of casts in DataFusion, inner and outer type, that are functions of ours.
-ARROW_CASTS: Mapping[str, tuple[str, str]] = {
-    "epoch_us": ("Timestamp(Microsecond, None)", "Int64"),
-    "timestamp_seconds": ('Timestamp(Second, Some("UTC"))', DATAFUSION_INSTANT),
-}
-
-
-def _arrow_casts(name: str) -> str:
-    inner, outer = ARROW_CASTS[name]
-    return f"arrow_cast(arrow_cast({{0}}, '{inner}'), '{outer}')"
-
-
-TEMPLATES: Mapping[str, Mapping[str, str]] = {
-    "is_nan": {
-        "spark": "({a0} = CAST('NaN' AS DOUBLE))",
-        "postgres": "({a0} = CAST('NaN' AS DOUBLE PRECISION))",
-    },
-    "degrees": {"postgres": "({a0} * 57.29577951308232)"},  # its own divides, to other digits
-    "sign": {"duckdb": "CAST(sign({0}) AS DOUBLE)"},
-    "sha256_hex": {
-        "spark": "sha2({0}, 256)",
-        "datafusion": "encode(sha256({0}), 'hex')",
-        "postgres": "encode(sha256(convert_to({0}, 'UTF8')), 'hex')",
-        "trino": "lower(to_hex(sha256(to_utf8({0}))))",
-    },
-    "hex_digits": {
-        "datafusion": "upper(to_hex({0}))",
-        "postgres": "upper(to_hex(CAST({0} AS BIGINT)))",
-    },
-    "md5": {"trino": "lower(to_hex(md5(to_utf8({0}))))"},
-    "octet_length": {"trino": "length(to_utf8({0}))"},
-    "left": {"trino": "substr({0}, 1, {1})"},
-    "contains": {
-        "postgres": "(position({1} IN {0}) > 0)",
-        "trino": "(strpos({0}, {1}) > 0)",
-    },
-    **{f"bit_{op}": {"trino": f"bitwise_{op}({{0}}, {{1}})"} for op in ("and", "or")},
-    "ends_with": {"postgres": "(right({0}, length({1})) = {1})"},
-    "bit_xor": {"duckdb": "xor({0}, {1})", "trino": "bitwise_xor({0}, {1})"},
-    "shift_left": {"spark": "shiftleft({0}, {1})"},
-    "shift_right": {"spark": "shiftright({0}, {1})"},
-    "days_between": {
-        "spark": "datediff({0}, {1})",
-        "duckdb": "date_diff('day', {1}, {0})",
-        "datafusion": "(CAST({0} AS DATE) - CAST({1} AS DATE))",
-        "postgres": "(CAST({0} AS DATE) - CAST({1} AS DATE))",
-        "trino": "date_diff('day', CAST({1} AS DATE), CAST({0} AS DATE))",
-    },
-    "epoch_us": {
-        "spark": "unix_micros({0})",
-        "duckdb": "epoch_us({0})",
-        "datafusion": _arrow_casts("epoch_us"),
-        "postgres": "CAST(EXTRACT(EPOCH FROM {0}) * 1000000 AS BIGINT)",
-    },
-    "timestamp_seconds": {
-        "spark": "timestamp_seconds({0})",
-        "duckdb": "to_timestamp({0})",
-        "datafusion": _arrow_casts("timestamp_seconds"),
-        "postgres": "to_timestamp({0})",
-    },
-    "last_day": {
-        "spark": "last_day({0})",
-        "duckdb": "last_day({0})",
-        "datafusion": (
-            "CAST(date_trunc('month', {0}) + INTERVAL '1 month' - INTERVAL '1 day' AS DATE)"
-        ),
-        "postgres": (
-            "CAST(date_trunc('month', CAST({0} AS TIMESTAMP)) + INTERVAL '1 month'"
-            " - INTERVAL '1 day' AS DATE)"
-        ),
-    },
-    "make_date": dict.fromkeys(
-        ("postgres", "spark", "duckdb", "datafusion"), "make_date({0}, {1}, {2})"
-    ),
-}
-
-INFIX: Mapping[str, Mapping[str, str]] = {
-    "bit_and": dict.fromkeys(("postgres", "spark", "duckdb", "datafusion"), "&"),
-    "bit_or": dict.fromkeys(("postgres", "spark", "duckdb", "datafusion"), "|"),
-    "bit_xor": {"postgres": "#", "spark": "^", "datafusion": "^"},
-    "shift_left": dict.fromkeys(("postgres", "duckdb", "datafusion"), "<<"),
-    "shift_right": dict.fromkeys(("postgres", "duckdb", "datafusion"), ">>"),
-}
+from rowsieve.predicate.functions.registry import BUILT_IN
 
 # Parts that a dialect counts from another number, or calls by another name.
 PARTS: Mapping[tuple[str, str], str] = {
@@ -120,49 +35,10 @@ PARTS: Mapping[tuple[str, str], str] = {
     },
 }
 
-TRINO_NAMES: Mapping[str, str] = {
-    "abs": "abs",
-    "floor": "floor",
-    "ceil": "ceil",
-    "length": "length",
-    "replace": "replace",
-    "substr": "substr",
-    "position": "strpos",
-    "starts_with": "starts_with",
-    "reverse": "reverse",
-    "coalesce": "coalesce",
-    "nullif": "nullif",
-    "list_length": "cardinality",
-    "lpad": "lpad",
-    "rpad": "rpad",
-    "sqrt": "sqrt",
-    "sign": "sign",
-    "is_nan": "is_nan",
-    "degrees": "degrees",
-    "radians": "radians",
-    "ends_with": "ends_with",
-    "last_day": "last_day_of_month",
-}
-
-ABSENT: Mapping[tuple[str, str], str] = {
-    ("date_bin", "spark"): "Spark has no bins for one value, only windows of a query",
-    ("reverse", "duckdb"): "DuckDB turns letters with their accents around as one",
-    ("concat", "spark"): "Spark's concat is NULL where a part is; that is ||",
-}
-
-
-# What `render_calls` writes by a rule of its own, where the rule's conditions hold.
-_BY_RULE: Mapping[str, str] = {
-    "left": "left({0}, {1})",
-    "right": "right({0}, {1})",
-    "substr": "substr({0}, {1}, {2})",
-    "trim": "trim(BOTH {1} FROM {0})",
-    "ltrim": "trim(LEADING {1} FROM {0})",
-    "rtrim": "trim(TRAILING {1} FROM {0})",
+_RULES: Mapping[str, str] = {
     "date_trunc": "date_trunc({0}, {1})",
     "list_element": "{0}[{1}]",
     "concat_strict": "{0} || {1}",
-    "modulo": "{0} % {1}",
 }
 _OWN_RULES: Mapping[tuple[str, str], str] = {
     ("list_element", "spark"): "get({0}, {1} - 1)",
@@ -174,6 +50,9 @@ _OWN_RULES: Mapping[tuple[str, str], str] = {
     ("date_bin", "datafusion"): "date_bin(INTERVAL …, {2}, {3})",
     ("date_bin", "duckdb"): "time_bucket(INTERVAL …, {2}, {3})",
 }
+_ABSENT: Mapping[tuple[str, str], str] = {
+    ("date_bin", "spark"): "Spark has no bins for one value, only windows of a query"
+}
 OPERATORS = frozenset(
     {"add", "subtract", "multiply", "divide", "negate", "extract"}
     | {"add_interval", "shift", "shift_timestamp"}
@@ -182,24 +61,14 @@ OPERATORS = frozenset(
 _COUNTED = ("spark", "datafusion", "duckdb")
 
 
-def template(name: str, dialect: str) -> str | None:
-    """The template of a call of this function; None if a plain name, or nothing, is one."""
-    return TEMPLATES.get(name, {}).get(dialect)
-
-
-def is_named(name: str, dialect: str) -> bool:
-    """Whether the registry has a name for the function in this dialect."""
-    row = FUNCTIONS.get(name)
-    return row is not None and dialect in row.spelling
-
-
 def shared() -> tuple[str, ...]:
     """The functions that Spark, DataFusion and DuckDB all have, parts of `extract` one by one.
 
     Operators of arithmetic and intervals, which are no names, are not counted.
     """
     own = {part for _, part in PARTS}
-    names = {*BUILT_IN, *(f"extract_{part}" for part in {*PORTABLE_PARTS, *own})}
+    parts = {f"extract_{part}" for part in {*PORTABLE_PARTS, *own}}
+    names = {*(BUILT_IN - OPERATORS), *parts}
     return tuple(sorted(name for name in names if all(spelling(name, d) for d in _COUNTED)))
 
 
@@ -214,13 +83,10 @@ def spelling(name: str, dialect: str) -> str | None:
         if dialect == "postgres" and part in ALL_PARTS:
             return f"EXTRACT({part.upper()} FROM {{0}})"
         return own or portable or (f"{name}({{0}})" if dialect == "postgres" else None)
-    if (sign := INFIX.get(name, {}).get(dialect)) is not None:
-        return f"{{0}} {sign} {{1}}"
-    if (own := TEMPLATES.get(name, {}).get(dialect)) is not None:
-        return own
-    if is_named(name, dialect):
-        return f"{FUNCTIONS[name].spelling[dialect]}(…)"
-    if (rule := _OWN_RULES.get((name, dialect)) or _BY_RULE.get(name)) is not None:
+    found = spelling_of(name, dialect)
+    if found is not None and found.templates:
+        return found.templates[0].replace("{rest}", "…")
+    if (rule := _OWN_RULES.get((name, dialect)) or _RULES.get(name)) is not None:
         return rule
     return f"{name}(…)" if dialect == "postgres" and name in BUILT_IN else None
 
@@ -234,7 +100,10 @@ def matrix() -> str:
         cells = [f"`{name}`"]
         for dialect in dialects:
             text = spelling(name, dialect)
-            absent = ABSENT.get((name, dialect), "")
+            row = TABLE.get(name)
+            absent = _ABSENT.get((name, dialect), "")
+            if row is not None:
+                absent = row.reason(dialect) or absent
             cells.append(f"`{text}`".replace("|", "\\|") if text else absent)
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

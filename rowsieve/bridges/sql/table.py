@@ -1,17 +1,19 @@
 """The constructs of SQL conditions, and the dialects in which they are written as exact.
 
-Functions and casts are listed in `vouched`; here stands what has a form of its own. Soundness: a
-test writes an example of each in every dialect and finds it exact, or refused for the reason given.
+Functions are rows of `rowsieve.bridges.functions`; these constructs have a form of their own.
+Soundness: a test writes an example of each in every dialect and finds it exact, or refused for the
+reason given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
 
+from rowsieve.bridges.functions import TABLE, FunctionRow, Spelling
 from rowsieve.bridges.sql.dialects import DIALECTS
-from rowsieve.bridges.sql.vouched import CALLS, CASTS, Vouched
+from rowsieve.bridges.sql.regexes import Flavour
+from rowsieve.bridges.sql.vouched import CASTS, ZONED
 
 _LETTERS = dict.fromkeys(DIALECTS, "other letters may be folded than here")
 _TRY = dict.fromkeys(DIALECTS, "other values may fail there")
@@ -81,11 +83,28 @@ def _rows() -> Iterator[tuple[str, str, Mapping[str, str], str]]:
             name: "exact" if (source, target) in CASTS[name] else "unsupported" for name in DIALECTS
         }
         yield "cast", f"{source} to {target}", cells, ""
-    for name, rows in groupby(sorted(CALLS, key=lambda row: row.name), lambda row: row.name):
-        found = list(rows)
-        yield "function", name, {dialect: _cell(found, dialect) for dialect in DIALECTS}, ""
+    for name in sorted(set().union(*ZONED.values())):
+        cells = {
+            dialect: "exact for Area/City or UTC"
+            if name in ZONED.get(dialect, ())
+            else "unsupported"
+            for dialect in DIALECTS
+        }
+        yield "function", name, cells, "by the rules of the engine for times that occur twice"
+    flavours = {flavour.value for flavour in Flavour}
+    shared = {
+        dialect: "exact for patterns that RE2 shares" if dialect in flavours else "unsupported"
+        for dialect in DIALECTS
+    }
+    yield "function", "regex_matches", shared, ""
+    for name, row in sorted(TABLE.items()):
+        if any(isinstance(own, Spelling) and own.cases for own in row.engines.values()):
+            yield "function", name, {dialect: _cell(row, dialect) for dialect in DIALECTS}, ""
 
 
-def _cell(rows: list[Vouched], dialect: str) -> str:
-    notes = [row.note for row in rows if dialect in row.dialects]
-    return "exact " + "; ".join(notes) if notes else "unsupported"
+def _cell(row: FunctionRow, dialect: str) -> str:
+    spelling = row.spelling(dialect)
+    if spelling is None or not spelling.cases:
+        reason = row.reason(dialect)
+        return f"unsupported: {reason}" if reason else "unsupported"
+    return "exact for " + "; ".join(case.text for case in spelling.cases)

@@ -25,7 +25,6 @@ from rowsieve.predicate.functions.row import (
     Resolver,
     Signature,
     never_fails,
-    spelt_alike,
 )
 from rowsieve.predicate.ir import ComparisonOp
 from rowsieve.predicate.prefixes import common_prefix
@@ -122,7 +121,6 @@ ROWS: tuple[Function, ...] = (
         Int(32),
         _BYTES[0],
         bounds=_BYTES[1],
-        spelling={**_OCTETS, "duckdb": "strlen"},
     ),
     _row(
         "bit_length",
@@ -131,7 +129,6 @@ ROWS: tuple[Function, ...] = (
         Int(32),
         _BITS[0],
         bounds=_BITS[1],
-        spelling=spelt_alike("bit_length"),
     ),
     _row(
         "ascii",
@@ -140,16 +137,14 @@ ROWS: tuple[Function, ...] = (
         Int(32),
         _ascii,
         direction=lambda _: (Direction.INCREASING,),
-        spelling=spelt_alike("ascii"),
     ),
-    _row("md5", "md5(text)", String, String(), _digest("md5"), spelling=spelt_alike("md5")),
+    _row("md5", "md5(text)", String, String(), _digest("md5")),
     _row(
         "sha256_hex",
         "sha256_hex(text)",
         String,
         String(),
         _digest("sha256"),
-        spelling={"duckdb": "sha256"},
     ),
     _row(
         "hex_digits",
@@ -157,6 +152,5 @@ ROWS: tuple[Function, ...] = (
         Int,
         String(),
         _hex,
-        spelling={"spark": "hex", "duckdb": "hex"},
     ),
 )

@@ -18,7 +18,6 @@ from rowsieve.predicate.functions.row import (
     Range,
     Signature,
     never_fails,
-    spelt_alike,
 )
 from rowsieve.predicate.ir import ComparisonOp
 from rowsieve.predicate.semantics import NanOrder, Semantics
@@ -148,7 +147,6 @@ ROWS = (
         can_fail=never_fails,
         nulls=NullRule.ALL,
         lazy=True,
-        spelling=spelt_alike("coalesce"),
     ),
     Function(
         "nullif",
@@ -157,7 +155,6 @@ ROWS = (
         _nullif,
         can_fail=never_fails,
         nulls=NullRule.FIRST,
-        spelling=spelt_alike("nullif"),
     ),
     Function(
         "greatest",
@@ -167,7 +164,6 @@ ROWS = (
         bounds=_extreme_range(greatest=True),
         can_fail=never_fails,
         nulls=NullRule.ALL,
-        spelling=spelt_alike("greatest"),
     ),
     Function(
         "least",
@@ -177,6 +173,5 @@ ROWS = (
         bounds=_extreme_range(greatest=False),
         can_fail=never_fails,
         nulls=NullRule.ALL,
-        spelling=spelt_alike("least"),
     ),
 )

@@ -23,7 +23,6 @@ from rowsieve.predicate.functions.row import (
     Range,
     Signature,
     never_fails,
-    spelt_alike,
 )
 from rowsieve.predicate.prefixes import above_prefix, common_prefix
 from rowsieve.predicate.semantics import Semantics
@@ -198,7 +197,6 @@ def _row(name: str, usage: str, resolve: Any, evaluate: Any, **claims: Any) -> F
         evaluate,
         can_fail=never_fails,
         nulls=claims.pop("nulls", NullRule.STRICT),
-        spelling=spelt_alike(name),
         **claims,
     )
 

@@ -87,12 +87,6 @@ ROWS = (
         bounds=from_zero,
         can_fail=never_fails,
         nulls=NullRule.STRICT,
-        spelling={
-            "postgres": "cardinality",
-            "datafusion": "cardinality",
-            "duckdb": "len",
-            "spark": "size",
-        },
     ),
     Function(
         "list_element",

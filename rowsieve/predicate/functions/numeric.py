@@ -29,7 +29,6 @@ from rowsieve.predicate.functions.row import (
     Function,
     NullRule,
     Signature,
-    spelt_alike,
 )
 from rowsieve.predicate.semantics import OnFailure, Semantics
 from rowsieve.types.logical import Decimal, Float, Int, LogicalType
@@ -282,6 +281,5 @@ ROWS = (
         bounds=abs_range(_abs),
         can_fail=lambda signature: isinstance(signature.result, Int),
         nulls=NullRule.STRICT,
-        spelling=spelt_alike("abs"),
     ),
 )

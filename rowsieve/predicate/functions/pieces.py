@@ -23,7 +23,6 @@ from rowsieve.predicate.functions.row import (
     Resolver,
     Signature,
     never_fails,
-    spelt_alike,
 )
 from rowsieve.predicate.functions.strings import sliced
 from rowsieve.predicate.functions.text_ranges import from_zero
@@ -137,7 +136,6 @@ def _row(
     usage: str,
     resolve: Resolver,
     kernel: _Kernel,
-    spelling: dict[str, str],
     bounds: BoundsRule | None = None,
 ) -> Function:
     return Function(
@@ -147,15 +145,11 @@ def _row(
         _with_constants(kernel),
         can_fail=never_fails,
         nulls=NullRule.STRICT,
-        spelling=spelling,
         bounds=bounds,
     )
 
 
 _TEXT = _resolve_constants(1, 2, String())
-_POSITIONS = {"postgres": "strpos", "datafusion": "strpos", "duckdb": "strpos", "spark": "instr"}
-_ENDS = {"spark": "endswith", "duckdb": "ends_with", "datafusion": "ends_with"}
-_CONTAINS = {"spark": "contains", "duckdb": "contains", "datafusion": "contains"}
 
 ROWS = (
     Function(
@@ -175,22 +169,20 @@ ROWS = (
         can_fail=never_fails,
         nulls=NullRule.STRICT,
     ),
-    _row("trim", "trim(text [, characters])", _TEXT, _trim(pc.utf8_trim), {}),
-    _row("ltrim", "ltrim(text [, characters])", _TEXT, _trim(pc.utf8_ltrim), {}),
-    _row("rtrim", "rtrim(text [, characters])", _TEXT, _trim(pc.utf8_rtrim), {}),
+    _row("trim", "trim(text [, characters])", _TEXT, _trim(pc.utf8_trim)),
+    _row("ltrim", "ltrim(text [, characters])", _TEXT, _trim(pc.utf8_ltrim)),
+    _row("rtrim", "rtrim(text [, characters])", _TEXT, _trim(pc.utf8_rtrim)),
     _row(
         "replace",
         "replace(text, part, other)",
         _resolve_constants(3, 3, String()),
         _replace,
-        dict(spelt_alike("replace")),
     ),
     _row(
         "position",
         "position(text, part)",
         _resolve_constants(2, 2, Int(32)),
         _position,
-        _POSITIONS,
         from_zero,
     ),
     _row(
@@ -198,20 +190,17 @@ ROWS = (
         "reverse(text)",
         _resolve_constants(1, 1, String()),
         _reverse,
-        {"postgres": "reverse", "spark": "reverse", "datafusion": "reverse"},  # duckdb: graphemes
     ),
     _row(
         "ends_with",
         "ends_with(text, end)",
         _resolve_constants(2, 2, Bool()),
         lambda text, end: pc.ends_with(text, pattern=end),
-        _ENDS,
     ),
     _row(
         "contains",
         "contains(text, part)",
         _resolve_constants(2, 2, Bool()),
         lambda text, part: pc.match_substring(text, pattern=part),
-        _CONTAINS,
     ),
 )

@@ -25,7 +25,6 @@ from rowsieve.predicate.functions.row import (
     Resolver,
     Signature,
     never_fails,
-    spelt_alike,
 )
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Bool, Float, Int, LogicalType
@@ -113,14 +112,13 @@ def _nan_range(arguments: Sequence[AbstractValue], _: Signature, __: Semantics) 
     return Range(no, without(no, value.nan))
 
 
-def _row(name: str, usage: str, evaluate: Any, spelling: Any, **claims: Any) -> Function:
+def _row(name: str, usage: str, evaluate: Any, **claims: Any) -> Function:
     return Function(
         name,
         usage,
         claims.pop("resolve", _resolve(Float(64), Int, Float)),
         evaluate,
         nulls=NullRule.STRICT,
-        spelling=spelling,
         **claims,
     )
 
@@ -128,14 +126,13 @@ def _row(name: str, usage: str, evaluate: Any, spelling: Any, **claims: Any) -> 
 _RISING = {"direction": lambda _: (Direction.INCREASING,), "can_fail": never_fails}
 
 ROWS = (
-    _row("sqrt", "sqrt(float64)", _sqrt, spelt_alike("sqrt"), bounds=_sqrt_range),
-    _row("degrees", "degrees(float64)", _times(_PER_RADIAN), spelt_alike("degrees"), **_RISING),
-    _row("radians", "radians(float64)", _times(_PER_DEGREE), spelt_alike("radians"), **_RISING),
+    _row("sqrt", "sqrt(float64)", _sqrt, bounds=_sqrt_range),
+    _row("degrees", "degrees(float64)", _times(_PER_RADIAN), **_RISING),
+    _row("radians", "radians(float64)", _times(_PER_DEGREE), **_RISING),
     _row(
         "sign",
         "sign(float64)",
         _sign,
-        {"postgres": "sign", "spark": "sign", "datafusion": "signum"},
         bounds=_sign_range,
         can_fail=never_fails,
     ),
@@ -143,7 +140,6 @@ ROWS = (
         "is_nan",
         "is_nan(float)",
         _is_nan,
-        {"datafusion": "isnan", "duckdb": "isnan"},
         resolve=_resolve(Bool(), Float),
         bounds=_nan_range,
         can_fail=never_fails,

@@ -26,7 +26,6 @@ from rowsieve.predicate.functions.row import (
     NullRule,
     Range,
     Signature,
-    spelt_alike,
 )
 from rowsieve.predicate.functions.text_casts import shortest_as_decimal
 from rowsieve.predicate.literals import int_range
@@ -214,7 +213,6 @@ def _row_of(name: str, mode: str) -> Function:
         bounds=_whole_range(evaluate),
         can_fail=_may_fail,
         nulls=NullRule.STRICT,
-        spelling=spelt_alike(name),
     )
 
 
@@ -229,6 +227,5 @@ ROWS = (
         direction=_increasing,
         can_fail=_carries,
         nulls=NullRule.STRICT,
-        spelling=spelt_alike("round"),
     ),
 )

@@ -9,8 +9,8 @@ to the range of the result. A row that claims nothing may give anything, NULL or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
@@ -81,21 +81,10 @@ Resolver: TypeAlias = Callable[[Sequence[Argument]], Signature | None]
 Evaluator: TypeAlias = Callable[[Sequence[pa.Array], Signature, Semantics], Computed]
 BoundsRule: TypeAlias = Callable[[Sequence[AbstractValue], Signature, Semantics], Range | None]
 
-ENGINES = ("postgres", "spark", "datafusion", "duckdb")
-
-
-def spelt_alike(name: str) -> Mapping[str, str]:
-    """The same name in every engine."""
-    return dict.fromkeys(ENGINES, name)
-
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function: `resolve` gives None where no overload fits; `evaluate` is vectorised.
-
-    `spelling`: its name in each engine that means the same by it; none where it is an operator, or
-    where the bridge writes it by a rule of its own.
-    """
+    """A function: `resolve` gives None where no overload fits; `evaluate` is vectorised."""
 
     name: str
     usage: str
@@ -108,7 +97,6 @@ class Function:
     nulls: NullRule = NullRule.ANY
     lazy: bool = False
     bounds: BoundsRule | None = None
-    spelling: Mapping[str, str] = field(default_factory=dict)
 
 
 def never_fails(_: Signature) -> bool:

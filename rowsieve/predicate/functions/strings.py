@@ -21,7 +21,6 @@ from rowsieve.predicate.functions.row import (
     NullRule,
     Signature,
     never_fails,
-    spelt_alike,
 )
 from rowsieve.predicate.functions.text_ranges import case_range, joined_range, length_range
 from rowsieve.predicate.semantics import Semantics
@@ -181,7 +180,6 @@ ROWS = (
         bounds=case_range(_lower),
         can_fail=never_fails,
         nulls=NullRule.STRICT,
-        spelling=spelt_alike("lower"),
     ),
     Function(
         "upper",
@@ -191,7 +189,6 @@ ROWS = (
         bounds=case_range(_upper),
         can_fail=never_fails,
         nulls=NullRule.STRICT,
-        spelling=spelt_alike("upper"),
     ),
     Function(
         "length",
@@ -201,7 +198,6 @@ ROWS = (
         bounds=length_range,
         can_fail=never_fails,
         nulls=NullRule.STRICT,
-        spelling=spelt_alike("length"),
     ),
     Function(
         "starts_with",
@@ -210,7 +206,6 @@ ROWS = (
         _starts_with,
         can_fail=never_fails,
         nulls=NullRule.STRICT,
-        spelling={"spark": "startswith", "duckdb": "starts_with", "datafusion": "starts_with"},
     ),
     Function(
         "substr",
@@ -229,7 +224,6 @@ ROWS = (
         bounds=joined_range(skips_nulls=True),
         can_fail=never_fails,
         nulls=NullRule.NEVER,
-        spelling={"duckdb": "concat", "datafusion": "concat"},
     ),
     Function(
         "concat_strict",

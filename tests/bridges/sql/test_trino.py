@@ -19,7 +19,7 @@ from hypothesis import given, reject
 import rowsieve as rs
 import rowsieve.errors
 from rowsieve.bridges.sql.translation import from_text, to_text
-from rowsieve.bridges.sql.vouched import CALLS as VOUCHED
+from rowsieve.bridges.sql.vouched import verified
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidInput, InvalidPredicate
 from rowsieve.predicate.bind import bind
@@ -172,7 +172,7 @@ UNASKED = {"nullif", "coalesce"}  # Velox's parser has none of unequal types
 @pytest.mark.skipif(importlib.util.find_spec("pyvelox") is None, reason="pyvelox is not installed")
 def test_what_is_written_means_the_same_to_velox() -> None:
     """All functions that are vouched for; there are wheels for Linux and Python up to 3.13."""
-    vouched = {row.name for row in VOUCHED if "trino" in row.dialects}
+    vouched = verified("trino")
     names = [
         name for name in CALLS if {name, name.split("_")[0]} & vouched and name not in LEFT_OUT
     ]

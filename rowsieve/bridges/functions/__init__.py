@@ -1,0 +1,44 @@
+"""One table of functions: how each engine spells a function, and for which arguments it agrees.
+
+Readers, writers, the support matrix and the texts of refusals derive from these rows. A new
+function takes a row in `rowsieve.predicate.functions`, its type rule and evaluator, and a row here.
+
+Soundness: a spelling is used for a translation only where its condition on the arguments holds; a
+condition was verified on awkward data in the engine itself (trino: in its documents, its own tests
+and Velox's functions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rowsieve.bridges.functions import choices, lists, numbers, texts, times
+from rowsieve.bridges.functions.arguments import Use
+from rowsieve.bridges.functions.row import SQL_ENGINES, FunctionRow, Spelling
+
+TABLE: Mapping[str, FunctionRow] = {
+    row.name: row for group in (numbers, texts, choices, times, lists) for row in group.ROWS
+}
+
+
+def spelling_of(name: str, engine: str) -> Spelling | None:
+    """How the engine spells the function; None if it has no counterpart."""
+    row = TABLE.get(name)
+    return None if row is None else row.spelling(engine)
+
+
+def refusal(use: Use, engine: str) -> str:
+    """Why the engine may give other values for this call; empty if it gives the same."""
+    name = use.call.function
+    row = TABLE.get(name)
+    spelling = None if row is None else row.spelling(engine)
+    if spelling is None or not spelling.cases:
+        reason = "" if row is None else row.reason(engine)
+        return f"{name} may give other values in {engine}" + (f": {reason}" if reason else "")
+    if any(case.holds(use) for case in spelling.cases):
+        return ""
+    texts = " or ".join(case.text for case in spelling.cases)
+    return f"{name} gives the same values in {engine} only for {texts}"
+
+
+__all__ = ["SQL_ENGINES", "TABLE", "FunctionRow", "Spelling", "Use", "refusal", "spelling_of"]

@@ -1,0 +1,228 @@
+"""Conditions on the arguments of a call, named and shared by the rows of the table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rowsieve.predicate.ir import Call, Literal
+from rowsieve.types.logical import Date, Decimal, Float, Int, List, LogicalType, String, Timestamp
+
+_LARGEST = 2**31
+_MOST_DIGITS = 38
+_SIGNED_DIGITS = 34  # of a decimal whose sign Spark changes
+_NOT_A_NUMBER = -(10**30)
+UNITS = frozenset({"second", "minute", "hour", "day", "week", "month", "quarter", "year"})
+PARTS = frozenset({"year", "quarter", "month", "day", "hour", "minute", "doy", "week"})
+MORE_PARTS = frozenset({"dow", "isodow", "isoyear", "whole_second"})
+_OF_THE_CLOCK = frozenset({"hour", "minute", "whole_second"})
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One call, the types of its arguments and of its result; no types before it is bound."""
+
+    call: Call
+    types: Sequence[LogicalType] = ()
+    result: LogicalType | None = None
+
+    @property
+    def constants(self) -> list[object]:
+        """The values of the arguments after the first; None for one that is not constant."""
+        rest = self.call.arguments[1:]
+        return [item.value if isinstance(item, Literal) else None for item in rest]
+
+    @property
+    def numbers(self) -> list[int]:
+        """The same as whole numbers; far below 0 for one that is not a whole number."""
+        return [value if type(value) is int else _NOT_A_NUMBER for value in self.constants]
+
+    @property
+    def field(self) -> str:
+        """The unit or part that the first argument names; empty if it is not constant."""
+        first = self.call.arguments[0]
+        return str(first.value).lower() if isinstance(first, Literal) else ""
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all arguments have the type of the result."""
+        return all(type_ == self.result for type_ in self.types)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """A condition on the arguments of a call, and its text, which follows "only for"."""
+
+    text: str
+    holds: Callable[[Use], bool]
+
+    def __and__(self, other: Arguments) -> Arguments:
+        return Arguments(
+            f"{self.text}, {other.text}", lambda use: self.holds(use) and other.holds(use)
+        )
+
+
+def _all(kinds: type[LogicalType] | tuple[type[LogicalType], ...]) -> Callable[[Use], bool]:
+    return lambda use: all(isinstance(type_, kinds) for type_ in use.types)
+
+
+def _first(*kinds: type[LogicalType]) -> Callable[[Use], bool]:
+    return lambda use: isinstance(use.types[0], kinds)
+
+
+# Text
+
+of_text = Arguments("text", _all(String))
+with_constants = Arguments(
+    "text, with constants", lambda use: _first(String)(use) and None not in use.constants
+)
+constant_text = Arguments(
+    "text, with constant text",
+    lambda use: of_text.holds(use) and all(isinstance(value, str) for value in use.constants),
+)
+constant_text_not_empty = Arguments(
+    "text, with constant text that is not empty",
+    lambda use: constant_text.holds(use) and all(use.constants),
+)
+replaced_not_empty = Arguments(
+    "text, replacing a constant that is not empty",
+    lambda use: of_text.holds(use) and isinstance(use.constants[0], str) and bool(use.constants[0]),
+)
+count_from_zero = Arguments(
+    "a constant count of 0 or more", lambda use: all(0 <= n < _LARGEST for n in use.numbers)
+)
+text_and_counts = Arguments(
+    "text, with a constant count of 0 or more",
+    lambda use: _first(String)(use) and count_from_zero.holds(use),
+)
+start_from_one = Arguments(
+    "a constant start of 1 or more", lambda use: 1 <= use.numbers[0] < _LARGEST
+)
+text_from_one = Arguments(
+    "text, with a constant start of 1 or more and a constant count",
+    lambda use: text_and_counts.holds(use) and start_from_one.holds(use),
+)
+
+# Numbers
+
+one_type = Arguments("arguments of one type", lambda use: use.is_even)
+not_floats = Arguments(
+    "arguments of one type, not floats",
+    lambda use: use.is_even and not isinstance(use.result, Float),
+)
+not_floats_or_text = Arguments(
+    "arguments of one type, not floats or text",
+    lambda use: use.is_even and not isinstance(use.result, Float | String),
+)
+one_float = Arguments("a float", lambda use: len(use.types) == 1 and _first(Float)(use))
+signed = Arguments(
+    "numbers", lambda use: isinstance(use.result, Int | Float | Decimal) and use.is_even
+)
+
+
+def _short_decimal(use: Use) -> bool:
+    type_ = use.types[0]
+    return not (isinstance(type_, Decimal) and type_.precision > _SIGNED_DIGITS)
+
+
+signed_short = Arguments(
+    "numbers, decimals up to 34 digits", lambda use: signed.holds(use) and _short_decimal(use)
+)
+
+
+def _whole_not_bits(use: Use) -> bool:
+    """DataFusion's optimiser rewrites `-(a & b)` to `-a | -b`, as if it were NOT of bits."""
+    of = use.call.arguments[0]
+    whole = isinstance(use.result, Int | Decimal) and use.is_even
+    return whole and not (isinstance(of, Call) and of.function in ("bit_and", "bit_or"))
+
+
+whole_not_bits = Arguments("whole numbers and decimals, not of bits", _whole_not_bits)
+
+
+def _sum(use: Use) -> bool:
+    if isinstance(use.result, Decimal):
+        return _all((Int, Decimal))(use) and use.result.precision < _MOST_DIGITS
+    return isinstance(use.result, Int | Float) and use.is_even
+
+
+def _finite_sum(use: Use) -> bool:
+    if not isinstance(use.result, Float):
+        return _sum(use)
+    values = [item.value for item in use.call.arguments if isinstance(item, Literal)]
+    steady = any(isinstance(v, float) and v != 0 and math.isfinite(v) for v in values)
+    return steady and use.is_even
+
+
+def _constant_divisor(use: Use) -> bool:
+    divisor = use.constants[0]
+    whole = isinstance(use.result, Int) and type(divisor) is int and divisor not in (0, -1)
+    return whole and use.is_even
+
+
+_SUM = "numbers of one type; decimals of fewer than 38 digits in the result"
+sums = Arguments(_SUM, _sum)
+finite_sums = Arguments(
+    f"{_SUM}; floats beside a finite constant other than 0, because NaN keeps its sign",
+    _finite_sum,
+)
+sums_not_floats = Arguments(
+    f"{_SUM}; not of floats, which overflow in another way there",
+    lambda use: not isinstance(use.result, Float) and _sum(use),
+)
+constant_divisor = Arguments("whole numbers by a constant other than 0 and -1", _constant_divisor)
+signed_bits = Arguments(
+    "signed numbers of 32 or 64 bits",
+    lambda use: all(type_ in (Int(32), Int(64)) for type_ in use.types),
+)
+constant_shift = Arguments(
+    "64-bit numbers, by a constant",
+    lambda use: use.types[0] == Int(64) and all(0 <= n < 64 for n in use.numbers),
+)
+
+# Dates and times
+
+
+def is_local(type_: LogicalType) -> bool:
+    """Whether it is a timestamp without a time zone."""
+    return isinstance(type_, Timestamp) and not type_.utc
+
+
+def _dated(use: Use) -> bool:
+    with_clock = use.field in _OF_THE_CLOCK
+    return is_local(use.types[1]) or (isinstance(use.types[1], Date) and not with_clock)
+
+
+_LOCAL = "dates and timestamps without a time zone"
+days = Arguments(
+    _LOCAL, lambda use: all(isinstance(type_, Date) or is_local(type_) for type_ in use.types)
+)
+local_times = Arguments("timestamps without a time zone", lambda use: all(map(is_local, use.types)))
+known_unit = Arguments(
+    "timestamps without a time zone and units from second to year",
+    lambda use: use.field in UNITS and is_local(use.types[1]),
+)
+common_part = Arguments(
+    f"{_LOCAL} and the parts that all engines count alike",
+    lambda use: use.field in PARTS and _dated(use),
+)
+more_parts = Arguments(
+    f"{_LOCAL} and days of weeks, ISO years and whole seconds",
+    lambda use: use.field in MORE_PARTS and _dated(use),
+)
+whole_seconds = Arguments(
+    "whole seconds of timestamps", lambda use: use.field == "whole_second" and _dated(use)
+)
+moved_local_time = Arguments(
+    "timestamps without a time zone, by constants",
+    lambda use: is_local(use.types[0]) and all(abs(n) < _LARGEST * 10**6 for n in use.numbers),
+)
+
+# Lists
+
+of_list = Arguments("a list", _first(List))
+place_from_one = Arguments(
+    "a constant place from 1",
+    lambda use: _first(List)(use) and 1 <= use.numbers[0] < _LARGEST,
+)

@@ -1,0 +1,96 @@
+"""Spellings of arithmetic, rounding and bits."""
+
+from __future__ import annotations
+
+from rowsieve.bridges.functions.arguments import (
+    constant_divisor,
+    constant_shift,
+    finite_sums,
+    one_float,
+    signed,
+    signed_bits,
+    signed_short,
+    sums,
+    sums_not_floats,
+    whole_not_bits,
+)
+from rowsieve.bridges.functions.row import Absent, Spelling, function, unverified
+
+_SUMS = {"postgres": sums_not_floats, "spark": sums_not_floats, "datafusion": finite_sums}
+_QUOTIENT = unverified("other kinds of quotients are rounded in another way there", "{0} / {1}")
+_DIGITS = "it rounds to other digits"
+_DEGREES = Spelling(("({0} * 57.29577951308232)",), ("degrees({0})",), reason=_DIGITS)
+_LOWER_HEX = "the grammar takes to_hex, of lower case, for its upper case"
+
+ROWS = (
+    function("add", "{0} + {1}", sums, **_SUMS),
+    function("subtract", "{0} - {1}", sums, **_SUMS),
+    function("multiply", "{0} * {1}", sums, **_SUMS),
+    function(
+        "divide",
+        "{0} / {1}",
+        constant_divisor,
+        spark=_QUOTIENT,
+        datafusion=_QUOTIENT,
+        duckdb=_QUOTIENT,
+    ),
+    function("modulo", "{0} % {1}", constant_divisor),
+    function("negate", "", signed, spark=signed_short, datafusion=whole_not_bits),
+    function("abs", "abs({0})", signed, spark=signed_short, datafusion=one_float),
+    function("floor", "floor({0})", one_float),
+    function("ceil", "ceil({0})", one_float),
+    function(
+        "round",
+        ("round({0})", "round({0}, {1})"),
+        one_float,
+        trino=Absent("its rounding ends at 2^63"),
+    ),
+    function("sqrt", "sqrt({0})", one_float),
+    function(
+        "sign",
+        "sign({0})",
+        one_float,
+        datafusion="signum({0})",
+        duckdb="CAST(sign({0}) AS DOUBLE)",
+    ),
+    function(
+        "is_nan",
+        "is_nan({0})",
+        one_float,
+        postgres=Spelling(("({0} = CAST('NaN' AS DOUBLE PRECISION))",), ("isnan({0})",)),
+        spark="({0} = CAST('NaN' AS DOUBLE))",
+        datafusion="isnan({0})",
+        duckdb="isnan({0})",
+    ),
+    function("degrees", "degrees({0})", one_float, postgres=_DEGREES),
+    function(
+        "radians",
+        "radians({0})",
+        one_float,
+        postgres=unverified(_DIGITS, "radians({0})"),
+    ),
+    function("bit_and", "{0} & {1}", signed_bits, trino="bitwise_and({0}, {1})"),
+    function("bit_or", "{0} | {1}", signed_bits, trino="bitwise_or({0}, {1})"),
+    function(
+        "bit_xor",
+        "{0} ^ {1}",
+        signed_bits,
+        postgres="{0} # {1}",
+        duckdb="xor({0}, {1})",
+        trino="bitwise_xor({0}, {1})",
+    ),
+    function(
+        "shift_left", "{0} << {1}", constant_shift, spark="shiftleft({0}, {1})", trino=Absent()
+    ),
+    function(
+        "shift_right", "{0} >> {1}", constant_shift, spark="shiftright({0}, {1})", trino=Absent()
+    ),
+    function(
+        "hex_digits",
+        "hex({0})",
+        signed_bits,
+        postgres=Spelling(("upper(to_hex(CAST({0} AS BIGINT)))",), write_only=_LOWER_HEX),
+        datafusion=Spelling(("upper(to_hex({0}))",), write_only=_LOWER_HEX),
+        trino=Absent(),
+    ),
+)

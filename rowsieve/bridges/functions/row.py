@@ -1,0 +1,95 @@
+"""A row of the table of functions, and the spelling of a function in one engine.
+
+A spelling is a template of the engine's own SQL: `{0}`, `{1}` are the arguments, `{rest}` all that
+follow. The same template writes a call and, parsed by the engine's grammar, recognises one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from rowsieve.bridges.functions.arguments import Arguments
+
+SQL_ENGINES = ("postgres", "spark", "datafusion", "duckdb", "trino")
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How one engine spells a function, and the arguments for which it gives our values.
+
+    `templates`: the first with the call's number of arguments is written; without any, the engine's
+    bridge writes the call by a rule of its own. `aliases` are read and never written. `cases`: the
+    call is exact where one of them holds; without any it is never exact, for `reason`. `reads`:
+    arguments outside of this are refused when text is read. `write_only`: why its text is not read.
+    """
+
+    templates: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    cases: tuple[Arguments, ...] = ()
+    reason: str = ""
+    reads: Arguments | None = None
+    write_only: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """The engine has no counterpart, and why one may wonder."""
+
+    reason: str = ""
+
+
+Own: TypeAlias = str | tuple[str, ...] | Arguments | Spelling | Absent
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRow:
+    """A function of ours and its spelling, or the reason for having none, in each engine."""
+
+    name: str
+    engines: Mapping[str, Spelling | Absent]
+
+    def spelling(self, engine: str) -> Spelling | None:
+        """How the engine spells it; None if it has no counterpart."""
+        found = self.engines.get(engine)
+        return found if isinstance(found, Spelling) else None
+
+    def reason(self, engine: str) -> str:
+        """Why the engine has no counterpart or may give other values; empty if nobody asks."""
+        found = self.engines.get(engine)
+        return "" if found is None else found.reason
+
+
+def function(
+    name: str, common: str | tuple[str, ...], *cases: Arguments, **engines: Own
+) -> FunctionRow:
+    """A row: the spelling and cases that engines share, and the entries of those that differ.
+
+    An engine's own entry is a template, other cases, a whole `Spelling`, or `Absent`.
+    """
+    shared = Spelling(_templates(common), cases=cases)
+    found = {engine: _own(engines.get(engine, shared), shared) for engine in SQL_ENGINES}
+    return FunctionRow(name, found)
+
+
+def unverified(reason: str, *templates: str) -> Spelling:
+    """A spelling that is read and written, and never taken for exact."""
+    return Spelling(templates, reason=reason)
+
+
+def _own(own: Own, shared: Spelling) -> Spelling | Absent:
+    match own:
+        case Absent():
+            return own
+        case Spelling():
+            cases = own.cases or (() if own.reason else shared.cases)
+            return replace(own, templates=own.templates or shared.templates, cases=cases)
+        case Arguments():
+            return replace(shared, cases=(own,))
+        case _:
+            return replace(shared, templates=_templates(own))
+
+
+def _templates(given: str | tuple[str, ...]) -> tuple[str, ...]:
+    return ((given,) if given else ()) if isinstance(given, str) else given

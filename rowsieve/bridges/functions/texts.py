@@ -1,0 +1,142 @@
+"""Spellings of functions of text."""
+
+from __future__ import annotations
+
+from rowsieve.bridges.functions.arguments import (
+    constant_text,
+    constant_text_not_empty,
+    count_from_zero,
+    of_text,
+    replaced_not_empty,
+    start_from_one,
+    text_and_counts,
+    text_from_one,
+    with_constants,
+)
+from rowsieve.bridges.functions.row import Absent, Spelling, function, unverified
+
+_LOCALE = "its locale decides on letters"
+_TRIM = ("trim({0})", "trim(BOTH {1} FROM {0})")
+_SPACES = Absent("it trims other spaces, too")
+
+
+def _padded(name: str) -> tuple[str, ...]:
+    """With the pad, which DuckDB wants; without, it is a space."""
+    return (f"{name}({{0}}, {{1}}, {{2}})", f"{name}({{0}}, {{1}}, ' ')", f"{name}({{0}}, {{1}})")
+
+
+ROWS = (
+    function("length", "length({0})", of_text),
+    function(
+        "lower",
+        "lower({0})",
+        of_text,
+        postgres=unverified(_LOCALE, "lower({0})"),
+        trino=Absent(_LOCALE),
+    ),
+    function(
+        "upper",
+        "upper({0})",
+        of_text,
+        postgres=unverified(_LOCALE, "upper({0})"),
+        trino=Absent(_LOCALE),
+    ),
+    function("bit_length", "bit_length({0})", of_text, trino=Absent()),
+    function("ascii", "ascii({0})", of_text, trino=Absent()),
+    function(
+        "octet_length",
+        "octet_length({0})",
+        of_text,
+        duckdb="strlen({0})",
+        trino="length(to_utf8({0}))",
+    ),
+    function("md5", "md5({0})", of_text, trino="lower(to_hex(md5(to_utf8({0}))))"),
+    function(
+        "sha256_hex",
+        "sha256({0})",
+        of_text,
+        postgres="encode(sha256(convert_to({0}, 'UTF8')), 'hex')",
+        spark="sha2({0}, 256)",
+        datafusion="encode(sha256({0}), 'hex')",
+        trino="lower(to_hex(sha256(to_utf8({0}))))",
+    ),
+    function("lpad", _padded("lpad"), with_constants),
+    function("rpad", _padded("rpad"), with_constants),
+    function("repeat", "repeat({0}, {1})", with_constants, trino=Absent()),
+    function("split_part", "split_part({0}, {1}, {2})", with_constants, trino=Absent()),
+    function("translate", "translate({0}, {1}, {2})", with_constants, trino=Absent()),
+    function("concat_ws", "concat_ws({0}, {rest})", of_text, trino=Absent()),
+    function("concat_strict", "", of_text),
+    function(
+        "concat",
+        "concat({0}, {rest})",
+        of_text,
+        spark=Absent("its concat is NULL where an argument is NULL; write ||"),
+        trino=Absent(),
+    ),
+    function("replace", "replace({0}, {1}, {2})", replaced_not_empty),
+    function(
+        "trim",
+        _TRIM,
+        constant_text_not_empty,
+        postgres=Spelling(_TRIM, ("trim({0}, {1})",)),
+        spark=Spelling(_TRIM, ("trim({1}, {0})", "btrim({0})", "btrim({0}, {1})")),
+        datafusion=Spelling(_TRIM, ("trim({0}, {1})",)),
+        duckdb=Spelling(_TRIM, ("trim({0}, {1})",)),
+        trino=_SPACES,
+    ),
+    *(
+        function(
+            name,
+            (f"{name}({{0}})", f"trim({side} {{1}} FROM {{0}})"),
+            constant_text_not_empty,
+            trino=_SPACES,
+        )
+        for name, side in (("ltrim", "LEADING"), ("rtrim", "TRAILING"))
+    ),
+    function(
+        "left",
+        "left({0}, {1})",
+        text_and_counts,
+        spark=Spelling(cases=(text_and_counts,), reads=count_from_zero),
+        trino="substr({0}, 1, {1})",
+    ),
+    function(
+        "right",
+        "right({0}, {1})",
+        text_and_counts,
+        spark=Spelling(cases=(text_and_counts,), reads=count_from_zero),
+        trino=Absent(),
+    ),
+    function(
+        "substr",
+        ("substr({0}, {1})", "substr({0}, {1}, {2})"),
+        text_from_one,
+        **{
+            engine: Spelling(cases=(text_from_one,), reads=start_from_one)
+            for engine in ("spark", "datafusion", "duckdb", "trino")
+        },
+    ),
+    function("position", "strpos({0}, {1})", constant_text_not_empty, spark="instr({0}, {1})"),
+    function("starts_with", "starts_with({0}, {1})", constant_text, spark="startswith({0}, {1})"),
+    function(
+        "ends_with",
+        "ends_with({0}, {1})",
+        constant_text,
+        postgres=Spelling(("(right({0}, length({1})) = {1})",), ("ends_with({0}, {1})",)),
+        spark="endswith({0}, {1})",
+    ),
+    function(
+        "contains",
+        "contains({0}, {1})",
+        constant_text,
+        postgres=Spelling(("(position({1} IN {0}) > 0)",), ("contains({0}, {1})",)),
+        trino="(strpos({0}, {1}) > 0)",
+    ),
+    function(
+        "reverse",
+        "reverse({0})",
+        of_text,
+        duckdb=Absent("it keeps a letter and its accents together"),
+    ),
+)

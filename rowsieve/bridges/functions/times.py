@@ -1,0 +1,84 @@
+"""Spellings of functions of dates and timestamps; the bridges write parts and zones themselves."""
+
+from __future__ import annotations
+
+from rowsieve.bridges.functions.arguments import (
+    common_part,
+    days,
+    known_unit,
+    local_times,
+    more_parts,
+    moved_local_time,
+    whole_seconds,
+)
+from rowsieve.bridges.functions.row import Absent, Spelling, function, unverified
+
+_MONTH_END = "date_trunc('month', {}) + INTERVAL '1 month' - INTERVAL '1 day'"
+_DAYS = "(CAST({0} AS DATE) - CAST({1} AS DATE))"
+_MICROS = "arrow_cast(arrow_cast({0}, 'Timestamp(Microsecond, None)'), 'Int64')"
+_INSTANT = (
+    "arrow_cast(arrow_cast({0}, 'Timestamp(Second, Some(\"UTC\"))'), "
+    "'Timestamp(Microsecond, Some(\"UTC\"))')"
+)
+_UNJUDGED = "its results have not been compared with an engine's"
+
+ROWS = (
+    function(
+        "last_day",
+        "last_day({0})",
+        days,
+        postgres=f"CAST({_MONTH_END.format('CAST({0} AS TIMESTAMP)')} AS DATE)",
+        datafusion=f"CAST({_MONTH_END.format('{0}')} AS DATE)",
+        trino="last_day_of_month({0})",
+    ),
+    function(
+        "days_between",
+        _DAYS,
+        days,
+        spark="datediff({0}, {1})",
+        duckdb="date_diff('day', {1}, {0})",
+        trino="date_diff('day', CAST({1} AS DATE), CAST({0} AS DATE))",
+    ),
+    function(
+        "make_date",
+        (),
+        **dict.fromkeys(
+            ("postgres", "spark", "datafusion", "duckdb"),
+            unverified(_UNJUDGED, "make_date({0}, {1}, {2})"),
+        ),
+        trino=Absent(),
+    ),
+    function(
+        "epoch_us",
+        "epoch_us({0})",
+        local_times,
+        postgres="CAST(EXTRACT(EPOCH FROM {0}) * 1000000 AS BIGINT)",
+        spark="unix_micros({0})",
+        datafusion=_MICROS,
+        trino=Absent(),
+    ),
+    function(
+        "timestamp_seconds",
+        (),
+        postgres=unverified(_UNJUDGED, "to_timestamp({0})"),
+        spark=unverified(_UNJUDGED, "timestamp_seconds({0})"),
+        datafusion=unverified(_UNJUDGED, _INSTANT),
+        duckdb=unverified(_UNJUDGED, "to_timestamp({0})"),
+        trino=Absent(),
+    ),
+    function("date_trunc", (), known_unit),
+    function(
+        "extract",
+        (),
+        common_part,
+        **dict.fromkeys(
+            ("postgres", "spark", "datafusion", "duckdb"),
+            Spelling(cases=(common_part, more_parts)),
+        ),
+        trino=Spelling(cases=(common_part, whole_seconds)),
+    ),
+    *(
+        function(name, (), moved_local_time, trino=Absent())
+        for name in ("add_interval", "shift", "shift_timestamp")
+    ),
+)

@@ -1,0 +1,185 @@
+"""The table of functions, acted on: a template writes a call, and recognises one in sqlglot's tree.
+
+A template is parsed by the dialect's own grammar, so that every alias the grammar knows is
+recognised with it. Soundness: a node matches only if it carries exactly the arguments and options
+of the template; an option that a template lacks (a precision, DISTINCT) matches none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect as Grammar
+
+from rowsieve.bridges.functions import TABLE, Spelling, Use, spelling_of
+from rowsieve.bridges.sql.dialects import dialect_named
+from rowsieve.bridges.sql.visits import Reads, Writes
+from rowsieve.predicate.ir import Call, Operand
+
+_PLACE = re.compile(r"\{([0-9]+|rest)\}")
+_REST = "rest"
+_BEFORE = re.compile(r"(?:[(,]|\bIN|\bFROM|\bBOTH|\bLEADING|\bTRAILING)\s*$")
+_AFTER = re.compile(r"\s*(?:[),]|AS\b|IN\b|FROM\b)")
+_PREFIX = "argument_"
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """A template as a node of the grammar, and the function that it spells."""
+
+    function: str
+    spelling: Spelling
+    node: Any
+    places: int
+    has_rest: bool
+    shown: str  # for people: of arguments x, y, z
+
+
+def recognise(reader: Reads, node: Any) -> Call | None:
+    """The call that a node spells in the reader's dialect; None if no template matches."""
+    for pattern in _patterns(reader.dialect.name).get(_root(node), ()):
+        bound: dict[str, list[Any]] = {}
+        if not _matches(pattern.node, node, bound):
+            continue
+        places = [bound[str(place)][0] for place in range(pattern.places)]
+        arguments: tuple[Operand, ...] = tuple(
+            reader.operand(item) for item in (*places, *bound.get(_REST, ()))
+        )
+        call = Call(pattern.function, arguments)
+        required = pattern.spelling.reads
+        if required is not None and not required.holds(Use(call)):
+            raise reader.source.refusal(
+                node, f"{pattern.function} takes {required.text} in {reader.dialect.name}"
+            )
+        return call
+    return None
+
+
+def forms(reader: Reads, node: Any) -> list[str]:
+    """The forms of the functions that a node might be, of arguments x, y, z, for a message."""
+    found = _patterns(reader.dialect.name).get(_root(node), ())
+    return list(dict.fromkeys(pattern.shown for pattern in found))
+
+
+def fill(call: Call, writer: Writes) -> tuple[str, bool] | None:
+    """A call by its dialect's template, and whether it is an operator; None without a template."""
+    spelling = spelling_of(call.function, writer.dialect.name)
+    if spelling is None:
+        return None
+    for template in spelling.templates:
+        pieces, places, has_rest = _pieces(template)
+        count = len(call.arguments)
+        if count == places or (has_rest and count > places):
+            return _filled(pieces, call, places, writer), _is_operator(template)
+    return None
+
+
+def _filled(pieces: tuple[str, ...], call: Call, places: int, writer: Writes) -> str:
+    text = []
+    for index, piece in enumerate(pieces):
+        if index % 2 == 0:
+            text.append(piece)
+        elif piece == _REST:
+            rest = [writer.text(item) for item in call.arguments[places:]]
+            text.append(", ".join(rest))
+            if not rest:
+                text[-2] = text[-2].removesuffix(", ")
+        else:
+            argument = call.arguments[int(piece)]
+            inside = _BEFORE.search(pieces[index - 1]) and _AFTER.match(pieces[index + 1])
+            text.append(writer.text(argument) if inside else writer.atom(argument))
+    return "".join(text)
+
+
+@cache
+def _pieces(template: str) -> tuple[tuple[str, ...], int, bool]:
+    """Text and names of places in turn; the number of places; whether others may follow."""
+    pieces = tuple(_PLACE.split(template))
+    names = set(pieces[1::2])
+    return pieces, len(names - {_REST}), _REST in names
+
+
+@cache
+def _is_operator(template: str) -> bool:
+    return _PLACE.match(template) is not None
+
+
+@cache
+def _patterns(dialect: str) -> Mapping[object, tuple[_Pattern, ...]]:
+    """Patterns by the kind of their root, the largest first."""
+    found: dict[object, list[_Pattern]] = {}
+    for row in TABLE.values():
+        spelling = row.spelling(dialect)
+        if spelling is not None and not spelling.write_only:
+            for template in (*spelling.templates, *spelling.aliases):
+                pieces, places, has_rest = _pieces(template)
+                names = [f"{_PREFIX}{piece}" for piece in pieces[1::2]]
+                text = "".join(_joined(pieces, names))
+                node = _parsed(text, dialect_named(dialect).grammar)
+                if isinstance(node, exp.Func) and not isinstance(node, exp.Cast):
+                    shown = "".join(_joined(pieces, [_shown(name) for name in pieces[1::2]]))
+                    pattern = _Pattern(row.name, spelling, node, places, has_rest, shown)
+                    found.setdefault(_root(node), []).append(pattern)
+    return {
+        root: tuple(sorted(patterns, key=lambda each: -sum(1 for _ in each.node.walk())))
+        for root, patterns in found.items()
+    }
+
+
+def _shown(place: str) -> str:
+    return "…" if place == _REST else "xyzw"[int(place)]
+
+
+def _joined(pieces: tuple[str, ...], names: list[str]) -> Iterator[str]:
+    for index, piece in enumerate(pieces):
+        yield names[index // 2] if index % 2 else piece
+
+
+def _parsed(text: str, grammar: str) -> Any:
+    found = Grammar.get_or_raise(grammar)
+    (node,) = found.parser().parse_into(exp.Condition, found.tokenize(text), text)
+    return node
+
+
+def _root(node: Any) -> object:
+    return node.name.lower() if type(node) is exp.Anonymous else type(node)
+
+
+def _matches(pattern: Any, node: Any, bound: dict[str, list[Any]]) -> bool:
+    """Whether the node is the pattern; binds the nodes at its places."""
+    if (place := _place(pattern)) is not None:
+        if place in bound:
+            return bool(bound[place] == [node])
+        bound[place] = [node]
+        return isinstance(node, exp.Expr)
+    if isinstance(pattern, exp.Expr):
+        if type(pattern) is not type(node):
+            return False
+        keys = {key for key, value in (*pattern.args.items(), *node.args.items()) if value}
+        return all(_matches(pattern.args.get(k), node.args.get(k), bound) for k in keys)
+    if isinstance(pattern, list):
+        return isinstance(node, list) and _match_lists(pattern, node, bound)
+    if isinstance(pattern, str) and isinstance(node, str):
+        return pattern.lower() == node.lower()
+    return bool(pattern == node)
+
+
+def _match_lists(pattern: list[Any], nodes: list[Any], bound: dict[str, list[Any]]) -> bool:
+    if pattern and _place(pattern[-1]) == _REST:
+        fixed = len(pattern) - 1
+        bound[_REST] = nodes[fixed:]
+        pattern, nodes = pattern[:-1], nodes[:fixed]
+    return len(pattern) == len(nodes) and all(
+        _matches(one, other, bound) for one, other in zip(pattern, nodes, strict=True)
+    )
+
+
+def _place(pattern: Any) -> str | None:
+    if type(pattern) is exp.Column and pattern.name.startswith(_PREFIX):
+        return str(pattern.name.removeprefix(_PREFIX))
+    return None
