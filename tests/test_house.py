@@ -12,7 +12,7 @@ ROOT = Path(rowsieve.__file__).parent
 
 FLOORS = (
     ("errors", "locks"),
-    ("arguments", "metrics"),
+    ("arguments", "byte_cache", "metrics"),
     ("config", "times", "properties", "shown"),
     ("types",),
     ("predicate", "objects"),

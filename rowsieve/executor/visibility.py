@@ -9,12 +9,12 @@ by their ids, which name immutable files (invariants 20 and 22).
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 
 import numpy as np
 
+from rowsieve.byte_cache import ByteCache
 from rowsieve.executor.repeats import Rows, repeated_in
 from rowsieve.executor.windows import Run, Stream, windows
 from rowsieve.locks import ForkSafeLock
@@ -33,60 +33,48 @@ class VisibilityCache:
     """
 
     def __init__(self, limit_bytes: int = CACHE_BYTES) -> None:
-        self._limit_bytes = limit_bytes
-        self._answers: OrderedDict[Hashable, Future[tuple[RowSet, ...]]] = OrderedDict()
-        self._sizes: dict[Hashable, int] = {}
-        self._size_bytes = 0
+        self._answers: ByteCache[Hashable, tuple[RowSet, ...]] = ByteCache(limit_bytes)
+        self._begun: dict[Hashable, Future[tuple[RowSet, ...]]] = {}
         self._lock = ForkSafeLock()
         self._process = os.getpid()
 
     def get(self, parts: Hashable, compute: Callable[[], tuple[RowSet, ...]]) -> tuple[RowSet, ...]:
         """The remembered answer, or the computed one; a failure is not remembered."""
+        if (known := self._answers.get(parts)) is not None:
+            return known
         with self._lock:
             self._forget_what_stayed_behind()
-            answer = self._answers.get(parts)
-            if answer is not None:
-                self._answers.move_to_end(parts)
-            else:
-                mine = self._answers[parts] = Future()
-        if answer is not None:
-            return answer.result()
+            begun = self._begun.get(parts)
+            if begun is None:
+                mine = self._begun[parts] = Future()
+        if begun is not None:
+            return begun.result()
         try:
-            rows = compute()
+            rows = self._answers.get(parts)  # another thread may have finished it just before
+            if rows is None:
+                rows = compute()
+                self._answers.put(parts, rows, sum(row_set.size_bytes for row_set in rows))
         except BaseException as error:
-            with self._lock:
-                del self._answers[parts]
+            self._end(parts)
             mine.set_exception(error)
             raise
+        self._end(parts)
         mine.set_result(rows)
-        self._account(parts, sum(row_set.size_bytes for row_set in rows))
         return rows
 
     def remembered(self, parts: Hashable) -> tuple[RowSet, ...] | None:
         """The answer, if it is known by now."""
+        return self._answers.get(parts)
+
+    def _end(self, parts: Hashable) -> None:
         with self._lock:
-            self._forget_what_stayed_behind()
-            answer = self._answers.get(parts)
-        return answer.result() if answer is not None and answer.done() else None
+            self._begun.pop(parts, None)
 
     def _forget_what_stayed_behind(self) -> None:
         """After a fork: nobody here computes what the parent's threads had begun."""
         if self._process != os.getpid():
             self._process = os.getpid()
-            for begun in self._answers.keys() - self._sizes.keys():
-                del self._answers[begun]
-
-    def _account(self, parts: Hashable, size_bytes: int) -> None:
-        with self._lock:
-            self._sizes[parts] = size_bytes
-            self._size_bytes += size_bytes
-            if self._size_bytes <= self._limit_bytes:
-                return
-            for oldest in [known for known in self._answers if known in self._sizes]:
-                if self._size_bytes <= self._limit_bytes:
-                    break
-                del self._answers[oldest]
-                self._size_bytes -= self._sizes.pop(oldest)
+            self._begun.clear()
 
 
 def visible_rows(

@@ -6,14 +6,13 @@ without a digest is not believed, one that differs from its digest is `CorruptDa
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pyarrow.parquet as pq
 
+from rowsieve.byte_cache import ByteCache
 from rowsieve.errors import CorruptData
-from rowsieve.locks import ForkSafeLock
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom import BloomFilter
 from rowsieve.parquet.columns import FileColumn
@@ -64,7 +63,7 @@ class BloomReader:
         for group, data in self._read(column, missing):
             if (parsed := self._parse(column, group, data)) is not None:
                 found[group] = parsed
-                _CACHE.put(self._key(column, group), parsed)
+                _CACHE.put(self._key(column, group), parsed, len(parsed.blocks))
         return [found.get(group) for group in row_groups]
 
     def expect(self, column: FileColumn, row_groups: Sequence[int]) -> None:
@@ -121,33 +120,8 @@ class BloomReader:
             ) from error
 
 
-class _FilterCache:
-    """Filters by file, leaf and row group; the least recently used go first."""
-
-    def __init__(self, limit_bytes: int) -> None:
-        self._limit_bytes = limit_bytes
-        self._size_bytes = 0
-        self._entries: OrderedDict[tuple[object, ...], BloomFilter] = OrderedDict()
-        self._lock = ForkSafeLock()
-
-    def get(self, key: tuple[object, ...]) -> BloomFilter | None:
-        with self._lock:
-            if key in self._entries:
-                self._entries.move_to_end(key)
-            return self._entries.get(key)
-
-    def put(self, key: tuple[object, ...], bloom: BloomFilter) -> None:
-        with self._lock:
-            if key in self._entries:
-                return
-            self._entries[key] = bloom
-            self._size_bytes += len(bloom.blocks)
-            while self._size_bytes > self._limit_bytes:
-                _, freed = self._entries.popitem(last=False)
-                self._size_bytes -= len(freed.blocks)
-
-
-_CACHE = _FilterCache(CACHE_BYTES)
+_CACHE: ByteCache[tuple[object, ...], BloomFilter] = ByteCache(CACHE_BYTES)
+"""Filters by file, leaf and row group."""
 
 
 def _filter_ranges(metadata: pq.FileMetaData) -> Iterator[tuple[FilterPlace, tuple[int, int]]]:

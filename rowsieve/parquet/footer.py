@@ -8,7 +8,6 @@ that is gone is `SnapshotExpired`; neither is ever an empty result.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
+from rowsieve.byte_cache import ByteCache
 from rowsieve.errors import CorruptData, SnapshotExpired
-from rowsieve.locks import ForkSafeLock
 from rowsieve.objects import ObjectNotFound, ObjectStore
 
 CACHE_BYTES: Final = 32 * 1024 * 1024
@@ -98,7 +97,7 @@ def expect_tails(store: ObjectStore, refs: Iterable[ParquetRef]) -> None:
             [
                 (ref.path, max(0, ref.tail_start - NEAR_BYTES), ref.size_bytes)
                 for ref in refs
-                if _CACHE.get(store.uri, ref) is None
+                if _CACHE.get(_key(store, ref)) is None
             ],
             keep=True,
         )
@@ -107,10 +106,10 @@ def expect_tails(store: ObjectStore, refs: Iterable[ParquetRef]) -> None:
 def read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:
     """The tail of a file: one ranged read, none if it is remembered."""
     with reading(ref.path):
-        tail = _CACHE.get(store.uri, ref)
+        tail = _CACHE.get(_key(store, ref))
         if tail is None:
             tail = _read_tail(store, ref)
-            _CACHE.put(store.uri, ref, tail)
+            _CACHE.put(_key(store, ref), tail, len(tail.data))
         return tail
 
 
@@ -137,36 +136,12 @@ def reading(path: str, row_group: int | None = None) -> Iterator[None]:
         ) from error
 
 
-class _TailCache:
-    """Tails by store, path and checksum; the least recently used go first."""
-
-    def __init__(self, limit_bytes: int) -> None:
-        self._limit_bytes = limit_bytes
-        self._size_bytes = 0
-        self._entries: OrderedDict[tuple[str, str, str], Tail] = OrderedDict()
-        self._lock = ForkSafeLock()
-
-    def get(self, uri: str, ref: ParquetRef) -> Tail | None:
-        key = (uri, ref.path, ref.tail_checksum)
-        with self._lock:
-            if key not in self._entries:
-                return None
-            self._entries.move_to_end(key)
-            return self._entries[key]
-
-    def put(self, uri: str, ref: ParquetRef, tail: Tail) -> None:
-        key = (uri, ref.path, ref.tail_checksum)
-        with self._lock:
-            if key in self._entries:
-                return
-            self._entries[key] = tail
-            self._size_bytes += len(tail.data)
-            while self._size_bytes > self._limit_bytes:
-                _, freed = self._entries.popitem(last=False)
-                self._size_bytes -= len(freed.data)
+_CACHE: ByteCache[tuple[str, str, str], Tail] = ByteCache(CACHE_BYTES)
+"""Tails by store, path and checksum."""
 
 
-_CACHE = _TailCache(CACHE_BYTES)
+def _key(store: ObjectStore, ref: ParquetRef) -> tuple[str, str, str]:
+    return store.uri, ref.path, ref.tail_checksum
 
 
 def _read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:

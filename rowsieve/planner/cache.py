@@ -8,13 +8,12 @@ whose predicate does not ask for it are no part of what was planned, and are put
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Final, TypedDict, Unpack
 
 import msgspec
 
-from rowsieve.locks import ForkSafeLock
+from rowsieve.byte_cache import ByteCache
 from rowsieve.planner.plan import OutputColumn, ScanPlan, table_columns
 from rowsieve.planner.scan import plan_scan
 from rowsieve.predicate.ir import TRUE, InList, Now, Predicate, walk
@@ -42,10 +41,7 @@ class PlanCache:
     """Plans by their question; the least recently used go first. Safe to share by threads."""
 
     def __init__(self, limit_bytes: int = CACHE_BYTES) -> None:
-        self._limit_bytes = limit_bytes
-        self._plans: OrderedDict[Hashable, tuple[ScanPlan, int]] = OrderedDict()
-        self._size_bytes = 0
-        self._lock = ForkSafeLock()
+        self._plans: ByteCache[Hashable, ScanPlan] = ByteCache(limit_bytes)
 
     def plan(
         self,
@@ -73,7 +69,7 @@ class PlanCache:
             now_us if any(isinstance(node, Now) for node in nodes) else None,
             frozenset(options.items()),
         )
-        plan = self._remembered(key)
+        plan = self._plans.get(key)
         known = plan is not None
         if plan is None:  # planned outside the lock: two threads may both do it
             plan = plan_scan(
@@ -87,32 +83,13 @@ class PlanCache:
             values = sum(node.values.array.nbytes for node in nodes if isinstance(node, InList))
             parts = sum(len(piece.parts) for split in plan.splits for piece in split.pieces)
             size = 3 * values + len(nodes) * _BYTES_PER_NODE + parts * _BYTES_PER_PART
-            self._remember(key, plan, size)
+            self._plans.put(key, plan, size)
         output = table_columns(snapshot.schema.names) if columns is None else columns
         return msgspec.structs.replace(plan, columns=output, now_us=now_us), known
 
     def clear(self) -> None:
         """Forget all plans."""
-        with self._lock:
-            self._plans.clear()
-            self._size_bytes = 0
-
-    def _remembered(self, key: Hashable) -> ScanPlan | None:
-        with self._lock:
-            if key not in self._plans:
-                return None
-            self._plans.move_to_end(key)
-            return self._plans[key][0]
-
-    def _remember(self, key: Hashable, plan: ScanPlan, size_bytes: int) -> None:
-        with self._lock:
-            if key in self._plans:
-                self._size_bytes -= self._plans.pop(key)[1]
-            self._plans[key] = (plan, size_bytes)
-            self._size_bytes += size_bytes
-            while self._size_bytes > self._limit_bytes:
-                _, (_, freed) = self._plans.popitem(last=False)
-                self._size_bytes -= freed
+        self._plans.clear()
 
 
 PLANS: Final = PlanCache()

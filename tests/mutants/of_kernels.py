@@ -156,14 +156,14 @@ MUTANTS = (
     Mutant(
         VISIBILITY,
         "a failure is remembered",
-        "                del self._answers[parts]\n            mine",
-        "                pass\n            mine",
+        "            self._end(parts)\n            mine.set_exception",
+        "            self._answers.put(parts, (), 0)\n            mine.set_exception",
     ),
     Mutant(
         VISIBILITY,
         "an answer for other parts is remembered",
-        "mine = self._answers[parts] = Future()",
-        "mine = self._answers[len(str(parts))] = Future()",
+        "self._answers.put(parts, rows, ",
+        "self._answers.put(len(str(parts)), rows, ",
     ),
     # repeats
     Mutant(

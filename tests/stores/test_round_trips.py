@@ -10,6 +10,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve import Table
+from rowsieve.byte_cache import ByteCache
 from rowsieve.executor import live_rows
 from rowsieve.executor.visibility import VisibilityCache
 from rowsieve.objects.fetching import finish_aside
@@ -66,8 +67,8 @@ def options(proxy: Proxy) -> dict[str, str]:
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """What this process remembers of files, as if it had just begun."""
-    monkeypatch.setattr(footer, "_CACHE", footer._TailCache(footer.CACHE_BYTES))
-    monkeypatch.setattr(bloom_reader, "_CACHE", bloom_reader._FilterCache(bloom_reader.CACHE_BYTES))
+    monkeypatch.setattr(footer, "_CACHE", ByteCache(footer.CACHE_BYTES))
+    monkeypatch.setattr(bloom_reader, "_CACHE", ByteCache(bloom_reader.CACHE_BYTES))
     monkeypatch.setattr(live_rows, "_VISIBLE", VisibilityCache())
 
 
