@@ -11,7 +11,7 @@ import rowsieve
 ROOT = Path(rowsieve.__file__).parent
 
 FLOORS = (
-    ("errors", "locks"),
+    ("checksums", "errors", "locks", "varints"),
     ("arguments", "byte_cache", "metrics"),
     ("config", "times", "properties", "shown"),
     ("types",),
@@ -36,7 +36,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 UPWARD = {
     "lazy": "the one listed way up: Table reaches providers through it, on first use",
 }
-NEEDS_NOTHING_ABOVE = {"bridges": {"predicate", "types", "errors", "arguments"}}
+NEEDS_NOTHING_ABOVE = {"bridges": {"predicate", "types", "errors", "arguments", "varints"}}
 
 
 def room_of(path: Path) -> str:

@@ -15,9 +15,9 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import xxhash
 
 from rowsieve.byte_cache import ByteCache
+from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.objects import ObjectNotFound, ObjectStore
 
@@ -45,11 +45,6 @@ class ParquetRef(Protocol):
     @property
     def tail_checksum(self) -> str:
         """`checksum` of the bytes from there on."""
-
-
-def checksum(data: Any) -> str:
-    """Name the algorithm and the digest of some bytes: `xxh3_128:<hex>`."""
-    return f"xxh3_128:{xxhash.xxh3_128_hexdigest(data)}"
 
 
 def tail_start(metadata: pq.FileMetaData) -> int:

@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from rowsieve.arguments import checked_methods
+from rowsieve.checksums import checksum
 from rowsieve.errors import InvalidInput, UnsupportedProtocol
-from rowsieve.parquet.footer import checksum
 from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.codec import (
     operand_from_json,

@@ -19,6 +19,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow.compute as pc
 
+from rowsieve.checksums import checksum
 from rowsieve.errors import (
     CorruptData,
     InvalidInput,
@@ -39,7 +40,7 @@ from rowsieve.storage.log_entry import (
     schema_line,
 )
 from rowsieve.storage.manifest import FORMAT_VERSION, PartTable, check_columns
-from rowsieve.storage.sealed_lines import checksum, seal
+from rowsieve.storage.sealed_lines import seal
 from rowsieve.storage.segments import decode_index, read_range
 from rowsieve.storage.shards import (
     SHARD_PARTS,

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+from rowsieve.checksums import checksum
 from rowsieve.errors import (
     CommitConflict,
     CorruptData,
@@ -64,7 +65,6 @@ from rowsieve.storage.log_reader import LogReader
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.replay import replay
 from rowsieve.storage.retries import Retries
-from rowsieve.storage.sealed_lines import checksum
 from rowsieve.storage.side_file import inline_bytes, put_side_file
 from rowsieve.storage.snapshot import MODES, WRITER_VERSION, Snapshot, TableInfo, instant
 from rowsieve.types.schema import Schema

@@ -11,9 +11,9 @@ import uuid
 
 import pyroaring
 
+from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore, Uploads
-from rowsieve.parquet.footer import checksum
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import DeletionVectorRef
 

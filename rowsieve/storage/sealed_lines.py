@@ -12,17 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-import xxhash
 
+from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, InvalidInput
 
 LARGEST_BYTES: Final = 64 * 1024 * 1024
 _DAMAGED: Final = "restore it from a copy of the table; nothing was read from it"
-
-
-def checksum(data: bytes | memoryview) -> str:
-    """Hash bytes the way the log and the manifests write it down."""
-    return f"xxh3_128:{xxhash.xxh3_128_hexdigest(data)}"
 
 
 def seal(lines: Sequence[Mapping[str, Any]]) -> bytes:

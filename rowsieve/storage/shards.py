@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
+from rowsieve.checksums import checksum_of_pieces
 from rowsieve.errors import CorruptData, RowsieveError, StoreError
 from rowsieve.objects import ObjectNotFound, ObjectStore
 from rowsieve.stats.columnar import PartStatistics
@@ -51,15 +52,17 @@ Recover: TypeAlias = Callable[[], PartTable]
 def digest_of_ids(parts: PartTable) -> str:
     """What tells whether two lists of parts are the same in the same order."""
     ids = parts.column("part_id")
-    digest = xxhash.xxh3_128()
-    for chunk in ids.chunks:
-        digest.update(pc.binary_length(chunk).to_numpy())
-    for chunk in ids.chunks:
-        first, last = (chunk.offset, chunk.offset + len(chunk))
-        offsets = np.frombuffer(chunk.buffers()[1], np.int32)[first : last + 1]
-        if len(chunk):
-            digest.update(memoryview(chunk.buffers()[2])[offsets[0] : offsets[-1]])
-    return f"xxh3_128:{digest.hexdigest()}"
+    lengths = [pc.binary_length(chunk).to_numpy() for chunk in ids.chunks]
+    return checksum_of_pieces([*lengths, *map(_text_bytes, ids.chunks)])
+
+
+def _text_bytes(chunk: pa.StringArray) -> memoryview:
+    """The bytes of all values, one after another."""
+    if not len(chunk):
+        return memoryview(b"")
+    offsets = np.frombuffer(chunk.buffers()[1], np.int32)
+    start, stop = offsets[chunk.offset], offsets[chunk.offset + len(chunk)]
+    return memoryview(chunk.buffers()[2])[start:stop]
 
 
 def encode_shards(parts: PartTable, schema: Schema, shard_parts: int) -> tuple[bytes, int]:

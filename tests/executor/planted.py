@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 import rowsieve as rs
+from rowsieve.checksums import checksum
 from rowsieve.parquet.bloom_reader import _filter_ranges
-from rowsieve.parquet.footer import checksum, read_footer
+from rowsieve.parquet.footer import read_footer
 from rowsieve.parquet.seals import digest
 from rowsieve.parquet.thrift import read_struct
 from rowsieve.planner.cache import PLANS

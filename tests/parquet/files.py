@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rowsieve.checksums import checksum
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader, blank_seal, seal_blooms
-from rowsieve.parquet.footer import checksum, read_footer, tail_start
+from rowsieve.parquet.footer import read_footer, tail_start
 from rowsieve.storage import part_file
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.part_file import FileOptions

@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from obstore.store import MemoryStore
 
+from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore, RemoteStore, open_store
 from rowsieve.parquet.chunks import SEAL_KEY, are_sealed
-from rowsieve.parquet.footer import checksum, read_footer, tail_start
+from rowsieve.parquet.footer import read_footer, tail_start
 from rowsieve.parquet.reader import ParquetReader
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.part_writer import write_parts

@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from rowsieve.byte_cache import ByteCache
+from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.parquet import footer
-from rowsieve.parquet.footer import checksum, read_footer, read_metadata, tail_start
+from rowsieve.parquet.footer import read_footer, read_metadata, tail_start
 from rowsieve.parquet.reader import ParquetReader
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS, write_parts

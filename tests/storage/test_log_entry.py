@@ -8,6 +8,7 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, UnsupportedProtocol
 from rowsieve.objects import ObjectStore
 from rowsieve.storage.commit_log import CommitLog
@@ -19,7 +20,7 @@ from rowsieve.storage.log_entry import (
     log_path,
     version_of,
 )
-from rowsieve.storage.sealed_lines import checksum, seal, unseal
+from rowsieve.storage.sealed_lines import seal, unseal
 from rowsieve.storage.snapshot import TableInfo
 from rowsieve.types.logical import Field, Int, String
 from rowsieve.types.schema import Schema

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rowsieve.checksums import checksum
 from rowsieve.errors import InvalidInput
 from rowsieve.objects import ObjectStore, open_store
-from rowsieve.parquet.footer import checksum
 from rowsieve.storage import part_writer
 from rowsieve.storage.manifest import FileRef, PartTable
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS, PartWriter, write_parts

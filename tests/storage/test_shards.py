@@ -218,6 +218,11 @@ def test_a_part_of_a_newer_format_is_not_read() -> None:
         CommitLog(copy(log._store, changed={checkpoint_path(5): newer})).latest()
 
 
+def test_the_digest_of_ids_is_the_one_in_checkpoints_that_are_there() -> None:
+    parts = table_of(*(new_part(name) for name in ("a", "bc", "d")))
+    assert digest_of_ids(parts) == "xxh3_128:8cf661dd9f1705fe89290e978f975095"
+
+
 def test_the_digest_of_ids_does_not_depend_on_chunks() -> None:
     parts = table_of(*(new_part(name) for name in ("a", "bc", "d")))
     pieces = table_of(new_part("a")).append(table_of(new_part("bc"), new_part("d")))
