@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import xxhash
 
 from rowsieve.parquet.spans import Span
+from rowsieve.varints import encode_varint
 
 DIGITS: Final = 16
 _BLANK: Final = "-" * DIGITS
@@ -65,13 +66,4 @@ def entry_at(seal: str, place: int) -> str:
 
 def _pair(key: bytes, value: bytes) -> bytes:
     """A key-value pair as it stands in the footer: two binary fields of a thrift struct."""
-    return b"\x18" + _length(key) + key + b"\x18" + _length(value) + value
-
-
-def _length(value: bytes) -> bytes:
-    rest, found = len(value), bytearray()
-    while rest > 127:
-        found.append(rest & 127 | 128)
-        rest >>= 7
-    found.append(rest)
-    return bytes(found)
+    return b"\x18" + encode_varint(len(key)) + key + b"\x18" + encode_varint(len(value)) + value

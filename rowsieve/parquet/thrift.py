@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from rowsieve.varints import decode_varint, encode_varint
+
 ThriftStruct: TypeAlias = dict[int, Any]
 
 
@@ -47,15 +49,19 @@ def read_struct(data: bytes | memoryview, position: int = 0) -> tuple[ThriftStru
         return _struct(memoryview(data), position, 0)
     except IndexError as error:
         raise MalformedThrift("the bytes end within a struct") from error
+    except OverflowError as error:
+        raise MalformedThrift(str(error)) from error
 
 
 def read_list_head(data: bytes | memoryview, position: int) -> tuple[int, int]:
     """How many values a list has, and where the first begins."""
     try:
         count, position = data[position] >> 4, position + 1
-        return _unsigned(memoryview(data), position) if count == 15 else (count, position)
+        return decode_varint(memoryview(data), position) if count == 15 else (count, position)
     except IndexError as error:
         raise MalformedThrift("the bytes end within a list") from error
+    except OverflowError as error:
+        raise MalformedThrift(str(error)) from error
 
 
 def write_struct(fields: Mapping[int, Any], begun: Begun = NOTHING) -> Written:
@@ -78,13 +84,13 @@ def _written(value: Any) -> tuple[int, bytes]:
     """The kind of a value and its bytes."""
     match value:
         case I32():
-            return 5, _varint(value << 1 ^ value >> 31)
+            return 5, encode_varint(value << 1 ^ value >> 31)
         case I64():
-            return 6, _varint(value << 1 ^ value >> 63)
+            return 6, encode_varint(value << 1 ^ value >> 63)
         case Written():
             return 12, value
         case bytes():
-            return 8, _varint(len(value)) + value
+            return 8, encode_varint(len(value)) + value
         case Mapping():
             return 12, write_struct(value)
         case Sequence():
@@ -96,17 +102,8 @@ def _written_list(values: Sequence[Any]) -> bytes:
     written = [_written(value) for value in values]
     kind = written[0][0] if written else 12
     count = len(values)
-    head = bytes([count << 4 | kind]) if count < 15 else bytes([0xF0 | kind]) + _varint(count)
+    head = bytes([count << 4 | kind]) if count < 15 else bytes([0xF0 | kind]) + encode_varint(count)
     return head + b"".join(data for _, data in written)
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 def _struct(data: memoryview, position: int, depth: int) -> tuple[ThriftStruct, int]:
@@ -139,7 +136,7 @@ def _value(data: memoryview, position: int, kind: int, depth: int) -> tuple[Any,
         case 4 | 5 | 6:
             return _signed(data, position)
         case 8:
-            length, position = _unsigned(data, position)
+            length, position = decode_varint(data, position)
             if length > len(data) - position:
                 raise MalformedThrift(f"a value of {length} bytes goes beyond the end")
             return bytes(data[position : position + length]), position + length
@@ -156,7 +153,7 @@ def _list(data: memoryview, position: int, depth: int) -> tuple[list[Any], int]:
     position += 1
     count, kind = head >> 4, head & 15
     if count == 15:
-        count, position = _unsigned(data, position)
+        count, position = decode_varint(data, position)
     if count > len(data) - position:
         raise MalformedThrift(f"a list of {count} values goes beyond the end")
     values = []
@@ -166,19 +163,6 @@ def _list(data: memoryview, position: int, depth: int) -> tuple[list[Any], int]:
     return values, position
 
 
-def _unsigned(data: memoryview, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, position
-        shift += 7
-        if shift > 63:
-            raise MalformedThrift("a number of more than 64 bits")
-
-
 def _signed(data: memoryview, position: int) -> tuple[int, int]:
-    value, position = _unsigned(data, position)
+    value, position = decode_varint(data, position)
     return (value >> 1) ^ -(value & 1), position

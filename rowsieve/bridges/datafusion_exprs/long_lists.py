@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.varints import decode_varint, encode_varint
 
 if TYPE_CHECKING:
     from datafusion import Expr
@@ -73,35 +74,15 @@ def _listed(members: pa.Array) -> pa.Array:
 
 
 def _field(number: int, payload: bytes) -> bytes:
-    return _varint(number << 3 | _LENGTHS) + _varint(len(payload)) + payload
+    return encode_varint(number << 3 | _LENGTHS) + encode_varint(len(payload)) + payload
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
     place = 0
     while place < len(message):
-        tag, place = _number(message, place)
-        size, place = _number(message, place)
+        tag, place = decode_varint(message, place)
+        size, place = decode_varint(message, place)
         if tag & 7 != _LENGTHS:
             raise UnsupportedOperation("this DataFusion serialises constants in another form")
         yield tag >> 3, message[place : place + size]
         place += size
-
-
-def _number(message: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = message[place]
-        place += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, place
-
-
-def _varint(value: int) -> bytes:
-    pieces = bytearray()
-    while value > 127:
-        pieces.append(value & 127 | 128)
-        value >>= 7
-    pieces.append(value)
-    return bytes(pieces)

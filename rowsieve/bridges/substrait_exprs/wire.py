@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from rowsieve.errors import InvalidPredicate
+from rowsieve.varints import decode_varint, encode_varint
 
 Value: TypeAlias = int | bytes  # a varint, or the bytes of anything else
 Message: TypeAlias = dict[int, list[Value]]
@@ -72,16 +73,10 @@ def first_part(data: Value) -> tuple[bytes, bytes]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    result = shift = 0
-    while True:
-        if at >= len(data) or shift > 63:
-            raise InvalidPredicate("a Substrait message ends too early")
-        byte = data[at]
-        at += 1
-        result |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return result, at
-        shift += 7
+    try:
+        return decode_varint(data, at)
+    except (IndexError, OverflowError) as error:
+        raise InvalidPredicate("a Substrait message ends too early") from error
 
 
 def signed(value: Value) -> int:
@@ -111,13 +106,13 @@ def real(value: Value, form: str) -> float:
 
 def number(field: int, value: int) -> bytes:
     """A field that is a varint; zero is written too."""
-    return _varint_of(field << 3) + _varint_of(value & 0xFFFF_FFFF_FFFF_FFFF)
+    return encode_varint(field << 3) + encode_varint(value & 0xFFFF_FFFF_FFFF_FFFF)
 
 
 def part(field: int, *content: bytes) -> bytes:
     """A field that is a message, text or bytes."""
     whole = b"".join(content)
-    return _varint_of(field << 3 | 2) + _varint_of(len(whole)) + whole
+    return encode_varint(field << 3 | 2) + encode_varint(len(whole)) + whole
 
 
 def parts(field: int, contents: Iterable[bytes]) -> bytes:
@@ -127,15 +122,4 @@ def parts(field: int, contents: Iterable[bytes]) -> bytes:
 
 def fixed(field: int, form: str, value: float) -> bytes:
     """A field that is a float, `<d` or `<f`."""
-    return _varint_of(field << 3 | (1 if form == "<d" else 5)) + struct.pack(form, value)
-
-
-def _varint_of(value: int) -> bytes:
-    if value < 0x80:
-        return bytes((value,))
-    found = bytearray()
-    while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    found.append(value)
-    return bytes(found)
+    return encode_varint(field << 3 | (1 if form == "<d" else 5)) + struct.pack(form, value)
