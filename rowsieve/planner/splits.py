@@ -7,12 +7,27 @@ same key. A plan in key order keeps each group whole.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 
 import msgspec
+import pyarrow.compute as pc
 
 from rowsieve.planner.plan import Piece, Read, Split
+from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS
+
+
+def split_bytes_for_cores(
+    parts: PartTable, *, least: int, most: int | None = None, cores: int | None = None
+) -> int:
+    """Stored bytes per split that give each core two, so that none waits long for the last.
+
+    `least` and `most` bound it; `cores` are those of this machine unless given.
+    """
+    stored = int(pc.sum(parts.column("data.size_bytes")).as_py() or 0)
+    even = max(least, stored // (2 * (cores or os.cpu_count() or 1)))
+    return even if most is None else min(most, even)
 
 
 def cut_splits(

@@ -8,7 +8,6 @@ the manifest where that is exact. The version read is the one that the table has
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.pyarrow_exprs import pushed_predicate
@@ -27,12 +25,12 @@ from rowsieve.executor.read_settings import ReadSettings, read_settings
 from rowsieve.metrics import Reporter, ScanMetrics
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.splits import split_bytes_for_cores
 from rowsieve.predicate.ir import FALSE, TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.arrow.shell import UnreadableDataset, projected
 from rowsieve.providers.datafusion.open_reads import OPEN_READS, Batches, Use
 from rowsieve.providers.datafusion.statement import StatementScan
-from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import relabelled, zoned_schema
 
 if TYPE_CHECKING:
@@ -89,7 +87,8 @@ class TableDataset(UnreadableDataset):
         """One fragment per split of the plan, at least one."""
         OPEN_READS.check_planning()
         snapshot, predicate = self._table.snapshot_for_engines(), _pushed(filter)
-        now_us, split_bytes = time.time_ns() // 1000, _split_bytes(snapshot)
+        now_us = time.time_ns() // 1000
+        split_bytes = split_bytes_for_cores(snapshot.parts, least=SMALLEST_SPLIT_BYTES)
 
         def plan(*, pruning: bool) -> ScanPlan:
             return PLANS.plan(  # asked for several times per query
@@ -177,12 +176,6 @@ def counted(rows: int) -> Iterator[pa.RecordBatch]:
         size = min(rows, COUNT_BATCH_ROWS)
         yield pa.RecordBatch.from_arrays([pa.nulls(size)], ["row"]).select([])
         rows -= size
-
-
-def _split_bytes(snapshot: Snapshot) -> int:
-    """Two splits per core, so that none waits long for the last."""
-    stored = pc.sum(snapshot.parts.column("data.size_bytes")).as_py() or 0
-    return max(SMALLEST_SPLIT_BYTES, int(stored) // (2 * (os.cpu_count() or 1)))
 
 
 def _pushed(pushed: Any) -> Predicate:

@@ -10,15 +10,12 @@ the same DataFrame and lose rows. Spark filters above the source; the option `wh
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
 from pyspark.sql.types import StructType
@@ -30,6 +27,7 @@ from rowsieve.errors import InvalidInput, SnapshotExpired
 from rowsieve.objects import open_store
 from rowsieve.planner.plan import ScanPlan, table_columns
 from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.splits import split_bytes_for_cores
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.normalize import normalize
@@ -166,7 +164,10 @@ def plan_read(
         columns=table_columns(output_schema(options, snapshot.schema).names),
         semantics=semantics,
         now_us=now_us,
-        split_bytes=options.split_bytes or _split_bytes(snapshot),
+        split_bytes=options.split_bytes
+        or split_bytes_for_cores(
+            snapshot.parts, least=SMALLEST_SPLIT_BYTES, most=DEFAULT.split_bytes
+        ),
         in_process=False,
         pruning=pruning,
     )
@@ -197,11 +198,3 @@ def output_schema(options: ReadOptions, schema: Schema) -> Schema:
     if len(set(chosen.names)) < len(chosen):
         raise InvalidInput(f"option columns names a column twice: {', '.join(chosen.names)}")
     return chosen
-
-
-def _split_bytes(snapshot: Snapshot) -> int:
-    """Two partitions per core, but no small ones."""
-    stored: Any = pc.sum(snapshot.parts.column("data.size_bytes")).as_py() or 0
-    return min(
-        DEFAULT.split_bytes, max(SMALLEST_SPLIT_BYTES, int(stored) // (2 * (os.cpu_count() or 1)))
-    )
