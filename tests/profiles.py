@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 DEEP_FACTOR = int(os.environ.get("ROWSIEVE_EXAMPLES", "25"))
 IS_DEEP = os.environ.get("ROWSIEVE_TESTS") == "deep"
@@ -18,6 +18,18 @@ IS_DEEP = os.environ.get("ROWSIEVE_TESTS") == "deep"
 
 def examples(count: int) -> Callable[[Any], Any]:
     """Decorate a property with its number of examples in the small profile."""
+    return _examples(count)
+
+
+def judged(count: int) -> Callable[[Any], Any]:
+    """`examples` for a property that an engine judges: a failing example is shown as it was drawn.
+
+    Shrinking it would ask the engine thousands of times, which looks like a hang.
+    """
+    return settings(_examples(count), phases=[Phase.explicit, Phase.reuse, Phase.generate])
+
+
+def _examples(count: int) -> settings:
     return settings(
         max_examples=count * (DEEP_FACTOR if IS_DEEP else 1),
         deadline=None,

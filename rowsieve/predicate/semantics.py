@@ -58,6 +58,13 @@ class TimestampText(Enum):
     REFUSED = "refused"  # by the unit of a column, or not known
 
 
+class TextReading(Enum):
+    """Which texts a cast reads as numbers, booleans, times and UUIDs."""
+
+    STRICT = "strict"  # what most engines read alike: see `text_casts`
+    DUCKDB = "duckdb"  # 1_000, 0x1F, 1.5 as a whole number: see `duckdb_texts`
+
+
 @dataclass(frozen=True, slots=True)
 class Semantics:
     """One engine's answers.
@@ -83,7 +90,7 @@ class Semantics:
     one truncated to more than a day; `moved_time`: of an instant moved by months or days, or
     truncated to the day; `truncated_clock`: of one truncated to the hour. `hours_make_days`: 36
     hours of an interval without months are a day of the calendar and 12 hours. `timestamp_text`:
-    how a cast spells a timestamp or an instant.
+    how a cast spells a timestamp or an instant. `text_reading`: which texts a cast reads.
     """
 
     name: str
@@ -115,6 +122,7 @@ class Semantics:
     truncated_clock: RepeatedTime = RepeatedTime.KEPT
     hours_make_days: bool = False
     timestamp_text: TimestampText = TimestampText.OFFSET
+    text_reading: TextReading = TextReading.STRICT
 
     SQL: ClassVar[Semantics]
     POSTGRES: ClassVar[Semantics]
@@ -203,6 +211,7 @@ Semantics.DUCKDB = Semantics(
     nan_has_sign=False,
     truncated_clock=RepeatedTime.LATER,
     timestamp_text=TimestampText.OFFSET_IN_MINUTES,
+    text_reading=TextReading.DUCKDB,
 )
 Semantics.TRINO = Semantics(
     "trino",

@@ -46,8 +46,6 @@ from rowsieve.types.logical import (
     Float,
     Int,
     LogicalType,
-    String,
-    Timestamp,
     type_name,
 )
 from rowsieve.types.schema import Schema
@@ -141,8 +139,6 @@ _MET = frozenset({"coalesce", "nullif", "greatest", "least"})
 _SUMS = frozenset({"add", "subtract", "multiply"})
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo"})
 _UINT64 = Int(64, signed=False)
-_JSON_TEXTS = frozenset({"json_get_text", "json_path_text"})  # most often of a JSON number
-_READ_FROM_TEXT = (Int, Float, Decimal, Date, Timestamp)
 _SUBJECT = "CASE of a value"
 _RANGE = "BETWEEN or a list"
 _LISTS = ("a list", _RANGE)
@@ -176,20 +172,8 @@ def _check_signs(root: Predicate) -> None:
 
 
 def _check_duckdb(predicate: Predicate, schema: Schema, semantics: Semantics) -> None:
-    """A date cut to hours, which its optimiser compares with other dates, types of nullif, text.
-
-    It reads more texts as numbers and moments than are read here: '1.5' as BIGINT, 'infinity'.
-    """
+    """A date cut to hours, which its optimiser compares with other dates, and types of nullif."""
     for node in walk(predicate):
-        if isinstance(node, Cast) and isinstance(node.type, _READ_FROM_TEXT):
-            made = node.operand
-            text = not isinstance(made, Literal)
-            text &= not (isinstance(made, Call) and made.function in _JSON_TEXTS)
-            if text and isinstance(_type(node.operand, schema, semantics), String):
-                raise UnsupportedOperation(
-                    f"a cast of text to {type_name(node.type)}: duckdb reads texts otherwise, such "
-                    "as '1_000' or 'infinity'; compare it as text, or cast in a query of the scan"
-                )
         if not isinstance(node, Call) or node.function not in ("date_trunc", "nullif"):
             continue
         first = node.arguments[0]

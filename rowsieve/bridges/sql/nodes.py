@@ -45,7 +45,8 @@ from rowsieve.predicate.ir import (
     Or,
     Predicate,
 )
-from rowsieve.types.logical import Binary, Bool, LogicalType
+from rowsieve.predicate.semantics import TextReading
+from rowsieve.types.logical import Binary, Bool, Decimal, Float, Int, LogicalType
 
 _COMPARISONS: Mapping[type[Any], ComparisonOp] = {
     exp.EQ: ComparisonOp.EQ,
@@ -114,11 +115,17 @@ class Reader:
     def cast(
         self, node: Any, operand: Operand, type_: LogicalType, *, try_: bool = False
     ) -> Operand:
-        """A cast; of a quoted constant or NULL it is the constant of that type."""
+        """A cast; of a quoted constant or NULL it is the constant of that type.
+
+        Where the engine reads texts in its own way, the semantics read the constant, too.
+        """
         if not isinstance(operand, Literal) or operand.type is not None:
             return Cast(operand, type_, try_)
         if operand.value is None:
             return Literal(None, type_)
+        own = self.dialect.semantics.text_reading is not TextReading.STRICT
+        if own and isinstance(type_, Bool | Int | Float | Decimal):
+            return Cast(operand, type_, try_)
         try:
             return Literal(typed(str(operand.value), type_, self.dialect), type_)
         except LookupError:

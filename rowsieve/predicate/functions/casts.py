@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, as_mask, filled, null_mask, with_nulls, without
-from rowsieve.predicate.functions import float_decimals, text_casts
+from rowsieve.predicate.functions import duckdb_texts, float_decimals, text_casts
 from rowsieve.predicate.functions.decimals import int_as_decimal, narrowed
 from rowsieve.predicate.literals import int_range
-from rowsieve.predicate.semantics import OnFailure, Semantics
+from rowsieve.predicate.semantics import OnFailure, Semantics, TextReading
 from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
@@ -303,6 +303,18 @@ def _uuid_to_binary(values: pa.Array, _: LogicalType, __: LogicalType, ___: Sema
     return Computed(values.cast(pa.binary()))
 
 
+def _from_text(strict: CastEvaluator, duckdb: CastEvaluator) -> CastRule:
+    """A cast from text, as the semantics read it."""
+
+    def evaluate(
+        values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
+    ) -> Computed:
+        own = duckdb if semantics.text_reading is TextReading.DUCKDB else strict
+        return own(values, source, target, semantics)
+
+    return CastRule(evaluate, increasing=False, can_fail=True)
+
+
 _RULES: dict[tuple[type, type], CastRule] = {
     (Bool, Int): CastRule(_kernel, increasing=True, can_fail=False),
     (Bool, String): CastRule(_kernel, increasing=True, can_fail=False),
@@ -324,13 +336,13 @@ _RULES: dict[tuple[type, type], CastRule] = {
     (Uuid, String): CastRule(text_casts.from_uuid, increasing=True, can_fail=False),
     (Uuid, Binary): CastRule(_uuid_to_binary, increasing=True, can_fail=False),
     (Json, String): CastRule(_same, increasing=True, can_fail=False),
-    (String, Bool): CastRule(text_casts.to_bool, increasing=False, can_fail=True),
-    (String, Int): CastRule(text_casts.to_int, increasing=False, can_fail=True),
-    (String, Float): CastRule(text_casts.to_float, increasing=False, can_fail=True),
-    (String, Decimal): CastRule(text_casts.to_decimal, increasing=False, can_fail=True),
-    (String, Date): CastRule(text_casts.to_date, increasing=False, can_fail=True),
-    (String, Timestamp): CastRule(text_casts.to_timestamp, increasing=False, can_fail=True),
-    (String, Time): CastRule(text_casts.to_time, increasing=False, can_fail=True),
-    (String, Uuid): CastRule(text_casts.to_uuid, increasing=False, can_fail=True),
+    (String, Bool): _from_text(text_casts.to_bool, duckdb_texts.to_bool),
+    (String, Int): _from_text(text_casts.to_int, duckdb_texts.to_int),
+    (String, Float): _from_text(text_casts.to_float, duckdb_texts.to_float),
+    (String, Decimal): _from_text(text_casts.to_decimal, duckdb_texts.to_decimal),
+    (String, Date): _from_text(text_casts.to_date, duckdb_texts.to_date),
+    (String, Timestamp): _from_text(text_casts.to_timestamp, duckdb_texts.to_timestamp),
+    (String, Time): _from_text(text_casts.to_time, duckdb_texts.to_time),
+    (String, Uuid): _from_text(text_casts.to_uuid, duckdb_texts.to_uuid),
     (String, Json): CastRule(_same, increasing=False, can_fail=False),
 }
