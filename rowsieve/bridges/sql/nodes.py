@@ -7,6 +7,7 @@ beside comparisons need parentheses, because engines and the grammar disagree on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -48,6 +49,7 @@ from rowsieve.predicate.ir import (
 from rowsieve.predicate.semantics import TextReading
 from rowsieve.types.logical import Binary, Bool, Decimal, Float, Int, LogicalType
 
+_PLAIN = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?|true|false|-?inf|nan", re.I)
 _COMPARISONS: Mapping[type[Any], ComparisonOp] = {
     exp.EQ: ComparisonOp.EQ,
     exp.NEQ: ComparisonOp.NE,
@@ -117,21 +119,23 @@ class Reader:
     ) -> Operand:
         """A cast; of a quoted constant or NULL it is the constant of that type.
 
-        Where the engine reads texts in its own way, the semantics read the constant, too.
+        Where the engine has its own reading of texts, the semantics read all but the plain ones.
         """
         if not isinstance(operand, Literal) or operand.type is not None:
             return Cast(operand, type_, try_)
         if operand.value is None:
             return Literal(None, type_)
+        text = str(operand.value)
         own = self.dialect.semantics.text_reading is not TextReading.STRICT
-        if own and isinstance(type_, Bool | Int | Float | Decimal):
+        own &= isinstance(type_, Bool | Int | Float | Decimal)
+        if own and not _PLAIN.fullmatch(text):
             return Cast(operand, type_, try_)
         try:
-            return Literal(typed(str(operand.value), type_, self.dialect), type_)
+            return Literal(typed(text, type_, self.dialect), type_)
         except LookupError:
             return Cast(operand, type_, try_)  # its time zone is the session's: bind knows it
         except ValueError as error:
-            if try_:
+            if try_ or own:
                 return Cast(operand, type_, try_)
             raise self.source.refusal(node, str(error)) from error
 
