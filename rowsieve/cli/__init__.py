@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 
+from rowsieve.cli.interrupts import leave_on_interrupt
+
 __all__ = ["main"]
 
 _NEEDS = ("typer", "rich")  # the extra `cli`
@@ -14,6 +16,7 @@ _NEEDS = ("typer", "rich")  # the extra `cli`
 
 def main() -> None:
     """Run the command line and leave with its exit code; 3 if its own packages are missing."""
+    leave_on_interrupt("nothing was changed")
     try:
         from rowsieve.cli import app  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:

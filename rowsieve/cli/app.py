@@ -23,11 +23,12 @@ from typer.core import TyperGroup
 
 import rowsieve
 from rowsieve.cli import changing, reading, story, translating
-from rowsieve.cli.progress import begin, what_was_committed
+from rowsieve.cli.interrupts import INTERRUPTED, end_on_interrupt, raise_on_interrupt
+from rowsieve.cli.progress import begin, what_the_command_did, what_was_committed
 from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StoreError
 from rowsieve.shown import printable
 
-UNSAID, REFUSED, CONFLICT, BROKEN, INTERRUPTED, NO_READER = 1, 3, 4, 5, 130, 141
+UNSAID, REFUSED, CONFLICT, BROKEN, NO_READER = 1, 3, 4, 5, 141
 
 
 def exit_code_of(error: RowsieveError) -> int:
@@ -45,8 +46,22 @@ class _Commands(TyperGroup):
     """The group that turns errors into lines; `--debug` lets them through with their traceback."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        begin(None)
+        """Run the command; Ctrl-C raises KeyboardInterrupt in here and nowhere else."""
+        try:
+            begin(None)
+            try:
+                raise_on_interrupt()
+                return self._run(ctx)
+            finally:
+                end_on_interrupt(f"the command had ended; {what_the_command_did()}")
+        except KeyboardInterrupt as error:
+            end_on_interrupt("whether it was committed is not known: see rowsieve history")
+            if ctx.params.get("debug"):
+                raise
+            typer.echo(f"rowsieve: interrupted: {what_was_committed()}", err=True)
+            raise typer.Exit(INTERRUPTED) from error
+
+    def _run(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except RowsieveError as error:
@@ -55,11 +70,6 @@ class _Commands(TyperGroup):
             message = printable(" ".join(str(error).split()))
             typer.echo(f"rowsieve: {type(error).__name__}: {message}", err=True)
             raise typer.Exit(exit_code_of(error)) from error
-        except KeyboardInterrupt as error:
-            if ctx.params.get("debug"):
-                raise
-            typer.echo(f"rowsieve: interrupted: {what_was_committed()}", err=True)
-            raise typer.Exit(INTERRUPTED) from error
         except OSError as error:
             if ctx.params.get("debug"):
                 raise

@@ -48,13 +48,21 @@ def watch(table: Table) -> Table:
     return table
 
 
-def what_was_committed() -> str:
-    """A few words on what the command has committed."""
+def what_the_command_did() -> str:
+    """A few words on what the command knows that it has committed; reads nothing."""
     change = _CURRENT.get()
     if change is None:
         return "nothing was changed"
     if change.committed is not None:
         return f"version {change.committed} is committed and stands"
+    return "see rowsieve history for what was committed"
+
+
+def what_was_committed() -> str:
+    """A few words on what the command has committed; looks at the table unless it knows."""
+    change = _CURRENT.get()
+    if change is None or change.committed is not None:
+        return what_the_command_did()
     try:
         now: int | None = open_table(change.uri, storage_options=change.options).version
     except TableNotFound:
