@@ -33,20 +33,33 @@ _CHANGES = re.compile(
     r"|DELETE\s+FROM|UPDATE|TRUNCATE\s+TABLE)\s+(\"[^\"]+\"|\w+)(?![\w.])",
     re.IGNORECASE,
 )
+_VIEW = re.compile(r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?VIEW\s+(\"[^\"]+\"|\w+)", re.IGNORECASE)
+_WORDS = re.compile(r"\"[^\"]+\"|\w+")
 _UNSTEADY = re.compile(r"\b(random|now|uuid|uuidv4|uuidv7|current_\w+|today|version)\b", re.I)
 _ABOUT_PLANS = re.compile(r"\s*(EXPLAIN|SHOW|DESCRIBE|DESC|COPY)\b|information_schema", re.I)
 
 
 @dataclass(slots=True)
 class Outcome:
-    """How many queries were compared, the lines of others, and what was wrong: (line, message)."""
+    """How many queries were compared, the lines of others, and what was wrong: (line, message).
+
+    over_our_tables: how many of the compared ones name a table of ours
+    undecided: the answer changes with the order of rows, or with the time
+    about_plans: EXPLAIN, SHOW, COPY and the like: not compared
+    expects_an_error: the file itself expects the query to fail: not compared
+    raised: fails over our tables alone
+    """
 
     compared: int = 0
+    over_our_tables: int = 0
     undecided: list[int] = field(default_factory=list)
     failed_in_both: list[int] = field(default_factory=list)
+    about_plans: list[int] = field(default_factory=list)
+    expects_an_error: list[int] = field(default_factory=list)
     tables: int = 0
     tables_in_memory: int = 0
     wrong: list[tuple[int, str]] = field(default_factory=list)
+    raised: list[tuple[int, str]] = field(default_factory=list)
 
 
 class Failed(Exception):
@@ -63,6 +76,7 @@ class Pair:
         self._stale: set[str] = set()
         self._tables: dict[str, pa.Table] = {}
         self._shared: list[str] = []  # run in each session: views, settings
+        self._ours: set[str] = set()  # names of our tables, and of views over them
 
     def statement(self, sql: str) -> None:
         """Run a statement; Failed where the builder refuses it."""
@@ -70,20 +84,23 @@ class Pair:
             _run(self.builder, sql)
             self._stale.add(_bare(change[1]))
             return
-        self._give_tables()
+        self._give_tables(sql)
         _run(self.builder, sql)
         for session in (self.memory, self.ours):
             _run(session, sql)
         self._shared.append(sql)
+        if (view := _VIEW.match(sql)) and self._reads_ours(sql):
+            self._ours.add(_bare(view[1]))
 
     def answers(self, sql: str) -> tuple[Rows | Failed, Rows | Failed]:
         """The rows, or the failure, over memory and over our tables."""
-        self._give_tables()
+        self._give_tables(sql)
         return _answer(self.memory, sql), _answer(self.ours, sql)
 
     def compare(self, line: int, sql: str) -> None:
         """Note whether both answer alike."""
         if _ABOUT_PLANS.search(sql):
+            self.outcome.about_plans.append(line)
             return
         if _CHANGES.match(sql):  # its answer is how many rows it changed
             self.statement(sql)
@@ -92,15 +109,20 @@ class Pair:
         if isinstance(expected, Failed):
             self.outcome.failed_in_both.append(line)
         elif isinstance(found, Failed):
-            self.outcome.wrong.append((line, f"{found}\n{sql}"))
+            self.outcome.raised.append((line, f"{found}\n{sql}"))
         elif _bag(expected) == _bag(found):
             self.outcome.compared += 1
+            self.outcome.over_our_tables += self._reads_ours(sql)
         elif _UNSTEADY.search(sql) or self._depends_on_order(sql, expected, found):
             self.outcome.undecided.append(line)
         else:
             missing, more = _bag(expected) - _bag(found), _bag(found) - _bag(expected)
             shown = f"missing {list(missing)[:3]}, too many {list(more)[:3]}"
             self.outcome.wrong.append((line, f"{shown}\n{sql}"))
+
+    def _reads_ours(self, sql: str) -> bool:
+        """Whether the words of a query hold the name of a table of ours, or of a view's."""
+        return not self._ours.isdisjoint(map(_bare, _WORDS.findall(sql)))
 
     def _depends_on_order(self, sql: str, expected: Rows, found: Rows) -> bool:
         """Whether memory gives our answer too, or another one, when its rows come otherwise."""
@@ -128,21 +150,24 @@ class Pair:
         same = _bag(_rows(found.to_batches())) == _bag(_rows(rows.to_batches()))
         return found if same else rows
 
-    def _give_tables(self) -> None:
-        for name in sorted(self._stale):
+    def _give_tables(self, sql: str) -> None:
+        """Give the tables that a statement names, and those that were given and have changed."""
+        named = self._stale & ({*map(_bare, _WORDS.findall(sql))} | self._tables.keys())
+        self._stale -= named
+        for name in sorted(named):
             self._forget(name)
             try:
                 rows = self.builder.table(f'"{name}"').to_arrow_table()
             except Exception:  # dropped, or not readable here
                 continue
             self._give(name, rows)
-        self._stale.clear()
 
     def _give(self, name: str, rows: pa.Table) -> None:
         try:
             stored = as_stored(rows)
             self._register_ours(name, stored)
             self.outcome.tables += 1
+            self._ours.add(name)
         except (RowsieveError, pa.ArrowException, ValueError):  # a type that no table can have
             stored = rows
             _register(self.ours, name, stored)
@@ -179,6 +204,7 @@ class Pair:
 
     def _forget(self, name: str) -> None:
         self._tables.pop(name, None)
+        self._ours.discard(name)
         for session in (self.memory, self.ours):
             for known in (name, _hidden(name)):
                 if session.table_exist(f'"{known}"'):

@@ -4,7 +4,8 @@
     query TYPES [nosort|rowsort|valuesort] [label]    the query, then `----` and its rows, or none
     query error [regex]
     skipif NAME, onlyif NAME                    for the next record
-    halt; control, hash-threshold, subtest, sleep, system, connection, include: passed over
+    include GLOB                                the records of these files, sorted by name
+    halt; control, hash-threshold, subtest, sleep, system, connection: passed over
 
 Files of other projects are read as they are; what a record expects is used where it is ours.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 ENGINE = "datafusion"
 """The name that `skipif` and `onlyif` know this engine by."""
@@ -41,8 +43,11 @@ class Query:
     error: str | None = None
 
 
-def records(text: str) -> Iterator[Statement | Query]:
-    """The statements and queries for this engine, in order; a `halt` ends them."""
+def records(text: str, folder: Path | None = None) -> Iterator[Statement | Query]:
+    """The statements and queries for this engine, in order; a `halt` ends them.
+
+    `folder`: where the file lies, for the files that it includes; None passes over them.
+    """
     for line, block in _blocks(text):
         conditions = [found for item in block if (found := _condition(item))]
         first = len(conditions)
@@ -51,6 +56,9 @@ def records(text: str) -> Iterator[Statement | Query]:
             continue
         if head[0] == "halt":
             return
+        if head[0] == "include" and folder is not None:
+            for included in sorted(folder.glob(head[1].removeprefix("./"))):
+                yield from records(included.read_text(errors="replace"), included.parent)
         if head[0] in ("statement", "query"):
             yield _record(line + first, head, block[first + 1 :])
 

@@ -1,11 +1,8 @@
-"""Run logic test files; as a program: `python -m tests.logic.script FILE` prints what it found."""
+"""Run one logic test file, of our own or of another project."""
 
 from __future__ import annotations
 
-import json
 import re
-import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +13,11 @@ from tests.logic.records import Query, Statement, records
 def run_foreign(path: Path) -> Outcome:
     """Compare our tables with memory on a file of another project; its own rows are not used."""
     pair = Pair()
-    for record in records(path.read_text(errors="replace")):
+    for record in records(path.read_text(errors="replace"), path.parent):
         try:
-            if isinstance(record, Query):
+            if isinstance(record, Query) and record.error is not None:
+                pair.outcome.expects_an_error.append(record.line)
+            elif isinstance(record, Query):
                 pair.compare(record.line, record.sql)
             else:
                 pair.statement(record.sql)
@@ -31,7 +30,7 @@ def run_ours(path: Path, *, merges: bool) -> Outcome:
     """Hold a file of ours to all that it says, over memory and over our tables."""
     pair = Pair(merges=merges)
     wrong = pair.outcome.wrong
-    for record in records(path.read_text()):
+    for record in records(path.read_text(), path.parent):
         match record:
             case Statement(line=line, sql=sql, error=error):
                 if (problem := _statement(pair, sql, error)) is not None:
@@ -43,6 +42,7 @@ def run_ours(path: Path, *, merges: bool) -> Outcome:
                     if (problem := _difference(record, answer)) is not None:
                         wrong.append((line, f"{problem}\n{sql}"))
                 pair.outcome.compared += 1
+    wrong += pair.outcome.raised
     if pair.outcome.failed_in_both or pair.outcome.undecided or pair.outcome.tables_in_memory:
         wrong.append((0, f"a query or a table was not compared: {pair.outcome}"))
     return pair.outcome
@@ -86,7 +86,3 @@ def _text(value: Any) -> str:
             return "{" + ", ".join(f"{key}: {_text(item)}" for key, item in value.items()) + "}"
         case _:
             return str(value)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(asdict(run_foreign(Path(sys.argv[1])))))

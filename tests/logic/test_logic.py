@@ -1,33 +1,36 @@
 """Files of SQL logic tests give over our tables what they give over memory.
 
-`ROWSIEVE_LOGIC_TESTS` names a folder of files of other projects (`.slt`, `.test`), such as
-`datafusion/sqllogictest/test_files` of DataFusion or `test` of SQLite's sqllogictest; they run in
-the deep profile, each in a process of its own, which a crash of the engine ends alone.
+`ROWSIEVE_LOGIC_TESTS` names files of other projects (`.slt`, `.test`), such as those of DataFusion
+and of SQLite's sqllogictest: a folder, an archive or the https address of one. They run in the deep
+profile, each in a process of its own, which a crash of the engine ends alone. To run them alone and
+to add up what they show: `python -m tests.logic.runs SOURCE`.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests import profiles
+from tests.logic import archives
+from tests.logic.runs import directory_of, run_apart
 from tests.logic.script import run_ours
 
 FILES = Path(__file__).parent / "files"
-FOLDER = os.environ.get("ROWSIEVE_LOGIC_TESTS") if profiles.IS_DEEP else None
-TIMEOUT_S = 1800
+SOURCE = os.environ.get("ROWSIEVE_LOGIC_TESTS") if profiles.IS_DEEP else None
 
 
-FOREIGN = [
-    path
-    for path in (sorted(Path(FOLDER).rglob("*")) if FOLDER else ())
-    if path.suffix in (".slt", ".test")
-]
+@pytest.fixture(scope="session")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the other project's files: the one that is named, or an unpacked copy."""
+    assert SOURCE
+    if not archives.is_archive(SOURCE):
+        return Path(SOURCE)
+    folder = tmp_path_factory.mktemp("logic")
+    archives.unpack(archives.fetched(SOURCE, tmp_path_factory.mktemp("archive")), folder)
+    return folder
 
 
 @pytest.mark.parametrize("merges", [True, False], ids=["merged", "appended"])
@@ -39,17 +42,15 @@ def test_a_file_holds_over_our_tables(path: Path, merges: bool) -> None:
     assert outcome.tables
 
 
-@pytest.mark.skipif(not FOLDER, reason="needs the deep profile and ROWSIEVE_LOGIC_TESTS")
-@pytest.mark.parametrize("path", FOREIGN, ids=lambda path: str(path.relative_to(FOLDER)))
-def test_a_file_of_another_project_gives_what_memory_gives(path: Path, tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.logic.script", str(path.resolve())],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=TIMEOUT_S,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-    )
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    assert json.loads(ran.stdout)["wrong"] == []
+@pytest.mark.skipif(not SOURCE, reason="needs the deep profile and ROWSIEVE_LOGIC_TESTS")
+def test_files_of_another_project_give_what_memory_gives(
+    foreign: Path, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    paths = archives.test_files(foreign)
+    assert paths, f"{SOURCE} holds no files of logic tests"
+    for path in paths:
+        with subtests.test(str(path.relative_to(foreign))):
+            cwd = directory_of(path, foreign) if archives.is_archive(str(SOURCE)) else tmp_path
+            outcome = run_apart(path, cwd)
+            assert outcome.get("crashed") is None
+            assert outcome["wrong"] + outcome["raised"] == []
