@@ -36,6 +36,7 @@ class Begun(NamedTuple):
 
 NOTHING: Final = Begun(b"", 0)
 _MAX_DEPTH: Final = 16
+_INTEGERS: Final = (4, 5, 6)
 _TRUE, _FALSE = 1, 2  # the kinds of a bool in a struct, which has no byte of its own
 
 
@@ -121,6 +122,9 @@ def _struct(data: memoryview, position: int, depth: int) -> tuple[ThriftStruct, 
             number, position = _signed(data, position)
         if kind in (_TRUE, _FALSE):
             fields[number] = kind == _TRUE
+        elif kind in _INTEGERS and data[position] < 128:  # most fields of a footer
+            value = data[position]
+            fields[number], position = (value >> 1) ^ -(value & 1), position + 1
         else:
             fields[number], position = _value(data, position, kind, depth)
 

@@ -25,7 +25,7 @@ from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from rowsieve.stats.options import NOTHING_MORE, StatisticsOptions
 from rowsieve.stats.subjects import LENGTH
 from rowsieve.stats.text_facts import TextCollector
-from rowsieve.stats.trim import size_bytes, trim
+from rowsieve.stats.trim import trim
 from rowsieve.stats.values import ValueCollector, Values
 from rowsieve.types.logical import Field, Int, List, Map, Struct
 
@@ -117,7 +117,7 @@ class StatisticsCollector:
         budget, critical = self._options.budget(self._rows), self._options.critical
         trimmed = trim(found, budget, critical)
         self._metrics.statistics_trimmed += trimmed.count
-        self._metrics.statistics_bytes += sum(map(size_bytes, trimmed.statistics.values()))
+        self._metrics.statistics_bytes += trimmed.size_bytes
         self._metrics.statistics_s += time.perf_counter() - begin
         return trimmed.statistics
 

@@ -9,6 +9,7 @@ JSON. NULL and a missing column both say "unknown".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -31,16 +32,33 @@ def statistics_columns(
 ) -> dict[str, pa.Array]:
     """Tabulate the statistics of parts, by subject; what a part lacks is NULL."""
     columns: dict[str, pa.Array] = {}
+    plain: dict[pa.DataType, tuple[list[str], list[Any]]] = {}
     for described in _subjects(parts, schema):
         known = [part.get(described.subject, UNKNOWN) for part in parts]
         for fact, type_ in described.facts:
+            name = statistics_name(described.subject, fact)
             values = [getattr(statistics, fact) for statistics in known]
-            columns[statistics_name(described.subject, fact)] = (
-                scalar_array(values, type_)
-                if fact in ("lower", "upper")
-                else pa.array(values, type_)
-            )
+            if fact in ("lower", "upper"):
+                columns[name] = scalar_array(values, type_)
+                continue
+            columns[name] = None  # keeps its place
+            names, cells = plain.setdefault(type_, ([], []))
+            names.append(name)
+            cells += values
+    for type_, (names, cells) in plain.items():
+        columns.update(slices(names, pa.array(cells, type_)))
     return columns
+
+
+def slices(names: Sequence[str], values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
+    """One array as columns of equal length, one after another.
+
+    Making an array costs the same for one value as for thousands: wide tables have thousands of
+    columns of one value.
+    """
+    rows = len(values) // len(names) if names else 0
+    for place, name in enumerate(names):
+        yield name, values.slice(place * rows, rows)
 
 
 def statistics_name(subject: Subject, fact: str) -> str:
@@ -50,6 +68,8 @@ def statistics_name(subject: Subject, fact: str) -> str:
 
 def scalar_array(scalars: Sequence[pa.Scalar | None], type_: pa.DataType) -> pa.Array:
     """Scalars of one type as an array, None as NULL; exact for every type."""
+    if len(scalars) == 1 and scalars[0] is not None:
+        return pa.repeat(scalars[0], 1)
     parts = [pa.nulls(1, type_) if scalar is None else pa.repeat(scalar, 1) for scalar in scalars]
     return pa.concat_arrays(parts) if parts else pa.nulls(0, type_)
 

@@ -39,10 +39,11 @@ _KIND_GROUPS = (
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """The statistics that are left, and how many subjects were cut or dropped."""
+    """The statistics that are left, how many subjects were cut or dropped, what they take."""
 
     statistics: dict[Subject, ColumnStatistics]
     count: int
+    size_bytes: int
 
 
 def is_critical_name(name: str) -> bool:
@@ -72,28 +73,37 @@ def trim(
     statistics: Mapping[Subject, ColumnStatistics], budget: int, critical: Collection[int]
 ) -> Trimmed:
     """Cut down to `budget` bytes; within it, nothing changes."""
-    if _total(statistics) <= budget:
-        return Trimmed(dict(statistics), 0)
+    sizes = {subject: size_bytes(facts) for subject, facts in statistics.items()}
+    total = sum(sizes.values())
     kept = dict(statistics)
+    if total <= budget:
+        return Trimmed(kept, 0, total)
     optional = [subject for subject in kept if not _is_critical(subject, critical)]
     for subject in optional:
-        if _is_useless(subject, statistics):
+        if _is_useless(subject, statistics, sizes[subject]):
             del kept[subject]
-    for limit in SHORTER:
-        if _total(kept) <= budget:
-            break
-        for subject in optional:
-            if subject in kept:
-                kept[subject] = shortened(kept[subject], limit)
-    places = {subject: place for place, subject in enumerate(kept)}
+            total -= sizes[subject]
     left = [subject for subject in optional if subject in kept]
-    left.sort(key=lambda subject: (size_bytes(kept[subject]), places[subject]))
-    total = _total(kept)
+    texts = [subject for subject in left if _has_texts(kept[subject])]
+    for limit in SHORTER:
+        if total <= budget:
+            break
+        for subject in texts:
+            kept[subject] = shortened(kept[subject], limit)
+            total -= sizes[subject]
+            sizes[subject] = size_bytes(kept[subject])
+            total += sizes[subject]
+    places = {subject: place for place, subject in enumerate(kept)}
+    left.sort(key=lambda subject: (sizes[subject], places[subject]))
     while left and total > budget:  # the largest; of equal ones the last
         dropped = left.pop()
-        total -= size_bytes(kept.pop(dropped))
-    changed = sum(kept.get(subject) != before for subject, before in statistics.items())
-    return Trimmed(kept, changed)
+        del kept[dropped]
+        total -= sizes[dropped]
+    changed = sum(
+        (after := kept.get(subject)) is not before and after != before
+        for subject, before in statistics.items()
+    )
+    return Trimmed(kept, changed, total)
 
 
 def shortened(statistics: ColumnStatistics, limit: int) -> ColumnStatistics:
@@ -128,7 +138,19 @@ def _short(bound: pa.Scalar | None, limit: int, *, upper: bool) -> pa.Scalar | N
     return None if cut is None else pa.scalar(cut, bound.type)
 
 
-def _is_useless(subject: Subject, statistics: Mapping[Subject, ColumnStatistics]) -> bool:
+def _has_texts(statistics: ColumnStatistics) -> bool:
+    """Whether a bound is text or bytes, which can be cut."""
+    bound = statistics.upper if statistics.lower is None else statistics.lower
+    return bound is not None and _is_text(bound.type)
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_binary(type_))
+
+
+def _is_useless(
+    subject: Subject, statistics: Mapping[Subject, ColumnStatistics], size: int
+) -> bool:
     """Whether it says nothing, or only of one kind where several stand."""
     facts = statistics[subject]
     path = path_of_subject(subject) if isinstance(subject, Derived) else None
@@ -138,7 +160,7 @@ def _is_useless(subject: Subject, statistics: Mapping[Subject, ColumnStatistics]
             return True
     if facts.kinds is not None:
         return bool(facts.kinds & Kind.OTHER)
-    return size_bytes(facts) == 0
+    return size == 0
 
 
 def _is_critical(subject: Subject, critical: Collection[int]) -> bool:
@@ -168,11 +190,6 @@ def _members(field: Field) -> tuple[Field, ...]:
             return ()
 
 
-def _total(statistics: Mapping[Subject, ColumnStatistics]) -> int:
-    return sum(map(size_bytes, statistics.values()))
-
-
 def _width(bound: pa.Scalar) -> int:
-    if pa.types.is_string(bound.type) or pa.types.is_binary(bound.type):
-        return len(bound.as_buffer())
-    return -(-int(bound.type.bit_width) // 8)
+    type_ = bound.type
+    return len(bound.as_buffer()) if _is_text(type_) else -(-int(type_.bit_width) // 8)

@@ -136,6 +136,8 @@ class Columns:
 
     def read(self, names: Sequence[str]) -> pa.Table:
         """Some columns as a table; what was read before is not read again."""
+        if self._table is not None:
+            return self._table.select(list(names))
         schema = pa.schema([self.schema.field(name) for name in names])
         if missing := [field for field in schema if field.name not in self._read]:
             wanted = pa.schema(missing)

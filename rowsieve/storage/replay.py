@@ -107,9 +107,24 @@ def _first(entry: LogEntry) -> Snapshot:
         entry.info,
         entry.schema,
         entry.next_field_id,
-        _apply(PartTable.empty(entry.schema), (entry,)),
+        _first_parts(entry),
         tokens,
     )
+
+
+def _first_parts(entry: LogEntry) -> PartTable:
+    """The parts that a table was created with, whose columns need none of an empty list's."""
+    if entry.removed or not entry.added:
+        assert entry.schema is not None
+        return _apply(PartTable.empty(entry.schema), (entry,))
+    ids = entry.added.column("part_id")
+    if len(pc.unique(ids)) != len(ids):
+        raise _repeated_part()
+    return entry.added
+
+
+def _repeated_part() -> CorruptData:
+    return CorruptData("the log adds a part that the table has already")
 
 
 def _token(entry: LogEntry, sequence: int) -> Token:
@@ -140,7 +155,7 @@ def _join(parts: PartTable, pending: list[PartTable]) -> PartTable:
     ids = added.column("part_id")
     here = pc.is_in(parts.column("part_id"), value_set=ids.combine_chunks())
     if len(pc.unique(ids)) != len(ids) or pc.any(here).as_py():
-        raise CorruptData("the log adds a part that the table has already")
+        raise _repeated_part()
     joined = parts.append(added)
     many = joined.column("part_id").num_chunks > _MOST_CHUNKS
     return joined.in_one_chunk() if many else joined

@@ -12,7 +12,7 @@ Soundness: whoever names the file seals the index, and the index seals the segme
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -55,17 +55,24 @@ def encode_segments(
 ) -> tuple[bytes, dict[str, pa.Array]]:
     """The segments of a table in one chunk, one after another, and the columns of their index."""
     index: dict[str, pa.Array] = {"parts": pa.array(np.diff(starts, append=table.num_rows))}
-    sink = pa.BufferOutputStream()
-    for group, names in groups_of(table.schema).items():
-        offsets, digests = [sink.tell()], []
-        for segment in _record_batches(table.select(names), starts, shard_parts):
-            sink.write(segment)
-            offsets.append(sink.tell())
-            digests.append(xxhash.xxh3_128_digest(segment))
-        index[f"{group}.start"] = pa.array(offsets[:-1], pa.int64())
-        index[f"{group}.stop"] = pa.array(offsets[1:], pa.int64())
-        index[f"{group}.digest"] = pa.array(digests, pa.binary(16))
-    return bytes(sink.getvalue()), index
+    groups = groups_of(table.schema)
+    places = {name: place for place, name in enumerate(table.schema.names)}
+    batches = [table.slice(start, shard_parts).to_batches()[0] for start in starts.tolist()]
+    segments: list[memoryview] = []
+    for names in groups.values():
+        columns = [places[name] for name in names]
+        segments += _segments([batch.select(columns) for batch in batches])
+    stops = np.cumsum([len(segment) for segment in segments], dtype=np.int64)
+    facts = {
+        "start": pa.array(stops - [len(segment) for segment in segments], pa.int64()),
+        "stop": pa.array(stops),
+        "digest": pa.array(map(xxhash.xxh3_128_digest, segments), pa.binary(16)),
+    }
+    shards = len(starts)
+    for place, group in enumerate(groups):
+        for fact, values in facts.items():  # thousands of groups: a slice each, not an array
+            index[f"{group}.{fact}"] = values.slice(place * shards, shards)
+    return b"".join(segments), index
 
 
 def encode_index(schema: pa.Schema, index: dict[str, pa.Array]) -> bytes:
@@ -88,25 +95,23 @@ def read_range(store: ObjectStore, path: str, start: int, stop: int) -> bytes:
         raise CorruptData(f"{path} in {store.uri} ends before byte {stop}") from error
 
 
-def _record_batches(columns: pa.Table, starts: Indices, shard_parts: int) -> Iterator[memoryview]:
-    """Record batches without their schema, compressed where that saves anything."""
+def _segments(batches: Sequence[pa.RecordBatch]) -> Iterator[memoryview]:
+    """The batches without their schema, compressed where that saves anything."""
+    if sum(batch.nbytes for batch in batches) < _LEAST_COMPRESSED_BYTES:
+        for batch in batches:
+            yield memoryview(batch.serialize())
+        return
     sink = pa.BufferOutputStream()
-    small = columns.nbytes < _LEAST_COMPRESSED_BYTES
-    options = pa.ipc.IpcWriteOptions(compression=None if small else "zstd")
-    with pa.ipc.new_stream(sink, columns.schema, options=options) as writer:
-        writer.write_batch(_no_rows(columns.schema))  # so that the schema is written
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, batches[0].schema, options=options) as writer:
+        writer.write_batch(batches[0].slice(0, 0))  # so that the schema is written
         offsets = [sink.tell()]
-        for start in starts.tolist():
-            (batch,) = columns.slice(start, shard_parts).to_batches()
+        for batch in batches:
             writer.write_batch(batch)
             offsets.append(sink.tell())
     data = memoryview(sink.getvalue())
     for begin, end in itertools.pairwise(offsets):
         yield data[begin:end]
-
-
-def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.nulls(0, type_) for type_ in schema.types], schema=schema)
 
 
 def decode_index(data: bytes) -> tuple[pa.Schema, pa.Table]:
