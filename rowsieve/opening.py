@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -18,16 +19,21 @@ from rowsieve.arguments.annotations import (
     StorageOptions,
     TableUri,
 )
+from rowsieve.changes.handle import send_failure
 from rowsieve.changes.ingest import prepare_appended, prepare_rows, read_data
+from rowsieve.config import current
 from rowsieve.errors import InvalidInput, TableExists
-from rowsieve.objects import open_store
+from rowsieve.metrics import CommitReport, WriterMetrics, send
+from rowsieve.objects import ObjectStore, open_store
 from rowsieve.properties import check_properties
 from rowsieve.reading import resolve_snapshot
+from rowsieve.stats.collect import Collecting
 from rowsieve.stats.options import statistics_options
+from rowsieve.storage.checkpoint import row_count
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.part_writer import write_parts
-from rowsieve.storage.snapshot import TableInfo
+from rowsieve.storage.snapshot import Snapshot, TableInfo
 from rowsieve.table import Table
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.keys import KeyOrder
@@ -63,23 +69,49 @@ def create_table(
     checked = check_properties(properties or {})
     notes = dict(metadata or {})
     check_request(CommitRequest("create", metadata=notes))  # before any write
+    started_s = time.perf_counter()
     store = open_store(uri, storage_options)
     log = CommitLog(store)
-    if log.exists():
-        if if_exists == "ignore":
-            return Table(store, log, log.latest(), storage_options=storage_options)
-        raise TableExists(
-            f"a table stands at {store.uri} already; use open_table, or if_exists='ignore'"
-        )
+    try:
+        if log.exists():
+            if if_exists == "ignore":
+                return Table(store, log, log.latest(), storage_options=storage_options)
+            raise TableExists(
+                f"a table stands at {store.uri} already; use open_table, or if_exists='ignore'"
+            )
+        snapshot, written = _created(store, log, schema_or_data, columns, mode, checked, notes)
+    except BaseException as error:
+        send_failure(current().reporter, store, 0, "create", error, started_s)
+        raise
+    rows, parts = row_count(snapshot.parts), len(snapshot.parts)
+    elapsed_s = time.perf_counter() - started_s
+    send(
+        current().reporter,
+        CommitReport(store.uri, 0, "create", rows, 0, parts, writer=written, elapsed_s=elapsed_s),
+    )
+    return Table(store, log, snapshot, storage_options=storage_options)
+
+
+def _created(
+    store: ObjectStore,
+    log: CommitLog,
+    schema_or_data: Any,
+    columns: Sequence[str],
+    mode: str,
+    properties: Mapping[str, str],
+    metadata: Metadata,
+) -> tuple[Snapshot, WriterMetrics]:
+    """Version 0, and what was written for it."""
+    collecting = Collecting()
     data = None
     if not isinstance(schema_or_data, pa.Schema):
         data = read_data(schema_or_data, "create_table")
     source = schema_or_data if data is None else data.schema
     schema, next_id = schema_of(source, not_null=columns)
-    statistics_options(checked, schema)  # refuses names that fit no column
+    statistics_options(properties, schema)  # refuses names that fit no column
     order = KeyOrder.of(schema, columns) if columns else None
     names = () if order is None else order.names
-    info = TableInfo(uuid=uuid.uuid4().hex, key=names, mode=mode, properties=checked)
+    info = TableInfo(uuid=uuid.uuid4().hex, key=names, mode=mode, properties=properties)
     write = None
     if data is not None and data.num_rows:
         if order is None:
@@ -88,10 +120,17 @@ def create_table(
             rows = prepare_rows(data, schema, order, "error", "create_table")
         fields = () if order is None else order.fields
         write = partial(
-            write_parts, store, schema, fields, rows, None, base_version=0, properties=checked
+            write_parts,
+            store,
+            schema,
+            fields,
+            rows,
+            None,
+            base_version=0,
+            properties=properties,
+            collecting=collecting,
         )
-    snapshot = log.create(info, schema, next_id, write, notes)
-    return Table(store, log, snapshot, storage_options=storage_options)
+    return log.create(info, schema, next_id, write, metadata), collecting.metrics
 
 
 @checked

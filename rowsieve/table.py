@@ -31,7 +31,7 @@ from rowsieve.arguments.annotations import (
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
 from rowsieve.changes.change import Change, Question
-from rowsieve.changes.handle import nothing_done
+from rowsieve.changes.handle import changes, nothing_done
 from rowsieve.changes.ingest import (
     Changes,
     OnDuplicate,
@@ -262,6 +262,7 @@ class Table(Reading):
 
     # Changing
 
+    @changes("upsert")
     def upsert(
         self,
         data: Any,
@@ -282,6 +283,7 @@ class Table(Reading):
         rows = prepare_rows(table, schema, order, on_duplicate, "upsert")
         return self._commit_blind(change, Changes(rows, None))
 
+    @changes("append")
     def append(
         self,
         data: Any,
@@ -300,6 +302,7 @@ class Table(Reading):
         rows = prepare_appended(read_data(data, "append", schema), schema)
         return self._commit_blind(change, Changes(rows, None))
 
+    @changes("apply")
     def apply_changes(
         self,
         data: Any,
@@ -322,6 +325,7 @@ class Table(Reading):
             change, reduce_changes(table, schema, order, op=op, sequence=sequence)
         )
 
+    @changes("delete")
     def delete(
         self,
         where: Any = None,
@@ -361,6 +365,7 @@ class Table(Reading):
         table = prepare_keys(read_data(keys, "delete", schema), schema, order, "delete")
         return self._commit_blind(change, Changes(None, table))
 
+    @changes("update")
     def update(
         self,
         assignments: Annotated[Mapping[str, Any], Example("{'delay': 'delay + 5'}")],
@@ -391,6 +396,7 @@ class Table(Reading):
             change, lambda snapshot: update_where(change, snapshot, question, operands)
         )
 
+    @changes("overwrite")
     def overwrite(
         self,
         data: Any,
@@ -434,6 +440,7 @@ class Table(Reading):
             change, base, lambda head: overwrite_all(change, head, added, rows.num_rows)
         )
 
+    @changes("restore")
     def restore(
         self,
         version: int,
@@ -450,6 +457,7 @@ class Table(Reading):
         target = self._log.at(version)
         return self._commit(change, self._latest(), lambda head: restore_to(change, head, target))
 
+    @changes("compact")
     def compact(
         self,
         *,
@@ -472,6 +480,7 @@ class Table(Reading):
             ),
         )
 
+    @changes("set_properties")
     def set_properties(
         self,
         properties: Properties,
@@ -490,6 +499,7 @@ class Table(Reading):
             "set_properties", checked_settings(properties, head), metadata, retry_timeout_s
         )
 
+    @changes("unset_properties")
     def unset_properties(
         self,
         names: PropertyNames,
@@ -522,11 +532,13 @@ class Table(Reading):
             return nothing_done(operation, head)
         return self._commit(change, head, lambda head: change_properties(change, head, wanted))
 
+    @changes("write_spark")
     def write_spark(self, frame: Any, mode: Literal["upsert", "append", "delete"]) -> Commit:
         """Write a Spark DataFrame in one commit; its tasks write disjoint key ranges."""
+        started_s = time.perf_counter()
         self._writable("write_spark")
         commit = lazy.spark_write(self, frame, mode)
-        return self._reported(commit) if commit.parts_added else commit
+        return self._reported(commit, started_s) if commit.parts_added else commit
 
     def _delete_planned(self, change: Change, plan: ScanPlan) -> Commit:
         try:

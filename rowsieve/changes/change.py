@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -42,6 +43,7 @@ class Change:
     token: tuple[str, int] | None = None
     collecting: Collecting | None = None
     retries: Retries | None = None  # None: no deadline
+    started_s: float = field(default_factory=time.perf_counter)
     uploads: Uploads = field(init=False)
 
     def __post_init__(self) -> None:

@@ -6,8 +6,11 @@ engines read (invariant 23). Both only move forward. Safe to share between threa
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from rowsieve.arguments.annotations import Metadata, StorageOptions, Token
 from rowsieve.changes.change import Change
@@ -26,6 +29,47 @@ from rowsieve.storage.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.times import from_microseconds
 from rowsieve.types.keys import KeyOrder
+
+H = TypeVar("H", bound="Handle")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def changes(
+    operation: str,
+) -> Callable[[Callable[Concatenate[H, P], R]], Callable[Concatenate[H, P], R]]:
+    """Report a call of this method that raises, as a change of this operation that failed."""
+
+    def decorate(method: Callable[Concatenate[H, P], R]) -> Callable[Concatenate[H, P], R]:
+        @wraps(method)
+        def call(self: H, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            started_s = time.perf_counter()
+            try:
+                return method(self, *args, **kwargs)
+            except BaseException as error:
+                reporter = self._reporter or current().reporter
+                send_failure(
+                    reporter, self._store, self._newest.version, operation, error, started_s
+                )
+                raise
+
+        return call
+
+    return decorate
+
+
+def send_failure(
+    reporter: Reporter | None,
+    store: ObjectStore,
+    version: int,
+    operation: str,
+    error: BaseException,
+    started_s: float,
+) -> None:
+    """Report a change that raised; `started_s` is when it began, by `time.perf_counter`."""
+    elapsed_s = time.perf_counter() - started_s
+    name = type(error).__name__
+    send(reporter, CommitReport(store.uri, version, operation, error=name, elapsed_s=elapsed_s))
 
 
 class Handle:
@@ -102,12 +146,13 @@ class Handle:
 
         commit, snapshot = self._log.commit(request_for(base), base, rebase, change.retries)
         self._pin(snapshot)
-        return self._reported(commit)
+        return self._reported(commit, change.started_s)
 
-    def _reported(self, commit: Commit) -> Commit:
+    def _reported(self, commit: Commit, started_s: float) -> Commit:
         """Report the commit and its write metrics, then return it."""
         if (reporter := self._reporter or current().reporter) is None:
             return commit
+        elapsed_s = time.perf_counter() - started_s
         with self._lock:
             now = replace(self._collecting.metrics)
             written, self._told = now.since(self._told), now
@@ -117,8 +162,17 @@ class Handle:
             commit.parts_added,
             commit.parts_removed,
         )
-        report = CommitReport(self._store.uri, commit.version, commit.operation, *counts, written)
-        send(reporter, report)
+        send(
+            reporter,
+            CommitReport(
+                self._store.uri,
+                commit.version,
+                commit.operation,
+                *counts,
+                written,
+                elapsed_s=elapsed_s,
+            ),
+        )
         return commit
 
     def _commit_mutation(
@@ -135,7 +189,7 @@ class Handle:
         commit, snapshot = commit_mutation(self._log, build, head, retries, recompute=recompute)
         self._pin(snapshot)
         if commit is not None:
-            return self._reported(commit)
+            return self._reported(commit, change.started_s)
         return nothing_done(change.operation, snapshot)
 
     def _latest(self) -> Snapshot:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import Final
+from typing import Final, TypeAlias
 
 from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics.counters import WriterMetrics
 from rowsieve.metrics.reports import CommitReport, Report, ScanReport
 
-Sample = tuple[str, tuple[tuple[str, str], ...], float]
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+Sample: TypeAlias = tuple[str, Labels, float]
 """Name, labels and value."""
 
 SCAN: Final = {
@@ -71,8 +72,12 @@ _OTHERS: Final = {
     "scan_errors_total": "Reads that ended by an error.",
     "scan_parts_pruned_total": "Parts left out, by reason.",
     "commits_total": "Commits, by operation.",
+    "commit_errors_total": "Changes that ended by an error, by operation.",
 }
-LATENCY: Final = "scan_duration_seconds"
+LATENCIES: Final = {
+    "commit_duration_seconds": "Time from the call of a change to its end, failed ones too.",
+    "scan_duration_seconds": "Time from planning to the end of a read.",
+}
 BUCKETS_S: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0)
 _HELP: Final = _OTHERS | dict([*SCAN.values(), *COMMIT.values(), *WRITER.values()])
 
@@ -81,8 +86,8 @@ class PrometheusReporter:
     """Adds up what tables report, by table; safe to share by tables and threads."""
 
     def __init__(self) -> None:
-        self._counters: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
-        self._latencies: dict[tuple[str, str], _Latency] = {}
+        self._counters: dict[tuple[str, Labels], float] = {}
+        self._latencies: dict[tuple[str, Labels], _Latency] = {}
         self._lock = ForkSafeLock()
 
     def report(self, report: Report) -> None:
@@ -91,15 +96,13 @@ class PrometheusReporter:
         with self._lock:
             for name, labels, value in samples:
                 self._counters[name, labels] = self._counters.get((name, labels), 0) + value
-            if isinstance(report, ScanReport):
-                key = (report.engine, report.table)
-                self._latencies.setdefault(key, _Latency()).add(report.elapsed_s)
+            self._latencies.setdefault(_histogram(report), _Latency()).add(report.elapsed_s)
 
     def text(self) -> str:
-        """All counters in the text format, sorted by name and labels, then the histogram."""
+        """All counters in the text format, sorted by name and labels, then the histograms."""
         with self._lock:
             counters = sorted(self._counters.items())
-            latencies = [line for key in sorted(self._latencies) for line in self._lines(key)]
+            latencies = {key: list(self._lines(*key)) for key in sorted(self._latencies)}
         lines: list[str] = []
         last = ""
         for (name, labels), value in counters:
@@ -110,23 +113,24 @@ class PrometheusReporter:
                 ]
                 last = name
             lines.append(_line(name, labels, value))
-        if latencies:
-            lines.append(f"# HELP rowsieve_{LATENCY} Time from planning to the end of a read.")
-            lines.append(f"# TYPE rowsieve_{LATENCY} histogram")
-        lines += latencies
+        for (name, _), found in latencies.items():
+            if name != last:
+                lines.append(f"# HELP rowsieve_{name} {LATENCIES[name]}")
+                lines.append(f"# TYPE rowsieve_{name} histogram")
+                last = name
+            lines += found
         return "".join(f"{line}\n" for line in lines)
 
-    def _lines(self, key: tuple[str, str]) -> Iterator[str]:
-        labels = (("engine", key[0]), ("table", key[1]))
-        found = self._latencies[key]
+    def _lines(self, name: str, labels: Labels) -> Iterator[str]:
+        found = self._latencies[name, labels]
         for bound, count in zip((*map(str, BUCKETS_S), "+Inf"), found.cumulative(), strict=True):
-            yield _line(f"{LATENCY}_bucket", (*labels, ("le", bound)), count)
-        yield _line(f"{LATENCY}_sum", labels, found.total_s)
-        yield _line(f"{LATENCY}_count", labels, sum(found.counts))
+            yield _line(f"{name}_bucket", (*labels, ("le", bound)), count)
+        yield _line(f"{name}_sum", labels, found.total_s)
+        yield _line(f"{name}_count", labels, sum(found.counts))
 
 
 class _Latency:
-    """How many reads took how long: one count per bucket, the last one beyond all bounds."""
+    """How many took how long: one count per bucket, the last beyond all bounds."""
 
     __slots__ = ("counts", "total_s")
 
@@ -147,6 +151,14 @@ def _line(name: str, labels: tuple[tuple[str, str], ...], value: float) -> str:
     return f"rowsieve_{name}{{{shown}}} {value}"
 
 
+def _histogram(report: Report) -> tuple[str, Labels]:
+    """The histogram that the time of a report belongs to, and its labels."""
+    table = ("table", report.table)
+    if isinstance(report, ScanReport):
+        return "scan_duration_seconds", (("engine", report.engine), table)
+    return "commit_duration_seconds", (("operation", report.operation), table)
+
+
 def _scan(report: ScanReport) -> Iterator[Sample]:
     table = ("table", report.table)
     yield "scans_total", (table,), 1
@@ -160,6 +172,10 @@ def _scan(report: ScanReport) -> Iterator[Sample]:
 
 def _commit(report: CommitReport) -> Iterator[Sample]:
     table = ("table", report.table)
+    if report.error:
+        by = (("operation", report.operation), ("error", report.error))
+        yield "commit_errors_total", (table, *by), 1
+        return
     yield "commits_total", (table, ("operation", report.operation)), 1
     for counter, (name, _) in COMMIT.items():
         yield name, (table,), getattr(report, counter)

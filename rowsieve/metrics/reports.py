@@ -1,8 +1,8 @@
 """What a table says of each scan and each commit, and to whom.
 
-A reporter is given to a table by `Table.report_to`; nothing is reported otherwise. It is called
-once per read and per commit, in the thread that did it, after the fact. What it raises is logged
-and changes neither the answer nor the commit.
+A reporter is given to a table by `Table.report_to`, or to the process by `Config`; nothing is
+reported otherwise. It is called once per read and per change, in the thread that did it, after the
+fact. What it raises is logged and changes neither the answer nor the commit.
 """
 
 from __future__ import annotations
@@ -35,9 +35,11 @@ class ScanReport:
 
 @dataclass(frozen=True, slots=True)
 class CommitReport:
-    """One commit; `writer` is what the table's object wrote since its last report.
+    """One change: a commit, or with `error`, the name of what was raised, none.
 
-    That is more than the commit holds where a change was tried again, or other threads write.
+    `writer` is what the table's object wrote since its last report: more than the commit holds
+    where a change was tried again, or other threads write. `elapsed_s` is the time from the call to
+    its end. `version` is the commit's; of a change that failed, the newest that the object knew.
     """
 
     table: str
@@ -48,6 +50,8 @@ class CommitReport:
     parts_added: int = 0
     parts_removed: int = 0
     writer: WriterMetrics = field(default_factory=WriterMetrics)
+    error: str | None = None
+    elapsed_s: float = field(default=0.0, compare=False)
 
 
 Report: TypeAlias = ScanReport | CommitReport
@@ -75,13 +79,13 @@ class LoggingReporter:
         if isinstance(report, ScanReport):
             counts = report.metrics.as_dict()
             what = "scan" if report.engine == "python" else f"scan by {report.engine}"
-            ended = f", ended by {report.error}" if report.error else ""
         else:
             names = ("rows_written", "rows_deleted", "parts_added", "parts_removed")
             counts = {name: getattr(report, name) for name in names} | {
                 f"writer_{name}": count for name, count in report.writer.as_dict().items()
             }
-            what, ended = report.operation, ""
+            what = report.operation
+        ended = f", ended by {report.error}" if report.error else ""
         shown = " ".join(f"{name}={_shown(count)}" for name, count in counts.items() if count)
         self._logger.log(
             self._level,

@@ -5,13 +5,21 @@ from __future__ import annotations
 import dataclasses
 import logging
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+import rowsieve
 from rowsieve import Table
-from rowsieve.errors import EvaluationError, InvalidInput
+from rowsieve.errors import (
+    EvaluationError,
+    InvalidInput,
+    KeyViolation,
+    TableExists,
+    UnsupportedOperation,
+)
 from rowsieve.metrics import (
     CommitReport,
     LoggingReporter,
@@ -23,7 +31,7 @@ from rowsieve.metrics import (
 )
 from rowsieve.metrics.reports import Report
 from rowsieve.storage.manifest import PartTable
-from tests.small_tables import keyed, kv
+from tests.small_tables import fresh_uri, keyed, kv
 
 LINE = re.compile(r'(rowsieve_\w+)\{((?:\w+="(?:[^"\\]|\\.)*",?)*)\} ([0-9.e+-]+)')
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "python.md"
@@ -166,14 +174,15 @@ def test_prometheus_text_is_well_formed() -> None:
     assert text.endswith("\n")
     assert '{table="s3://b/\\"x\\"\\\\y\\n"} 2' in text
     names = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
-    assert names[:-1] == sorted(set(names[:-1]))
-    assert names[-1] == "rowsieve_scan_duration_seconds"
+    histograms = ["rowsieve_commit_duration_seconds", "rowsieve_scan_duration_seconds"]
+    assert names[:-2] == sorted(set(names[:-2]))
+    assert names[-2:] == histograms
     assert names == [line.split()[2] for line in text.splitlines() if line.startswith("# HELP")]
     series = {name for name, _ in samples(text)}
     assert {re.sub(r"(seconds)_(bucket|sum|count)$", r"\1", name) for name in series} == set(names)
-    assert all(name.endswith("_total") for name in names[:-1])
+    assert all(name.endswith("_total") for name in names[:-2])
     described = REFERENCE.read_text()
-    everything = [f"rowsieve_{name}" for name in prometheus._HELP]
+    everything = [f"rowsieve_{name}" for name in (*prometheus._HELP, *prometheus.LATENCIES)]
     assert [name for name in everything if f"`{name}`" not in described] == []
 
 
@@ -234,3 +243,117 @@ def test_counters_of_parts_of_a_scan_add_up() -> None:
     first.add(second)
     assert (first.parts_read, first.row_groups_read, first.bytes_read) == (1, 2, 15)
     assert (first.rows_returned, first.cpu_s, first.pruned_by) == (1, 0.5, {"key": 2})
+
+
+def failing_changes(table: Table) -> dict[str, Callable[[], object]]:
+    """A call of each changing method that raises, by the operation that it is reported as."""
+    return {
+        "upsert": lambda: table.upsert({"k": [1, 1], "v": [1, 2]}),
+        "append": lambda: table.append(kv((1, 1))),
+        "apply": lambda: table.apply_changes(kv((1, 1)), op="op", sequence="n"),
+        "delete": lambda: table.delete("nothing = 1"),
+        "update": lambda: table.update({}),
+        "overwrite": lambda: table.overwrite(kv()),
+        "restore": lambda: table.restore(99),
+        "set_properties": lambda: table.set_properties({"nothing": "1"}),
+        "unset_properties": lambda: table.unset_properties(["nothing"]),
+        "write_spark": lambda: table.write_spark(object(), "append"),
+    }
+
+
+def test_each_change_that_fails_is_reported_with_its_error(table: Table, kept: Kept) -> None:
+    version = table.version
+    calls = failing_changes(table)
+    for operation, call in calls.items():
+        with pytest.raises(Exception) as raised:  # noqa: PT011 - each its own
+            call()
+        report = kept.commits[-1]
+        assert (report.operation, report.error) == (operation, raised.type.__name__)
+        assert (report.version, report.rows_written, report.parts_added) == (version, 0, 0)
+        assert 0 < report.elapsed_s < 60
+    assert len(kept.commits) == len(calls)
+    old = rowsieve.open_table(table.uri, version=1)
+    old.report_to(kept)
+    with pytest.raises(UnsupportedOperation):
+        old.compact()
+    assert (kept.commits[-1].operation, kept.commits[-1].error) == (
+        "compact",
+        "UnsupportedOperation",
+    )
+
+
+def test_every_changing_method_reports_what_it_raises() -> None:
+    changing = set(failing_changes(keyed({"k": [1], "v": [1]}))) - {"apply"} | {
+        "apply_changes",
+        "compact",
+    }
+    returns_commit = {
+        name
+        for name, method in vars(Table).items()
+        if not name.startswith("_")
+        and getattr(method, "__annotations__", {}).get("return") == "Commit"
+    }
+    assert returns_commit == changing
+
+
+def test_changes_are_counted_by_error_and_timed_in_prometheus(table: Table) -> None:
+    reporter = PrometheusReporter()
+    table.report_to(reporter)
+    table.upsert(kv((5, 5)))
+    table.set_properties({"pruning": "soft"})
+    table.compact()
+    for _ in range(2):
+        with pytest.raises(InvalidInput):
+            table.update({})
+    found = samples(reporter.text())
+    label = f'table="{table.uri}"'
+    errors = label + ',operation="update",error="InvalidInput"'
+    assert found["rowsieve_commit_errors_total", errors] == 2
+    for operation, count in {"upsert": 1, "set_properties": 1, "compact": 1, "update": 2}.items():
+        by = f'operation="{operation}",{label}'
+        assert found["rowsieve_commit_duration_seconds_count", by] == count
+        assert found["rowsieve_commit_duration_seconds_bucket", f'{by},le="+Inf"'] == count
+        assert found["rowsieve_commit_duration_seconds_sum", by] > 0
+        commits = found.get(("rowsieve_commits_total", f'{label},operation="{operation}"'), 0)
+        assert commits == (count if operation != "update" else 0)
+
+
+def test_creating_a_table_is_reported_to_the_reporter_of_the_process(kept: Kept) -> None:
+    uri = fresh_uri()
+    former = rowsieve.configure(rowsieve.Config(reporter=kept))
+    try:
+        table = rowsieve.create_table(uri, kv((1, 1), (2, 2)), key=["k"])
+        with pytest.raises(TableExists):
+            rowsieve.create_table(uri, kv((1, 1)), key=["k"])
+        with pytest.raises(KeyViolation):
+            rowsieve.create_table(fresh_uri(), kv((1, 1), (1, 2)), key=["k"])
+        rowsieve.create_table(uri, kv((1, 1)), key=["k"], if_exists="ignore")
+    finally:
+        rowsieve.configure(former)
+    made, exists, repeated = kept.commits
+    assert (made.operation, made.version, made.table) == ("create", 0, table.uri)
+    assert (made.rows_written, made.parts_added, made.writer.rows_written) == (2, 1, 2)
+    assert made.writer.bytes_written > 0
+    assert (exists.error, repeated.error) == ("TableExists", "KeyViolation")
+
+
+def test_a_change_that_was_interrupted_is_reported(table: Table, kept: Kept) -> None:
+    def interrupt(_done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        table.compact(progress=interrupt)
+    assert kept.commits[-1].error == "KeyboardInterrupt"
+
+
+def test_a_reporter_that_raises_hides_no_error_of_a_change(
+    table: Table, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken:
+        def report(self, report: Report) -> None:
+            raise RuntimeError("no")
+
+    table.report_to(Broken())
+    with pytest.raises(KeyViolation):
+        table.upsert(kv((1, 1), (1, 2)))
+    assert [record.message.split()[0] for record in caplog.records] == ["Broken"]
