@@ -56,8 +56,11 @@ def adapted(cell: Cell, type_: LogicalType | None) -> Cell:
     return Cell(type_, cast_text(cell.value, type_))
 
 
-def nan_greatest(value: float) -> tuple[bool, float]:
-    return (True, 0.0) if math.isnan(value) else (False, value)
+def nan_ordered(value: float, *, signed: bool) -> tuple[int, float]:
+    """NaN above all numbers, or with `signed` on the side that its sign bit says."""
+    if not math.isnan(value):
+        return 0, value
+    return (-1 if signed and math.copysign(1, value) < 0 else 1), 0.0
 
 
 def comparable(a: Cell, b: Cell) -> tuple[Any, Any]:

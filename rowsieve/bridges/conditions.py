@@ -13,8 +13,9 @@ from rowsieve.bridges.translation import Translation, place, translated
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import Comparison, Predicate, conjoin, root_conjuncts, walk
+from rowsieve.predicate.nan_signs import check_nan_signs
 from rowsieve.predicate.operand_types import type_of
-from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.logical import is_nested, type_name
 from rowsieve.types.schema import Schema
 
@@ -69,6 +70,8 @@ def write_conditions(
         bound = bind(condition, schema, semantics, simplified=False)
         try:
             _refuse_nested(bound.root)
+            if semantics.nan is NanOrder.SIGNED:
+                check_nan_signs(bound.root)
             kept.append(write(bound.root))
         except UnsupportedOperation as error:
             notes.append(place(index, len(conditions), condition, error))

@@ -196,7 +196,7 @@ class KeptRows(ABC, Generic[E]):
         known, nan = members.drop_null(), None
         if isinstance(type_, Float):
             marked = pc.is_nan(known)
-            nan = self.semantics.nan is NanOrder.GREATEST and bool(pc.any(marked).as_py())
+            nan = self.semantics.nan is not NanOrder.IEEE and bool(pc.any(marked).as_py())
             known = known.filter(pc.invert(marked))
         if not len(known):
             return Leaf(operand, others=False, on_nan=nan)

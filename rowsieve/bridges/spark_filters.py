@@ -41,6 +41,7 @@ from rowsieve.predicate.ir import (
     conjoin,
     root_conjuncts,
 )
+from rowsieve.predicate.nan_signs import check_nan_signs
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.encodings import arrow_type
@@ -158,6 +159,8 @@ def to_spark_filters(
     for index, condition in enumerate(conditions):
         bound = bind(condition, schema, semantics, simplified=False)
         try:
+            if semantics.nan is NanOrder.SIGNED:
+                check_nan_signs(bound.root)
             kept.append(_write(bound.root, semantics))
         except UnsupportedOperation as error:
             notes.append(place(index, len(conditions), condition, error))
@@ -338,7 +341,7 @@ def _path(operand: Operand) -> tuple[str, ...]:
 
 
 def _check_nan(type_: LogicalType, semantics: Semantics) -> None:
-    if isinstance(type_, Float) and semantics.nan is not NanOrder.GREATEST:
+    if isinstance(type_, Float) and semantics.nan is NanOrder.IEEE:
         raise UnsupportedOperation("NaN compares in another way in Spark")
 
 

@@ -15,14 +15,14 @@ from typing import Any
 import pyarrow as pa
 
 from rowsieve.arguments import checked
-from rowsieve.bridges.meanings import with_meaning_kept
+from rowsieve.bridges.meanings import unsigned, with_meaning_kept
 from rowsieve.bridges.registry import Bridge, bridge_named, bridge_of
 from rowsieve.bridges.sql.syntax import in_syntax
 from rowsieve.bridges.translation import Exactness, Translation, place, translated
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import And, Predicate, conjoin, root_conjuncts
-from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.schema import Schema
 
@@ -126,10 +126,11 @@ def _written(
         if direct.exactness is Exactness.EXACT:
             return translated(direct.expression, read.residual, read.notes, strict=False)
     whole = And(tuple(condition for _, condition in kept))
-    made = aim.writes(whole, schema, aim.semantics)
+    rules = aim.semantics if meant.nan is NanOrder.SIGNED else unsigned(aim.semantics)
+    made = aim.writes(whole, schema, rules)
     if made.residual is not None:
         for index, condition in kept:
-            alone = aim.writes(condition, schema, aim.semantics)
+            alone = aim.writes(condition, schema, rules)
             if alone.residual is not None:
                 left.append(conditions[index])
                 where = f"condition {index + 1} of {len(conditions)}"

@@ -2,8 +2,9 @@
 
 A value may be too wide, never too narrow: that is the soundness of all pruning. Bounds are
 inclusive and hold for the values that are neither NULL nor NaN; a NULL bound is no bound. Where NaN
-may occur there is no upper bound, since NaN sorts above all numbers. Bounds that contradict each
-other mean that nothing is known, never that nothing is there.
+may occur there is no upper bound, since NaN sorts above all numbers; where it may be below them
+(`NanOrder.SIGNED`, of computed values) no lower one. Bounds that contradict each other mean that
+nothing is known, never that nothing is there.
 """
 
 from __future__ import annotations

@@ -28,10 +28,11 @@ from rowsieve.predicate.abstract import (
 )
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
 from rowsieve.predicate.functions.casts import cast_rule, gives_null, spelled_range, wraps
+from rowsieve.predicate.functions.numeric import UNSETTLED_NAN
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.functions.row import Direction, Function, NullRule, Range, Signature
 from rowsieve.predicate.ir import Call, ComparisonOp, Literal
-from rowsieve.predicate.semantics import OnFailure, Semantics
+from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
 from rowsieve.types.logical import Float, Int, LogicalType, String, is_ordered
 
 _MAX_CORNER_ARGUMENTS = 6
@@ -51,7 +52,7 @@ def call(
     fails = np.logical_or.reduce([value.fails for value in arguments])
     if row.nulls is NullRule.FIRST:
         null = arguments[0].null | _may_be_equal(arguments)
-        present = arguments[0].present & ~_are_equal(arguments)
+        present = arguments[0].present & ~_are_equal(arguments, semantics)
         return replace(arguments[0], present=present, null=null, fails=fails)
     found = _bounds(node, row, signature, arguments, semantics)
     none = nowhere(part_count)
@@ -74,6 +75,8 @@ def call(
     if row.nulls is NullRule.ANY:  # bounds are of rows whose arguments are all present
         lower, upper = without(lower, any_null), without(upper, any_null)
     if isinstance(signature.result, Float):
+        if semantics.nan is NanOrder.SIGNED and row.name in UNSETTLED_NAN:
+            risky = risky | np.logical_and.reduce([value.nan for value in arguments])
         nan = nan | np.logical_or.reduce([value.nan for value in arguments])
     elif semantics.integer_overflow is OnFailure.WRAP and row.can_fail(signature):
         lower, upper = without(lower, ~safe), without(upper, ~safe)  # it may come out anywhere
@@ -217,9 +220,11 @@ def _may_be_equal(arguments: Sequence[AbstractValue]) -> Mask:
     return equal & first.present
 
 
-def _are_equal(arguments: Sequence[AbstractValue]) -> Mask:
+def _are_equal(arguments: Sequence[AbstractValue], semantics: Semantics) -> Mask:
     """Where the first argument is always another, which is never NULL."""
     first = arguments[0]
+    if semantics.nested_zeros_differ and isinstance(first.type, Float):
+        return nowhere(len(first.present))  # bounds do not tell zeros apart
     equal = nowhere(len(first.present))
     for other in arguments[1:]:
         same = is_point(first) & is_point(other) & known(ComparisonOp.EQ, first.lower, other.lower)

@@ -134,10 +134,10 @@ def compare(op: ComparisonOp, left: Any, right: Any, nan: NanOrder) -> pa.Array:
     """
     if pa.types.is_decimal(left.type) and left.type != right.type:
         left, right = _aligned(left, right)
-    if nan is NanOrder.GREATEST and pa.types.is_floating(left.type):
+    if nan is not NanOrder.IEEE and pa.types.is_floating(left.type):
         left_nan, right_nan = _is_nan(left), _is_nan(right)
         if left_nan is not None or right_nan is not None:
-            return _compare_nan_greatest(op, left, right)
+            return _compare_with_nan(op, left, right, signed=nan is NanOrder.SIGNED)
     return _KERNELS[op](left, right)
 
 
@@ -150,16 +150,17 @@ def _is_nan(values: Any) -> Any:
     return mask if mask.any() else None
 
 
-def _compare_nan_greatest(op: ComparisonOp, left: Any, right: Any) -> pa.Array:
+def _compare_with_nan(op: ComparisonOp, left: Any, right: Any, *, signed: bool) -> pa.Array:
+    """NaN above every number, or with `signed` on the side that its sign bit says."""
     row_count = len(left) if isinstance(left, pa.Array) else len(right)
     sides = [
         side if isinstance(side, pa.Array) else repeated(side, row_count) for side in (left, right)
     ]
     nulls = null_mask(sides[0]) | null_mask(sides[1])
     a, b = filled(sides[0]), filled(sides[1])
-    a_nan, b_nan = np.isnan(a), np.isnan(b)
-    equal = (a == b) | (a_nan & b_nan)
-    less = (a < b) | (b_nan & ~a_nan)
+    a_rank, b_rank = (_nan_rank(side, signed=signed) for side in (a, b))
+    equal = (a == b) | ((a_rank == b_rank) & (a_rank != 0))
+    less = (a < b) | (a_rank < b_rank)
     result = {
         ComparisonOp.EQ: equal,
         ComparisonOp.NE: ~equal,
@@ -169,6 +170,14 @@ def _compare_nan_greatest(op: ComparisonOp, left: Any, right: Any) -> pa.Array:
         ComparisonOp.GE: ~less,
     }[op]
     return with_nulls(result, nulls, pa.bool_())
+
+
+def _nan_rank(numbers: npt.NDArray[Any], *, signed: bool) -> npt.NDArray[np.int8]:
+    """0 of a number, 1 of NaN, and with `signed` -1 of NaN whose sign bit is set."""
+    rank: npt.NDArray[np.int8] = np.isnan(numbers).astype(np.int8)
+    if signed:
+        rank[np.signbit(numbers)] *= -1
+    return rank
 
 
 def _aligned(left: Any, right: Any) -> tuple[Any, Any]:

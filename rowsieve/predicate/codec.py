@@ -11,6 +11,7 @@ import base64
 import binascii
 import dataclasses
 import decimal
+import math
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, assert_never
@@ -309,7 +310,8 @@ def _value(value: PhysicalValue) -> Json | None:
         case int():
             return {"int": value if abs(value) <= _EXACT_IN_JSON else str(value)}
         case float():
-            return {"float": repr(value)}
+            negative_nan = math.isnan(value) and math.copysign(1, value) < 0
+            return {"float": "-nan" if negative_nan else repr(value)}
         case decimal.Decimal():
             return {"decimal": str(value)}
         case str():

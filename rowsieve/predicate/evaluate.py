@@ -236,7 +236,7 @@ class _Evaluator:
         computed, _ = self.operand(node.operand)
         values, members = computed.values, node.values.array
         has_null_member = members.null_count > 0
-        members = members.drop_null()
+        members = given = members.drop_null()
         if pa.types.is_floating(values.type):
             bits = self.semantics.compares_bits(len(node.values))
             values = self.canonical(values, zeros_differ=bits)
@@ -247,6 +247,8 @@ class _Evaluator:
         found = is_member(values, node.values)
         if found is None:
             found = as_mask(pc.is_in(values, value_set=members))
+        if self.semantics.nan is NanOrder.SIGNED and pa.types.is_floating(values.type):
+            found = _with_signed_nan(found, computed.values, given)
         found &= ~null
         if has_null_member:
             null = ~found
@@ -357,6 +359,15 @@ class _Evaluator:
             kept = None if failed is None else failed & ~outcome.true
             failed = any_of(taken, kept, outcome.failed if outcome.failed.any() else None)
         return Computed(without(values, failed), failed), type_
+
+
+def _with_signed_nan(found: Mask, values: pa.Array, members: pa.Array) -> Mask:
+    """What is found, where NaN is a member only beside NaN of its sign."""
+    numbers, own = filled(values), filled(members)
+    nan = np.isnan(numbers)
+    signs = np.signbit(own[np.isnan(own)])
+    corrected: Mask = np.where(nan, np.isin(np.signbit(numbers), signs), found)
+    return corrected
 
 
 def _first_present(computed: list[Computed]) -> Computed:

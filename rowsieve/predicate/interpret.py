@@ -37,7 +37,7 @@ from rowsieve.predicate.abstract import (
     meet,
     nowhere,
 )
-from rowsieve.predicate.arrays import Mask, as_mask, repeated, with_nulls
+from rowsieve.predicate.arrays import Mask, as_mask, repeated, with_nulls, without
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate
 from rowsieve.predicate.coerce import compare_operands
 from rowsieve.predicate.facts import Facts, facts_against, facts_of
@@ -72,6 +72,7 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.predicate.like import Pattern, after_prefix, parse_pattern
 from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.nan_signs import may_be_negative_nan
 from rowsieve.predicate.narrow import narrowed, touches
 from rowsieve.predicate.nested_facts import implied_by_equality
 from rowsieve.predicate.operand_types import type_of
@@ -297,7 +298,10 @@ class _Interpreter:
             self.columns, KnownExpressions
         ):
             known_value = self.columns.expression(node)
-            return value if known_value is None else meet(value, known_value)
+            value = value if known_value is None else meet(value, known_value)
+        signed = self.semantics.nan is NanOrder.SIGNED and bool(value.nan.any())
+        if signed and may_be_negative_nan(node):  # such a NaN is below every number
+            return replace(value, lower=without(value.lower, value.nan))
         return value
 
     def derived(self, node: Operand) -> AbstractValue:

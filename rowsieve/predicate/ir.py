@@ -66,7 +66,7 @@ class Literal:
     """A constant. Two are one only if their values are the same thing to every function.
 
     So 0.0 is not -0.0 and 4 is not 4.0, though Python takes them for equal: a term may not stand in
-    for another on its word. Every NaN is one.
+    for another on its word. Two NaNs are one if their sign bits are equal.
     """
 
     value: PhysicalValue
@@ -88,7 +88,8 @@ def _identity(value: PhysicalValue) -> tuple[type, object]:
     """Equal for values that no function tells apart, and for no others."""
     match value:
         case float():
-            return float, "nan" if math.isnan(value) else value.hex()
+            sign = "-" if math.copysign(1, value) < 0 else ""
+            return float, f"{sign}nan" if math.isnan(value) else value.hex()
         case decimal.Decimal():
             return decimal.Decimal, value.as_tuple()
         case tuple():

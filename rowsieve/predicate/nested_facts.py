@@ -29,7 +29,7 @@ def implied_by_equality(
 ) -> list[Predicate]:
     """Bound conditions that hold wherever `operand`, of this type, equals the constant."""
     value, own = constant.value, constant.type
-    if not isinstance(value, tuple) or semantics.nan is not NanOrder.GREATEST:
+    if not isinstance(value, tuple) or semantics.nan is NanOrder.IEEE:
         return []
     assert semantics.nested_nulls is not NestedNulls.UNKNOWN
     found: list[Predicate] = []

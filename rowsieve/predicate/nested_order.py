@@ -3,8 +3,8 @@
 A list that is the beginning of another is the lesser one; structs compare by their members in
 order. Two NULLs inside are equal, and `NestedNulls` says where NULL stands beside a value; under
 `UNKNOWN` it makes equality NULL instead, as SQL's standard has it. NaN equals itself and is
-greatest, except under `UNKNOWN` where `NanOrder` decides. Columns of different widths compare by
-value. A list or struct that is NULL itself compares as any NULL does.
+greatest unless `NanOrder` says otherwise; IEEE's order counts under `UNKNOWN` alone. Columns of
+different widths compare by value. A list or struct that is NULL itself compares as any NULL does.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def compare_nested(
         differs, unknown = _equality(left, right, semantics.nan)
         truth = differs if op is ComparisonOp.NE else ~differs
         return with_nulls(truth, nulls | (unknown & ~differs), pa.bool_())
-    order = _Order(semantics.nested_nulls is NestedNulls.LEAST, semantics.nested_zeros_differ)
+    order = _Order.of(semantics, nulls_first=semantics.nested_nulls is NestedNulls.LEAST)
     return with_nulls(_HOLDS[op](order.signs(left, right)), nulls, pa.bool_())
 
 
 def differ_nested(left: pa.Array, right: pa.Array, semantics: Semantics) -> Mask:
     """(n,) bool: where `left IS DISTINCT FROM right`; NULLs are equal at every depth."""
-    order = _Order(nulls_first=False, zeros_differ=semantics.nested_zeros_differ)
+    order = _Order.of(semantics, nulls_first=False)
     signs: Mask = order.signs(left, right) != 0
     return signs
 
@@ -58,6 +58,13 @@ def differ_nested(left: pa.Array, right: pa.Array, semantics: Semantics) -> Mask
 class _Order:
     nulls_first: bool
     zeros_differ: bool
+    nan: NanOrder
+
+    @classmethod
+    def of(cls, semantics: Semantics, *, nulls_first: bool) -> _Order:
+        """The order inside lists and structs, where NaN always has a place."""
+        nan = NanOrder.GREATEST if semantics.nan is NanOrder.IEEE else semantics.nan
+        return cls(nulls_first, semantics.nested_zeros_differ, nan)
 
     def signs(self, left: pa.Array, right: pa.Array) -> _Signs:
         """(n,) -1, 0 or 1: below, equal or above, NULL being a value."""
@@ -97,8 +104,7 @@ class _Order:
     def _values(self, left: pa.Array, right: pa.Array) -> _Signs:
         left, right = _aligned(left, right)
         below, above = (
-            as_mask(compare(op, left, right, NanOrder.GREATEST))
-            for op in (ComparisonOp.LT, ComparisonOp.GT)
+            as_mask(compare(op, left, right, self.nan)) for op in (ComparisonOp.LT, ComparisonOp.GT)
         )
         signs = above.astype(np.int8) - below.astype(np.int8)
         if self.zeros_differ and pa.types.is_floating(left.type):
@@ -194,7 +200,7 @@ def equal_items(left: pa.Array, right: pa.Array, semantics: Semantics) -> Mask:
     if semantics.nested_nulls is NestedNulls.UNKNOWN or semantics.nan is NanOrder.IEEE:
         differs, unknown = _equality(left, right, semantics.nan)
         return ~(differs | unknown | absent)
-    signs = _Order(nulls_first=False, zeros_differ=semantics.nested_zeros_differ).signs(left, right)
+    signs = _Order.of(semantics, nulls_first=False).signs(left, right)
     equal: Mask = (signs == 0) & ~absent
     return equal
 

@@ -69,7 +69,7 @@ def normalize(
     """
     if not within_limits:
         check_limits(predicate)
-    total = semantics is not None and semantics.nan is NanOrder.GREATEST
+    total = semantics is not None and semantics.nan is not NanOrder.IEEE
     lists = semantics is None or semantics.bitwise_lists_from is None
     return _normal(predicate, _Rules(total, lists))
 

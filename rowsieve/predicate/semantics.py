@@ -17,6 +17,7 @@ class NanOrder(Enum):
     """How NaN compares."""
 
     GREATEST = "greatest"  # equal to itself, above every other number
+    SIGNED = "signed"  # by its sign bit above or below every number; equal to NaN of its sign
     IEEE = "ieee"  # every comparison with it is false, <> is true
 
 
@@ -83,7 +84,8 @@ class Semantics:
     these casts fail. `decimal_overflow`: of a sum, product or quotient of decimals that has more
     digits than its type. `casts_wrap`: a CAST of a number to a whole number keeps the lowest bits,
     as Java does. `nested_nulls`: how NULL compares inside lists and structs.
-    `nested_zeros_differ`: inside them -0.0 is below 0.0; otherwise the two are equal.
+    `nested_zeros_differ`: inside them, and to nullif, greatest and least, -0.0 is below 0.0;
+    otherwise the two are equal.
     `time_zone`: the session's; it decides casts, fields, truncations and
     intervals of instants. `repeated_time`, `skipped_time`: which instant a local time has that
     occurs twice, or never; `skipped_midnight`: the same of a date that becomes an instant, and of
@@ -172,6 +174,7 @@ Semantics.POSTGRES = Semantics(
 )
 Semantics.DATAFUSION = Semantics(
     "datafusion",
+    nan=NanOrder.SIGNED,
     bitwise_lists_from=4,
     integer_overflow=OnFailure.WRAP,
     float_division_by_zero=OnFailure.IEEE,

@@ -322,7 +322,7 @@ class Writer:
         type_ = type_of(operand)
         if is_nested(type_):
             raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
-        if _is_float(type_) and self._semantics.nan is not NanOrder.GREATEST:
+        if _is_float(type_) and self._semantics.nan is NanOrder.IEEE:
             raise UnsupportedOperation("NaN compares in another way there")
 
     def _check_floats(self, type_: LogicalType) -> None:

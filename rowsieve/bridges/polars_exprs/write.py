@@ -193,7 +193,7 @@ class Writer:
             raise UnsupportedOperation("lists, structs and maps are not compared")
         sides = self.operand(left), self.operand(right)
         made: Expr = _COMPARE[op](*sides)
-        if not isinstance(types[0], Float) or self.semantics.nan is NanOrder.GREATEST:
+        if not isinstance(types[0], Float) or self.semantics.nan is not NanOrder.IEEE:
             return made
         if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
             raise UnsupportedOperation("NaN is equal to itself in eq_missing")

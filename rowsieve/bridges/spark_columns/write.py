@@ -303,7 +303,7 @@ class Writer:
         type_ = type_of(operand)
         if is_nested(type_):
             raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
-        if isinstance(type_, Float) and self.semantics.nan is not NanOrder.GREATEST:
+        if isinstance(type_, Float) and self.semantics.nan is NanOrder.IEEE:
             raise UnsupportedOperation("NaN compares in another way in Spark")
 
 

@@ -20,7 +20,8 @@ from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import Call, Predicate, root_conjuncts, walk
-from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.nan_signs import check_nan_signs
+from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.schema import Schema
 
 
@@ -44,6 +45,8 @@ def from_text(
         found, root = _as_meant(found, schema, known, known.semantics)
         if known.translates_listed:
             said_exactly(root, known)
+        if known.semantics.nan is NanOrder.SIGNED:
+            check_nan_signs(root)
         check_read(root, dialect)
         if known.orders_by_collation and orders_text(root):
             for part in parse.uncollated(condition[0], dialect):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.abstract import AbstractValue
-from rowsieve.predicate.arrays import Computed, as_mask, compare, null_mask, without
+from rowsieve.predicate.arrays import Computed, as_mask, compare, filled, null_mask, without
 from rowsieve.predicate.functions.numeric import wider
 from rowsieve.predicate.functions.row import (
     Argument,
@@ -102,7 +104,18 @@ def _coalesce(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Com
 def _nullif(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
     left, right = arguments
     equal = as_mask(compare(ComparisonOp.EQ, left, right, semantics.nan))
+    equal &= _zero_order(left, right, semantics) == 0
     return Computed(pc.if_else(pa.array(equal), pa.scalar(None, left.type), left))
+
+
+def _zero_order(left: pa.Array, right: pa.Array, semantics: Semantics) -> npt.NDArray[np.int8]:
+    """Of two zeros of unlike signs -1 or 1 where they differ to the engine; 0 elsewhere."""
+    if not semantics.nested_zeros_differ or not pa.types.is_floating(left.type):
+        return np.zeros(len(left), np.int8)
+    one, other = filled(left), filled(right)
+    zeros = (one == 0) & (other == 0) & ~null_mask(left) & ~null_mask(right)
+    signs = np.signbit(other).astype(np.int8) - np.signbit(one).astype(np.int8)
+    return np.where(zeros, signs, np.int8(0))
 
 
 def _extreme(op: ComparisonOp) -> Callable[..., Computed]:
@@ -110,6 +123,8 @@ def _extreme(op: ComparisonOp) -> Callable[..., Computed]:
         best = arguments[0]
         for other in arguments[1:]:
             better = as_mask(compare(op, other, best, semantics.nan)) | null_mask(best)
+            zeros = _zero_order(other, best, semantics)
+            better |= zeros > 0 if op is ComparisonOp.GT else zeros < 0
             best = pc.if_else(pa.array(better), other, best)
         return Computed(best)
 

@@ -30,7 +30,7 @@ from rowsieve.predicate.functions.row import (
     NullRule,
     Signature,
 )
-from rowsieve.predicate.semantics import OnFailure, Semantics
+from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
 from rowsieve.types.logical import Decimal, Float, Int, LogicalType
 
 _UP, _DOWN, _EITHER, _NONE = (
@@ -39,6 +39,10 @@ _UP, _DOWN, _EITHER, _NONE = (
     Direction.EITHER,
     Direction.NONE,
 )
+
+
+# Of NaNs of two signs either may come out; what does not commute gives the first.
+UNSETTLED_NAN = frozenset({"add", "multiply"})
 
 
 def wider(left: LogicalType, right: LogicalType) -> LogicalType | None:
@@ -129,12 +133,30 @@ def _arithmetic(
             return _settled(computed, semantics.decimal_overflow)
         nulls = null_mask(left) | null_mask(right)
         if isinstance(signature.result, Float):
+            numbers = filled(left), filled(right)
             with np.errstate(all="ignore"):
-                return Computed(with_nulls(real(filled(left), filled(right)), nulls, left.type))
+                values = real(*numbers)
+            failed = _unsettled(name, *numbers, semantics) & ~nulls
+            array = with_nulls(values, nulls | failed, left.type)
+            return Computed(array, failed if failed.any() else None)
         values, overflowed = whole(filled(left), filled(right))
         return _settle(values, nulls, overflowed, semantics.integer_overflow, left.type)
 
     return evaluate
+
+
+def _unsettled(
+    name: str, left: npt.NDArray[Any], right: npt.NDArray[Any], semantics: Semantics
+) -> Mask:
+    """Where NaNs of two signs meet, and which of them comes out decides the order.
+
+    IEEE 754 leaves that to the processor, and a compiler may swap what commutes: DataFusion gives
+    one sign or the other by the place of the row in its batch.
+    """
+    if semantics.nan is not NanOrder.SIGNED or name not in UNSETTLED_NAN:
+        return np.zeros(len(left), np.bool_)
+    both: Mask = np.isnan(left) & np.isnan(right) & (np.signbit(left) != np.signbit(right))
+    return both
 
 
 def _settled(computed: Computed, rule: OnFailure) -> Computed:

@@ -83,9 +83,8 @@ def _sqrt_range(arguments: Sequence[AbstractValue], _: Signature, __: Semantics)
 
 def _sign(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
     numbers, nulls = filled(arguments[0]), null_mask(arguments[0])
-    signs = np.sign(numbers)
-    if not semantics.nan_has_sign:
-        signs = np.where(np.isnan(numbers), 0.0, signs)
+    of_nan = np.nan if semantics.nan_has_sign else 0.0  # never with its sign bit set
+    signs = np.where(np.isnan(numbers), of_nan, np.sign(numbers))
     return Computed(with_nulls(signs, nulls, pa.float64()))
 
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, filled, null_mask, without
 from rowsieve.predicate.functions.decimals import narrowed
 from rowsieve.predicate.literals import UUID_TEXT, int_range
-from rowsieve.predicate.semantics import Semantics, TimestampText
+from rowsieve.predicate.semantics import NanOrder, Semantics, TimestampText
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Decimal, Int, LogicalType, Timestamp
@@ -55,16 +55,23 @@ def to_int(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics)
     return _checked(without(wide, ~good).cast(arrow_type(target)), good, null_mask(values))
 
 
-def to_float(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """A decimal number, `nan`, `inf` or `infinity`; a number too large for the type fails."""
+def to_float(
+    values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    """A decimal number, `nan`, `inf` or `infinity`; a number too large for the type fails.
+
+    `-nan` keeps its sign where the order of NaN goes by it.
+    """
     text = pc.utf8_lower(_trimmed(values))
     number = as_mask(
         pc.match_substring_regex(text, r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]{1,6})?$")
     )
     named = as_mask(pc.match_substring_regex(text, r"^[+-]?(nan|inf|infinity)$"))
     bare = pc.replace_substring_regex(without(text, ~(number | named)), r"^\+", "")
-    bare = pc.replace_substring_regex(bare, r"^-nan$", "nan")
-    result = bare.cast(arrow_type(target))
+    signed = pc.equal(bare, "-nan")
+    result = pc.replace_substring_regex(bare, r"^-nan$", "nan").cast(arrow_type(target))
+    if semantics.nan is NanOrder.SIGNED:
+        result = pc.if_else(signed, pc.negate(result), result)
     good = named | (number & ~as_mask(pc.is_inf(result)))
     return _checked(result, good, null_mask(values))
 

@@ -1,0 +1,112 @@
+"""Whether the sign bit of a NaN can decide a bound condition.
+
+Engines that order NaN by its sign bit (`NanOrder.SIGNED`) agree with those that take every NaN for
+the greatest number as long as no NaN has it set. Stored values, nested ones too, never have it.
+Soundness: what is not known to keep NaN positive may make it negative.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.arrays import filled
+from rowsieve.predicate.ir import (
+    BoundColumn,
+    Call,
+    Case,
+    Cast,
+    Comparison,
+    FieldAccess,
+    InList,
+    Literal,
+    Node,
+    Operand,
+    PhysicalValue,
+    Predicate,
+    walk,
+)
+from rowsieve.predicate.operand_types import type_of
+from rowsieve.types.logical import Float, Int
+
+_ORDERING = frozenset({"greatest", "least", "nullif"})
+_POSITIVE = frozenset({"abs", "sign"})
+# What gives NaN of its argument's sign, and no NaN for a number; what makes or reads nested values.
+_KEEPING = _ORDERING | {
+    *("floor", "ceil", "round", "degrees", "radians", "sqrt", "coalesce"),
+    *("make_list", "make_struct", "list_element", "map_value"),
+}
+# Beside a finite constant other than 0 these give NaN for NaN alone, with its sign.
+_STEADY = frozenset({"add", "subtract", "multiply", "divide"})
+
+
+def check_nan_signs(root: Predicate) -> None:
+    """Refuse a bound condition in which the order of a NaN with its sign bit set could count."""
+    for node in walk(root):
+        if any(may_be_negative_nan(operand) for operand in _ordered(node)):
+            raise UnsupportedOperation(
+                "a computed NaN may have its sign bit set, and DataFusion alone orders NaN by it"
+            )
+
+
+def may_be_negative_nan(node: Operand) -> bool:
+    """Whether a float operand may be NaN with its sign bit set, or a nested one may hold such."""
+    match node:
+        case BoundColumn():
+            return False
+        case Literal(value=value):
+            return _holds_negative_nan(value)
+        case Case(branches=branches, otherwise=otherwise):
+            return any(map(may_be_negative_nan, (*(then for _, then in branches), otherwise)))
+        case Cast(operand=operand):
+            source = type_of(operand)
+            if isinstance(source, Float):
+                return may_be_negative_nan(operand)
+            return not isinstance(source, Int)
+        case FieldAccess(operand=operand):
+            return may_be_negative_nan(operand)
+        case Call(function=name, arguments=arguments):
+            if name in _POSITIVE:
+                return False
+            if name in _KEEPING or (name in _STEADY and any(map(_is_steady, arguments))):
+                return any(map(may_be_negative_nan, arguments))
+            return True
+        case _:
+            return True
+
+
+def _holds_negative_nan(value: PhysicalValue) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_holds_negative_nan, value))
+    return isinstance(value, float) and math.isnan(value) and math.copysign(1, value) < 0
+
+
+def _is_steady(node: Operand) -> bool:
+    value = node.value if isinstance(node, Literal) else None
+    return isinstance(value, float) and value != 0 and math.isfinite(value)
+
+
+def _ordered(node: Node) -> list[Operand]:
+    """The floats that the node compares."""
+    match node:
+        case Comparison(left=left, right=right):
+            found: tuple[Operand, ...] = (left, right)
+        case InList(operand=operand, values=values):
+            found = (operand, *_negative_members(values.array))
+        case Call(function=name, arguments=arguments) if name in _ORDERING:
+            found = arguments
+        case _:
+            return []
+    return [operand for operand in found if isinstance(type_of(operand), Float)]
+
+
+def _negative_members(members: pa.Array) -> list[Literal]:
+    """One NaN with its sign bit set if there is one among the members."""
+    if not pa.types.is_floating(members.type):
+        return []
+    numbers = filled(members)
+    negative = np.isnan(numbers) & np.signbit(numbers)
+    return [Literal(-math.nan, Float(64))] if negative.any() else []
