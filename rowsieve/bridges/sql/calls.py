@@ -54,7 +54,7 @@ NOT_CONDITIONS = frozenset(
     | {"sign", "days_between", "timestamp_seconds", "date_bin", "octet_length", "lpad", "rpad"}
     | {"bit_and", "bit_or", "bit_xor", "shift_left", "shift_right", "concat_ws"}
     | {"make_list", "make_struct"}
-) - {"coalesce", "nullif", "greatest", "least", "starts_with", "ends_with", "contains"}
+) - {"is_nan", "coalesce", "nullif", "greatest", "least", "starts_with", "ends_with", "contains"}
 
 
 def call(reader: Reads, node: Any) -> Operand:
