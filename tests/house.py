@@ -1,0 +1,234 @@
+"""The house in figures: `make house` prints them, so that a bar on them has its command.
+
+Lines per room, circles of imports, the longest files and functions, file names that are used twice,
+the files that name one function of conditions, and names that only tests use.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tokenize
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import rowsieve
+
+ROOT = Path(rowsieve.__file__).parent
+REPOSITORY = ROOT.parent
+LONGEST_FUNCTION = 40
+SAMPLES = ("lpad", "octet_length", "last_day")
+"""Functions whose files are counted: one of text, one of bytes, one of dates."""
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def sources(folder: Path = ROOT) -> list[Path]:
+    """The Python files of a folder, in order."""
+    return sorted(folder.rglob("*.py"))
+
+
+def room_of(path: Path) -> str:
+    """The room that a file of the package stands in."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def line_count(path: Path) -> int:
+    """The lines of a file."""
+    return len(path.read_text().splitlines())
+
+
+def lines_by_room() -> dict[str, tuple[int, int]]:
+    """Files and lines of each room, largest first."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for path in sources():
+        found[room_of(path)].append(line_count(path))
+    ordered = sorted(found.items(), key=lambda room: -sum(room[1]))
+    return {room: (len(counts), sum(counts)) for room, counts in ordered}
+
+
+def module_of(path: Path) -> str:
+    """The dotted name of a file of the package."""
+    name = ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
+    return name.removesuffix(".__init__")
+
+
+def imports_of(path: Path, known: frozenset[str], *, at_first_use: bool) -> set[str]:
+    """The modules of ours that a file imports when it is imported, or in its functions too.
+
+    What is imported for type checkers alone is not counted.
+    """
+    found: set[str] = set()
+    for node in _running(ast.parse(path.read_text()), inside_functions=at_first_use):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= inner & known
+            if inner - known:
+                found.add(node.module)
+    return (found & known) - {module_of(path)}
+
+
+def _running(tree: ast.AST, *, inside_functions: bool) -> Iterator[ast.AST]:
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        yield node
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            todo += node.orelse
+        elif inside_functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            todo += ast.iter_child_nodes(node)
+
+
+def circles(*, at_first_use: bool) -> list[list[str]]:
+    """Modules that import each other, directly or not; as in `imports_of`."""
+    known = frozenset(module_of(path) for path in sources())
+    graph = {
+        module_of(path): imports_of(path, known, at_first_use=at_first_use) for path in sources()
+    }
+    return sorted(sorted(one) for one in _strongly_connected(graph) if len(one) > 1)
+
+
+def room_circles() -> list[list[str]]:
+    """Rooms that import each other when they are imported or at first use."""
+    known = frozenset(module_of(path) for path in sources())
+    graph: defaultdict[str, set[str]] = defaultdict(set)
+    for path in sources():
+        if path.parent != ROOT or path.name != "__init__.py":
+            for name in imports_of(path, known, at_first_use=True):
+                if "." in name:
+                    graph[room_of(path)].add(name.split(".")[1])
+    return sorted(sorted(one) for one in _strongly_connected(graph) if len(one) > 1)
+
+
+def _strongly_connected(graph: Mapping[str, Iterable[str]]) -> list[set[str]]:
+    """Sets of nodes that reach each other: who is reached from a node and reaches it."""
+    reached = {node: _reached(graph, node) for node in graph}
+    found: list[set[str]] = []
+    for node, others in reached.items():
+        if not any(node in one for one in found):
+            found.append({node} | {other for other in others if node in reached.get(other, ())})
+    return found
+
+
+def _reached(graph: Mapping[str, Iterable[str]], start: str) -> set[str]:
+    found: set[str] = set()
+    todo = [start]
+    while todo:
+        for name in graph.get(todo.pop(), ()):
+            if name not in found:
+                found.add(name)
+                todo.append(name)
+    return found
+
+
+def twins() -> dict[str, list[str]]:
+    """File names that several folders have, with the folders."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for path in sources():
+        if path.name not in ("__init__.py", "__main__.py"):
+            found[path.name].append(str(path.parent.relative_to(ROOT)))
+    return {name: folders for name, folders in sorted(found.items()) if len(folders) > 1}
+
+
+def long_functions() -> dict[str, int]:
+    """Functions longer than a screen, longest first."""
+    found = {
+        f"{path.relative_to(ROOT)}:{node.name}": length
+        for path in sources()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > LONGEST_FUNCTION
+    }
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def files_naming(function: str) -> list[str]:
+    """The files of the package in which a function of conditions is named."""
+    return [
+        str(path.relative_to(ROOT))
+        for path in sources()
+        if re.search(rf"\b{function}\b", path.read_text())
+    ]
+
+
+def only_in_tests() -> list[str]:
+    """Names that one place in the package defines and only tests use: code to drop or to explain.
+
+    By words, so that a name which something else has too is not found; what a document or an
+    example names is public.
+    """
+    ours, tests = _names_in_code(ROOT), _words(REPOSITORY / "tests")
+    public = _words(REPOSITORY / "docs", "*.md") + _words(REPOSITORY / "examples")
+    return [
+        f"{path.relative_to(ROOT)}:{node.name}"
+        for path in sources()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, Definition)
+        and ours[node.name] == 1
+        and tests[node.name]
+        and not public[node.name]
+    ]
+
+
+def _names_in_code(folder: Path) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for path in folder.rglob("*.py"):
+        with tokenize.open(path) as file:
+            tokens = tokenize.generate_tokens(file.readline)
+            found.update(token.string for token in tokens if token.type == tokenize.NAME)
+    return found
+
+
+def _words(folder: Path, pattern: str = "*.py") -> Counter[str]:
+    return Counter(
+        word for path in folder.rglob(pattern) for word in re.findall(r"\w+", path.read_text())
+    )
+
+
+def report() -> Iterator[str]:
+    """The figures, line by line."""
+    rooms = lines_by_room()
+    yield f"rowsieve: {sum(lines for _, lines in rooms.values()):,} lines in {len(sources())} files"
+    yield from (f"  {room:12} {lines:7,} in {files:3}" for room, (files, lines) in rooms.items())
+    for folder in ("tests", "benchmarks"):
+        files = sources(REPOSITORY / folder)
+        yield f"{folder}: {sum(map(line_count, files)):,} lines in {len(files)} files"
+    yield from _listed("circles of modules at import", map(", ".join, circles(at_first_use=False)))
+    yield from _listed("circles with imports at first use", _brief(circles(at_first_use=True)))
+    yield from _listed("circles of rooms", map(", ".join, room_circles()))
+    longest = sorted(sources(), key=line_count, reverse=True)[:10]
+    shown = (f"{line_count(path):4} {path.relative_to(ROOT)}" for path in longest)
+    yield from _listed("longest files", shown)
+    functions = long_functions()
+    shown = (f"{length:4} {name}" for name, length in list(functions.items())[:10])
+    yield from _listed(f"functions over {LONGEST_FUNCTION} lines: {len(functions)}, longest", shown)
+    shown = (f"{name}: {', '.join(folders)}" for name, folders in twins().items())
+    yield from _listed(f"file names used twice: {len(twins())}", shown)
+    for function in SAMPLES:
+        files_with_it = files_naming(function)
+        yield from _listed(f"files that name {function}: {len(files_with_it)}", files_with_it)
+    yield from _listed("names that only tests use", only_in_tests())
+
+
+def _listed(title: str, lines: Iterable[str]) -> Iterator[str]:
+    yield f"{title}:"
+    yield from [f"  {line}" for line in lines] or ["  none"]
+
+
+def _brief(found: Sequence[Sequence[str]]) -> Iterator[str]:
+    for one in found:
+        more = f" and {len(one) - 6} more" if len(one) > 6 else ""
+        yield ", ".join(one[:6]) + more
+
+
+def main(write: Callable[[str], object] = print) -> None:
+    """Print the figures."""
+    for line in report():
+        write(line)
+
+
+if __name__ == "__main__":
+    main()
