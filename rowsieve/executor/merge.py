@@ -2,13 +2,12 @@
 
 Streams come newest first, each in key order with at most one version per key (invariant I2). This
 is the read in key order, and what compaction writes; reads that need no order resolve visibility
-instead. `merge_in_memory` decides whole tables at once and is what tests compare with. No predicate
-may be applied to rows before they come out of here (trap T1).
+instead. No predicate may be applied to rows before they come out of here (trap T1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -56,21 +55,6 @@ def repeated_key(streams: Sequence[Stream], order: KeyOrder) -> dict[str, object
             found: dict[str, object] = rows.slice(row, 1).to_pylist()[0]
             return found
     return None
-
-
-def merge_in_memory(
-    runs: Iterable[tuple[pa.Table, bool]], order: KeyOrder
-) -> pa.RecordBatch | None:
-    """`merge` of whole tables, given newest first as (rows, whether they are tombstones)."""
-    whole = []
-    for number, (table, deletes) in enumerate(runs):
-        batches = table.combine_chunks().to_batches()
-        whole += [
-            Run(number, 0, batch, 0, order.columns(batch), deletes)
-            for batch in batches
-            if batch.num_rows
-        ]
-    return winners(whole)
 
 
 def _row_numbers(runs: Sequence[Run]) -> npt.NDArray[np.int64]:

@@ -20,7 +20,7 @@ import xxhash
 
 from rowsieve.parquet.columns import FileColumn, holds_all_of
 from rowsieve.parquet.thrift import MalformedThrift, read_struct
-from rowsieve.predicate.arrays import Mask, filled
+from rowsieve.predicate.arrays import filled
 
 BLOCK_BYTES: Final = 32
 _SALT: Final = np.array(
@@ -58,17 +58,6 @@ class BloomFilter:
         if len(data) - start < size_bytes:
             raise MalformedThrift(f"{size_bytes} bytes are announced, {len(data) - start} follow")
         return cls(column, bytes(data[start : start + size_bytes]))
-
-    def may_contain(self, values: pa.Array) -> Mask:
-        """(n,) bool for values without NULLs, in the storage type of the table's column.
-
-        False only where no row of the group has the value. Value by value: meant for the few values
-        of a predicate.
-        """
-        probes = probes_of(values, self.column)
-        if probes is None:
-            return np.ones(len(values), dtype=np.bool_)
-        return np.array([self.may_contain_any([probe]) for probe in probes], dtype=np.bool_)
 
     def may_contain_any(self, probes: Probes | None) -> bool:
         """Whether any of these may be there; they are for a column that is stored as this one."""

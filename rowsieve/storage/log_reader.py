@@ -173,16 +173,6 @@ class LogReader:
             return any(together(self._store, signs))
         return any(sign() for sign in signs)
 
-    def commit_at(self, version: int) -> Commit:
-        """Read one line of the history."""
-        entry = self.entry(version)
-        if entry is not None:
-            return entry.commit
-        head = self.latest()
-        if 0 <= version <= head.version:
-            raise self._absent(version, f"commit {version}")
-        raise self._no_version(version, head)
-
     def entry(self, version: int) -> LogEntry | None:
         """Read one entry without its parts; None if there is none."""
         path = log_path(version)

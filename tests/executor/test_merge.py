@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.executor.merge import merge, merge_in_memory
+from rowsieve.executor.merge import merge
 from rowsieve.executor.windows import Numbered, Stream
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Field, Int, String
@@ -74,8 +74,6 @@ def test_the_newest_version_of_each_key_survives(
         for row in batch.to_pylist()
     ]
     assert merged == newest_per_key(newest_first)
-    whole = merge_in_memory([(t.select(["a", "b"]) if d else t, d) for t, d in tables], ORDER)
-    assert merged == ([] if whole is None else [tuple(row.values()) for row in whole.to_pylist()])
 
 
 def test_disjoint_streams_pass_through_uncopied() -> None:

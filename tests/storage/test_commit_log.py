@@ -280,7 +280,7 @@ def test_metadata_is_what_history_will_say() -> None:
     request = upsert(metadata={"a": (1, 2), "b": {"c": None}, "z": "ä\u2028\r\n"})
     line, _ = log.commit(request, s0, never)
     assert line.metadata == {"a": [1, 2], "b": {"c": None}, "z": "ä\u2028\r\n"}
-    assert log.history()[0] == line == log.commit_at(1)
+    assert log.history()[0] == line
 
 
 def test_a_newer_writer_protocol_is_read_but_not_written() -> None:
@@ -329,7 +329,7 @@ def test_versions_of_the_future_and_of_no_kind_are_refused() -> None:
         with pytest.raises(VersionNotFound, match=f"no version {version}"):
             log.at(version)
     with pytest.raises(VersionNotFound, match="no version 3: the newest is 2"):
-        log.commit_at(3)
+        log.at(3)
     for wrong in ("1", 1.0, True, None):
         with pytest.raises(InvalidInput, match="give a whole number"):
             log.at(wrong)  # type: ignore[arg-type]
@@ -344,8 +344,6 @@ def test_expired_versions_say_so() -> None:
     for version in (0, 3, 5, 7):
         with pytest.raises(SnapshotExpired, match=f"version {version} of .* were removed"):
             expired.at(version)
-    with pytest.raises(SnapshotExpired, match="commit 2 of"):
-        expired.commit_at(2)
     assert [line.version for line in expired.history()] == [9, 8, 7]
 
 

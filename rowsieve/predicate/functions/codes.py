@@ -111,7 +111,6 @@ def _row(
 
 
 _BYTES, _BITS = _sized(1), _sized(8)
-_OCTETS = {"postgres": "octet_length", "spark": "octet_length", "datafusion": "octet_length"}
 
 ROWS: tuple[Function, ...] = (
     _row(
