@@ -49,6 +49,7 @@ def tiny_row_groups() -> Iterator[None]:
         patch.setattr("rowsieve.storage.part_file.PAGE_ROWS", 1)
         for module in (
             "storage.part_writer",
+            "planner.candidates",
             "planner.splits",
             "executor.live_rows",
             "executor.sources",

@@ -15,14 +15,11 @@ from rowsieve.executor.row_groups import OpenFile, RowGroup, as_stored, in_piece
 from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, Place
-from rowsieve.parquet.bloom_reader import BloomReader
-from rowsieve.parquet.footer import expect_tails, read_metadata, read_tail
+from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.row_groups import RowGroupStatistics
+from rowsieve.planner.candidates import Candidates, find_candidates
 from rowsieve.planner.plan import PlannedPart
-from rowsieve.planner.prune_pages import KeptPages, prune_pages
-from rowsieve.planner.prune_row_groups import Verdicts, prune_row_groups
 from rowsieve.predicate.bind import BoundPredicate
-from rowsieve.predicate.interpret import Verdict
 from rowsieve.predicate.ir import BoundColumn
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.deletion_vectors import read_deletion_vector
@@ -48,7 +45,7 @@ class PartSource:
         metrics: ScanMetrics | None = None,
     ) -> None:
         self.part = part
-        self._known: dict[tuple[str, frozenset[int] | None], tuple[BoundPredicate, RowSet]] = {}
+        self._known: dict[tuple[str, frozenset[int] | None], tuple[BoundPredicate, Candidates]] = {}
         self._store = store
         self._schema = schema
         self.metrics = ScanMetrics() if metrics is None else metrics
@@ -75,15 +72,19 @@ class PartSource:
         `only`: the columns that may prune, the key's as long as versions elsewhere matter (trap
         T1).
         """
+        return self.found(predicate, only).rows
+
+    def found(self, predicate: BoundPredicate, only: frozenset[int] | None = None) -> Candidates:
+        """The same, and what leaves the other rows out."""
         if self.part.data is None:
-            return RowSet.empty(0)
+            return Candidates(RowSet.empty(0))
         return self._candidates(self.part.data, predicate, only)
 
     def tombstone_candidates(self, predicate: BoundPredicate, key: frozenset[int]) -> RowSet:
         """The tombstones of the row groups and pages whose keys the predicate may keep."""
         if self.part.deletes is None:
             return RowSet.empty(0)
-        return self._candidates(self.part.deletes, predicate, key)
+        return self._candidates(self.part.deletes, predicate, key).rows
 
     def columns_of(self, predicate: BoundPredicate) -> Schema:
         """The columns that the predicate reads."""
@@ -153,7 +154,7 @@ class PartSource:
 
     def _candidates(
         self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None
-    ) -> RowSet:
+    ) -> Candidates:
         only = _columns_that_matter(predicate, only)
         if not self._knows(ref, predicate, only):
             ask_together([self], predicate, only, deletes=ref is self.part.deletes)
@@ -168,15 +169,11 @@ class PartSource:
         ref: FileRef,
         predicate: BoundPredicate,
         only: frozenset[int] | None,
-        verdicts: Verdicts,
-        pages: KeptPages,
+        found: Candidates,
     ) -> None:
-        self.metrics.note_row_groups(len(verdicts), int((verdicts == Verdict.NONE).sum()))
-        self.metrics.note_pages(pages.considered, pages.pruned)
-        rows = RowSet.empty(ref.rows)
-        if pages.kept.any():
-            rows = RowSet.from_row_groups(pages.kept, pages.rows, ref.rows)
-        self._known[ref.path, only] = (predicate, rows)
+        self.metrics.note_row_groups(found.row_groups, found.by_statistics + found.by_bloom)
+        self.metrics.note_pages(found.pages, found.by_page_index)
+        self._known[ref.path, only] = (predicate, found)
 
     def _row_groups(self, ref: FileRef, wanted: RowSet | None) -> Iterator[RowGroup]:
         if wanted is not None and wanted.is_empty:
@@ -213,18 +210,12 @@ def ask_together(
     ]
     if not asked:
         return
-    expect_tails(asked[0][0]._store, [ref for _, ref in asked])
-    tails = [read_tail(source._store, ref) for source, ref in asked]
-    files = [
-        (tail.metadata, BloomReader(source._store, ref, tail.metadata))
-        for (source, ref), tail in zip(asked, tails, strict=True)
-    ]
-    schema = asked[0][0]._schema
-    verdicts = prune_row_groups(predicate, files, schema, only=only)
-    left = list(zip(tails, verdicts, strict=True))
-    pages = prune_pages(predicate, left, schema, ROW_GROUP_ROWS, only=only)
-    for (source, ref), of_groups, of_pages in zip(asked, verdicts, pages, strict=True):
-        source._learn(ref, predicate, only, of_groups, of_pages)
+    first = asked[0][0]
+    candidates = find_candidates(
+        first._store, [ref for _, ref in asked], predicate, first._schema, only
+    )
+    for (source, ref), found in zip(asked, candidates, strict=True):
+        source._learn(ref, predicate, only, found)
 
 
 def _columns_that_matter(

@@ -59,14 +59,22 @@ class Blooms(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class PrunedGroups:
+    """(g,) `Verdict` values of a file's row groups, and how many of them a bloom alone refuted."""
+
+    verdicts: Verdicts
+    by_bloom: int = 0
+
+
 def prune_row_groups(
     predicate: BoundPredicate,
     files: Sequence[tuple[pq.FileMetaData, Blooms | None]],
     schema: Schema,
     *,
     only: frozenset[int] | None = None,
-) -> list[Verdicts]:
-    """Per file (g,) `Verdict` values, one per row group; all files are interpreted together.
+) -> list[PrunedGroups]:
+    """What is proved of the row groups of each file; all files are interpreted together.
 
     `only` are the field ids that may prune: the key's, as long as newer versions of a row may
     stand elsewhere (trap T1).
@@ -80,9 +88,16 @@ def prune_row_groups(
         if blooms is not None:
             _expect_filters(points, one, verdicts, blooms)
     return [
-        verdicts if blooms is None else probe_blooms(predicate, one, verdicts, blooms, points)
+        PrunedGroups(verdicts)
+        if blooms is None
+        else _probed(verdicts, probe_blooms(predicate, one, verdicts, blooms, points))
         for one, verdicts, (_, blooms) in zip(statistics, verdicts_of, files, strict=True)
     ]
+
+
+def _probed(before: Verdicts, after: Verdicts) -> PrunedGroups:
+    refuted = (after == Verdict.NONE) & (before != Verdict.NONE)
+    return PrunedGroups(after, int(np.count_nonzero(refuted)))
 
 
 def _expect_filters(

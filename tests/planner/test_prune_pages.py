@@ -65,7 +65,7 @@ def written(schema: Schema, rows: pa.Table) -> Tail:
 
 
 def asked(tail: Tail, bound: BoundPredicate, schema: Schema, **options: Any) -> KeptPages:
-    groups = prune_row_groups(bound, [(tail.metadata, None)], schema, **options)[0]
+    groups = prune_row_groups(bound, [(tail.metadata, None)], schema, **options)[0].verdicts
     return prune_pages(bound, [(tail, groups)], schema, GROUP_ROWS, **options)[0]
 
 
@@ -183,7 +183,7 @@ def test_the_example_of_the_two_phase_design(monkeypatch: pytest.MonkeyPatch) ->
     texts = [letters[row % 2] for row, letters in enumerate(ends)]
     tail = written(schema, pa.table([numbers, texts], arrow_schema(schema)))
     bound = bind(parse_predicate('"A" > 35 AND "B" = \'F\''), schema)
-    groups = prune_row_groups(bound, [(tail.metadata, None)], schema)[0]
+    groups = prune_row_groups(bound, [(tail.metadata, None)], schema)[0].verdicts
     (found,) = prune_pages(bound, [(tail, groups)], schema, 300)
     rows = RowSet.from_row_groups(found.kept, found.rows, 300)
     assert [span.tolist() for span in rows.ranges()] == [[200], [250]]

@@ -79,7 +79,7 @@ def test_no_verdict_contradicts_the_rows(
     metadata, blooms, _ = opened(written(SCHEMA, groups, BLOOMED))
     for predicate in (*terms, *looked_up):
         bound = bind(normalize(predicate), SCHEMA, semantics)
-        verdicts = prune_row_groups(bound, [(metadata, blooms)], SCHEMA, only=only)[0]
+        verdicts = prune_row_groups(bound, [(metadata, blooms)], SCHEMA, only=only)[0].verdicts
         assert verdicts.shape == (len(groups),)
         for verdict, group in zip(verdicts, groups, strict=True):
             outcome = evaluate(bound, group)
@@ -140,7 +140,7 @@ def verdicts(file: tuple[Any, Asked], text: str, *, blooms: bool = True, **optio
     metadata, asked = file
     bound = bind(normalize(parse_predicate(text)), KEYED)
     files = [(metadata, asked if blooms else None)]
-    found = prune_row_groups(bound, files, KEYED, **options)[0]
+    found = prune_row_groups(bound, files, KEYED, **options)[0].verdicts
     return "".join("NSA"[verdict] for verdict in found)
 
 
@@ -227,4 +227,6 @@ def test_filters_are_not_read_for_more_values_than_can_be_refuted(
 def test_no_groups_no_verdicts() -> None:
     metadata = read_footer(written(KEYED, []))
     bound = bind(parse_predicate("id = 1"), KEYED)
-    assert np.array_equal(prune_row_groups(bound, [(metadata, None)], KEYED)[0], np.zeros(0))
+    assert np.array_equal(
+        prune_row_groups(bound, [(metadata, None)], KEYED)[0].verdicts, np.zeros(0)
+    )

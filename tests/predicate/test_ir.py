@@ -87,6 +87,7 @@ TREES = (
     And((TRUE, Or((Not(IsNull(Column("a"))), FALSE)), Opaque("x", "spark"))),
     InList(Cast(FieldAccess(Column("a"), "x"), Int(64)), ValueSet(pa.array([1, 2]))),
     Like(Column("a"), "x%"),
+    BooleanOperand(Case(((IsNull(Column("a")), Column("b")),), Literal(1))),
     BooleanOperand(
         Case(
             ((IsNull(Column("a")), Now()),),

@@ -1,0 +1,85 @@
+"""The rows of a file that a predicate may keep: by its footer, its blooms and its page indexes.
+
+The one place where a read finds that out, whether the plan is resolved beforehand or while it is
+read. Soundness: a row is left out only where the predicate is FALSE or NULL on it and cannot fail;
+`only` are the columns that may say so, the key's as long as newer versions matter (trap T1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rowsieve.objects import ObjectStore
+from rowsieve.parquet.bloom_reader import BloomReader
+from rowsieve.parquet.footer import expect_tails, read_tail
+from rowsieve.parquet.pages import PageDirectory
+from rowsieve.planner.prune_pages import prune_pages
+from rowsieve.planner.prune_row_groups import prune_row_groups
+from rowsieve.predicate.bind import BoundPredicate
+from rowsieve.predicate.interpret import Verdict
+from rowsieve.predicate.rowset import RowSet
+from rowsieve.storage.manifest import FileRef
+from rowsieve.storage.part_writer import ROW_GROUP_ROWS
+from rowsieve.types.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The rows of one file that may match or fail, and what left the others out.
+
+    Row groups are counted where statistics, then blooms, refute them; pages where their index does,
+    of those in row groups that are left undecided. `page_rows`: rows of a page, 0 if not known.
+    """
+
+    rows: RowSet
+    row_groups: int = 0
+    by_statistics: int = 0
+    by_bloom: int = 0
+    pages: int = 0
+    by_page_index: int = 0
+    page_rows: int = 0
+
+
+def find_candidates(
+    store: ObjectStore,
+    files: Sequence[FileRef],
+    predicate: BoundPredicate,
+    schema: Schema,
+    only: frozenset[int] | None = None,
+) -> list[Candidates]:
+    """The candidates of each file, found in one interpretation of all of them.
+
+    Reads their tails, and the blooms that may refute a row group; errors are those of the store, or
+    `CorruptData` for a tail that does not hold.
+    """
+    expect_tails(store, files)
+    tails = [read_tail(store, ref) for ref in files]
+    opened = [
+        (tail.metadata, BloomReader(store, ref, tail.metadata))
+        for ref, tail in zip(files, tails, strict=True)
+    ]
+    groups = prune_row_groups(predicate, opened, schema, only=only)
+    undecided = [(tail, each.verdicts) for tail, each in zip(tails, groups, strict=True)]
+    pages = prune_pages(predicate, undecided, schema, ROW_GROUP_ROWS, only=only)
+    found = []
+    for ref, tail, of_groups, of_pages in zip(files, tails, groups, pages, strict=True):
+        rows = RowSet.empty(ref.rows)
+        if of_pages.kept.any():
+            rows = RowSet.from_row_groups(of_pages.kept, of_pages.rows, ref.rows)
+        refuted = int(np.count_nonzero(of_groups.verdicts == Verdict.NONE))
+        directory = PageDirectory.of(tail.metadata)
+        found.append(
+            Candidates(
+                rows,
+                len(of_groups.verdicts),
+                refuted - of_groups.by_bloom,
+                of_groups.by_bloom,
+                of_pages.considered,
+                of_pages.pruned,
+                0 if directory is None else directory.page_rows,
+            )
+        )
+    return found
