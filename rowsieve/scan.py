@@ -25,6 +25,7 @@ from rowsieve.config import OnViolation, Pruning, current
 from rowsieve.errors import InvalidInput, UnprunablePredicate, UnsupportedOperation
 from rowsieve.executor.audit import Auditor
 from rowsieve.executor.execute import Execution
+from rowsieve.executor.execute import resolve as resolve_plan
 from rowsieve.executor.read_settings import read_settings
 from rowsieve.metrics import Reporter, ScanMetrics, ScanReport, send
 from rowsieve.objects import ObjectStore, open_store
@@ -163,9 +164,15 @@ class Scan:
         """Counters of the last read; complete when its stream was exhausted."""
         return self._execution.metrics
 
-    def plan(self) -> ScanPlan:
-        """The plan: self-contained and serialisable."""
-        return self._plan
+    def plan(self, *, resolve: bool = False) -> ScanPlan:
+        """The plan: self-contained and serialisable.
+
+        With `resolve`, it holds the rows to read of each part: footers, blooms and page indexes are
+        opened and what is hidden is found now, and not again by whoever reads the plan.
+        """
+        if not resolve:
+            return self._plan
+        return PLANS.resolved(self._plan, lambda plan: resolve_plan(plan, self._store))
 
     def to_arrow(self) -> pa.Table:
         """All rows as a table."""
@@ -330,6 +337,10 @@ def planned_metrics(plan: ScanPlan) -> ScanMetrics:
     metrics.statistics_contradicting = plan.statistics_contradicting
     metrics.statistics_unreadable = plan.statistics_unreadable
     metrics.pruned_by = {group.by: group.parts for group in plan.pruned}
+    for part in plan.resolved or ():
+        refuted = part.row_groups_by_statistics + part.row_groups_by_bloom
+        metrics.note_row_groups(part.row_groups, refuted)
+        metrics.note_pages(part.pages, part.pages_by_index)
     return metrics
 
 

@@ -50,6 +50,7 @@ def tiny_row_groups() -> Iterator[None]:
         for module in (
             "storage.part_writer",
             "planner.candidates",
+            "planner.plan",
             "planner.splits",
             "executor.live_rows",
             "executor.sources",

@@ -31,7 +31,9 @@ from rowsieve.executor.two_phase import RowReader
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import FetchingStore, ObjectStore
 from rowsieve.parquet.footer import expect_tails
+from rowsieve.planner.part_rows import PartRows
 from rowsieve.planner.plan import Piece, PlannedPart, Read, ScanPlan, Split
+from rowsieve.planner.resolved import rows_by_part, with_rows
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.rowset import RowSet
@@ -69,6 +71,7 @@ class Execution:
         self._schema = plan.schema
         self._order = KeyOrder.of(self._schema, plan.key) if plan.key else None
         self._packaging = Packaging(plan)
+        self._resolved = rows_by_part(plan)
         self._threads = threads or (READERS if store.overlaps else 0) or os.cpu_count() or 1
         self._memory_bytes = memory_bytes
         self.metrics = ScanMetrics() if metrics is None else metrics
@@ -91,6 +94,17 @@ class Execution:
                 live = self._live(piece, ahead)
                 for read in piece.reads:
                     yield live.source(read), live.rows(read)
+
+    def part_rows(self) -> Iterator[PartRows]:
+        """The rows of every read, and what left the others out; a part may come several times."""
+        with self._naming_missing(), ReadAhead(1, 0) as ahead:
+            self._expect(self._plan.splits)
+            for _, group in groupby(_pieces(self._plan.splits), key=lambda piece: piece.parts):
+                same = list(group)
+                live = self._live(same[0], ahead)
+                reads = [read for piece in same for read in piece.reads]
+                live.look_up(reads)
+                yield from map(live.part_rows, reads)
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """All rows of the plan up to its limit, in key order if it asks for that."""
@@ -125,6 +139,11 @@ class Execution:
         if not self._store.overlaps:
             return
         pieces = list(islice(_pieces(splits), 1 if self._plan.limit is not None else None))
+        if self._resolved is not None:  # what hides rows need not be opened
+            read = (piece.parts[read.part] for piece in pieces for read in piece.reads)
+            data = (part.data for part in islice(dict.fromkeys(read), AHEAD))
+            expect_tails(self._store, (ref for ref in data if ref is not None))
+            return
         parts = list(dict.fromkeys(part for piece in pieces for part in piece.parts))[:AHEAD]
         refs = (ref for part in parts for ref in (part.data, part.deletes) if ref is not None)
         expect_tails(self._store, refs)
@@ -181,6 +200,8 @@ class Execution:
         parts = pieces[0].parts
         if self._plan.ordered or self._packaging.filter or len(parts) < 2:
             return False
+        if self._resolved is not None:
+            return False
         if any(part.dv is not None for part in parts) or is_resolved(self._plan.table_uuid, parts):
             return False
         rows = sum(part.data.rows for part in parts if part.data is not None)
@@ -193,6 +214,8 @@ class Execution:
         """
         predicate = self._packaging.filter
         if predicate is None or not self._plan.pruning or len(parts) < 2:
+            return False
+        if self._resolved is not None:
             return False
         decides = {field.name for field in self._keys if not isinstance(field.type, Float)}
         if any(column.name not in decides for column in predicate.columns):
@@ -224,7 +247,7 @@ class Execution:
             return
         assert self._order is not None
         columns = with_columns(self._columns, self._keys)
-        if self._packaging.filter is None:
+        if self._packaging.filter is None and self._resolved is None:
             yield from live.merged(columns)
         else:
             readers = self._readers(columns)
@@ -285,7 +308,18 @@ class Execution:
                 self._store, sources, self._order, self._keys, self._memory_bytes, ahead
             )
         statistics = self._packaging.filter if self._plan.pruning else None
-        return LiveRows(self._plan.table_uuid, piece, streams, sources, statistics)
+        return LiveRows(self._plan.table_uuid, piece, streams, sources, statistics, self._resolved)
+
+
+def resolve(plan: ScanPlan, store: ObjectStore, *, threads: int | None = None) -> ScanPlan:
+    """The plan with the rows to read of each part, found as a read of it would find them.
+
+    Opens footers, blooms and page indexes; where parts overlap it reads their keys. The result is
+    read, by anybody, without any of that.
+    """
+    if plan.resolved is not None:
+        return plan
+    return with_rows(plan, Execution(plan, store, threads=threads).part_rows())
 
 
 def _given(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -305,5 +339,5 @@ def _row_count(parts: Sequence[PlannedPart], read: Read) -> int:
     """How many rows a read is about, hidden ones included."""
     data = parts[read.part].data
     assert data is not None
-    start, stop = read.row_groups or (0, data.rows)
-    return min(stop * ROW_GROUP_ROWS, data.rows) - start * ROW_GROUP_ROWS
+    start, stop = read.row_range(data.rows)
+    return stop - start

@@ -11,7 +11,7 @@ predicate of the key alone leaves (`matching_by_key`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -26,6 +26,8 @@ from rowsieve.executor.streams import Kept, Streams
 from rowsieve.executor.two_phase import RowReader
 from rowsieve.executor.visibility import HiddenRows, VisibilityCache, visible_rows
 from rowsieve.executor.windows import Numbered, Run, Stream, windows
+from rowsieve.planner.candidates import Candidates
+from rowsieve.planner.part_rows import PartRows, within
 from rowsieve.planner.plan import Piece, PlannedPart, Read
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import evaluate
@@ -43,7 +45,10 @@ _VISIBLE = VisibilityCache()
 
 
 class LiveRows:
-    """One piece being read. `predicate` is asked of statistics only; rows come out unfiltered."""
+    """One piece being read. `predicate` is asked of statistics only; rows come out unfiltered.
+
+    `resolved`: the rows to read of each part, where the plan has them; then nothing is looked up.
+    """
 
     def __init__(
         self,
@@ -52,7 +57,9 @@ class LiveRows:
         streams: Streams | None,
         sources: Sequence[PartSource],
         predicate: BoundPredicate | None,
+        resolved: Mapping[str, RowSet] | None = None,
     ) -> None:
+        self._resolved = resolved
         self._parts = _identity(table_uuid, piece.parts)
         self._streams = streams
         self._sources = sources
@@ -61,7 +68,7 @@ class LiveRows:
 
     def look_up(self, reads: Iterable[Read]) -> None:
         """Hold the predicate against the row groups of all these reads at once."""
-        if self._predicate is not None:
+        if self._predicate is not None and self._resolved is None:
             parts = {read.part for read in reads if read.residual}
             ask_together([self._sources[part] for part in sorted(parts)], self._predicate)
 
@@ -162,6 +169,9 @@ class LiveRows:
     def rows(self, read: Read) -> RowSet | None:
         """The live rows of a read; None for all rows of the part."""
         source = self._sources[read.part]
+        if self._resolved is not None:
+            start, stop = read.row_range(source.row_count)
+            return within(self._resolved[source.part.part_id], start, stop)
         rows: RowSet | None = None
         if read.residual and self._predicate is not None:
             rows = source.candidates(self._predicate)
@@ -173,13 +183,31 @@ class LiveRows:
             return rows
         return _intersection([rows, self._visible(read), source.shown()])
 
+    def part_rows(self, read: Read) -> PartRows:
+        """The live rows of a read, and what left the others out; ask `look_up` first."""
+        source = self._sources[read.part]
+        asked = self._asked(read)
+        found = Candidates(asked)
+        if read.residual and self._predicate is not None:
+            found = source.found(self._predicate)
+        left = self.rows(read)
+        rows = asked if left is None else left
+        return PartRows(
+            source.part.part_id,
+            rows,
+            found.row_groups,
+            found.by_statistics,
+            found.by_bloom,
+            found.pages,
+            found.by_page_index,
+            len(found.rows.intersect(asked)) - len(rows),
+            found.page_rows,
+        )
+
     def _asked(self, read: Read) -> RowSet:
         """The rows that a read is about, hidden ones included."""
         row_count = self._sources[read.part].row_count
-        if read.row_groups is None:
-            return RowSet.full(row_count)
-        start, stop = (min(group * ROW_GROUP_ROWS, row_count) for group in read.row_groups)
-        return RowSet.from_ranges([(start, stop)], row_count)
+        return within(RowSet.full(row_count), *read.row_range(row_count))
 
     def _visible(self, read: Read) -> RowSet | None:
         """What other parts leave of a read's part; None where none of them can hide any row."""

@@ -8,8 +8,8 @@ whose predicate does not ask for it are no part of what was planned, and are put
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Final, TypedDict, Unpack
+from collections.abc import Callable, Hashable
+from typing import Final, TypeAlias, TypedDict, Unpack
 
 import msgspec
 
@@ -37,11 +37,16 @@ class PlanOptions(TypedDict, total=False):
     in_process: bool
 
 
+_Answer: TypeAlias = tuple[ScanPlan, object]
+"""A plan resolved, and the objects by whose identity it is found."""
+
+
 class PlanCache:
     """Plans by their question; the least recently used go first. Safe to share by threads."""
 
     def __init__(self, limit_bytes: int = CACHE_BYTES) -> None:
         self._plans: ByteCache[Hashable, ScanPlan] = ByteCache(limit_bytes)
+        self._resolved: ByteCache[tuple[int, int, bool], _Answer] = ByteCache(limit_bytes)
 
     def plan(
         self,
@@ -81,15 +86,43 @@ class PlanCache:
                 **options,
             )
             values = sum(node.values.array.nbytes for node in nodes if isinstance(node, InList))
-            parts = sum(len(piece.parts) for split in plan.splits for piece in split.pieces)
-            size = 3 * values + len(nodes) * _BYTES_PER_NODE + parts * _BYTES_PER_PART
+            size = 3 * values + len(nodes) * _BYTES_PER_NODE + _size_of(plan)
             self._plans.put(key, plan, size)
         output = table_columns(snapshot.schema.names) if columns is None else columns
         return msgspec.structs.replace(plan, columns=output, now_us=now_us), known
 
+    def resolved(self, plan: ScanPlan, resolve: Callable[[ScanPlan], ScanPlan]) -> ScanPlan:
+        """The plan with the rows to read of each part, found before or by `resolve`.
+
+        They are those of the same splits under the same filter, whatever the columns: it is the
+        very objects that are compared, and they are kept as long as the answer is.
+        """
+        if plan.resolved is not None:
+            return plan
+        if not plan.splits:  # all empty tuples are one object
+            return resolve(plan)
+        key = (id(plan.splits), id(plan.filter), plan.pruning)
+        if (known := self._resolved.get(key)) is not None:
+            found, _ = known
+        else:
+            found = resolve(plan)
+            size_bytes = sum(part.rows.size_bytes for part in found.resolved or ())
+            asked = (plan.splits, plan.filter)
+            self._resolved.put(key, (found, asked), size_bytes + _size_of(found))
+        return msgspec.structs.replace(
+            plan, splits=found.splits, pruned=found.pruned, resolved=found.resolved
+        )
+
     def clear(self) -> None:
         """Forget all plans."""
         self._plans.clear()
+        self._resolved.clear()
+
+
+def _size_of(plan: ScanPlan) -> int:
+    """About how many bytes its parts take."""
+    parts = sum(len(piece.parts) for split in plan.splits for piece in split.pieces)
+    return (parts + len(plan.resolved or ())) * _BYTES_PER_PART
 
 
 PLANS: Final = PlanCache()

@@ -11,7 +11,8 @@ planning of 100,000 parts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ import msgspec
 from rowsieve.arguments import checked_methods
 from rowsieve.checksums import checksum
 from rowsieve.errors import InvalidInput, UnsupportedProtocol
+from rowsieve.planner.part_rows import PartRows, PartRowsForm, within
 from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.codec import (
     operand_from_json,
@@ -29,8 +31,10 @@ from rowsieve.predicate.codec import (
     semantics_to_json,
 )
 from rowsieve.predicate.ir import TRUE, Operand, Predicate
+from rowsieve.predicate.rowset import RowSet
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.manifest import PART_PATH, DeletionVectorRef, FileRef
+from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
 
@@ -56,6 +60,13 @@ class Read(msgspec.Struct, frozen=True, gc=False):
     part: int
     residual: bool
     row_groups: tuple[int, int] | None = None
+
+    def row_range(self, row_count: int) -> tuple[int, int]:
+        """The rows [start, stop) that it is about, of a part of `row_count` rows."""
+        if self.row_groups is None:
+            return 0, row_count
+        start, stop = self.row_groups
+        return min(start * ROW_GROUP_ROWS, row_count), min(stop * ROW_GROUP_ROWS, row_count)
 
 
 class Piece(msgspec.Struct, frozen=True, gc=False):
@@ -107,13 +118,29 @@ class Pruned(msgspec.Struct, frozen=True):
     size_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """Rows to read of one Parquet file, by `path` in the table's folder.
+
+    `residual`: whether the plan's predicate must be asked of them. `page_rows`: rows of a page, a
+    hint; 0 if not known.
+    """
+
+    part_id: str
+    path: str
+    rows: RowSet
+    residual: bool
+    page_rows: int
+
+
 @checked_methods
 class ScanPlan(msgspec.Struct, frozen=True):
     """A read of one version of one table.
 
     `schema` is the table's at this version. `predicate` is what every returned row satisfies under
     the rules of `semantics`, TRUE when nothing was asked; `filter` is the same bound to the schema
-    and the time `now_us`, None for TRUE.
+    and the time `now_us`, None for TRUE. `resolved`: the rows to read of each part, of a plan that
+    was made with `resolve=True`; None where whoever reads finds them.
     """
 
     table_uri: str
@@ -133,12 +160,38 @@ class ScanPlan(msgspec.Struct, frozen=True):
     statistics_contradicting: int = 0
     statistics_unreadable: int = 0
     filter: BoundPredicate | None = None
+    resolved: tuple[PartRows, ...] | None = None
 
     def only(self, split: int) -> ScanPlan:
         """The same plan with one split, to be sent to whoever reads it."""
         if not 0 <= split < len(self.splits):
             raise InvalidInput(f"the plan has {len(self.splits)} splits, none of number {split}")
-        return msgspec.structs.replace(self, splits=(self.splits[split],), pruned=())
+        one, resolved = self.splits[split], self.resolved
+        if resolved is not None:
+            ids = {piece.parts[read.part].part_id for piece in one.pieces for read in piece.reads}
+            resolved = tuple(part for part in resolved if part.part_id in ids)
+        return msgspec.structs.replace(self, splits=(one,), pruned=(), resolved=resolved)
+
+    def files(self) -> Iterator[PlannedFile]:
+        """What an engine reads: files, rows and residuals; InvalidInput of a plan not resolved.
+
+        No two hold the same row of a file. In key order, a plan's rows still have to be merged.
+        """
+        if self.resolved is None:
+            raise InvalidInput("files: the plan holds no row sets; make it by plan(resolve=True)")
+        rows = {part.part_id: part for part in self.resolved}
+        for piece in (piece for split in self.splits for piece in split.pieces):
+            for read in piece.reads:
+                part = piece.parts[read.part]
+                assert part.data is not None
+                found = rows[part.part_id]
+                yield PlannedFile(
+                    part.part_id,
+                    part.data.path,
+                    within(found.rows, *read.row_range(part.data.rows)),
+                    read.residual,
+                    found.page_rows,
+                )
 
     def project(self, columns: Sequence[str]) -> ScanPlan:
         """The same rows with other columns of the table; nothing is planned again."""
@@ -225,6 +278,7 @@ class _Form(msgspec.Struct, frozen=True):
     pruning: bool = True
     statistics_contradicting: int = 0
     statistics_unreadable: int = 0
+    resolved: tuple[PartRowsForm, ...] | None = None
 
     @classmethod
     def of(cls, plan: ScanPlan) -> _Form:
@@ -239,6 +293,9 @@ class _Form(msgspec.Struct, frozen=True):
             columns=columns,
             predicate_json=predicate_to_json(plan.predicate),
             semantics_json=semantics_to_json(plan.semantics),
+            resolved=None
+            if plan.resolved is None
+            else tuple(PartRowsForm.of(part) for part in plan.resolved),
             **same,
         )
 
@@ -260,14 +317,31 @@ class _Form(msgspec.Struct, frozen=True):
             predicate=predicate,
             semantics=semantics,
             filter=bound_filter(predicate, schema, semantics, self.now_us),
+            resolved=None if self.resolved is None else self._resolved(self.resolved),
             **same,
         )
 
+    def _resolved(self, resolved: tuple[PartRowsForm, ...]) -> tuple[PartRows, ...]:
+        """The row sets; every part that is read has one."""
+        reads = [
+            piece.parts[read.part]
+            for split in self.splits
+            for piece in split.pieces
+            for read in piece.reads
+        ]
+        row_counts = {part.part_id: part.data.rows for part in reads if part.data is not None}
+        found = tuple(form.part_rows() for form in resolved)
+        given = {part.part_id: part.rows.row_count for part in found}
+        if any(given.get(part_id) != count for part_id, count in row_counts.items()):
+            raise InvalidInput("this scan plan has no rows, or other ones, of a part that it reads")
+        return found
 
+
+_SHARED_APART = ("columns", "resolved")
 _SAME = tuple(
     name
     for name in _Form.__struct_fields__
-    if name in ScanPlan.__struct_fields__ and name != "columns"
+    if name in ScanPlan.__struct_fields__ and name not in _SHARED_APART
 )
 """Fields that a plan and its form share as they are."""
 

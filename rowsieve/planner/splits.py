@@ -54,14 +54,6 @@ def cut_splits(
     return tuple(splits)
 
 
-def row_range(read: Read, row_count: int) -> tuple[int, int]:
-    """The rows [start, stop) that a read is about, of a part of `row_count` rows."""
-    if read.row_groups is None:
-        return 0, row_count
-    start, stop = read.row_groups
-    return min(start * ROW_GROUP_ROWS, row_count), min(stop * ROW_GROUP_ROWS, row_count)
-
-
 def _cut_piece(piece: Piece, split_bytes: int, *, in_process: bool) -> Iterator[Piece]:
     """Pieces of up to `split_bytes`; only a read of a large part is itself cut."""
     together: list[Read] = []

@@ -17,8 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.planner.part_rows import within
 from rowsieve.planner.plan import ScanPlan
-from rowsieve.planner.splits import row_range
+from rowsieve.planner.resolved import rows_by_part
 from rowsieve.predicate.ir import BoundColumn
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.tabulate import statistics_name
@@ -123,15 +124,19 @@ class _Returned:
         rows: dict[str, int] = {}
         unsure: set[str] = set()
         vectors: dict[str, int] = {}
+        resolved = rows_by_part(plan)
         for piece in (piece for split in plan.splits for piece in split.pieces):
             for read in piece.reads:
                 part = piece.parts[read.part]
                 assert part.data is not None
-                start, stop = row_range(read, part.data.rows)
-                rows[part.part_id] = rows.get(part.part_id, 0) + stop - start
-                if read.residual or read.part > 0:  # newer parts stand before it
+                start, stop = read.row_range(part.data.rows)
+                count = stop - start
+                if resolved is not None:
+                    count = len(within(resolved[part.part_id], start, stop))
+                rows[part.part_id] = rows.get(part.part_id, 0) + count
+                if read.residual or (read.part > 0 and resolved is None):  # newer parts are before
                     unsure.add(part.part_id)
-                if part.dv is not None:
+                if part.dv is not None and resolved is None:
                     vectors[part.part_id] = part.dv.rows
         ids = snapshot.parts.column("part_id")
         parts = snapshot.parts.take(

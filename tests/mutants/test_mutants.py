@@ -17,6 +17,7 @@ from tests.mutants import (
     of_kernels,
     of_pages,
     of_reads,
+    of_resolved,
     of_rowsets,
     of_traps,
 )
@@ -32,6 +33,7 @@ SUITES = {
     **of_kernels.SUITES,
     **of_reads.SUITES,
     **of_pages.SUITES,
+    **of_resolved.SUITES,
 }
 MUTANTS = (
     *of_rowsets.MUTANTS,
@@ -40,6 +42,7 @@ MUTANTS = (
     *of_reads.MUTANTS,
     *of_traps.MUTANTS,
     *of_pages.MUTANTS,
+    *of_resolved.MUTANTS,
 )
 QUICK = (
     "that all rows match is not checked (invariant 28)",

@@ -1,0 +1,114 @@
+"""The rows that a resolved plan reads of each part, and what took the other rows away.
+
+    rows(part) = candidates(row groups, blooms, pages) ∩ visible ∩ not in its deletion vector
+
+Row ids are those of the part's file, which never changes. Soundness: a row that is not in the set
+is hidden in this version, or the predicate is FALSE or NULL on it and cannot fail; so whoever reads
+the set, and asks the predicate of it where a residual is left, returns what a scan returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from rowsieve.errors import CorruptData, InvalidInput
+from rowsieve.predicate.rowset import RowSet
+
+
+@dataclass(frozen=True, slots=True)
+class PartRows:
+    """The rows to read of one part; counts say what the file's own metadata refuted.
+
+    Of `row_groups`, statistics refuted `row_groups_by_statistics` and blooms others of them; of
+    `pages`, those of row groups left undecided, their index refuted `pages_by_index`. All are 0
+    where no predicate was held against the file. `rows_hidden`: rows that are left after that, but
+    that a newer part or a deletion vector hides. `page_rows`: rows of a page of the file, a hint
+    for readers of single pages; 0 if not known.
+    """
+
+    part_id: str
+    rows: RowSet
+    row_groups: int = 0
+    row_groups_by_statistics: int = 0
+    row_groups_by_bloom: int = 0
+    pages: int = 0
+    pages_by_index: int = 0
+    rows_hidden: int = 0
+    page_rows: int = 0
+
+    @property
+    def emptied_by(self) -> str:
+        """What took the last rows away: "row_groups", "bloom", "pages" or "visibility"."""
+        refuted = self.row_groups_by_statistics + self.row_groups_by_bloom
+        if self.rows_hidden:
+            return "visibility"
+        if refuted < self.row_groups or not refuted:
+            return "pages"
+        return "bloom" if self.row_groups_by_bloom else "row_groups"
+
+    def joined(self, other: PartRows) -> PartRows:
+        """The rows of two reads of one part; what is counted of the file counts once."""
+        return replace(
+            self,
+            rows=self.rows.union(other.rows),
+            rows_hidden=self.rows_hidden + other.rows_hidden,
+        )
+
+
+class PartRowsForm(msgspec.Struct, frozen=True):
+    """The same outside of a process, its row set as bytes."""
+
+    part_id: str
+    rows: bytes
+    row_count: int
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, part: PartRows) -> PartRowsForm:
+        """The form of the rows of a part."""
+        counts = tuple(getattr(part, name) for name in _COUNTS)
+        return cls(part.part_id, part.rows.to_bytes(), part.rows.row_count, counts)
+
+    def part_rows(self) -> PartRows:
+        """The rows of the part; InvalidInput where they cannot be."""
+        if len(self.counts) != len(_COUNTS) or min(self.counts) < 0:
+            raise InvalidInput(f"this scan plan counts pages of {self.part_id!r} that cannot be")
+        try:
+            rows = RowSet.from_bytes(self.rows, self.row_count)
+        except CorruptData as error:
+            raise InvalidInput(
+                f"this scan plan has rows of part {self.part_id!r} that cannot be: {error}"
+            ) from error
+        counts: dict[str, Any] = dict(zip(_COUNTS, self.counts, strict=True))
+        return PartRows(self.part_id, rows, **counts)
+
+
+_COUNTS = (
+    "row_groups",
+    "row_groups_by_statistics",
+    "row_groups_by_bloom",
+    "pages",
+    "pages_by_index",
+    "rows_hidden",
+    "page_rows",
+)
+
+
+def joined_by_part(found: Iterable[PartRows]) -> tuple[PartRows, ...]:
+    """One entry a part, in the order in which they are met first."""
+    parts: dict[str, PartRows] = {}
+    for each in found:
+        known = parts.get(each.part_id)
+        parts[each.part_id] = each if known is None else known.joined(each)
+    return tuple(parts.values())
+
+
+def within(rows: RowSet, start: int, stop: int) -> RowSet:
+    """The rows of the set in [start, stop)."""
+    if (start, stop) == (0, rows.row_count):
+        return rows
+    return rows.intersect(RowSet.from_ranges([(start, stop)], rows.row_count))

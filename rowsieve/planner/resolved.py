@@ -1,0 +1,72 @@
+"""A plan with the rows to read of each part: what is empty leaves it, counted by its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from rowsieve.planner.part_rows import PartRows, joined_by_part, within
+from rowsieve.planner.plan import Piece, PlannedPart, Pruned, ScanPlan, Split
+from rowsieve.predicate.rowset import RowSet
+
+
+def with_rows(plan: ScanPlan, found: Iterable[PartRows]) -> ScanPlan:
+    """The plan resolved: `found` are the rows of every read, in any order.
+
+    Reads without a row go, and pieces and splits without a read. Parts that are not named any more
+    are counted in `pruned` by what took their last row, or by "visibility" where they only hid
+    others.
+    """
+    resolved = joined_by_part(found)
+    rows = {part.part_id: part.rows for part in resolved}
+    splits = tuple(
+        Split(pieces)
+        for split in plan.splits
+        if (pieces := tuple(each for piece in split.pieces if (each := _left(piece, rows)).reads))
+    )
+    before, after = _parts(plan.splits), _parts(splits)
+    reasons = {part.part_id: part.emptied_by for part in resolved}
+    gone = [
+        (reasons.get(part_id, "visibility"), part)
+        for part_id, part in before.items()
+        if part_id not in after
+    ]
+    return msgspec.structs.replace(
+        plan, splits=splits, pruned=_counted(plan.pruned, gone), resolved=resolved
+    )
+
+
+def rows_by_part(plan: ScanPlan) -> Mapping[str, RowSet] | None:
+    """The rows to read of each part; None of a plan that is not resolved."""
+    if plan.resolved is None:
+        return None
+    return {part.part_id: part.rows for part in plan.resolved}
+
+
+def _left(piece: Piece, rows: Mapping[str, RowSet]) -> Piece:
+    """The piece with those reads that have rows. Its parts keep their places."""
+    reads = []
+    for read in piece.reads:
+        part = piece.parts[read.part]
+        assert part.data is not None
+        if not within(rows[part.part_id], *read.row_range(part.data.rows)).is_empty:
+            reads.append(read)
+    return msgspec.structs.replace(piece, reads=tuple(reads))
+
+
+def _parts(splits: Iterable[Split]) -> dict[str, PlannedPart]:
+    return {part.part_id: part for s in splits for piece in s.pieces for part in piece.parts}
+
+
+def _counted(
+    pruned: tuple[Pruned, ...], gone: Iterable[tuple[str, PlannedPart]]
+) -> tuple[Pruned, ...]:
+    """What was pruned before, and these parts."""
+    found = {each.by: each for each in pruned}
+    for by, part in gone:
+        known = found.get(by, Pruned(by, 0, 0, 0))
+        size_bytes = sum(ref.size_bytes for ref in (part.data, part.deletes) if ref is not None)
+        rows = 0 if part.data is None else part.data.rows
+        found[by] = Pruned(by, known.parts + 1, known.rows + rows, known.size_bytes + size_bytes)
+    return tuple(found.values())
