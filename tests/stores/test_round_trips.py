@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 import rowsieve as rs
 from rowsieve import Table
-from rowsieve.byte_cache import ByteCache
-from rowsieve.executor import live_rows
-from rowsieve.executor.visibility import VisibilityCache
 from rowsieve.objects.fetching import finish_aside
-from rowsieve.parquet import bloom_reader, footer
 from rowsieve.storage import log_reader
 from tests import profiles
 from tests.stores.proxy import Proxy, proxy_to
 from tests.stores.s3_server import S3
 from tests.stores.trips import counted, replayed
+from tests.stores.trips_table import KEYS, forget, lines, measure, part, trips_of
+from tests.stores.trips_table import PARTS as DOCUMENTED
 
 PARTS = 100 if profiles.IS_DEEP else 12
-KEYS = 40
 LARGE_PARTS, LARGE_KEYS = 4, 200_000
 
 OPEN, REFRESH, CATCH_UP, COMMIT = 3, 1, 3, 4
@@ -55,27 +52,8 @@ def large_uri(s3: S3) -> str:
     return found
 
 
-def part(number: int, keys: int = KEYS) -> pa.Table:
-    ids = np.arange(number % 3, 3 * keys if keys > KEYS else keys, 3)
-    noise = np.random.default_rng(number).integers(0, 10**12, len(ids))
-    return pa.table({"id": ids, "v": np.full(len(ids), number), "w": [f"w{i}" for i in noise]})
-
-
 def options(proxy: Proxy) -> dict[str, str]:
     return S3(proxy.endpoint).options
-
-
-def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What this process remembers of files, as if it had just begun."""
-    monkeypatch.setattr(footer, "_CACHE", ByteCache(footer.CACHE_BYTES))
-    monkeypatch.setattr(bloom_reader, "_CACHE", ByteCache(bloom_reader.CACHE_BYTES))
-    monkeypatch.setattr(live_rows, "_VISIBLE", VisibilityCache())
-
-
-def trips_of(proxy: Proxy, act: Callable[[], object]) -> int:
-    with counted(proxy) as trips:
-        act()
-    return trips.count
 
 
 LATEST = max(number for number in range(PARTS) if number % 3 == 17 % 3)
@@ -170,19 +148,10 @@ def test_a_commit_takes_four_round_trips_with_its_refresh(
     table = rs.open_table(uri, storage_options=options(proxy))
     table.upsert(part(0))  # proves create-only puts
     for _ in range(5):
-        assert commit_trips(proxy, lambda: table.upsert(part(1))) <= COMMIT
-        assert commit_trips(proxy, lambda: table.delete(keys=pa.table({"id": [1, 2]}))) <= COMMIT
+        assert trips_of(proxy, lambda: table.upsert(part(1))) <= COMMIT
+        assert trips_of(proxy, lambda: table.delete(keys=pa.table({"id": [1, 2]}))) <= COMMIT
     assert table.version == 12
     assert rs.open_table(uri, storage_options=s3.options).version == 12
-
-
-def commit_trips(proxy: Proxy, act: Callable[[], object]) -> int:
-    """The round trips of a commit, after which its checkpoint may still be written."""
-    with counted(proxy) as trips:
-        act()
-        waited_for = trips.now
-        finish_aside()
-    return waited_for
 
 
 def test_a_log_longer_than_a_page_of_a_listing_opens_in_three_round_trips(
@@ -223,3 +192,13 @@ def test_no_size_is_asked_for(uri: str, proxy: Proxy, monkeypatch: pytest.Monkey
     # Nothing is fetched twice: two refreshes, and one request a file.
     data = [request.path for request in proxy.requests[before:] if "/data/" in request.path]
     assert len(data) <= 3 * PARTS
+
+
+def test_the_documented_round_trips_are_those_that_are_counted(s3: S3, proxy: Proxy) -> None:
+    counts = DOCUMENTED if profiles.IS_DEEP else DOCUMENTED[:1]
+    document = Path("docs/how-to/object-stores.md").read_text(encoding="utf-8").splitlines()
+    start = document.index(lines(DOCUMENTED, [{}])[0])
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in document[start + 2 :]]
+    told = {row[0]: row[1:] for row in rows[: rows.index([])]}
+    for place, found in enumerate(measure(s3, proxy, parts) for parts in counts):
+        assert {name: int(row[place]) for name, row in told.items()} == found

@@ -1,0 +1,110 @@
+"""Round trips by what a table is asked, in Markdown: `python -m tests.stores.trips_table`.
+
+They are counted by cause (`trips.py`), so that every machine prints the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve import Table
+from rowsieve.byte_cache import ByteCache
+from rowsieve.executor import live_rows
+from rowsieve.executor.visibility import VisibilityCache
+from rowsieve.objects.fetching import finish_aside
+from rowsieve.parquet import bloom_reader, footer
+from tests.stores.proxy import Proxy, proxy_to
+from tests.stores.s3_server import S3, s3_server
+from tests.stores.trips import counted
+
+KEYS = 40
+PARTS = (10, 100)
+
+
+def part(number: int, keys: int = KEYS) -> pa.Table:
+    """The number-th of parts that all overlap, with its number in `v`."""
+    ids = np.arange(number % 3, 3 * keys if keys > KEYS else keys, 3)
+    noise = np.random.default_rng(number).integers(0, 10**12, len(ids))
+    return pa.table({"id": ids, "v": np.full(len(ids), number), "w": [f"w{i}" for i in noise]})
+
+
+def forget(patch: pytest.MonkeyPatch) -> None:
+    """What this process remembers of files, as if it had just begun."""
+    patch.setattr(footer, "_CACHE", ByteCache(footer.CACHE_BYTES))
+    patch.setattr(bloom_reader, "_CACHE", ByteCache(bloom_reader.CACHE_BYTES))
+    patch.setattr(live_rows, "_VISIBLE", VisibilityCache())
+
+
+def measure(s3: S3, proxy: Proxy, parts: int) -> dict[str, int]:
+    """Dependent round trips by what was asked, of a table of so many small parts."""
+    uri = s3.fresh_uri()
+    writer = rs.create_table(uri, part(0), key=["id"], storage_options=s3.options)
+    for number in range(1, parts):
+        writer.upsert(part(number))
+    finish_aside()
+    options = S3(proxy.endpoint).options
+    table = rs.open_table(uri, storage_options=options)
+    table.upsert(part(0))  # proves create-only puts
+
+    def behind() -> Table:
+        for number in range(3):
+            writer.upsert(part(number))
+        return table
+
+    reads: dict[str, Callable[[], object]] = {
+        "point lookup": lambda: table.scan("id = 17").to_arrow(),
+        "scan": lambda: table.scan().to_arrow(),
+        "scan under a predicate": lambda: table.scan("v >= 0").to_arrow(),
+        "count": lambda: table.scan().count(),
+    }
+    found = {"open": trips_of(proxy, lambda: rs.open_table(uri, storage_options=options))}
+    found["refresh, nothing new"] = trips_of(proxy, table.refresh)
+    found["refresh, three commits behind"] = trips_of(proxy, behind().refresh)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, read in reads.items():
+            forget(patch)
+            found[f"{name}, cold"] = trips_of(proxy, read)
+            found[f"{name}, warm"] = trips_of(proxy, read)
+    found["upsert"] = trips_of(proxy, lambda: table.upsert(part(1)))
+    keys = pa.table({"id": [1, 2]})
+    found["delete by key"] = trips_of(proxy, lambda: table.delete(keys=keys))
+    found["delete by predicate"] = trips_of(proxy, lambda: table.delete("id = 17"))
+    found["compact"] = trips_of(proxy, table.compact)
+    return found
+
+
+def trips_of(proxy: Proxy, act: Callable[[], object]) -> int:
+    """How often the caller waits; what goes on beside it is waited for afterwards."""
+    with counted(proxy) as trips:
+        act()
+        waited_for = trips.now
+        finish_aside()
+    return waited_for
+
+
+def lines(counts: Iterable[int], found: list[dict[str, int]]) -> list[str]:
+    """The table of Markdown, line by line."""
+    heads = ["with its refresh", *(f"{count} parts" for count in counts)]
+    rows = [[name, *(str(each[name]) for each in found)] for name in found[0]]
+    return [
+        f"| {' | '.join(heads)} |",
+        f"|{'---|' * len(heads)}",
+        *(f"| {' | '.join(row)} |" for row in rows),
+    ]
+
+
+def main() -> None:
+    """Print it."""
+    with s3_server() as s3, proxy_to(s3) as proxy:
+        found = [measure(s3, proxy, parts) for parts in PARTS]
+    sys.stdout.write("\n".join([*lines(PARTS, found), ""]))
+
+
+if __name__ == "__main__":
+    main()
