@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 import rowsieve as rs
 from tests import profiles
 
-MOMENTS = 100 if profiles.IS_DEEP else 6
+MOMENTS = 100 if profiles.IS_DEEP else 4
 
 # Counts calls and returns of functions of the main thread, and interrupts at one of them.
 RUN = """
@@ -69,3 +71,48 @@ def test_ctrl_c_at_any_moment_leaves_with_130_and_says_what_was_committed(tmp_pa
                 assert "stands" in line, (at, line)
         version = now
     assert 130 in ended
+
+
+# What becomes of a KeyboardInterrupt in C, in a callback, and amid an import.
+LOSES = """
+import importlib, os, signal, sys, weakref
+from rowsieve.cli import main, reading
+def interrupt(*_):
+    os.kill(os.getpid(), signal.SIGINT)
+def in_c():
+    try:
+        interrupt()
+    except KeyboardInterrupt:
+        raise AttributeError("partially initialized module") from None
+class Thing: pass
+def in_callback():
+    thing = Thing()
+    reference = weakref.ref(thing, interrupt)
+    del thing
+def in_import():
+    importlib.import_module("interrupts_itself")
+    print("imported", flush=True)
+lost = globals()[sys.argv.pop(1)]
+def act(*arguments, **options):
+    lost()
+    while True: pass
+reading.open_at = act
+main()
+"""
+
+
+@pytest.mark.parametrize("where", ["interrupt", "in_c", "in_callback", "in_import"])
+def test_ctrl_c_is_not_lost_where_it_cannot_be_raised(where: str, tmp_path: Path) -> None:
+    module = "import os, signal\ntry:\n    os.kill(os.getpid(), signal.SIGINT)\n"
+    module += "except KeyboardInterrupt:\n    pass\n"
+    (tmp_path / "interrupts_itself.py").write_text(module)
+    done = subprocess.run(
+        [sys.executable, "-c", LOSES, where, "inspect", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH')}"},
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (130, "rowsieve: interrupted: nothing was changed\n")
+    assert done.stdout == ("imported\n" if where == "in_import" else "")

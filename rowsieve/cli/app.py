@@ -23,7 +23,12 @@ from typer.core import TyperGroup
 
 import rowsieve
 from rowsieve.cli import changing, reading, story, translating
-from rowsieve.cli.interrupts import INTERRUPTED, end_on_interrupt, raise_on_interrupt
+from rowsieve.cli.interrupts import (
+    INTERRUPTED,
+    end_on_interrupt,
+    raise_on_interrupt,
+    was_interrupted,
+)
 from rowsieve.cli.progress import begin, what_the_command_did, what_was_committed
 from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StoreError
 from rowsieve.shown import printable
@@ -64,16 +69,18 @@ class _Commands(TyperGroup):
     def _run(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except RowsieveError as error:
+        except Exception as error:
+            if was_interrupted():
+                raise KeyboardInterrupt from error
             if ctx.params.get("debug"):
                 raise
-            message = printable(" ".join(str(error).split()))
-            typer.echo(f"rowsieve: {type(error).__name__}: {message}", err=True)
-            raise typer.Exit(exit_code_of(error)) from error
-        except OSError as error:
-            if ctx.params.get("debug"):
-                raise
-            raise typer.Exit(_unsaid(error)) from error
+            if isinstance(error, RowsieveError):
+                message = printable(" ".join(str(error).split()))
+                typer.echo(f"rowsieve: {type(error).__name__}: {message}", err=True)
+                raise typer.Exit(exit_code_of(error)) from error
+            if isinstance(error, OSError):
+                raise typer.Exit(_unsaid(error)) from error
+            raise
 
 
 def _unsaid(error: OSError) -> int:

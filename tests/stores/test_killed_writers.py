@@ -16,7 +16,7 @@ from tests import profiles
 from tests.stores.s3_server import S3
 
 WRITERS = 4
-COMMITS, KILLS = (30, 20) if profiles.IS_DEEP else (6, 3)
+COMMITS, KILLS = (30, 20) if profiles.IS_DEEP else (4, 2)
 _SPAN = 1_000
 
 
