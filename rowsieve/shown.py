@@ -17,11 +17,12 @@ _UNITS: Final = ("B", "KB", "MB", "GB", "TB", "PB")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A title, facts by name, and columns as (name, type)."""
+    """A title, facts by name, and columns as (name, type) or rows under other `headings`."""
 
     title: str
     facts: Mapping[str, str]
     columns: Sequence[tuple[str, str]]
+    headings: tuple[str, str] = ("column", "type")
 
     def text(self) -> str:
         """Lines for a terminal; at most so many columns."""
@@ -49,11 +50,9 @@ def html(shown: Shown) -> str:
     columns = "".join(row(name, type_) for name, type_ in shown.columns[:MOST_COLUMNS])
     if (more := len(shown.columns) - MOST_COLUMNS) > 0:
         columns += row(f"and {more:,} more", "")
-    head = "<tr><th>column</th><th>type</th></tr>"
-    return (
-        f"<strong>{markup.escape(printable(shown.title))}</strong>"
-        f"<table>{facts}</table><table>{head}{columns}</table>"
-    )
+    head = "".join(f"<th>{heading}</th>" for heading in shown.headings)
+    below = f"<table><tr>{head}</tr>{columns}</table>" if shown.columns else ""
+    return f"<strong>{markup.escape(printable(shown.title))}</strong><table>{facts}</table>{below}"
 
 
 def printable(text: str) -> str:
@@ -61,6 +60,11 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def printable_lines(text: str) -> str:
+    """The same of several lines."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def size_text(size_bytes: int) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 from rowsieve.bridges.sql import to_sql
 from rowsieve.errors import RowsieveError, UnsupportedOperation
 from rowsieve.predicate.ir import InList, Predicate, walk
+from rowsieve.predicate.spelled import MOST_CHARACTERS
 
 E = TypeVar("E")
 R = TypeVar("R")
@@ -69,12 +70,16 @@ def place(index: int, count: int, shown: Any, reason: object) -> str:
 
 
 def brief(predicate: Predicate) -> str:
-    """The predicate as SQL, for people; long lists are not written out."""
-    long = any(isinstance(node, InList) and len(node.values) > 20 for node in walk(predicate))
+    """The predicate as SQL, for people; long ones are cut."""
+    shown = repr(predicate)
     try:
-        return repr(predicate) if long else to_sql(predicate)
+        return shown if len(shown) > MOST_CHARACTERS or _is_long(predicate) else to_sql(predicate)
     except RowsieveError:
-        return repr(predicate)
+        return shown
+
+
+def _is_long(predicate: Predicate) -> bool:
+    return any(isinstance(node, InList) and len(node.values) > 20 for node in walk(predicate))
 
 
 def translated(

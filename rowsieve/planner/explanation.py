@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from rowsieve.shown import printable_lines
 
 MOST_LINES = 20  # of one kind; dictionaries have all
 
@@ -136,6 +139,12 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
+
+    def __repr__(self) -> str:
+        return printable_lines(str(self))
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
 
     def _lines(self) -> Iterator[str]:
         yield f"scan of {self.table} at version {self.version}"

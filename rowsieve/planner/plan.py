@@ -33,6 +33,7 @@ from rowsieve.predicate.codec import (
 from rowsieve.predicate.ir import TRUE, Operand, Predicate
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.shown import printable
 from rowsieve.storage.manifest import PART_PATH, DeletionVectorRef, FileRef
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.snapshot import Snapshot
@@ -161,6 +162,17 @@ class ScanPlan(msgspec.Struct, frozen=True):
     statistics_unreadable: int = 0
     filter: BoundPredicate | None = None
     resolved: tuple[PartRows, ...] | None = None
+
+    def __repr__(self) -> str:
+        pieces = [piece for split in self.splits for piece in split.pieces]
+        parts = len({part.part_id for piece in pieces for part in piece.parts})
+        pruned = sum(group.parts for group in self.pruned)
+        limit = "" if self.limit is None else f" limit {self.limit:,}"
+        return (
+            f"<rowsieve.ScanPlan of {printable(self.table_uri)} version {self.version} where "
+            f"{self.predicate}{limit}: {parts:,} of {parts + pruned:,} parts in "
+            f"{len(self.splits):,} splits>"
+        )
 
     def only(self, split: int) -> ScanPlan:
         """The same plan with one split, to be sent to whoever reads it."""

@@ -151,13 +151,24 @@ Operand: TypeAlias = (
 # Predicates
 
 
-@dataclass(frozen=True, slots=True)
-class TruePredicate:
+class ShownAsSql:
+    """Text that reads like SQL, of bounded length, as `repr`; see `rowsieve.predicate.spelled`."""
+
+    __slots__ = ()
+
+    def __repr__(self: Any) -> str:
+        from rowsieve.predicate.spelled import text_of  # noqa: PLC0415 - it knows all nodes
+
+        return text_of(self)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TruePredicate(ShownAsSql):
     """TRUE on every row."""
 
 
-@dataclass(frozen=True, slots=True)
-class FalsePredicate:
+@dataclass(frozen=True, slots=True, repr=False)
+class FalsePredicate(ShownAsSql):
     """FALSE on every row."""
 
 
@@ -165,8 +176,8 @@ TRUE = TruePredicate()
 FALSE = FalsePredicate()
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(ShownAsSql):
     """`left op right`; NULL if a side is NULL, but for IS [NOT] DISTINCT FROM."""
 
     op: ComparisonOp
@@ -174,22 +185,22 @@ class Comparison:
     right: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+@dataclass(frozen=True, slots=True, repr=False)
+class Not(ShownAsSql):
     """NOT; NULL stays NULL."""
 
     term: Predicate
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+@dataclass(frozen=True, slots=True, repr=False)
+class And(ShownAsSql):
     """FALSE if a term is FALSE, whatever the others are."""
 
     terms: tuple[Predicate, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
+@dataclass(frozen=True, slots=True, repr=False)
+class Or(ShownAsSql):
     """TRUE if a term is TRUE, whatever the others are."""
 
     terms: tuple[Predicate, ...]
@@ -249,23 +260,23 @@ def _bits(array: pa.Array) -> pa.Array:
     return array.view(pa.int32()) if pa.types.is_float32(array.type) else array
 
 
-@dataclass(frozen=True, slots=True)
-class InList:
+@dataclass(frozen=True, slots=True, repr=False)
+class InList(ShownAsSql):
     """`operand IN (values)`; NULL for a NULL operand, and for no match when a member is NULL."""
 
     operand: Operand
     values: ValueSet
 
 
-@dataclass(frozen=True, slots=True)
-class IsNull:
+@dataclass(frozen=True, slots=True, repr=False)
+class IsNull(ShownAsSql):
     """`operand IS NULL`; never NULL itself. NaN is not NULL."""
 
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Like:
+@dataclass(frozen=True, slots=True, repr=False)
+class Like(ShownAsSql):
     """`operand LIKE pattern` with `%`, `_` and an optional escape character."""
 
     operand: Operand
@@ -274,15 +285,15 @@ class Like:
     ignore_case: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BooleanOperand:
+@dataclass(frozen=True, slots=True, repr=False)
+class BooleanOperand(ShownAsSql):
     """A boolean operand standing as a predicate."""
 
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
+@dataclass(frozen=True, slots=True, repr=False)
+class Opaque(ShownAsSql):
     """Something another engine evaluates: here it may be TRUE, FALSE, NULL or an error."""
 
     description: str

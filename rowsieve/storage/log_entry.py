@@ -24,6 +24,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from rowsieve.errors import CorruptData, UnsupportedProtocol
+from rowsieve.shown import Shown, html, printable
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.sealed_lines import seal, unseal
 from rowsieve.storage.snapshot import FEATURES, MODES, READER_VERSION, TableInfo, instant
@@ -54,6 +55,30 @@ class Commit:
     parts_removed: int
     metadata: Mapping[str, Any]
     committed: bool = True
+
+    def __repr__(self) -> str:
+        if not self.committed:
+            return (
+                f"<rowsieve.Commit: {self.operation} had nothing to do at version {self.version}>"
+            )
+        facts = ", ".join(f"{name} {value}" for name, value in self._facts().items())
+        return f"<rowsieve.Commit version {self.version}: {facts}>"
+
+    def _repr_html_(self) -> str:
+        title = f"rowsieve.Commit version {self.version}"
+        if not self.committed:
+            return html(Shown(f"{title}: {self.operation} had nothing to do", {}, ()))
+        notes = [(str(name), str(value)[:200]) for name, value in self.metadata.items()]
+        return html(Shown(title, self._facts(), notes, ("metadata", "value")))
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "operation": printable(self.operation),
+            "at": f"{self.timestamp:%Y-%m-%d %H:%M:%S} UTC",
+            "rows": f"+{self.rows_written:,} -{self.rows_deleted:,}",
+            "parts": f"+{self.parts_added:,} -{self.parts_removed:,}",
+            "id": self.commit_id[:8],
+        }
 
 
 class AddedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

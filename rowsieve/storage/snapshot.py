@@ -58,6 +58,12 @@ class Snapshot:
     parts: PartTable
     tokens: Mapping[str, Token]
 
+    def __repr__(self) -> str:
+        return (
+            f"<rowsieve.Snapshot version {self.version} of table {self.table.uuid}: "
+            f"{len(self.schema):,} columns, {len(self.parts):,} parts>"
+        )
+
     @property
     def timestamp(self) -> datetime:
         """When it was committed."""

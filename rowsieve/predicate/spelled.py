@@ -1,0 +1,210 @@
+"""A predicate as short text that reads like SQL: what `repr` gives.
+
+For people only: no engine reads it (that is `rowsieve.bridges.sql`), and it is cut at a length, so
+that a predicate of a million terms costs no more than one of ten. Names and values are data of
+others: control characters are escaped. Walks without recursion.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, TypeAlias, assert_never
+
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    BoundColumn,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    Condition,
+    FalsePredicate,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Now,
+    Opaque,
+    Operand,
+    Or,
+    Predicate,
+    TruePredicate,
+    ValueSet,
+)
+from rowsieve.shown import printable
+from rowsieve.types.logical import Date, LogicalType, Time, Timestamp, Uuid, type_name
+
+MOST_CHARACTERS: Final = 400
+_MOST_TEXT: Final = 60  # characters of one constant
+_MOST_MEMBERS: Final = 5  # of an IN list
+_PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+Piece: TypeAlias = str | Predicate | Operand
+"""Text, or a node that is still to be written."""
+
+
+def text_of(node: Predicate | Operand, most: int = MOST_CHARACTERS) -> str:
+    """The node as text of at most `most` characters and an ellipsis."""
+    written: list[str] = []
+    length = 0
+    pending: list[Piece] = [node]
+    while pending and length <= most:
+        piece = pending.pop()
+        if isinstance(piece, str):
+            written.append(piece)
+            length += len(piece)
+        else:
+            pending.extend(reversed(_pieces(piece, most)))
+    text = "".join(written)
+    return text if length <= most and not pending else f"{text[:most]}…"
+
+
+def _pieces(node: Predicate | Operand, most: int) -> Sequence[Piece]:
+    match node:
+        case TruePredicate():
+            return ("TRUE",)
+        case FalsePredicate():
+            return ("FALSE",)
+        case Comparison(op=op, left=left, right=right):
+            return (left, f" {op.value} ", right)
+        case Not(term=term):
+            return ("NOT (", term, ")")
+        case And(terms=terms):
+            return _joined(" AND ", terms, most)
+        case Or(terms=terms):
+            return _joined(" OR ", terms, most)
+        case InList(operand=operand, values=values):
+            return (operand, f" IN ({_members(values)})")
+        case IsNull(operand=operand):
+            return (operand, " IS NULL")
+        case Like(operand=operand, pattern=pattern, escape=escape, ignore_case=ignore_case):
+            word = " ILIKE " if ignore_case else " LIKE "
+            tail = "" if escape is None else f" ESCAPE {_quoted(escape)}"
+            return (operand, f"{word}{_quoted(pattern)}{tail}")
+        case BooleanOperand(operand=operand):
+            return (operand,)
+        case Opaque(description=description):
+            return (f"OPAQUE({_short(description)})",)
+        case _:
+            return _operand(node, most)
+
+
+def _operand(node: Operand, most: int) -> Sequence[Piece]:
+    match node:
+        case Column(name=name) | BoundColumn(name=name):
+            return (_name(name),)
+        case Literal(value=value, type=type_):
+            return (_constant(value, type_),)
+        case Call(function=function, arguments=arguments):
+            return (f"{function}(", *_listed(", ", arguments[:most]), ")")
+        case Cast(operand=operand, type=type_, try_=try_):
+            return ("TRY_CAST(" if try_ else "CAST(", operand, f" AS {type_name(type_)})")
+        case FieldAccess(operand=operand, name=name):
+            return (operand, f".{_name(name)}")
+        case Case(branches=branches, otherwise=otherwise):
+            whens: list[Piece] = []
+            for condition, result in branches[:most]:
+                whens += [" WHEN ", condition, " THEN ", result]
+            return ("CASE", *whens, " ELSE ", otherwise, " END")
+        case Now():
+            return ("now()",)
+        case Condition(predicate=predicate):
+            return ("(", predicate, ")")
+        case _:
+            assert_never(node)
+
+
+def _joined(word: str, terms: Sequence[Predicate], most: int) -> Sequence[Piece]:
+    """Terms with `word` between them; more than `most` do not fit into as many characters."""
+    if not terms:
+        return ("TRUE" if word == " AND " else "FALSE",)
+    pieces: list[Piece] = []
+    for term in terms[:most]:
+        pieces += (word, "(", term, ")") if isinstance(term, And | Or) else (word, term)
+    return pieces[1:]
+
+
+def _listed(word: str, items: Iterable[Operand]) -> Sequence[Piece]:
+    pieces: list[Piece] = []
+    for item in items:
+        pieces += (word, item)
+    return pieces[1:]
+
+
+def _members(values: ValueSet) -> str:
+    shown = []
+    for value in values.array[:_MOST_MEMBERS]:
+        try:
+            plain = value.as_py()
+        except (OverflowError, ValueError):  # a moment that Python cannot hold
+            plain = value.value
+        temporal = isinstance(values.type, Date | Time | Timestamp | Uuid)
+        shown.append(_quoted(str(plain)) if temporal and plain is not None else _constant(plain))
+    more = len(values) - len(shown)
+    return ", ".join([*shown, *([f"… {more:,} more"] if more else [])])
+
+
+def _constant(value: Any, type_: LogicalType | None = None) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case str():
+            return _quoted(value)
+        case bytes():
+            return _uuid(value) if isinstance(type_, Uuid) else f"X'{_short(value.hex())}'"
+        case tuple() | list():
+            inner = [_constant(item) for item in value[: _MOST_MEMBERS + 1]]
+            return (
+                f"({', '.join(inner[:_MOST_MEMBERS])}{', …' if len(inner) > _MOST_MEMBERS else ''})"
+            )
+        case int() if isinstance(type_, Date | Time | Timestamp):
+            return _moment(value, type_)
+        case _:
+            return _short(str(value))
+
+
+def _moment(value: int, type_: Date | Time | Timestamp) -> str:
+    """A date, time or instant written out, as its number where Python holds no such one."""
+    word = type_name(type_).upper()
+    days = isinstance(type_, Date)
+    try:
+        at = _EPOCH + (timedelta(days=value) if days else timedelta(microseconds=value))
+    except OverflowError:
+        return f"{word} '{value}'"
+    if days:
+        return f"{word} '{at:%Y-%m-%d}'"
+    if isinstance(type_, Time):
+        return f"{word} '{at.time()}'"
+    zone = "Z" if isinstance(type_, Timestamp) and type_.utc else ""
+    return f"{word} '{at.replace(tzinfo=None)}{zone}'"
+
+
+def _uuid(value: bytes) -> str:
+    return f"UUID '{uuid.UUID(bytes=value)}'" if len(value) == 16 else f"X'{value.hex()}'"
+
+
+def _name(name: str) -> str:
+    if _PLAIN_NAME.fullmatch(name):
+        return name
+    doubled = name.replace('"', '""')
+    return f'"{_short(doubled)}"'
+
+
+def _quoted(text: str) -> str:
+    doubled = text.replace("'", "''")
+    return f"'{_short(doubled)}'"
+
+
+def _short(text: str) -> str:
+    shown = printable(text[: _MOST_TEXT + 1])
+    return shown if len(shown) <= _MOST_TEXT else f"{shown[:_MOST_TEXT]}…"

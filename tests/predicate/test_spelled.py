@@ -1,0 +1,141 @@
+"""A predicate's text for people: reads like SQL, and stays short."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import rowsieve
+from rowsieve.bridges.where import to_predicate
+from rowsieve.predicate.ir import (
+    And,
+    Column,
+    Comparison,
+    ComparisonOp,
+    InList,
+    IsNull,
+    Literal,
+    Not,
+    Opaque,
+    Or,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.spelled import MOST_CHARACTERS
+from rowsieve.types.encodings import schema_of
+from rowsieve.types.logical import Binary, Date, Int, Time, Timestamp, Uuid
+from tests.small_tables import keyed
+
+COLUMNS = pa.schema(
+    [("a", pa.int64()), ("b", pa.string()), ("Big Name", pa.int8()), ("f", pa.bool_())]
+)
+SCHEMA, _ = schema_of(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("where", "shown"),
+    [
+        ("a = 1 AND b <> 'it''s'", "a = 1 AND b <> 'it''s'"),
+        ("a = 1 OR (b IS NULL AND a > 2)", "a = 1 OR (b IS NULL AND a > 2)"),
+        ("a IN (3, 1, 2)", "a IN (3, 1, 2)"),
+        ("b LIKE 'x!%' ESCAPE '!'", "b LIKE 'x!%' ESCAPE '!'"),
+        ("b ILIKE 'x%'", "b ILIKE 'x%'"),
+        ('"Big Name" < 2', '"Big Name" < 2'),
+        ("a IS DISTINCT FROM 2", "a IS DISTINCT FROM 2"),
+        ("f", "f"),
+        ("lower(b) = 'x'", "lower(b) = 'x'"),
+        ("CASE WHEN a = 1 THEN a ELSE 2 END = 2", "CASE WHEN a = 1 THEN a ELSE 2 END = 2"),
+        ("CAST(a AS DOUBLE PRECISION) > 1", "CAST(a AS float64) > 1"),
+        ("TRUE", "TRUE"),
+    ],
+)
+def test_a_predicate_reads_like_sql(where: str, shown: str) -> None:
+    assert repr(to_predicate(where, "postgres", SCHEMA)) == shown
+
+
+@pytest.mark.parametrize(
+    ("constant", "shown"),
+    [
+        (Literal(None), "NULL"),
+        (Literal(value=True), "TRUE"),
+        (Literal(-5, Int()), "-5"),
+        (Literal(19_000, Date()), "DATE '2022-01-08'"),
+        (Literal(-(2**31), Date()), "DATE '-2147483648'"),
+        (Literal(3_600_000_001, Time()), "TIME '01:00:00.000001'"),
+        (Literal(0, Timestamp(utc=True)), "TIMESTAMPTZ '1970-01-01 00:00:00Z'"),
+        (Literal(2**62, Timestamp(utc=False)), f"TIMESTAMP '{2**62}'"),
+        (Literal(b"\x01\xff", Binary()), "X'01ff'"),
+        (Literal(bytes(16), Uuid()), "UUID '00000000-0000-0000-0000-000000000000'"),
+        (Literal((1, None, "x")), "(1, NULL, 'x')"),
+        (Literal("\x1b[2J\n"), r"'\x1b[2J\n'"),
+    ],
+)
+def test_constants_are_written_out(constant: Literal, shown: str) -> None:
+    assert repr(Comparison(ComparisonOp.EQ, Column("a"), constant)) == f"a = {shown}"
+
+
+def deep(levels: int) -> Predicate:
+    tree: Predicate = IsNull(Column("a"))
+    for _ in range(levels):
+        tree = Not(tree)
+    return tree
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        pytest.param(Or(tuple(IsNull(Column(f"c{i}")) for i in range(100_000))), id="wide"),
+        pytest.param(deep(50_000), id="deep"),
+        pytest.param(InList(Column("a"), ValueSet(pa.array(range(1_000_000)))), id="a list"),
+        pytest.param(IsNull(Column("x" * 10_000)), id="a name"),
+        pytest.param(Comparison(ComparisonOp.EQ, Column("a"), Literal("x" * 10**6)), id="text"),
+        pytest.param(Opaque("x" * 10_000, "spark"), id="another engine's"),
+        pytest.param(And(tuple(Opaque("y" * 1000, "spark") for _ in range(99))), id="opaques"),
+    ],
+)
+def test_a_long_predicate_is_cut(tree: Predicate) -> None:
+    assert 5 < len(repr(tree)) <= MOST_CHARACTERS + 1
+
+
+def test_names_and_values_of_others_cannot_move_the_cursor() -> None:
+    tree = Comparison(ComparisonOp.EQ, Column('\x1b"\n'), Literal("\u202e\0"))
+    assert repr(tree).isprintable()
+
+
+def test_plans_and_snapshots_say_what_they_are_in_a_line() -> None:
+    table = keyed({"k": [1, 2], "v": [1, 2]}, {"k": [11, 12], "v": [3, 4]})
+    plan = table.scan("k = 11", limit=5).plan()
+    assert repr(plan) == (
+        f"<rowsieve.ScanPlan of {table.uri} version 2 where k = 11 limit 5: "
+        "1 of 2 parts in 1 splits>"
+    )
+    shown = repr(table.snapshot_for_engines())
+    assert shown.startswith("<rowsieve.Snapshot version 2 of table ")
+    assert shown.endswith(": 2 columns, 2 parts>")
+    explained = table.scan("k = 11").explain()
+    assert repr(explained) == str(explained)
+
+
+def test_a_commit_says_what_it_did() -> None:
+    table = keyed({"k": [1, 2], "v": [1, 2]})
+    commit = table.upsert({"k": [2, 3], "v": [5, 6]}, metadata={"<b>by</b>": "<i>me</i>\x1b"})
+    shown = repr(commit)
+    assert shown.startswith("<rowsieve.Commit version 2: operation upsert, at 2")
+    assert f"rows +2 -0, parts +1 -0, id {commit.commit_id[:8]}>" in shown
+    assert len(shown) < 160
+    html = commit._repr_html_()
+    assert "&lt;b&gt;by&lt;/b&gt;" in html
+    assert "&lt;i&gt;me&lt;/i&gt;\\x1b" in html
+    assert "<i>" not in html
+    nothing = table.delete("k = 99")
+    assert repr(nothing) == "<rowsieve.Commit: delete had nothing to do at version 2>"
+    assert "had nothing to do" in nothing._repr_html_()
+    assert all(repr(commit) == repr(found) for found in table.history(1))
+
+
+def test_values_in_explanations_are_escaped_for_notebooks() -> None:
+    table = rowsieve.create_table("memory:///explained", {"<i>": ["<b>", "\x1b[2J"]})
+    html = table.scan("\"<i>\" = '<b>\x1b'").explain()._repr_html_()
+    assert html.startswith("<pre>")
+    assert html.count("<") == 2
+    assert "\x1b" not in html
