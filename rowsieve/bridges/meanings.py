@@ -41,6 +41,7 @@ from rowsieve.types.logical import (
     Decimal,
     Float,
     Int,
+    Json,
     LogicalType,
     String,
     Timestamp,
@@ -94,6 +95,7 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "nested_nulls": ("that hold NULL", " differs"),
     "timestamp_text": ("", "spells it in another way"),
     "nested_zeros_differ": ("that hold -0.0", " differs"),
+    "text_reading": ("", "reads other texts"),
 }
 _VERBS: Mapping[OnFailure, str] = {
     OnFailure.ERROR: "it fails",
@@ -284,6 +286,8 @@ class _Guards:
             touched.append("lenient_float_casts")
         if _meets_zone(source, target):
             touched.append("time_zone")
+        if isinstance(source, String) and not isinstance(target, String | Json):
+            touched.append("text_reading")
         if isinstance(source, Timestamp) and isinstance(target, String):
             spelt = [_in_utc(rules.timestamp_text, source) for rules in (self.ours, self.theirs)]
             if spelt[0] is not spelt[1]:

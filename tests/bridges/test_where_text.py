@@ -9,7 +9,12 @@ import pytest
 
 import rowsieve as rs
 from rowsieve import Table
+from rowsieve.bridges.sql import parse_predicate, to_sql
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.evaluate import evaluate
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import schema_of
 from tests.bridges.sql.engines import JUDGES
 from tests.small_tables import fresh_uri
 
@@ -213,6 +218,43 @@ def test_bins_are_null_where_nanoseconds_overflow(width: str, origin: str) -> No
     ):
         found = table.scan(text, ["k"], dialect="datafusion").to_arrow()["k"].to_pylist()
         assert sorted(found) == JUDGES["datafusion"](text, FAR.to_batches()[0]), text
+
+
+BINS = [
+    "date_bin(INTERVAL '1 day', ts)",
+    "date_bin(INTERVAL '1 month', ts, TIMESTAMP '2001-01-01')",
+    "CASE WHEN k > 3 THEN date_bin(INTERVAL '90000 days', ts, TIMESTAMP '1700-01-01') END",
+]
+
+
+def bins_of_datafusion(bin_: str) -> list[object]:
+    import datafusion
+
+    context = datafusion.SessionContext(datafusion.SessionConfig().with_target_partitions(1))
+    context.register_record_batches("t", [FAR.to_batches()])
+    made = context.sql(f"SELECT {bin_} AS b FROM t ORDER BY k").to_arrow_table()
+    found: list[object] = made["b"].cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("bin_", BINS)
+def test_bins_of_computed_columns_and_assignments_are_null_there_too(bin_: str) -> None:
+    table = rs.create_table(fresh_uri(), FAR.schema, key=["k"])
+    table.upsert(FAR)
+    expected = bins_of_datafusion(bin_)
+    assert None in expected[:-1]
+    made = table.scan(columns={"k": "k", "b": bin_}, dialect="datafusion").to_arrow().sort_by("k")
+    assert made["b"].cast(pa.int64()).to_pylist() == expected
+    table.update({"ts": bin_}, where="TRUE", dialect="datafusion")
+    assert table.scan().to_arrow().sort_by("k")["ts"].cast(pa.int64()).to_pylist() == expected
+
+
+@pytest.mark.parametrize("bin_", BINS)
+def test_bins_read_without_a_schema_are_null_there_too(bin_: str) -> None:
+    read = parse_predicate(f"{bin_} IS NULL", "datafusion")
+    assert parse_predicate(to_sql(read, "datafusion"), "datafusion") == read
+    kept = evaluate(bind(read, schema_of(FAR.schema)[0], Semantics.DATAFUSION), FAR.to_batches()[0])
+    assert kept.true.tolist() == [value is None for value in bins_of_datafusion(bin_)]
 
 
 @pytest.mark.parametrize(

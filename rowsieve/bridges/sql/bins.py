@@ -12,6 +12,7 @@ from typing import Any
 from sqlglot import exp
 
 from rowsieve.bridges.sql.intervals import Interval, interval_of
+from rowsieve.bridges.sql.nanoseconds import within_nanoseconds
 from rowsieve.bridges.sql.visits import Reads, Writes
 from rowsieve.predicate.ir import Call, Literal, Operand
 from rowsieve.types.days import DAY_US
@@ -42,7 +43,8 @@ def binned(reader: Reads, node: Any) -> Operand:
     else:
         origin = Literal(_origin(dialect, width), Timestamp())
     parts = (Literal(part, Int(64)) for part in (width.months, micros))
-    return Call("date_bin", (*parts, reader.operand(node.expression), origin))
+    call = Call("date_bin", (*parts, reader.operand(node.expression), origin))
+    return within_nanoseconds(call) if dialect == "datafusion" else call
 
 
 def _origin(dialect: str, width: Interval) -> int:
@@ -62,7 +64,10 @@ def bin_text(call: Call, writer: Writes) -> str | None:
     size = months.value or micros.value
     if not isinstance(size, int):
         return None
-    width = f"{size} months" if months.value else f"{size} microseconds"
+    unit = "months" if months.value else "microseconds"
+    if not months.value and size % DAY_US == 0:  # an interval has few digits of microseconds
+        size, unit = size // DAY_US, "days"
+    width = f"{size} {unit}"
     return f"{name}(INTERVAL '{width}', {writer.text(time)}, {writer.text(origin)})"
 
 

@@ -1,14 +1,13 @@
 """Bins as DataFusion makes them, in nanoseconds of 64 bits: NULL outside 1677 to 2262.
 
-Soundness: a condition keeps its bins where value, distance from the origin and bin all fit in
-nanoseconds, and has NULL elsewhere; a width or an origin that does not fit is refused.
+Soundness: a bin is kept where value, distance from the origin and bin all fit in nanoseconds, and
+is NULL elsewhere; a width or an origin that does not fit is refused. The text is read as such, so
+that conditions, assignments and computed columns have it alike, with and without a schema.
 """
 
 from __future__ import annotations
 
 import datetime
-from dataclasses import fields, is_dataclass, replace
-from typing import Any
 
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
@@ -18,43 +17,36 @@ from rowsieve.predicate.ir import (
     Comparison,
     ComparisonOp,
     Literal,
-    Predicate,
-    ValueSet,
-    walk,
 )
 from rowsieve.types.days import DAY_US
-from rowsieve.types.logical import Int, LogicalType, Timestamp
+from rowsieve.types.logical import Int, Timestamp
 
 _EPOCH = datetime.date(1970, 1, 1)
 _MOST_US = (2**63 - 1) // 1000  # and the least is as far from 1970
 
 
-def within_nanoseconds(predicate: Predicate) -> Predicate:
-    """The condition with bins as DataFusion has them: NULL where its nanoseconds overflow."""
-    if not any(isinstance(node, Call) and node.function == "date_bin" for node in walk(predicate)):
-        return predicate
-    limited: Predicate = _limited(predicate)
-    return limited
-
-
-def _limited(node: Any) -> Any:
-    if isinstance(node, tuple):
-        return tuple(map(_limited, node))
-    if not is_dataclass(node) or isinstance(node, type | Literal | ValueSet | LogicalType):
-        return node
-    made = {field.name: _limited(getattr(node, field.name)) for field in fields(node)}
-    found = replace(node, **made)
-    if not isinstance(found, Call) or found.function != "date_bin":
-        return found
-    least, most = _held(found)
-    micros = Call("epoch_us", (found.arguments[2],))
+def within_nanoseconds(call: Call) -> Case:
+    """The bin as DataFusion has it: NULL where its nanoseconds overflow."""
+    least, most = _held(call)
+    micros = Call("epoch_us", (call.arguments[2],))
     held = And(
         (
             Comparison(ComparisonOp.GE, micros, Literal(least, Int(64))),
             Comparison(ComparisonOp.LE, micros, Literal(most, Int(64))),
         )
     )
-    return Case(((held, found),), Literal(None))
+    return Case(((held, call),), Literal(None))
+
+
+def bin_within(case: Case) -> Call | None:
+    """The bin of which `within_nanoseconds` made this; None if it is anything else."""
+    (_, then), *others = case.branches
+    if others or not isinstance(then, Call) or then.function != "date_bin":
+        return None
+    try:
+        return then if within_nanoseconds(then) == case else None
+    except UnsupportedOperation:
+        return None
 
 
 def _held(call: Call) -> tuple[int, int]:

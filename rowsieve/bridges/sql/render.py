@@ -15,6 +15,7 @@ from typing import assert_never
 import pyarrow as pa
 
 from rowsieve.bridges.sql.dialects import Dialect
+from rowsieve.bridges.sql.nanoseconds import bin_within
 from rowsieve.bridges.sql.render_calls import call_text
 from rowsieve.bridges.sql.render_lists import list_texts
 from rowsieve.bridges.sql.render_literals import cast_text, literal_text, quoted
@@ -213,6 +214,8 @@ class Writer:
         return f"({self.text(operand)}).{self._identifier(name)}"
 
     def _case(self, node: Case) -> str:
+        if self.dialect.name == "datafusion" and (bin_ := bin_within(node)) is not None:
+            return self.text(bin_)
         branches = "".join(
             f" WHEN {self.text(when)} THEN {self.text(then)}" for when, then in node.branches
         )

@@ -12,7 +12,6 @@ from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exact import is_bare_trim, said_exactly
 from rowsieve.bridges.sql.mixtures import as_compared, check_mixtures
-from rowsieve.bridges.sql.nanoseconds import within_nanoseconds
 from rowsieve.bridges.sql.render import Writer
 from rowsieve.bridges.sql.spark_types import with_spark_types
 from rowsieve.bridges.sql.unread import check_order, check_read, orders_text
@@ -82,8 +81,6 @@ def _as_meant(
     """The condition as the engine types and compares its values, unbound and bound."""
     if known.gives_types:
         found = with_spark_types(found, schema, ansi=meant.is_ansi)
-    if known.name == "datafusion":
-        found = within_nanoseconds(found)
     found = as_compared(found, schema, meant)
     root = bind(found, schema, meant, simplified=False).root
     check_mixtures(found, root, schema, meant)
