@@ -7,8 +7,9 @@ comes back in a mask, it never wraps.
 
 The changes of a zone are found by asking `zoneinfo` for the offset of every other day and
 bisecting where it differs; no zone has two changes within three days. After 2100 a zone has rules
-only, and the calendar repeats every 400 years. Arrow's own kernels are not used: with the system's
-database they know no daylight saving time after 2037 (pyarrow 26).
+only, and the calendar repeats every 400 years. Arrow's own kernels are not used but to ask them for
+their changes (`IN_ARROW`): with the system's database they know no daylight saving time after 2037
+(pyarrow 26).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowsieve.errors import InvalidPredicate
 
@@ -43,6 +46,7 @@ _UTC_NAMES = frozenset({"UTC", "Z", "GMT", "ETC/UTC", "ETC/GMT", "ETC/ZULU", "ZU
 _MOST_HOURS = 18
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)+", re.ASCII)
 UNTIL_2100 = " until 2100"  # behind a name: the zone in a database without rules for later
+IN_ARROW = " in Arrow"  # behind a name: the zone as Arrow's kernels have it in this process
 _OTHER_TREES = ("posix/", "right/")  # the same zones again, the latter with leap seconds
 
 
@@ -261,8 +265,9 @@ def zone(name: str) -> Zone:
     """The zone of this name: `Area/City`, `UTC`, or an offset east of it such as `+05:30`.
 
     With ` until 2100` behind it, the offset of the end of 2099 stays, as in databases of some
-    engines (chrono-tz). InvalidPredicate for others. Abbreviations (`EST`, `CET`, `IST`) are none:
-    engines read them each in its own way.
+    engines (chrono-tz); with ` in Arrow` the zone is as Arrow's kernels have it. The name of what
+    comes back has neither where that makes no difference. InvalidPredicate for others.
+    Abbreviations (`EST`, `CET`, `IST`) are none: engines read them each in its own way.
     """
     return _zone(name.strip())
 
@@ -293,6 +298,9 @@ def _zone(name: str) -> Zone:
     plain = name.removesuffix(UNTIL_2100)
     if plain != name:
         return _without_rules(_zone(plain))
+    plain = name.removesuffix(IN_ARROW)
+    if plain != name:
+        return _of_arrow(_zone(plain))
     known = _from_database(name)
     if known is None:
         raise InvalidPredicate(
@@ -317,6 +325,34 @@ def _without_rules(own: Zone) -> Zone:
     changes = [int(start) for start in own.starts[kept][1:]]
     offsets = [int(offset) for offset in own.offsets[kept]]
     return _table(own.name + UNTIL_2100, changes, offsets, repeats=False)
+
+
+def _of_arrow(own: Zone) -> Zone:
+    """The zone by Arrow's kernels, if that makes a difference; its offset of 2500 stays."""
+    step = _PROBE // timedelta(seconds=1)
+    first = (_FIRST - _EPOCH) // timedelta(seconds=1)
+    seconds = np.arange(first, _RULES_ONLY_S + _CYCLE_S, step, dtype=np.int64)
+    offsets = _arrow_offsets(seconds, own.name)
+    before = np.flatnonzero(np.diff(offsets))
+    low, high = seconds[before], seconds[before + 1]
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        same = _arrow_offsets(middle, own.name) == offsets[before]
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    found = _table(
+        own.name + IN_ARROW, high.tolist(), [*offsets[:1], *offsets[before + 1]], repeats=False
+    )
+    alike = np.array_equal(found.starts, own.starts) and np.array_equal(found.offsets, own.offsets)
+    return own if alike and not has_rules(own) else found
+
+
+def _arrow_offsets(seconds: Micros, name: str) -> Micros:
+    """The offset that Arrow has at each second since 1970."""
+    try:
+        local = pc.local_timestamp(pa.array(seconds, pa.timestamp("s", name)))
+    except pa.ArrowInvalid as error:
+        raise InvalidPredicate(f"Arrow does not know the time zone {name!r}: {error}") from error
+    return np.asarray(local.cast(pa.int64())) - seconds
 
 
 def _from_database(name: str) -> tuple[str, tzinfo] | None:

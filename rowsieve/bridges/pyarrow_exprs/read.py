@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.pyarrow_exprs import table
+from rowsieve.bridges.pyarrow_exprs import table, zones
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
 from rowsieve.bridges.pyarrow_exprs.nodes import (
     Decoded,
@@ -74,6 +74,10 @@ _MATCH, _SKIP, _EMIT_NULL, _INCONCLUSIVE = range(4)  # SetLookupOptions::NullMat
 _NULL = BooleanOperand(Literal(None, Bool()))
 _COMPARISON_NAMES = {op: name for name, op in table.COMPARISONS.items()}
 _EXACT_IN_FLOAT32 = 2**24
+_CAST_OPTIONS = (
+    *("allow_int_overflow", "allow_decimal_truncate", "allow_time_overflow"),
+    *("allow_time_truncate", "allow_float_truncate", "allow_invalid_utf8"),
+)
 
 
 def conditions(expression: pc.Expression, schema: Schema) -> tuple[Predicate, ...]:
@@ -472,20 +476,23 @@ def _chosen(
 
 def _cast(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options) -> Operand:
     storage = options.take("to_type").type
+    source = reader.kind(operands[0])
+    if (found := zones.relabelled(operands[0], source, storage)) is not None:
+        reader.one_unit(name, operands)
+        options.ignore(*_CAST_OPTIONS)
+        return found
     try:
         target = logical_type(pa.field(name, storage), lambda: 0)
     except SchemaMismatch as error:
         raise UnsupportedOperation(f"a cast to {storage}, which no column can have") from error
     if isinstance(target, Float | Time | Timestamp) and storage != arrow_type(target):
         raise UnsupportedOperation(f"a cast to {storage}, which holds other values than here")
-    source = reader.kind(operands[0])
     if isinstance(source, Int):
         options.must("allow_int_overflow", value=False)
         options.must("allow_decimal_truncate", value=False)
     if isinstance(source, Date):
         options.must("allow_time_overflow", value=False)
-    options.ignore("allow_int_overflow", "allow_decimal_truncate", "allow_time_overflow")
-    options.ignore("allow_time_truncate", "allow_float_truncate", "allow_invalid_utf8")
+    options.ignore(*_CAST_OPTIONS)
     if source is None or source == target:
         return Cast(operands[0], target)
     kinds = type(source).__name__, type(target).__name__
@@ -507,8 +514,27 @@ def _clock(reader: _Reader, name: str, operand: Operand, *, dates: bool) -> None
 
 def _part(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options) -> Operand:
     del options
-    _clock(reader, name, operands[0], dates=name not in ("hour", "minute"))
-    return Call("extract", (Literal(table.PARTS[name], String()), *operands))
+    (operand,) = operands
+    if reader.kind(operand) == Timestamp(utc=True):
+        operand = zones.local_time(operand, reader.kind(operand))
+    _clock(reader, name, operand, dates=name not in ("hour", "minute"))
+    return Call("extract", (Literal(table.PARTS[name], String()), operand))
+
+
+def _local(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options) -> Operand:
+    del options
+    reader.one_unit(name, operands)
+    return zones.local_time(operands[0], reader.kind(operands[0]))
+
+
+def _assumed(
+    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
+) -> Operand:
+    reader.one_unit(name, operands)
+    _clock(reader, name, operands[0], dates=False)
+    zone = str(options.take("timezone").as_py())
+    rules = (int(options.take(rule).as_py()) for rule in ("ambiguous", "nonexistent"))
+    return zones.instant(operands[0], zone, *rules)
 
 
 def _cut(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options) -> Operand:
@@ -538,4 +564,6 @@ _HANDLERS: Mapping[str, _Handler] = {
     "if_else": _chosen,
     "cast": _cast,
     "floor_temporal": _cut,
+    "local_timestamp": _local,
+    "assume_timezone": _assumed,
 }

@@ -71,6 +71,7 @@ FIRST_UNIT = 3  # pyarrow numbers them from the nanosecond
 _KIND = "equal types, or whole numbers, or a float64 beside any number; float32 beside floats"
 _NUMBER = "whole numbers of one sign, floats of one width, decimals of up to 38 digits"
 _NULLS = "of NULL it is FALSE there: written with NULL beside it where that shows; never of NaN"
+_ZONES = "by Arrow's changes of the zone, without rules after 2037: written if ours are the same"
 _ALIKE = "arguments of one type"
 _WRAPS = "it wraps around where the checked one fails"
 _BITS = "bits have no counterpart here"
@@ -103,7 +104,7 @@ FUNCTIONS: tuple[Row, ...] = (
     _both("if_else", "Case", "values of one type that cannot fail"),
     _both("cast", "Cast", "between the types in CASTS, where overflow fails"),
     *(
-        _both(name, f"extract {part}", "of dates and timestamps without zone")
+        _both(name, f"extract {part}", "of dates and timestamps; in a zone by local_time")
         for name, part in PARTS.items()
     ),
     _both(
@@ -111,6 +112,8 @@ FUNCTIONS: tuple[Row, ...] = (
         "date_trunc",
         "one unit of UNITS, weeks from Monday; timestamps without zone",
     ),
+    _both("local_timestamp", "local_time", f"of columns and casts; {_ZONES}"),
+    _both("assume_timezone", "instant", _ZONES),
     *_none("add subtract multiply negate abs power shift_left shift_right", _WRAPS),
     *_none("bit_wise_and bit_wise_not bit_wise_or bit_wise_xor", _BITS),
     *_none("shift_left_checked shift_right_checked", _BITS),
@@ -132,6 +135,7 @@ FUNCTIONS: tuple[Row, ...] = (
         _MATHS,
     ),
     *_none("is_finite is_inf true_unless_null", _NEVER_FAILS),
+    *_none("strftime", "names of days, months and zones are of the locale; compare the parts"),
     *_none("max_element_wise min_element_wise", "they pass over NaN, which counts here"),
     *_none("case_when choose index_in random make_struct", "write if_else"),
     *_none("struct_field", "a member by its number; name it, as in field('s', 'x')"),
@@ -160,15 +164,11 @@ FUNCTIONS: tuple[Row, ...] = (
         _MATHS,
     ),
     *_none(
-        "assume_timezone local_timestamp",
-        "its zones have no daylight saving time after 2037; write AT TIME ZONE in SQL",
-    ),
-    *_none(
         "ceil_temporal round_temporal day_of_week day_time_interval_between "
         "days_between hours_between is_dst is_leap_year iso_calendar iso_year "
         "microsecond microseconds_between millisecond milliseconds_between minutes_between "
         "month_day_nano_interval_between month_interval_between nanosecond nanoseconds_between "
-        "quarters_between second seconds_between strftime strptime subsecond us_week us_year week "
+        "quarters_between second seconds_between strptime subsecond us_week us_year week "
         "weeks_between year_month_day years_between",
         _MATHS,
     ),

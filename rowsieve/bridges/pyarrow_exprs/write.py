@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.pyarrow_exprs import table
+from rowsieve.bridges.pyarrow_exprs import table, zones
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
     And,
@@ -194,6 +194,8 @@ def _cast(node: Cast) -> Expression:
     source, target = type_of(node.operand), node.type
     if source == target:
         return _operand(node.operand)
+    if isinstance(source, Timestamp) and isinstance(target, Timestamp) and not node.try_:
+        return _operand(node.operand).cast(arrow_type(target))  # local times of UTC
     shown = f"a cast of {type_name(source)} to {type_name(target)}"
     kinds = type(source).__name__, type(target).__name__
     narrower = isinstance(source, Float) and target != Float(64)
@@ -251,6 +253,8 @@ def _call(node: Call) -> Expression:
         return getattr(pc, _PARTS[str(constants[0])])(_operand(node.arguments[1])).cast(pa.int64())
     if name == "date_trunc" and str(constants[0]) in table.UNITS and types[1] == Timestamp():
         return pc.floor_temporal(_operand(node.arguments[1]), unit=str(constants[0]))
+    if name in ("local_time", "instant"):
+        return zones.written(node, _operand(node.arguments[1]))
     if isinstance(types[0], String):
         return _text(node, types, constants)
     raise _unknown(node)

@@ -63,7 +63,11 @@ ROWS = pa.table(
 )
 COLUMNS = schema_of(ROWS.schema)[0]
 
+ASSUMED = pc.assume_timezone(F("ts"), "Asia/Kathmandu")
+
 READ: list[Any] = [
+    pc.local_timestamp(ASSUMED.cast(pa.timestamp("us", "Asia/Kolkata"))) > F("ts"),
+    pc.hour(ASSUMED.cast(pa.timestamp("us", "Asia/Kolkata"))) == 23,
     F("i") == 1,
     F("i") + 1 > F("k"),
     F("i") - F("i") == 0,

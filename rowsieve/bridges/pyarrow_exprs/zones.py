@@ -1,0 +1,92 @@
+"""pyarrow's time zones: `local_timestamp`, `assume_timezone` and casts between zones, both ways.
+
+A zone is part of a type there, and decides what `local_timestamp` and the parts of a time give.
+Here it is read where the type is known: of a column, and behind a cast. Soundness: zones are as
+Arrow's own kernels have them (`IN_ARROW`), so a condition is written only in zones of which Arrow
+has the same changes, or that were read from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate import zoned
+from rowsieve.predicate.ir import Call, Cast, Column, Literal, Operand
+from rowsieve.types.logical import LogicalType, Timestamp, type_name
+from rowsieve.types.zones import IN_ARROW, RepeatedTime, SkippedTime, fixed_offset, zone
+
+_LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
+# By their numbers in AssumeTimezoneOptions: raise, earliest, latest.
+_AMBIGUOUS = (RepeatedTime.FAIL, RepeatedTime.EARLIER, RepeatedTime.LATER)
+_NONEXISTENT = (SkippedTime.FAIL, SkippedTime.LAST_BEFORE, SkippedTime.FIRST_AFTER)
+_NAMES = ("raise", "earliest", "latest")
+_RULES: Mapping[str, str] = {
+    rule.value: name
+    for rules in (_AMBIGUOUS, _NONEXISTENT)
+    for rule, name in zip(rules, _NAMES, strict=True)
+}
+
+
+def local_time(operand: Operand, type_: LogicalType | None) -> Operand:
+    """The local time of an instant in the zone of its type."""
+    if type_ != _INSTANT or not isinstance(operand, Column | Cast):
+        shown = "NULL" if type_ is None else type_name(type_)
+        raise UnsupportedOperation(
+            f"the local time of {shown} is read of columns and casts, whose zone is known"
+        )
+    assert isinstance(type_, Timestamp)
+    return zoned.local_time(_in_arrow(type_.zone), operand)
+
+
+def instant(operand: Operand, name: str, ambiguous: int, nonexistent: int) -> Operand:
+    """`assume_timezone` of a local time; its unit is the microsecond."""
+    rules = _AMBIGUOUS[ambiguous], _NONEXISTENT[nonexistent]
+    return zoned.instant(_in_arrow(name), operand, *rules)
+
+
+def relabelled(
+    operand: Operand, source: LogicalType | None, storage: pa.DataType
+) -> Operand | None:
+    """A cast that keeps the ticks: between zones, and to or from no zone; None for any other."""
+    if not isinstance(source, Timestamp) or not pa.types.is_timestamp(storage):
+        return None
+    if storage.unit != "us" or (not source.utc and storage.tz is None):
+        return None
+    if storage.tz is None:
+        return Cast(operand, _LOCAL)
+    _in_arrow(storage.tz)
+    return Cast(operand, Timestamp(utc=True, zone=storage.tz))
+
+
+def written(node: Call, value: Any) -> Any:
+    """`local_time` and `instant` of a value that is written already."""
+    name = _text(node, 0)
+    if _in_arrow(name.removesuffix(IN_ARROW)) != name:
+        raise UnsupportedOperation(f"Arrow has other changes of the time zone {name} here")
+    plain = name.removesuffix(IN_ARROW)
+    if node.function == "local_time":
+        return pc.local_timestamp(value.cast(pa.timestamp("us", plain)))
+    ambiguous, nonexistent = (_RULES.get(_text(node, place)) for place in (2, 3))
+    if ambiguous is None or nonexistent is None:
+        raise UnsupportedOperation(
+            f"a local time by the rules {_text(node, 2)!r} and {_text(node, 3)!r}"
+        )
+    made = pc.assume_timezone(value, plain, ambiguous=ambiguous, nonexistent=nonexistent)
+    return made.cast(pa.timestamp("us", "UTC"))
+
+
+def _in_arrow(name: str) -> str:
+    if fixed_offset(name) is None and name != "UTC" and "/" not in name:
+        raise UnsupportedOperation(f"the time zone {name!r}; write Area/City")
+    return zone(name + IN_ARROW).name
+
+
+def _text(node: Call, place: int) -> str:
+    argument = node.arguments[place] if place < len(node.arguments) else None
+    value = argument.value if isinstance(argument, Literal) else None
+    return value if isinstance(value, str) else ""
