@@ -26,13 +26,13 @@ from rowsieve.errors import InvalidInput, TableExists
 from rowsieve.metrics import CommitReport, WriterMetrics, send
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.properties import check_properties
-from rowsieve.reading import resolve_snapshot
 from rowsieve.stats.collect import Collecting
 from rowsieve.stats.options import statistics_options
 from rowsieve.storage.checkpoint import row_count
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.part_writer import write_parts
+from rowsieve.storage.resolve import resolve_snapshot
 from rowsieve.storage.snapshot import Snapshot, TableInfo
 from rowsieve.table import Table
 from rowsieve.types.encodings import schema_of

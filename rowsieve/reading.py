@@ -10,17 +10,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowsieve import lazy
+from rowsieve import engines
 from rowsieve.arguments.annotations import Moment
 from rowsieve.bridges.session import Session
 from rowsieve.changes.handle import Handle
-from rowsieve.errors import InvalidInput
 from rowsieve.scan import Columns, Scan
 from rowsieve.shown import Shown, html, size_text
-from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.resolve import resolve_snapshot
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.times import from_microseconds, to_microseconds
 from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.instants import from_microseconds
 
 FILES = pa.schema(
     [
@@ -83,7 +82,7 @@ class Reading(Handle):
         Whole numbers with NULLs become floats, as pandas has it, or the nullable Int64 where a
         float would change one; `to_arrow(…).to_pandas(types_mapper=pandas.ArrowDtype)` keeps all.
         """
-        return lazy.pandas_frame(self._scan(where, columns, dialect, session).to_arrow())
+        return engines.pandas().frame_of(self._scan(where, columns, dialect, session).to_arrow())
 
     def to_polars(
         self,
@@ -94,7 +93,7 @@ class Reading(Handle):
         session: Session | None = None,
     ) -> Any:
         """The rows as a Polars DataFrame. MissingExtra without polars."""
-        return lazy.polars_frame(self._scan(where, columns, dialect, session).to_arrow())
+        return engines.polars().frame_of(self._scan(where, columns, dialect, session).to_arrow())
 
     def to_dataset(self, *, version: int | None = None, as_of: Moment | None = None) -> Any:
         """A `pyarrow.dataset.Dataset` of the newest version, or of the one asked for.
@@ -102,7 +101,9 @@ class Reading(Handle):
         DuckDB, Polars, pandas and pyarrow push their filters and columns into it, so that a query
         opens only the parts that can match. Every read of it sees that one version.
         """
-        return lazy.arrow_dataset(self._store, self._resolve(version, as_of), self._reporter)
+        return engines.arrow().dataset_of(
+            self._store, self._resolve(version, as_of), self._reporter
+        )
 
     def scan_polars(self, *, version: int | None = None, as_of: Moment | None = None) -> Any:
         """A Polars LazyFrame of the newest version, or of the one asked for.
@@ -110,7 +111,9 @@ class Reading(Handle):
         Its filters and columns are pushed into each read, which opens only the parts that can
         match. Every read sees that one version. MissingExtra without polars.
         """
-        return lazy.polars_lazy_frame(self._store, self._resolve(version, as_of), self._reporter)
+        return engines.polars().lazy_frame(
+            self._store, self._resolve(version, as_of), self._reporter
+        )
 
     def files(self) -> pa.Table:
         """The files of the newest version: (path, kind, part, rows, size_bytes).
@@ -175,14 +178,3 @@ class Reading(Handle):
         if version is None and as_of is None:
             return self._pinned if self._read_only else self._latest()
         return resolve_snapshot(self._log, version, as_of)
-
-
-def resolve_snapshot(log: CommitLog, version: int | None, as_of: Moment | None) -> Snapshot:
-    """The newest version, or the one at a number or a time; not both."""
-    if version is not None and as_of is not None:
-        raise InvalidInput("version= and as_of= exclude each other")
-    if version is not None:
-        return log.at(version)
-    if as_of is not None:
-        return log.as_of(to_microseconds(as_of))
-    return log.latest()

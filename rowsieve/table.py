@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 
-from rowsieve import lazy
+from rowsieve import engines
 from rowsieve.arguments import Example, checked_methods
 from rowsieve.arguments.annotations import (
     ColumnNames,
@@ -68,8 +68,8 @@ from rowsieve.stats.collect import MakeCollector
 from rowsieve.storage.log_entry import Commit
 from rowsieve.storage.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.times import from_microseconds
 from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.instants import from_microseconds
 from rowsieve.types.schema import Schema
 
 
@@ -252,13 +252,13 @@ class Table(Reading):
         `pruning`, `audit` and `on_violation` are those of `scan`; `reporter` is told of these reads
         in place of the table's own.
         """
-        return lazy.datafusion_table(
+        return engines.datafusion().catalog_table(
             self, pruning=pruning, audit=audit, on_violation=on_violation, reporter=reporter
         )
 
     def to_spark(self, spark: Any, where: Any = None, columns: ColumnNames | None = None) -> Any:
         """A Spark DataFrame of the pinned version; `where` as text is Spark's SQL."""
-        return lazy.spark_frame(self, spark, where, columns)
+        return engines.spark().read_frame(self, spark, where, columns)
 
     # Changing
 
@@ -537,7 +537,7 @@ class Table(Reading):
         """Write a Spark DataFrame in one commit; its tasks write disjoint key ranges."""
         started_s = time.perf_counter()
         self._writable("write_spark")
-        commit = lazy.spark_write(self, frame, mode)
+        commit = engines.spark().write_frame(self, frame, mode)
         return self._reported(commit, started_s) if commit.parts_added else commit
 
     def _delete_planned(self, change: Change, plan: ScanPlan) -> Commit:

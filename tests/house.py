@@ -11,6 +11,7 @@ import re
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import rowsieve
@@ -34,6 +35,12 @@ def room_of(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of a file; never changed."""
+    return ast.parse(path.read_text())
+
+
 def line_count(path: Path) -> int:
     """The lines of a file."""
     return len(path.read_text().splitlines())
@@ -54,13 +61,14 @@ def module_of(path: Path) -> str:
     return name.removesuffix(".__init__")
 
 
-def imports_of(path: Path, known: frozenset[str], *, at_first_use: bool) -> set[str]:
+@cache
+def imports_of(path: Path, known: frozenset[str], *, at_first_use: bool) -> frozenset[str]:
     """The modules of ours that a file imports when it is imported, or in its functions too.
 
     What is imported for type checkers alone is not counted.
     """
     found: set[str] = set()
-    for node in _running(ast.parse(path.read_text()), inside_functions=at_first_use):
+    for node in _running(tree_of(path), inside_functions=at_first_use):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -68,7 +76,7 @@ def imports_of(path: Path, known: frozenset[str], *, at_first_use: bool) -> set[
             found |= inner & known
             if inner - known:
                 found.add(node.module)
-    return (found & known) - {module_of(path)}
+    return frozenset((found & known) - {module_of(path)})
 
 
 def _running(tree: ast.AST, *, inside_functions: bool) -> Iterator[ast.AST]:
@@ -78,6 +86,8 @@ def _running(tree: ast.AST, *, inside_functions: bool) -> Iterator[ast.AST]:
         yield node
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             todo += node.orelse
+        elif isinstance(node, ast.expr):
+            continue  # no statement is in it
         elif inside_functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             todo += ast.iter_child_nodes(node)
 
@@ -138,7 +148,7 @@ def long_functions() -> dict[str, int]:
     found = {
         f"{path.relative_to(ROOT)}:{node.name}": length
         for path in sources()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > LONGEST_FUNCTION
     }
@@ -165,7 +175,7 @@ def only_in_tests() -> list[str]:
     return [
         f"{path.relative_to(ROOT)}:{node.name}"
         for path in sources()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, Definition)
         and ours[node.name] == 1
         and tests[node.name]

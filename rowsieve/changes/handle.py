@@ -27,7 +27,7 @@ from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.log_entry import Commit, LogEntry
 from rowsieve.storage.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.times import from_microseconds
+from rowsieve.types.instants import from_microseconds
 from rowsieve.types.keys import KeyOrder
 
 H = TypeVar("H", bound="Handle")

@@ -56,12 +56,13 @@ class ReadOptions:
         )
 
 
-def catalog_table(table: Table, options: ReadOptions) -> Any:
-    """What DataFusion registers for `table`, read with these options."""
+def catalog_table(table: Table, **options: Any) -> Any:
+    """What DataFusion registers for `table`, read with these options, as in `ReadOptions`."""
     catalog = imported("datafusion.catalog", "datafusion")
-    options.settings({})  # finds a wrong value now
+    read_options = ReadOptions(**options)
+    read_options.settings({})  # finds a wrong value now
     OPEN_READS.wait_at_exit()
-    return catalog.Table(TableDataset(table, options))
+    return catalog.Table(TableDataset(table, read_options))
 
 
 class TableDataset(UnreadableDataset):

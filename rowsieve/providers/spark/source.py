@@ -37,8 +37,8 @@ from rowsieve.providers.spark.options import ReadOptions, WriteOptions
 from rowsieve.providers.spark.sessions import ansi_default, plan_in_task, settled_conditions
 from rowsieve.providers.spark.types import arrow_schema_of, to_spark
 from rowsieve.providers.spark.writer import RowsieveWriter
-from rowsieve.reading import resolve_snapshot
 from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.resolve import resolve_snapshot
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema
 

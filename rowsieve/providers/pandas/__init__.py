@@ -1,0 +1,1 @@
+"""Rows as pandas DataFrames. pandas is never imported here: pyarrow does."""

@@ -1,0 +1,34 @@
+"""Rows as pandas DataFrames, without changing a value."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.errors import MissingExtra
+
+
+def frame_of(data: pa.Table) -> Any:
+    """Arrow rows as a pandas DataFrame; integers beside NULL that no float holds are Int64."""
+    try:
+        frame = data.to_pandas()
+    except ImportError as error:
+        raise MissingExtra("reading into pandas needs pandas: pip install pandas") from error
+    pandas = sys.modules["pandas"]  # pyarrow has imported it
+    nullable = {pa.int64(): pandas.Int64Dtype(), pa.uint64(): pandas.UInt64Dtype()}
+    for place, field in enumerate(data.schema):
+        if field.type in nullable and _is_changed_by_floats(data.column(place)):
+            column = data.select([place]).to_pandas(types_mapper=nullable.get)
+            frame.isetitem(place, column.iloc[:, 0])
+    return frame
+
+
+def _is_changed_by_floats(column: pa.ChunkedArray) -> bool:
+    """Whether pandas, which makes floats of integers beside NULL, would change one of them."""
+    if not column.null_count or column.null_count == len(column):
+        return False
+    bounds = pc.min_max(column)
+    return bool(bounds["min"].as_py() < -(2**53) or bounds["max"].as_py() > 2**53)
