@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rowsieve.opening import create_table, open_table
     from rowsieve.planner.plan import ScanPlan
     from rowsieve.predicate.functions.registered import register_function
+    from rowsieve.predicate.rowset import RowSet
     from rowsieve.scan import Scan, read_split
     from rowsieve.storage.log_entry import Commit
     from rowsieve.table import Table
@@ -34,6 +35,7 @@ __all__ = [
     "Commit",
     "Config",
     "Exactness",
+    "RowSet",
     "Scan",
     "ScanPlan",
     "Session",
@@ -52,6 +54,7 @@ _HOMES: Final = {
     "Commit": "rowsieve.storage.log_entry",
     "Config": "rowsieve.config",
     "Exactness": "rowsieve.bridges.translation",
+    "RowSet": "rowsieve.predicate.rowset",
     "Scan": "rowsieve.scan",
     "ScanPlan": "rowsieve.planner.plan",
     "Session": "rowsieve.bridges.session",

@@ -9,7 +9,7 @@ read-only.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -41,13 +41,14 @@ from rowsieve.changes.ingest import (
     read_data,
     reduce_changes,
 )
-from rowsieve.changes.mutation import Stale
+from rowsieve.changes.mutation import Mutation, Stale
 from rowsieve.changes.operations import (
     delete_planned,
     delete_where,
     overwrite_all,
     overwrite_where,
     restore_to,
+    update_planned,
     update_where,
 )
 from rowsieve.changes.settings import change_properties, checked_settings, is_set
@@ -352,7 +353,9 @@ class Table(Reading):
             )
         if plan is not None:
             change = self._change("delete", metadata, token, retry_timeout_s)
-            return self._delete_planned(change, plan)
+            return self._commit_planned(
+                change, plan, lambda head: delete_planned(change, head, plan)
+            )
         if keys is None:
             change = self._change("delete", metadata, token, retry_timeout_s)
             question = _question(where, dialect, self._newest.schema, session)
@@ -371,6 +374,7 @@ class Table(Reading):
         assignments: Annotated[Mapping[str, Any], Example("{'delay': 'delay + 5'}")],
         *,
         where: Any = None,
+        plan: GivenPlan | None = None,
         dialect: str = "postgres",
         session: Session | None = None,
         metadata: Metadata | None = None,
@@ -381,16 +385,23 @@ class Table(Reading):
 
         Text is a SQL expression over the row's old values; numbers, booleans and None stand for
         themselves. CommitConflict if others commit first until `retry_timeout_s` seconds have
-        passed.
+        passed. By plan it changes exactly the rows that the plan returns, and computes by the
+        plan's semantics and time; StalePlan as for `delete`.
         """
         if not assignments:
             raise InvalidInput("update needs assignments, such as {'delay': 'delay + 5'}")
+        if where is not None and plan is not None:
+            raise InvalidInput("update takes one of where= and plan=")
         schema, meant = self._newest.schema, semantics_of(dialect, None, session)
         operands = {
             schema.field(name).name: _assigned(value, dialect, schema, meant)
             for name, value in assignments.items()
         }
         change = self._change("update", metadata, token, retry_timeout_s)
+        if plan is not None:
+            return self._commit_planned(
+                change, plan, lambda head: update_planned(change, head, plan, operands)
+            )
         question = _question(where, dialect, self._newest.schema, session)
         return self._commit_mutation(
             change, lambda snapshot: update_where(change, snapshot, question, operands)
@@ -540,15 +551,15 @@ class Table(Reading):
         commit = engines.spark().write_frame(self, frame, mode)
         return self._reported(commit, started_s) if commit.parts_added else commit
 
-    def _delete_planned(self, change: Change, plan: ScanPlan) -> Commit:
+    def _commit_planned(
+        self, change: Change, plan: ScanPlan, build: Callable[[Snapshot], Mutation | None]
+    ) -> Commit:
         try:
-            return self._commit_mutation(
-                change, lambda snapshot: delete_planned(change, snapshot, plan), recompute=False
-            )
+            return self._commit_mutation(change, build, recompute=False)
         except Stale as error:
             raise StalePlan(
-                f"delete: another commit changed what the plan returns, which is of version "
-                f"{plan.version}; nothing was changed: plan the scan again"
+                f"{change.operation}: another commit changed what the plan returns, which is of "
+                f"version {plan.version}; nothing was changed: plan the scan again"
             ) from error
 
     def _version_of(self, plan: ScanPlan) -> Snapshot:

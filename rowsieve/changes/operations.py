@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -51,6 +52,19 @@ def delete_planned(change: Change, snapshot: Snapshot, plan: ScanPlan) -> Mutati
 
     StalePlan for a plan of an older version, InvalidInput for one whose rows are not determined.
     """
+    _check_determined(change, snapshot, plan)
+    if not snapshot.table.key:
+        return hide_and_append(change, snapshot, plan, None)
+    order = KeyOrder.of(snapshot.schema, snapshot.table.key)
+    keys = _rows(change.store, plan.project(order.names))
+    if not keys.num_rows:
+        return None
+    keys = prepare_keys(keys, snapshot.schema, order, change.operation)
+    return _by_key(change, snapshot, order, Changes(None, keys), Question.of(plan))
+
+
+def _check_determined(change: Change, snapshot: Snapshot, plan: ScanPlan) -> None:
+    """Refuse a plan of another version, or one that may return other rows each time."""
     if plan.version != snapshot.version and plan.table_uuid == snapshot.table.uuid:
         raise StalePlan(
             f"{change.operation}: the plan is of version {plan.version} and the table is at "
@@ -62,20 +76,24 @@ def delete_planned(change: Change, snapshot: Snapshot, plan: ScanPlan) -> Mutati
             f"{change.operation}: a plan with limit={plan.limit} and no order may return other "
             "rows each time it is read; plan the scan with order_by_key=True, or without a limit"
         )
-    if not snapshot.table.key:
-        return hide_and_append(change, snapshot, plan, None)
-    order = KeyOrder.of(snapshot.schema, snapshot.table.key)
-    keys = _rows(change.store, plan.project(order.names))
-    if not keys.num_rows:
-        return None
-    keys = prepare_keys(keys, snapshot.schema, order, change.operation)
-    return _by_key(change, snapshot, order, Changes(None, keys), Question.of(plan))
 
 
 def update_where(
     change: Change, snapshot: Snapshot, question: Question, assignments: Mapping[str, Operand]
 ) -> Mutation | None:
     """Rewrite every matching row with the assigned columns computed from its old values."""
+    plan = _plan(change.store, snapshot, question)
+    return update_planned(change, snapshot, plan, assignments)
+
+
+def update_planned(
+    change: Change, snapshot: Snapshot, plan: ScanPlan, assignments: Mapping[str, Operand]
+) -> Mutation | None:
+    """Rewrite exactly the rows that a plan of this snapshot returns, whatever its columns.
+
+    Errors are those of `delete_planned`. Expressions are computed by the plan's semantics and time.
+    """
+    _check_determined(change, snapshot, plan)
     key = snapshot.table.key
     output = []
     for column in snapshot.schema:
@@ -89,15 +107,15 @@ def update_where(
         else:
             operand = Cast(assignments[column.name], column.type)
             output.append(OutputColumn(column.name, operand))
-    rows = _read(change.store, snapshot, question, tuple(output))
+    rows = _rows(change.store, msgspec.structs.replace(plan, columns=tuple(output)))
     if not rows.num_rows:
         return None
     rows = conform(rows, snapshot.schema)
     if not key:
-        return hide_and_append(change, snapshot, _plan(change.store, snapshot, question), rows)
+        return hide_and_append(change, snapshot, plan, rows)
     order = KeyOrder.of(snapshot.schema, key)
     rows = rows.take(pa.array(order.columns(rows).sort()))
-    return _by_key(change, snapshot, order, Changes(rows, None), question)
+    return _by_key(change, snapshot, order, Changes(rows, None), Question.of(plan))
 
 
 def overwrite_where(

@@ -3,4 +3,125 @@
 `bind` gives names and constants their types, `evaluate` says what a predicate is on each row of a
 batch, `interpret` what it may be on parts of which only statistics are known. The interpreter never
 refutes a part that holds a row the evaluator keeps, or one that it fails on.
+
+What `__all__` lists is public, for engines that take plans and conditions from here, and so are the
+functions `bind`, `evaluate`, `interpret` and `normalize`, each in the module of its name. A name is
+imported when it is first used. Nodes are frozen, so a tree may be shared freely.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rowsieve.predicate.bind import BoundPredicate
+    from rowsieve.predicate.codec import predicate_from_json, predicate_to_json
+    from rowsieve.predicate.evaluate import Outcome, matching
+    from rowsieve.predicate.interpret import Verdict
+    from rowsieve.predicate.ir import (
+        FALSE,
+        TRUE,
+        And,
+        BooleanOperand,
+        BoundColumn,
+        Call,
+        Case,
+        Cast,
+        Column,
+        Comparison,
+        ComparisonOp,
+        Condition,
+        FalsePredicate,
+        FieldAccess,
+        InList,
+        IsNull,
+        Like,
+        Literal,
+        Node,
+        Not,
+        Now,
+        Opaque,
+        Operand,
+        Or,
+        Predicate,
+        TruePredicate,
+        ValueSet,
+        children,
+        conjoin,
+        disjoin,
+        fold,
+        map_children,
+        root_conjuncts,
+        walk,
+    )
+    from rowsieve.predicate.rowset import RowSet
+    from rowsieve.predicate.semantics import Semantics
+
+__all__ = [
+    "FALSE",
+    "TRUE",
+    "And",
+    "BooleanOperand",
+    "BoundColumn",
+    "BoundPredicate",
+    "Call",
+    "Case",
+    "Cast",
+    "Column",
+    "Comparison",
+    "ComparisonOp",
+    "Condition",
+    "FalsePredicate",
+    "FieldAccess",
+    "InList",
+    "IsNull",
+    "Like",
+    "Literal",
+    "Node",
+    "Not",
+    "Now",
+    "Opaque",
+    "Operand",
+    "Or",
+    "Outcome",
+    "Predicate",
+    "RowSet",
+    "Semantics",
+    "TruePredicate",
+    "ValueSet",
+    "Verdict",
+    "children",
+    "conjoin",
+    "disjoin",
+    "fold",
+    "map_children",
+    "matching",
+    "predicate_from_json",
+    "predicate_to_json",
+    "root_conjuncts",
+    "walk",
+]
+
+_HOMES: Final = {
+    "BoundPredicate": "bind",
+    "Outcome": "evaluate",
+    "RowSet": "rowset",
+    "Semantics": "semantics",
+    "Verdict": "interpret",
+    "matching": "evaluate",
+    "predicate_from_json": "codec",
+    "predicate_to_json": "codec",
+}
+"""Modules of the names that are no part of the tree."""
+
+
+def __getattr__(name: str) -> Any:
+    """A public name from the module that defines it."""
+    if name not in __all__:
+        raise AttributeError(f"module 'rowsieve.predicate' has no attribute {name!r}")
+    return getattr(import_module(f"rowsieve.predicate.{_HOMES.get(name, 'ir')}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
