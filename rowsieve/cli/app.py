@@ -159,4 +159,6 @@ def main() -> None:
             code = code or _unsaid(error)
             # The interpreter flushes once more as it leaves, and would say so in its own words.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if code == INTERRUPTED:
+            os._exit(code)  # or threads would be waited for that ask a store
         sys.exit(code)

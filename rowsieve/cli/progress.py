@@ -6,10 +6,12 @@ began; of a newer version that others may have made it is said only that it is t
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from rowsieve.errors import RowsieveError, TableNotFound
 from rowsieve.metrics import CommitReport, ScanReport
@@ -28,10 +30,11 @@ class Change:
 
     def report(self, report: ScanReport | CommitReport) -> None:
         """Remember the commit."""
-        if isinstance(report, CommitReport):
+        if isinstance(report, CommitReport) and report.error is None:
             self.committed = report.version
 
 
+_PATIENCE_S: Final = 10.0  # with a store that does not answer, when asked what was committed
 _CURRENT: ContextVar[Change | None] = ContextVar("change", default=None)
 
 
@@ -63,12 +66,22 @@ def what_was_committed() -> str:
     change = _CURRENT.get()
     if change is None or change.committed is not None:
         return what_the_command_did()
-    try:
-        now: int | None = open_table(change.uri, storage_options=change.options).version
-    except TableNotFound:
-        now = None
-    except (RowsieveError, OSError):
+    found: list[int | None] = []
+    looking = threading.Thread(target=_look, args=(change, found), daemon=True)
+    looking.start()
+    looking.join(_PATIENCE_S)
+    if not found:
         return "whether it was committed is not known: see rowsieve history"
+    now = found[0]
     if now == change.began:
         return "nothing was committed"
     return f"version {now} stands, committed by this command or another: see rowsieve history"
+
+
+def _look(change: Change, found: list[int | None]) -> None:
+    """Find the newest version; nothing where that cannot be found out."""
+    with suppress(RowsieveError, OSError):
+        try:
+            found.append(open_table(change.uri, storage_options=change.options).version)
+        except TableNotFound:
+            found.append(None)

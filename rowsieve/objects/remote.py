@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ import obstore.exceptions
 
 from rowsieve.errors import CorruptData, StoreError, UnsupportedOperation
 from rowsieve.objects.durable import Patience
+from rowsieve.objects.fetching import begin
 from rowsieve.objects.range_file import open_ranges
 from rowsieve.objects.store import (
     NativeFile,
@@ -107,7 +109,8 @@ class RemoteStore:
     def size(self, path: str) -> int:
         """Size of the object in bytes."""
         with self._failing("read", path):  # not by HEAD, which some servers and policies refuse
-            return int(obstore.get(self._store, self._full(path)).meta["size"])
+            full = self._full(path)
+            return int(self._asked(lambda: obstore.get(self._store, full)).meta["size"])
 
     def exists(self, path: str) -> bool:
         """Whether an object stands at `path`."""
@@ -121,7 +124,10 @@ class RemoteStore:
         """Create an object in one conditional request."""
         with self._failing("create", path):
             view = memoryview(data).cast("B")  # the one form of buffer that obstore takes
-            obstore.put(self._store, self._full(path), view, mode="create", use_multipart=False)
+            full = self._full(path)
+            self._asked(
+                lambda: obstore.put(self._store, full, view, mode="create", use_multipart=False)
+            )
 
     def make_durable(self, path: str) -> None:
         """Nothing: an object that stands in such a store is durable."""
@@ -170,10 +176,19 @@ class RemoteStore:
         patience = Patience(_ANSWERS)
         while True:
             try:
-                return ask()
+                return self._asked(ask)
             except (obstore.exceptions.GenericError, OSError) as error:
                 if isinstance(error, FileNotFoundError) or not patience.again():
                     raise
+
+    def _asked(self, ask: Callable[[], _T]) -> _T:
+        """What a request is answered with; Ctrl-C ends the wait for it.
+
+        obstore does not see signals, which reach the main thread alone. So another one asks.
+        """
+        if self._overlaps and threading.current_thread() is threading.main_thread():
+            return begin(ask).result()
+        return ask()
 
     def _full(self, path: str) -> str:
         return f"{self._prefix}{checked_path(path)}"
