@@ -86,9 +86,11 @@ def test_a_mutant_that_never_ends_is_seen_by_what_it_spends(
     monkeypatch.setattr(shop, "LOOK_S", 0.3)
     monkeypatch.setattr(shop, "QUIET_LOOKS", 5)
     with psutil.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL) as running:
-        assert shop.ends_never(running) == never
-        if never:
-            running.kill()
+        try:
+            assert shop.ends_never(running) == never
+        finally:
+            if running.poll() is None:
+                running.kill()
 
 
 def test_the_copy_is_tested_not_the_package(workshop: Workshop) -> None:
