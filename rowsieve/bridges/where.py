@@ -37,6 +37,7 @@ def to_predicate(
     if isinstance(where, Predicate):
         return where
     from rowsieve.bridges.registry import BRIDGES, bridge_named  # noqa: PLC0415 - on first use
+    from rowsieve.bridges.sql.integer_widths import with_widths  # noqa: PLC0415 - on first use
     from rowsieve.bridges.sql.translation import where_text  # noqa: PLC0415 - on first use
 
     if isinstance(where, str):
@@ -46,7 +47,8 @@ def to_predicate(
         if schema is not None and (rules.translates_listed or rules.gives_types):
             return where_text(where, schema, dialect, semantics)
         if not rules.listed_only:
-            return parse_predicate(where, dialect)
+            found = parse_predicate(where, dialect)
+            return found if schema is None else with_widths(found, schema, rules)
     if schema is not None and (bridge := _bridge_of(where)) is not None:
         return bridge.reads(where, schema).exact()
     known = ", ".join(dict.fromkeys(bridge.shown for bridge in BRIDGES if not bridge.is_text))
@@ -72,7 +74,11 @@ def to_operand(
             from rowsieve.bridges.sql.spark_types import spark_typed  # noqa: PLC0415 - on first use
 
             return spark_typed(operand, schema, ansi=meant.is_ansi)
-        return operand
+        if schema is None:
+            return operand
+        from rowsieve.bridges.sql.integer_widths import operand_with_widths  # noqa: PLC0415 - on first use
+
+        return operand_with_widths(operand, schema, dialect_named(dialect))
     if isinstance(expression, Operand):
         return expression
     raise InvalidInput(

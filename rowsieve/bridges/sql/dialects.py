@@ -36,6 +36,14 @@ class BinaryText(Enum):
     UTF8 = "utf8"  # the bytes of the text itself; X'00ff' is the other way
 
 
+class IntegerWidths(Enum):
+    """The type of a whole constant where it is computed with, and so that of the result."""
+
+    WIDE = "wide"  # 64 bits
+    NARROW = "narrow"  # 32 bits where they hold it
+    ADAPTED = "adapted"  # a column's beside one that holds it, else as NARROW
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """How one engine writes SQL."""
@@ -50,6 +58,8 @@ class Dialect:
     exact_below: int | None = None  # whole numbers from here on are doubles
     like_escape: str | None = "\\"  # the escape character of LIKE without ESCAPE
     divides_integers: bool = True  # 7 / 2 is 3
+    widths: IntegerWidths = IntegerWidths.WIDE  # of whole constants, for `integer_widths`
+    counts_are_narrow: bool = False  # length(s), date - date and the like have 32 bits
     greedy_distinct: bool = False  # a IS DISTINCT FROM b AND c: its right side is b AND c
     bracket_members: bool = False  # s['x'] is a member of a struct
     binary_text: BinaryText = BinaryText.UTF8
@@ -88,6 +98,8 @@ _NAMED_UNSIGNED: Mapping[LogicalType, str] = {
 POSTGRES = Dialect(
     "postgres",
     "postgres",
+    widths=IntegerWidths.NARROW,
+    counts_are_narrow=True,
     borrowed=frozenset(_NAMED_UNSIGNED),
     semantics=Semantics.POSTGRES,
     orders_by_collation=True,
@@ -106,6 +118,7 @@ POSTGRES = Dialect(
 DUCKDB = Dialect(
     "duckdb",
     "duckdb",
+    widths=IntegerWidths.ADAPTED,
     semantics=Semantics.DUCKDB,
     translates_listed=True,
     like_escape=None,
@@ -167,6 +180,7 @@ SPARK = Dialect(
 TRINO = Dialect(
     "trino",
     "trino",
+    widths=IntegerWidths.NARROW,
     like_escape=None,
     types={
         **{type_: name for type_, name in _COMMON_TYPES.items() if not isinstance(type_, Time)},

@@ -11,6 +11,7 @@ from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exact import is_bare_trim, said_exactly
+from rowsieve.bridges.sql.integer_widths import with_widths
 from rowsieve.bridges.sql.mixtures import as_compared, check_mixtures
 from rowsieve.bridges.sql.render import Writer
 from rowsieve.bridges.sql.spark_types import with_spark_types
@@ -81,6 +82,7 @@ def _as_meant(
     """The condition as the engine types and compares its values, unbound and bound."""
     if known.gives_types:
         found = with_spark_types(found, schema, ansi=meant.is_ansi)
+    found = with_widths(found, schema, known)
     found = as_compared(found, schema, meant)
     root = bind(found, schema, meant, simplified=False).root
     check_mixtures(found, root, schema, meant)

@@ -34,6 +34,10 @@ def duckdb_rows(text: str, batch: pa.RecordBatch) -> list[int] | None:
         found = connection.sql(f'SELECT "{ROW}" FROM t WHERE {text}').fetchall()
     except (duckdb.ConversionException, duckdb.OutOfRangeException):
         return None
+    except duckdb.InvalidInputException as error:
+        if "Division by zero" not in str(error):
+            raise
+        return None
     return sorted(row for (row,) in found)
 
 

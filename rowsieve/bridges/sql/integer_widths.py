@@ -1,0 +1,221 @@
+"""Whole numbers with the widths that PostgreSQL, DuckDB and Trino compute them in.
+
+A whole constant has 64 bits in our tree; there it has 32 if they hold it, and in DuckDB beside a
+column the column's where that holds it. So `n + 1` of a 32-bit column overflows there, which is an
+error. The tree comes back with the constants and casts that give each operation its width there;
+comparisons need none. Soundness: only widths change, never a value; what has no rule here keeps 64
+bits. `spark_types` has Spark's rules, which are not those of whole numbers alone.
+Source: PostgreSQL 18 (4.1.2.6 of its manual, run), DuckDB 2.0 (`typeof`, run), Trino's documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
+
+from rowsieve.bridges.sql.dialects import Dialect, IntegerWidths
+from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.ir import (
+    And,
+    BooleanOperand,
+    BoundColumn,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    Condition,
+    FalsePredicate,
+    FieldAccess,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Now,
+    Opaque,
+    Operand,
+    Or,
+    Predicate,
+    TruePredicate,
+    walk,
+)
+from rowsieve.predicate.literals import int_range
+from rowsieve.types.logical import Int
+from rowsieve.types.schema import Schema
+
+# Functions of whole numbers of one type, which is that of the result.
+_OF_ONE_TYPE: Final = frozenset(
+    {"add", "subtract", "multiply", "divide", "modulo", "negate", "abs"}
+    | {"coalesce", "greatest", "least", "bit_and", "bit_or", "bit_xor"}
+)
+# Counts have 32 bits in PostgreSQL, 64 elsewhere; a field of a time is a numeric there.
+_COUNTS: Final = frozenset(
+    {"length", "octet_length", "bit_length", "position", "list_length", "days_between", "ascii"}
+)
+_WIDE: Final = Int(64)
+
+
+def with_widths(predicate: Predicate, schema: Schema, dialect: Dialect) -> Predicate:
+    """The condition with each operation on whole numbers as wide as in the dialect."""
+    if dialect.widths is IntegerWidths.WIDE or not _computes(predicate):
+        return predicate
+    return _Widths(schema, dialect).predicate(predicate)
+
+
+def operand_with_widths(operand: Operand, schema: Schema, dialect: Dialect) -> Operand:
+    """The same of a value."""
+    if dialect.widths is IntegerWidths.WIDE or not _computes(operand):
+        return operand
+    return _Widths(schema, dialect).value(operand).operand
+
+
+def _computes(node: Node) -> bool:
+    return any(isinstance(each, Call | Case) for each in walk(node))
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """An operand; its type there if it is a whole number, and whether it is a bare constant."""
+
+    operand: Operand
+    type: Int | None = None
+    bare: bool = False
+    loose: bool = False  # the operand's own type is another one
+
+    @property
+    def exact(self) -> Operand:
+        """The operand in its type there."""
+        return Cast(self.operand, self.type) if self.loose and self.type else self.operand
+
+
+@dataclass(frozen=True, slots=True)
+class _Widths:
+    schema: Schema
+    dialect: Dialect
+
+    def predicate(self, node: Predicate) -> Predicate:
+        match node:
+            case TruePredicate() | FalsePredicate() | Opaque():
+                return node
+            case And(terms=terms) | Or(terms=terms):
+                return replace(node, terms=tuple(self.predicate(term) for term in terms))
+            case Not(term=term):
+                return Not(self.predicate(term))
+            case Comparison(op=op, left=left, right=right):
+                return Comparison(op, self.side(left), self.side(right))
+            case InList(operand=operand) | IsNull(operand=operand) | Like(operand=operand):
+                return replace(node, operand=self.side(operand))
+            case BooleanOperand(operand=operand):
+                return BooleanOperand(self.value(operand).operand)
+            case _:
+                assert_never(node)
+
+    def side(self, node: Operand) -> Operand:
+        """What is compared: a constant stays as it is."""
+        return node if isinstance(node, Literal) else self.value(node).operand
+
+    def value(self, node: Operand) -> _Value:
+        match node:
+            case Literal(value=int() as whole, type=type_) if type_ == _WIDE:
+                return _Value(node, _own_width(whole), bare=True)
+            case Column() | BoundColumn() | FieldAccess() | Literal() | Now():
+                return _Value(node, self.held(node))
+            case Cast(operand=operand, type=type_):
+                made = Cast(self.side(operand), type_, node.try_)
+                return _Value(made, type_ if isinstance(type_, Int) else None)
+            case Condition(predicate=predicate):
+                return _Value(Condition(self.predicate(predicate)))
+            case Case(branches=branches, otherwise=otherwise):
+                values = [*(self.value(then) for _, then in branches), self.value(otherwise)]
+                results, type_ = self.together(values)
+                conditions = [self.predicate(when) for when, _ in branches]
+                pairs = tuple(zip(conditions, results[:-1], strict=True))
+                return _Value(Case(pairs, results[-1]), type_)
+            case Call():
+                return self.call(node)
+            case _:
+                assert_never(node)
+
+    def held(self, node: Operand) -> Int | None:
+        """The type of a stored or constant value, if it is a whole number."""
+        try:
+            found = bind_operand(node, self.schema).type
+        except InvalidPredicate:  # what has no type is refused where it is bound
+            return None
+        return found if isinstance(found, Int) else None
+
+    def call(self, node: Call) -> _Value:
+        name = node.function
+        if name not in _OF_ONE_TYPE and name != "nullif":
+            made = Call(name, tuple(self.side(argument) for argument in node.arguments))
+            type_ = own = self.held(made)
+            if own is not None and (name in _COUNTS or name == "extract"):
+                type_ = Int(32) if self.dialect.counts_are_narrow and name in _COUNTS else _WIDE
+            return _Value(made, type_, loose=type_ != own)
+        values = [self.value(argument) for argument in node.arguments]
+        if name == "nullif":
+            first, second = values[0], node.arguments[1]
+            typed = _constant(first, first.type) if first.bare and first.type else first.exact
+            return _Value(Call(name, (typed, self.side(second))), first.type)
+        arguments, type_ = self.together(values)
+        return _Value(Call(name, tuple(arguments)), type_)
+
+    def together(self, values: Sequence[_Value]) -> tuple[list[Operand], Int | None]:
+        """The operands in the width that they meet in; as they are where one is no whole number.
+
+        A bare NULL meets any.
+        """
+        present = [value for value in values if not _is_null(value.operand)]
+        if not present or any(value.type is None for value in present):
+            return [value.operand for value in values], None
+        meant = [self.beside(value, present) for value in present]
+        common = meant[0]
+        for type_ in meant[1:]:
+            if (wider := self.wider(common, type_)) is None:
+                return [value.operand for value in values], None
+            common = wider
+        if any(value.bare or value.type == common for value in present):
+            return [_constant(v, common) if v.bare else v.exact for v in values], common
+        exact = [value.exact for value in values]
+        return [each if _is_null(each) else Cast(each, common) for each in exact], common
+
+    def beside(self, value: _Value, others: Sequence[_Value]) -> Int:
+        """The type of a value: in DuckDB a bare constant takes a column's that holds it."""
+        assert value.type is not None
+        if not value.bare or self.dialect.widths is not IntegerWidths.ADAPTED:
+            return value.type
+        types = [other.type for other in others if not other.bare and other.type is not None]
+        number = value.operand.value if isinstance(value.operand, Literal) else None
+        if types and isinstance(number, int):
+            low, high = int_range(types[0])
+            if low <= number <= high:
+                return types[0]
+        return value.type
+
+    def wider(self, left: Int, right: Int) -> Int | None:
+        """The type that two meet in; None beyond 64 bits, which keeps what it has."""
+        if left.signed == right.signed:
+            return left if left.bits >= right.bits else right
+        signed, unsigned = (left, right) if left.signed else (right, left)
+        if unsigned.bits == 64:
+            return None
+        return signed if signed.bits > unsigned.bits else _WIDE  # as DuckDB: not the next wider
+
+
+def _own_width(value: int) -> Int:
+    low, high = int_range(Int(32))
+    return Int(32) if low <= value <= high else _WIDE
+
+
+def _is_null(operand: Operand) -> bool:
+    return isinstance(operand, Literal) and operand.value is None
+
+
+def _constant(value: _Value, type_: Int) -> Operand:
+    """A bare constant in a type that holds it; any other value as it is."""
+    literal = value.operand
+    return Literal(literal.value, type_) if value.bare and isinstance(literal, Literal) else literal
