@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from rowsieve.bridges.datafusion_exprs.merged_lists import checked
 from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.functions import Use
-from rowsieve.bridges.sql.dialects import Dialect
+from rowsieve.bridges.sql.dialects import Dialect, IntegerWidths
 from rowsieve.bridges.sql.render_calls import BYTE_ORDER
 from rowsieve.bridges.sql.vouched import CASTS, doubt, is_narrow
 from rowsieve.errors import UnsupportedOperation
@@ -76,6 +76,21 @@ def said_exactly(root: Predicate, dialect: Dialect) -> Predicate:
     if dialect.name == "datafusion":
         checked(root)
     return _Exact(dialect).predicate(root)
+
+
+def _has_32_bits(operand: Operand) -> bool:
+    """Whether it is of constants alone that an engine would compute with in 32 bits."""
+    match operand:
+        case Literal(value=int() as value, type=Int(bits=64)):
+            return -(2**31) <= value < 2**31
+        case Call(function="coalesce" | "greatest" | "least", arguments=arguments):
+            return all(map(_has_32_bits, arguments))
+        case Call(function="nullif", arguments=(first, _)):
+            return _has_32_bits(first)
+        case Case(branches=branches, otherwise=otherwise):
+            return all(map(_has_32_bits, (*(then for _, then in branches), otherwise)))
+        case _:
+            return False
 
 
 def is_bare_trim(node: Call) -> bool:
@@ -226,6 +241,9 @@ class _Exact:
                 Cast(item, type_) if is_narrow(item) else item
                 for item, type_ in zip(arguments, types, strict=True)
             ]
+            narrow = self.dialect.gives_types or self.dialect.widths is not IntegerWidths.WIDE
+            if narrow and result == _INT64 and all(map(_has_32_bits, arguments)):
+                arguments[0] = Cast(arguments[0], _INT64)
         return replace(node, arguments=tuple(arguments))
 
     def cast(self, node: Cast) -> Operand:

@@ -14,7 +14,9 @@ from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.errors import EvaluationError
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
+from rowsieve.predicate.ir import Call, Column, Comparison, ComparisonOp, Literal
 from rowsieve.types.encodings import schema_of
+from rowsieve.types.logical import Int
 from tests.bridges.sql.engines import duckdb_rows
 from tests.bridges.sql.postgres import postgres_rows
 from tests.profiles import IS_DEEP
@@ -148,3 +150,23 @@ def test_text_keeps_its_widths_in_another_dialect() -> None:
             made = rs.translate("n + 1 > 0", source, target=target, schema=ARROW)
             again = ours(made.exact(), target, pa.RecordBatch.from_pylist([{"n": TOP}], ARROW))
             assert again is None, made
+
+
+@pytest.mark.parametrize(
+    "operand",
+    [
+        Call("add", (Literal(1, Int(64)), Literal(TOP, Int(64)))),
+        Call("multiply", (Call("negate", (Literal(-TOP, Int(64)),)), Literal(3, Int(64)))),
+        Call("abs", (Literal(-TOP - 1, Int(64)),)),
+        Call("add", (Call("coalesce", (Literal(TOP, Int(64)),)), Literal(2, Int(64)))),
+    ],
+)
+def test_constants_of_64_bits_are_written_with_room(operand: Call) -> None:
+    predicate = Comparison(ComparisonOp.LT, Column("n"), operand)
+    batch = pa.RecordBatch.from_pylist([{"n": TOP}], ARROW)
+    judges = {"duckdb": duckdb_rows, "postgres": postgres_rows}
+    for target in ("duckdb", "postgres", "spark"):
+        text = rs.translate(predicate, target=target, schema=ARROW).exact()
+        assert (text, ours(text, target, batch)) == (text, [0])
+        if target in judges:
+            assert (text, judges[target](text, batch)) == (text, [0])
