@@ -108,7 +108,8 @@ class FetchingStore:
         """Fetch these spans as soon as there is room; they are read later, about in this order."""
         with self._lock:
             for place in places:
-                if self._find(*place) is None:
+                _, start, stop = place
+                if start < stop and self._find(*place) is None:  # nothing to fetch of an empty one
                     span = _Span(place, keep=keep)
                     self._spans.setdefault(span.path, []).append(span)
                     self._queue.append(span)

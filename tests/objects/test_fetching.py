@@ -76,6 +76,14 @@ def test_what_was_expected_is_fetched_once_and_what_is_kept_is_read_again() -> N
     assert len(inner.reads) == 3
 
 
+def test_an_empty_span_asks_for_nothing_and_takes_no_room() -> None:
+    inner = Counting()
+    store = FetchingStore(inner, 0)
+    store.expect([("a", 0, 0), ("a", 0, 1), ("a", 7, 7)])
+    assert store.get_range("a", 0, 1) == DATA[:1]
+    assert inner.reads == [("a", 0, 1)]
+
+
 def test_an_error_of_what_was_fetched_early_is_asked_for_again() -> None:
     inner = Counting()
     inner.failures = 1
