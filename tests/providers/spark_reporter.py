@@ -12,6 +12,18 @@ from rowsieve.metrics.reports import Report
 class FileReporter:
     def report(self, report: Report) -> None:
         if isinstance(report, ScanReport):
-            line = {"engine": report.engine, "error": report.error, **report.metrics.as_dict()}
+            line = {
+                "engine": report.engine,
+                "error": report.error,
+                "elapsed_s": report.elapsed_s,
+                **report.metrics.as_dict(),
+            }
             with Path(report.table.removeprefix("file://") + ".reports").open("a") as file:
                 file.write(json.dumps(line) + "\n")
+
+
+class RaisingReporter:
+    """Fails on each report."""
+
+    def report(self, report: Report) -> None:
+        raise RuntimeError("no")

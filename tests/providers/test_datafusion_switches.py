@@ -162,3 +162,37 @@ def test_an_audit_reports_what_it_looked_at(table: rs.Table) -> None:
     (report,) = kept.scans
     assert report.metrics.audited > 0
     assert report.metrics.audit_violations == 0
+
+
+class Raising:
+    """A reporter that fails on each report."""
+
+    def __init__(self) -> None:
+        self.told = 0
+
+    def report(self, report: Report) -> None:
+        self.told += 1
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("audit", [0, 100])
+def test_a_reporter_that_raises_changes_no_answer(
+    table: rs.Table, audit: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    raising = Raising()
+    given = table.to_datafusion(reporter=raising, audit=audit)
+    assert ask(given, "SELECT id FROM t WHERE v = 301") == [{"id": 31}]
+    assert ask(given, "SELECT count(*) AS n FROM t") == [{"n": 8}]
+    gc.collect()
+    assert raising.told == 2
+    assert [record.message.split()[0] for record in caplog.records] == ["Raising", "Raising"]
+
+
+def test_an_audit_that_fails_a_read_is_reported_with_its_time() -> None:
+    kept = Kept()
+    table = lying("audit-error-reported")
+    with pytest.raises(Exception, match="unsound"):
+        ask(table.to_datafusion(reporter=kept, audit=100), "SELECT id FROM t WHERE v = 301")
+    gc.collect()
+    assert [report.error for report in kept.scans] == ["UnsoundPruning"]
+    assert all(0 < report.elapsed_s < 60 for report in kept.scans)

@@ -221,6 +221,97 @@ def test_joins_and_sorts_read_the_rows() -> None:
     assert dataset.take([1, 999])["k"].to_pylist() == [1, 999]
 
 
+def merged() -> Table:
+    """A table whose files hold rows that others replaced and hid."""
+    table = rowsieve.create_table(fresh_uri(), {"k": range(100), "v": [*range(100)]}, key=["k"])
+    table.upsert({"k": range(50, 150), "v": [-k for k in range(50, 150)]})
+    table.delete("k % 10 = 3")
+    return table
+
+
+@pytest.mark.parametrize("partitioning", [None, ["g"]])
+def test_a_dataset_is_written_as_its_scan_says(tmp_path: Path, partitioning: Any) -> None:
+    table = rowsieve.create_table(fresh_uri(), {"k": range(100), "g": ["a", "b"] * 50}, key=["k"])
+    table.upsert({"k": range(50, 150), "g": ["c"] * 100})
+    table.delete("k % 10 = 3")
+    expected = table.to_arrow().sort_by("k").to_pydict()
+    for name, source in {
+        "dataset": table.to_dataset(),
+        "scanner": table.to_dataset().scanner(),
+        "batches": table.to_dataset().scanner().to_reader(),
+    }.items():
+        target = tmp_path / name
+        pads.write_dataset(source, target, format="parquet", partitioning=partitioning)
+        written = pads.dataset(target, partitioning=partitioning).to_table().sort_by("k")
+        assert written.select(["k", "g"]).to_pydict() == expected
+    some = table.to_dataset().filter(pc.field("g") == "c")
+    pads.write_dataset(some, tmp_path / "some", format="parquet")
+    assert pads.dataset(tmp_path / "some").count_rows() == table.count("g = 'c'")
+
+
+def test_writing_a_dataset_that_fails_raises(tmp_path: Path) -> None:
+    table = rowsieve.create_table(str(tmp_path / "t"), {"k": range(100)}, key=["k"])
+    dataset = table.to_dataset()
+    for path in (tmp_path / "t" / "data").glob("*.parquet"):
+        path.unlink()
+    with pytest.raises(Exception, match=r"data/.*parquet"):
+        pads.write_dataset(dataset, tmp_path / "out", format="parquet")
+
+
+def test_rows_of_every_method_are_those_of_the_scan() -> None:
+    table = merged()
+    dataset = table.to_dataset()
+    rows = dataset.to_table().to_pylist()
+    assert sorted(map(str, rows)) == sorted(map(str, table.to_arrow().to_pylist()))
+    assert dataset.count_rows() == len(rows) == table.count()
+    first = dataset.head(7).to_pylist()  # any seven: a read that ends early has its own order
+    assert len(first) == 7
+    assert all(row in rows for row in first)
+    for most in (0, -1, 2**31, 2**63, 2**80):
+        assert dataset.head(most).num_rows == (len(rows) if most > 0 else 0)
+    for places in ([], [3], [5, 1, 5], pa.array([2, 0], pa.int32()), range(3)):
+        assert dataset.take(places).to_pylist() == [
+            rows[int(i)] for i in pa.array(places).to_pylist()
+        ]
+    by_value = sorted(rows, key=lambda row: (-row["v"], row["k"]))
+    order = [("v", "descending"), ("k", "ascending")]
+    assert dataset.sort_by(order).to_table().to_pylist() == by_value
+    right = pads.InMemoryDataset(pa.table({"k": [1, 3, 60, 149, 500], "w": [1, 2, 3, 4, 5]}))
+    joined = dataset.join(right, "k", join_type="inner").to_table().sort_by("k").to_pylist()
+    assert [(row["k"], row["v"], row["w"]) for row in joined] == [
+        (1, 1, 1),
+        (60, -60, 3),
+        (149, -149, 4),
+    ]
+    frame = pl.scan_pyarrow_dataset(dataset)
+    assert sorted(map(str, frame.collect().to_dicts())) == sorted(map(str, rows))
+    assert frame.filter(pl.col("v") < -100).select(pl.len()).collect().item() == 44
+    assert sql("SELECT count(*), sum(v), min(k) FROM dataset WHERE k > 40", dataset) == [
+        (len(big := [row for row in rows if row["k"] > 40]), sum(r["v"] for r in big), 41)
+    ]
+
+
+@pytest.mark.parametrize("places", [[None], [1.5], ["a"], [2**70], "12"], ids=repr)
+def test_places_that_are_none_are_refused(places: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"take: "):
+        shared().to_dataset().take(places)
+
+
+def test_unions_and_fragments_are_refused_with_the_way_out() -> None:
+    dataset, memory = shared().to_dataset(), pads.InMemoryDataset(pa.table({"k": [1]}))
+    for members in ([dataset, dataset], [dataset, memory], [memory, dataset]):
+        with pytest.raises(UnsupportedOperation, match=r"pyarrow\.concat_tables"):
+            pads.dataset(members)
+    union = pads.UnionDataset(dataset.schema, [dataset, dataset])
+    for read in (union.to_table, union.count_rows, partial(union.head, 1)):
+        with pytest.raises(FileNotFoundError, match="through-its-own-methods"):
+            read()
+    with pytest.raises(UnsupportedOperation, match=r"ctx\.register_table\(name, table\)"):
+        dataset.get_fragments()
+    with pytest.raises(UnsupportedOperation, match="replace_schema"):
+        dataset.replace_schema(dataset.schema)
+
+
 def test_wrong_options_are_named() -> None:
     dataset = shared().to_dataset()
     with pytest.raises(InvalidInput, match="no option 'limit'"):

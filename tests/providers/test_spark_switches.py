@@ -21,6 +21,7 @@ from rowsieve.providers.spark.source import plan_read
 from tests.executor.planted import lie
 
 REPORTER = "tests.providers.spark_reporter:FileReporter"
+RAISING = "tests.providers.spark_reporter:RaisingReporter"
 
 
 @pytest.fixture(autouse=True)
@@ -113,6 +114,28 @@ def test_a_read_through_spark_is_switched_and_reported(spark: Any, tmp_path: Pat
     assert found["bytes_read"] > 0
     assert read(audit="100")[1]["audited"] > 0
     assert read(pruning="off")[1]["parts_pruned"] == 0
+    raising = spark.read.format("rowsieve").options(reporter=RAISING, audit="100")
+    assert len(raising.option("where", "v >= 200").load(table.uri).collect()) == 4
+
+
+def test_a_reporter_that_raises_changes_no_row_of_a_spark_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = made(tmp_path)
+    plan = planned(table, reporter=RAISING, audit="100")
+    batches = reported_rows(plan, table.store, reporter_of(RAISING))
+    assert sum(batch.num_rows for batch in batches) == 4
+    told = [record.message.split()[0] for record in caplog.records]
+    assert told == ["RaisingReporter", "RaisingReporter"]
+
+
+def test_an_audit_that_fails_a_spark_read_is_reported(tmp_path: Path) -> None:
+    table = lie(lie(made(tmp_path), "stats.2.upper", 150), "stats.2.lower", 0)
+    with pytest.raises(UnsoundPruning):
+        planned(table, reporter=REPORTER, audit="100")
+    lines = [json.loads(line) for line in (tmp_path / "t.reports").read_text().splitlines()]
+    assert [line["error"] for line in lines] == ["UnsoundPruning"]
+    assert 0 < lines[0]["elapsed_s"] < 60
 
 
 @pytest.mark.spark

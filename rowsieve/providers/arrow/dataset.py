@@ -87,9 +87,15 @@ class TableVersion(UnreadableDataset):
         filter: pc.Expression | None = None,  # noqa: A002 - pyarrow's name
         batch_size: int | None = None,
         **options: Any,
-    ) -> DatasetScanner:
-        """A read of the rows that pass the filter, in pyarrow's meaning of it."""
-        return self._scanner(meant_by_pyarrow, columns, filter, batch_size, options)
+    ) -> Any:
+        """A read of the rows that pass the filter, in pyarrow's meaning of it.
+
+        `pyarrow.dataset.write_dataset` hands it to C++, which takes a Scanner of pyarrow alone.
+        """
+        found = self._scanner(meant_by_pyarrow, columns, filter, batch_size, options)
+        if _is_function(sys._getframe(1), "pyarrow.dataset", "write_dataset"):
+            return pads.Scanner.from_batches(found.to_batches(), schema=found.projected_schema)
+        return found
 
     def to_batches(
         self,
@@ -114,11 +120,21 @@ class TableVersion(UnreadableDataset):
         """The first rows, up to so many."""
         if type(num_rows) is not int:
             raise InvalidInput(f"head: num_rows is a whole number, not {type(num_rows).__name__}")
+        num_rows = max(0, min(num_rows, sys.maxsize))
         return self.scanner(columns, **options).head(num_rows)
 
     def take(self, indices: Any, columns: Columns = None, **options: Any) -> pa.Table:
-        """The rows at these places of `to_table`."""
-        return self.scanner(columns, **options).take(indices)
+        """The rows at these places of `to_table`, which this reads; InvalidInput for no places."""
+        try:
+            given = pa.array(indices) if len(indices) else pa.array([], pa.int64())
+            if not (pa.types.is_integer(given.type) or given.null_count == len(given)):
+                raise ValueError(f"they are {given.type}")
+            places = given.cast(pa.int64())
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise InvalidInput(f"take: indices are whole numbers from 0: {error}") from error
+        if places.null_count:
+            raise InvalidInput(f"take: {places.null_count} of the indices are NULL")
+        return self.scanner(columns, **options).take(places)
 
     def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:  # noqa: A002
         """How many rows pass the filter."""
@@ -140,11 +156,16 @@ class TableVersion(UnreadableDataset):
 
     def get_fragments(self, filter: Any = None) -> Any:  # noqa: A002, ARG002
         """UnsupportedOperation: the files hold rows of several versions, which a read merges."""
-        raise _unsupported("get_fragments")
+        raise _unsupported(
+            "get_fragments", "; DataFusion takes the table itself: ctx.register_table(name, table)"
+        )
 
     def replace_schema(self, schema: pa.Schema) -> Any:  # noqa: ARG002
         """UnsupportedOperation: the columns are those of the table."""
-        raise _unsupported("replace_schema")
+        raise _unsupported(
+            "replace_schema, which a union of datasets calls, too,",
+            "; to put rows of several together, pyarrow.concat_tables takes their to_table()",
+        )
 
     def __reduce__(self) -> Any:
         raise _unsupported("pickling")
@@ -204,6 +225,11 @@ def _both(first: pc.Expression | None, second: pc.Expression | None) -> pc.Expre
     return first & second
 
 
+def _is_function(caller: FrameType, module: str, name: str) -> bool:
+    """Whether this is a frame of that function."""
+    return caller.f_globals.get("__name__") == module and caller.f_code.co_name == name
+
+
 def _is_polars(caller: FrameType) -> bool:
     """Whether this is a frame of Polars' own code."""
     return str(caller.f_globals.get("__name__", "")).partition(".")[0] == "polars"
@@ -214,7 +240,7 @@ def _readable(dataset: Any) -> Any:
     return dataset._in_memory() if isinstance(dataset, TableVersion) else dataset
 
 
-def _unsupported(what: str) -> UnsupportedOperation:
+def _unsupported(what: str, instead: str = "") -> UnsupportedOperation:
     return UnsupportedOperation(
-        f"{what} of a rowsieve dataset: read it by scanner, to_table, to_batches or head"
+        f"{what} of a rowsieve dataset: read it by scanner, to_table, to_batches or head{instead}"
     )

@@ -35,19 +35,27 @@ def audited_plan(
     store: ObjectStore,
     reporter: Reporter | None,
 ) -> ScanPlan:
-    """The plan to read, of one question with and without pruning; UnsoundPruning by an audit."""
+    """The plan to read, of one question with and without pruning; UnsoundPruning by an audit.
+
+    It is reported, the audit with it, also where that raises.
+    """
     started_s = time.perf_counter()
     planned = pruned() if settings.skips else whole()
     planning_s = time.perf_counter() - started_s
-    outcome = Auditor(
+    auditor = Auditor(
         (lambda: planned) if settings.skips else pruned,
         whole if settings.skips else (lambda: planned),
         lambda audited: Execution(audited, store),
         settings.audited_percent,
         settings.on_violation,
-    ).run()
-    if outcome.violations and settings.skips:
-        planned = whole()
+    )
+    try:
+        outcome = auditor.run()
+        if outcome.violations and settings.skips:
+            planned = whole()
+    except BaseException as error:
+        _report(reporter, planned, planned_metrics(planned), type(error).__name__, started_s)
+        raise
     metrics = planned_metrics(planned)
     metrics.planning_s = planning_s
     outcome.count_in(metrics)
