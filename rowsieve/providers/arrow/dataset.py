@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from types import FrameType
 from typing import Any, Final
 
@@ -113,15 +114,15 @@ class TableVersion(UnreadableDataset):
         return self._scanner(meant, columns, filter, batch_size, options).to_batches()
 
     def to_table(self, columns: Columns = None, **options: Any) -> pa.Table:
-        """All rows; `filter=` and the options are those of `scanner`."""
-        return self.scanner(columns, **options).to_table()
+        """All rows, by key; `filter=` and the options are those of `scanner`."""
+        return self._in_order(columns, **options).to_table()
 
     def head(self, num_rows: int, columns: Columns = None, **options: Any) -> pa.Table:
-        """The first rows, up to so many."""
+        """The first rows of `to_table`, up to so many."""
         if type(num_rows) is not int:
             raise InvalidInput(f"head: num_rows is a whole number, not {type(num_rows).__name__}")
         num_rows = max(0, min(num_rows, sys.maxsize))
-        return self.scanner(columns, **options).head(num_rows)
+        return self._in_order(columns, **options).head(num_rows)
 
     def take(self, indices: Any, columns: Columns = None, **options: Any) -> pa.Table:
         """The rows at these places of `to_table`, which this reads; InvalidInput for no places."""
@@ -134,7 +135,7 @@ class TableVersion(UnreadableDataset):
             raise InvalidInput(f"take: indices are whole numbers from 0: {error}") from error
         if places.null_count:
             raise InvalidInput(f"take: {places.null_count} of the indices are NULL")
-        return self.scanner(columns, **options).take(places)
+        return self._in_order(columns, **options).take(places)
 
     def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:  # noqa: A002
         """How many rows pass the filter."""
@@ -173,6 +174,16 @@ class TableVersion(UnreadableDataset):
     def _in_memory(self) -> pads.InMemoryDataset:
         return pads.InMemoryDataset(self.to_table())
 
+    def _in_order(
+        self,
+        columns: Columns = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+        batch_size: int | None = None,
+        **options: Any,
+    ) -> DatasetScanner:
+        """A read in an order that every read has: a place must be one row's, whoever asks."""
+        return self._scanner(meant_by_pyarrow, columns, filter, batch_size, options, ordered=True)
+
     def _scanner(
         self,
         meant: ReadFilter,
@@ -180,6 +191,8 @@ class TableVersion(UnreadableDataset):
         expression: pc.Expression | None,
         batch_size: int | None,
         options: dict[str, Any],
+        *,
+        ordered: bool = False,
     ) -> DatasetScanner:
         if unknown := sorted(set(options) - _IGNORED):
             raise InvalidInput(f"a scanner of a dataset has no option {unknown[0]!r}")
@@ -199,15 +212,19 @@ class TableVersion(UnreadableDataset):
             meant = meant_by_pyarrow  # the only filter there may be is the dataset's own
         whole = _both(self._filter, expression)
         pushed = meant(whole, self._snapshot.schema)
-        return DatasetScanner(self._arrow_schema, self._open, pushed, whole, columns, batch_size)
+        opened = partial(self._open, ordered=ordered and bool(self._snapshot.table.key))
+        return DatasetScanner(self._arrow_schema, opened, pushed, whole, columns, batch_size)
 
-    def _open(self, pushed: PushedFilter, names: Sequence[str], limit: int | None) -> Scan:
+    def _open(
+        self, pushed: PushedFilter, names: Sequence[str], limit: int | None, *, ordered: bool
+    ) -> Scan:
         self._last = Scan(
             self._store,
             self._snapshot,
             where=pushed.predicate,
             columns=names,
             limit=limit,
+            order_by_key=ordered,
             semantics=pushed.semantics,
             reporter=self._reporter,
         )
