@@ -139,7 +139,7 @@ class TableVersion(UnreadableDataset):
 
     def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:  # noqa: A002
         """How many rows pass the filter."""
-        return self.scanner([], filter, **options).count_rows()
+        return self._scanner(meant_by_pyarrow, [], filter, None, options).count_rows()
 
     def sort_by(self, sorting: Any, **options: Any) -> pads.Dataset:
         """All rows in memory, sorted as `pyarrow.dataset.Dataset.sort_by` does."""
