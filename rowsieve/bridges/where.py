@@ -36,19 +36,22 @@ def to_predicate(
         return TRUE
     if isinstance(where, Predicate):
         return where
+    if isinstance(where, str):
+        rules = dialect_named(dialect)
+        depends = rules.listed_only or rules.translates_listed or rules.gives_types
+        if not depends or (schema is None and not rules.listed_only):
+            from rowsieve.bridges.sql.integer_widths import with_widths  # noqa: PLC0415
+
+            found = parse_predicate(where, dialect)
+            return found if schema is None else with_widths(found, schema, rules)
     from rowsieve.bridges.registry import BRIDGES, bridge_named  # noqa: PLC0415 - on first use
-    from rowsieve.bridges.sql.integer_widths import with_widths  # noqa: PLC0415 - on first use
     from rowsieve.bridges.sql.translation import where_text  # noqa: PLC0415 - on first use
 
     if isinstance(where, str):
-        rules = dialect_named(dialect)
         if rules.listed_only and schema is not None:
             return bridge_named(dialect).reads(where, schema).exact()
         if schema is not None and (rules.translates_listed or rules.gives_types):
             return where_text(where, schema, dialect, semantics)
-        if not rules.listed_only:
-            found = parse_predicate(where, dialect)
-            return found if schema is None else with_widths(found, schema, rules)
     if schema is not None and (bridge := _bridge_of(where)) is not None:
         return bridge.reads(where, schema).exact()
     known = ", ".join(dict.fromkeys(bridge.shown for bridge in BRIDGES if not bridge.is_text))

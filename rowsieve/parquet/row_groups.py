@@ -111,6 +111,9 @@ class JoinedStatistics:
         if all(one is None for one in found):
             return None
         type_ = arrow_type(column.type)
+        alone = found[0] if len(found) == 1 else None
+        if alone and (alone.may_be_nan is not None or not pa.types.is_floating(type_)):
+            return alone
         known = [
             _unknown(file.part_count, type_) if one is None else one
             for one, file in zip(found, self._files, strict=True)

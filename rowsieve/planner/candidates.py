@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.schema import Schema
+
+MOST_REMEMBERED: Final = 1_024  # files of one predicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,29 @@ def find_candidates(
     """The candidates of each file, found in one interpretation of all of them.
 
     Reads their tails, and the blooms that may refute a row group; errors are those of the store, or
-    `CorruptData` for a tail that does not hold.
+    `CorruptData` for a tail that does not hold. Files never change, so what is found of some is
+    remembered as long as the predicate lives, which a plan that is asked for again keeps.
     """
+    uri, known = store.uri, predicate.remembered
+    questions = [("candidates", uri, schema.id, ref, only) for ref in files]
+    found: list[Candidates | None] = [known.get(question) for question in questions]
+    new = [i for i, each in enumerate(found) if each is None]
+    if new:
+        fresh = _find(store, [files[i] for i in new], predicate, schema, only)
+        for i, candidates in zip(new, fresh, strict=True):
+            found[i] = candidates
+            if len(known) < MOST_REMEMBERED:
+                known[questions[i]] = candidates
+    return [each for each in found if each is not None]
+
+
+def _find(
+    store: ObjectStore,
+    files: Sequence[FileRef],
+    predicate: BoundPredicate,
+    schema: Schema,
+    only: frozenset[int] | None,
+) -> list[Candidates]:
     expect_tails(store, files)
     tails = [read_tail(store, ref) for ref in files]
     opened = [

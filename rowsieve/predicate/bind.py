@@ -7,9 +7,10 @@ conversion is a `Cast` in the tree. What has no meaning is refused here, before 
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from rowsieve.errors import InvalidPredicate, UnknownColumn
 from rowsieve.predicate.coerce import compare_operands, convert, typed
@@ -86,6 +87,15 @@ class BoundPredicate:
     def columns(self) -> tuple[BoundColumn, ...]:
         """The columns it reads, each once, in order of appearance."""
         return _columns(self.root)
+
+    @cached_property
+    def remembered(self) -> dict[Hashable, Any]:
+        """What was found out by this very object, by question; it goes with the object.
+
+        Whoever puts something here bounds how much, and makes the question say all that the answer
+        depends on beside the predicate.
+        """
+        return {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ reference; it is what the log holds.
 from __future__ import annotations
 
 import difflib
+import operator
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ _FLAT: tuple[LogicalType, ...] = (
     Json(),
 )
 _SIMPLE: Mapping[str, LogicalType] = {type_name(type_): type_ for type_ in _FLAT}
+_NAME = operator.attrgetter("name")
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 
 
@@ -67,7 +69,7 @@ class Schema:
     @property
     def names(self) -> tuple[str, ...]:
         """Column names in schema order."""
-        return tuple(field.name for field in self.fields)
+        return tuple(map(_NAME, self.fields))
 
     def field(self, name: str) -> Field:
         """The column called `name`: exactly, else the only one that differs in case alone."""
@@ -81,7 +83,7 @@ class Schema:
 
     def select(self, names: tuple[str, ...]) -> Schema:
         """The same schema narrowed to these columns, in the order asked for."""
-        return Schema(self.id, tuple(self.field(name) for name in names))
+        return Schema(self.id, tuple(map(self.field, names)))
 
     def _unknown(self, name: str, folded: list[Field]) -> str:
         if folded:

@@ -94,4 +94,18 @@ MUTANTS = (
         "refuted - of_groups.by_bloom,",
         "refuted,",
     ),
+    Mutant(
+        CANDIDATES,
+        "rows left by all columns are found again for the key's alone (trap T1)",
+        "uri, schema.id, ref, only) for",
+        "uri, schema.id, ref) for",
+        ("tests/planner/test_candidates.py",),
+    ),
+    Mutant(
+        CANDIDATES,
+        "rows of one file are found again for another",
+        "uri, schema.id, ref, only) for",
+        "uri, schema.id, only) for",
+        ("tests/planner/test_candidates.py",),
+    ),
 )

@@ -6,21 +6,34 @@ is written reads back as the same tree.
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Final
+
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.predicate.ir import Operand, Predicate
 
 __all__ = ["parse_expression", "parse_predicate", "to_sql"]
+
+_SHORT: Final = 1_000  # characters
 
 
 def parse_predicate(text: str, dialect: str = "postgres") -> Predicate:
     """Read a condition such as `delay > 5 AND carrier IN ('AA', 'UA')`.
 
     Names are kept as written and strings have no type yet; `bind` resolves both. Bad text is
-    `InvalidPredicate`, with the offset in it where that is known.
+    `InvalidPredicate`, with the offset in it where that is known. Short texts are read once: trees
+    are frozen, and mean what they say whatever the schema.
     """
+    return (_read_once if len(text) <= _SHORT else _read)(text, dialect)
+
+
+def _read(text: str, dialect: str) -> Predicate:
     from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
 
     return parse.predicate(text, dialect)
+
+
+_read_once = lru_cache(maxsize=256)(_read)
 
 
 def parse_expression(text: str, dialect: str = "postgres") -> Operand:
