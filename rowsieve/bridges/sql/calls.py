@@ -39,7 +39,7 @@ from rowsieve.bridges.sql.zones import (
     zone_argument,
     zone_function,
 )
-from rowsieve.predicate.ir import Call, Case, Cast, Condition, Literal, Now, Operand
+from rowsieve.predicate.ir import Call, Case, Cast, Condition, IsNull, Literal, Now, Operand
 from rowsieve.types.logical import Date, Float, Int, Timestamp
 
 # Functions that never give a boolean, for a message that comes before `bind`'s.
@@ -279,6 +279,13 @@ def _if(reader: Reads, node: Any) -> Operand:
     return Case(((reader.predicate(node.this), then),), other)
 
 
+def _by_null(reader: Reads, node: Any) -> Operand:
+    """`nvl2(a, b, c)`: b where a is not NULL."""
+    reader.only(node, "this", "true", "false")
+    then, other = (reader.operand(node.args[key]) for key in ("true", "false"))
+    return Case(((IsNull(reader.operand(node.this)), other),), then)
+
+
 _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     **HANDLERS,
     **LISTS,
@@ -298,6 +305,7 @@ _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     exp.FromTimeZone: from_time_zone,
     exp.ConvertTimezone: converted,
     exp.If: _if,
+    exp.Nvl2: _by_null,
     exp.JSONExtract: json_operator,
     exp.JSONExtractScalar: json_operator,
     exp.JSONBExtract: json_path,

@@ -31,6 +31,12 @@ from rowsieve.types.logical import Bool
 
 _NULL = Literal(None, Bool())
 _EQUALITIES = (ComparisonOp.EQ, ComparisonOp.NE)
+_ORDERS = {  # of rows, and of the values before the last
+    ComparisonOp.LT: ComparisonOp.LT,
+    ComparisonOp.LE: ComparisonOp.LT,
+    ComparisonOp.GT: ComparisonOp.GT,
+    ComparisonOp.GE: ComparisonOp.GT,
+}
 
 
 def made_list(reader: Reads, node: Any) -> Operand:
@@ -203,16 +209,14 @@ def compare_with_items(reader: Reads, op: ComparisonOp, node: Any) -> Predicate 
 
 
 def _items(reader: Reads, node: Any) -> Operand:
-    """The list; PostgreSQL spells one of constants as '{1,2}', too."""
-    if isinstance(node, exp.Literal) and node.is_string and reader.dialect.name == "postgres":
-        text = node.this.strip()
-        parts = text[1:-1].split(",") if len(text) > 2 else []
-        plain = all(part.strip() and not set(part) & set('"\\{}') for part in parts)
-        if text[:1] + text[-1:] != "{}" or not plain or not parts:
-            raise reader.source.refusal(node, "write the list as ARRAY[…]")
-        items = [part.strip() for part in parts]
-        constants = [Literal(None if item.upper() == "NULL" else item) for item in items]
-        return Call("make_list", tuple(constants))
+    """The list; PostgreSQL spells one of constants as '{1,2}', too, with or without a cast."""
+    if reader.dialect.name == "postgres":
+        if isinstance(node, exp.Literal) and node.is_string:
+            return reader.operand(exp.Array(expressions=_spelled_items(reader, node)))
+        spelled = isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal)
+        if spelled and not isinstance(node, exp.TryCast) and node.this.is_string:
+            items = exp.Array(expressions=_spelled_items(reader, node.this))
+            return reader.operand(exp.Cast(this=items, to=node.args["to"].copy()))
     if isinstance(node, exp.Query):
         raise reader.source.refusal(
             node, "a filter cannot hold a query; run it first and pass its values"
@@ -220,21 +224,65 @@ def _items(reader: Reads, node: Any) -> Operand:
     return reader.operand(node)
 
 
+def _spelled_items(reader: Reads, node: Any) -> list[Any]:
+    text = node.this.strip()
+    parts = text[1:-1].split(",") if len(text) > 2 else []
+    plain = all(part.strip() and not set(part) & set('"\\{}') for part in parts)
+    if text[:1] + text[-1:] != "{}" or not plain or not parts:
+        raise reader.source.refusal(node, "write the list as ARRAY[…]")
+    items = [part.strip() for part in parts]
+    return [exp.Null() if item.upper() == "NULL" else exp.Literal.string(item) for item in items]
+
+
+def patterns(reader: Reads, node: Any) -> tuple[list[Any], bool] | None:
+    """The patterns of `LIKE ANY` (False) or `LIKE ALL` (True); None of one pattern."""
+    if not isinstance(node.expression, exp.Any | exp.All):
+        return None
+    inner, all_of = node.expression.this, isinstance(node.expression, exp.All)
+    bare = inner.this if isinstance(inner, exp.Paren) else inner
+    if reader.dialect.name == "spark":
+        return (inner.expressions if isinstance(inner, exp.Tuple) else [bare]), all_of
+    if reader.dialect.name == "postgres" and isinstance(bare, exp.Array):
+        return bare.expressions, all_of
+    if reader.dialect.name == "postgres" and isinstance(bare, exp.Literal) and bare.is_string:
+        return _spelled_items(reader, bare), all_of
+    raise reader.source.refusal(
+        node, "LIKE ANY and LIKE ALL take constants, in postgres ARRAY[…], in spark ('a%', 'b%')"
+    )
+
+
 def compare_rows(reader: Reads, op: ComparisonOp, node: Any) -> Predicate | None:
     """`(a, b) = (1, 2)` member by member, as SQL's standard has it; None of anything else."""
     sides = [_row(side) for side in (node.this, node.expression)]
     if sides[0] is None or sides[1] is None:
         return None
-    if op not in _EQUALITIES:
+    if op in _EQUALITIES:
+        return _equal_rows(reader, node, op, sides[0], sides[1])
+    if op not in _ORDERS or reader.dialect.name != "postgres":
         raise reader.source.refusal(node, "compare the columns one by one")
-    return _equal_rows(reader, node, op, sides[0], sides[1])
+    _check_lengths(reader, node, sides[0], sides[1])
+    return _ordered_rows(reader, op, sides[0], sides[1])
+
+
+def _ordered_rows(reader: Reads, op: ComparisonOp, left: list[Any], right: list[Any]) -> Predicate:
+    """The first two values that differ decide: `a < 1 OR (a = 1 AND b < 2)`; so does a NULL."""
+    one, other = reader.operand(left[0]), reader.operand(right[0])
+    if len(left) == 1:
+        return Comparison(op, one, other)
+    rest = _ordered_rows(reader, op, left[1:], right[1:])
+    first = Comparison(_ORDERS[op], one, other)
+    return Or((first, And((Comparison(ComparisonOp.EQ, one, other), rest))))
+
+
+def _check_lengths(reader: Reads, node: Any, left: list[Any], right: list[Any]) -> None:
+    if len(left) != len(right):
+        raise reader.source.refusal(node, "the rows have different numbers of values")
 
 
 def _equal_rows(
     reader: Reads, node: Any, op: ComparisonOp, left: list[Any], right: list[Any]
 ) -> Predicate:
-    if len(left) != len(right):
-        raise reader.source.refusal(node, "the rows have different numbers of values")
+    _check_lengths(reader, node, left, right)
     if reader.dialect.name != "postgres":
         raise reader.source.refusal(node, "compare the columns one by one")
     terms = tuple(

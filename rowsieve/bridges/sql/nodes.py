@@ -16,7 +16,13 @@ from sqlglot import exp
 from rowsieve.bridges.sql import calls
 from rowsieve.bridges.sql.bins import difference
 from rowsieve.bridges.sql.limits import MAX_OPERATOR_DEPTH
-from rowsieve.bridges.sql.list_calls import cast_items, compare_rows, compare_with_items, row_among
+from rowsieve.bridges.sql.list_calls import (
+    cast_items,
+    compare_rows,
+    compare_with_items,
+    patterns,
+    row_among,
+)
 from rowsieve.bridges.sql.literals import negated, number, typed, value_set
 from rowsieve.bridges.sql.members import bracket
 from rowsieve.bridges.sql.pattern_calls import PREDICATES as PATTERNS
@@ -210,19 +216,27 @@ def _not(reader: Reader, node: Any) -> Predicate:
 
 def _between(reader: Reader, node: Any) -> Predicate:
     reader.only(node, "this", "low", "high", "negate", "symmetric")
-    if node.args.get("symmetric"):
-        raise reader.source.refusal(node, "BETWEEN SYMMETRIC is not supported")
+    if node.args.get("symmetric") and reader.dialect.name != "postgres":
+        raise reader.source.refusal(node, "BETWEEN SYMMETRIC is read in postgres only")
     value = reader.beside(node.this)
     low, high = reader.beside(node.args["low"]), reader.beside(node.args["high"])
-    inside = And(
-        (Comparison(ComparisonOp.GE, value, low), Comparison(ComparisonOp.LE, value, high))
-    )
+    inside: Predicate = _within(value, low, high)
+    if node.args.get("symmetric"):
+        inside = Or((inside, _within(value, high, low)))
     return Not(inside) if node.args.get("negate") else inside
+
+
+def _within(value: Operand, low: Operand, high: Operand) -> Predicate:
+    return And((Comparison(ComparisonOp.GE, value, low), Comparison(ComparisonOp.LE, value, high)))
 
 
 def _in(reader: Reader, node: Any) -> Predicate:
     if (query := node.args.get("query") or node.args.get("unnest")) is not None:
         raise reader.source.refusal(query, "IN takes a list of values, not a query; run it first")
+    if node.args.get("field") is not None and reader.dialect.name == "duckdb":
+        reader.only(node, "this", "field")
+        values, sought = reader.operand(node.args["field"]), reader.beside(node.this)
+        return BooleanOperand(Call("list_contains", (values, sought)))
     reader.only(node, "this", "expressions", "negate")
     if (rows := row_among(reader, node)) is not None:
         return Not(rows) if node.args.get("negate") else rows
@@ -288,20 +302,42 @@ def _escape(reader: Reader, node: Any) -> Predicate:
 
 
 def _matched(reader: Reader, node: Any, escape: str | None) -> Predicate:
+    """`LIKE`; NOT LIKE ANY is an OR of NOT LIKE, NOT LIKE ALL an AND of them."""
     reader.only(node, "this", "expression", "negate")
     operand = reader.beside(node.this)
-    pattern = reader.operand(node.expression)
+    listed = patterns(reader, node)
+    found: list[Predicate] = []
+    for item in [node.expression] if listed is None else listed[0]:
+        like = Like(operand, *_pattern(reader, item, escape), isinstance(node, exp.ILike))
+        found.append(Not(like) if node.args.get("negate") else like)
+    if len(found) == 1 or listed is None:
+        return found[0]
+    return And(tuple(found)) if listed[1] else Or(tuple(found))
+
+
+def _pattern(reader: Reader, node: Any, escape: str | None) -> tuple[str, str | None]:
+    """A constant pattern, and its escape character if it has any."""
+    pattern = reader.operand(node)
     if not (isinstance(pattern, Literal) and isinstance(pattern.value, str)):
+        raise reader.source.refusal(node, "the pattern of LIKE must be a quoted constant")
+    if escape is None or escape not in pattern.value:
+        return pattern.value, None
+    if _dangles(pattern.value, escape):
+        raise reader.source.refusal(node, "the pattern ends with its escape character")
+    return pattern.value, escape
+
+
+def _glob(reader: Reader, node: Any) -> Predicate:
+    """DuckDB's GLOB of `*` alone: its `?` matches a byte, where `_` of LIKE matches a character."""
+    reader.only(node, "this", "expression")
+    text, _ = _pattern(reader, node.expression, None)
+    if reader.dialect.name != "duckdb" or set(text) & set("?[\\"):
         raise reader.source.refusal(
-            node.expression, "the pattern of LIKE must be a quoted constant"
+            node, "GLOB is read in duckdb, with '*' only ('?' matches one byte there); write LIKE"
         )
-    text = pattern.value
-    if escape is not None and escape not in text:
-        escape = None
-    if escape is not None and _dangles(text, escape):
-        raise reader.source.refusal(node.expression, "the pattern ends with its escape character")
-    like = Like(operand, text, escape, isinstance(node, exp.ILike))
-    return Not(like) if node.args.get("negate") else like
+    literal = re.sub(r"([%_!])", r"!\1", text)
+    escape = "!" if literal != text else None
+    return Like(reader.beside(node.this), literal.replace("*", "%"), escape)
 
 
 def _dangles(pattern: str, escape: str) -> bool:
@@ -429,6 +465,7 @@ _PREDICATES: Mapping[type[Any], Callable[[Reader, Any], Predicate]] = {
     exp.Like: _like,
     exp.ILike: _like,
     exp.Escape: _escape,
+    exp.Glob: _glob,
     **PATTERNS,
 }
 _OPERANDS: Mapping[type[Any], Callable[[Reader, Any], Operand]] = {

@@ -30,6 +30,31 @@ _CLASSES = {  # of ASCII, as Java and RE2 have them; `\s` of RE2 lacks the verti
 }
 
 
+# Characters of Rust's classes that RE2's tables, of an older Unicode, do not have in theirs.
+_NEWER_DIGITS = (
+    "10D40-10D49 116D0-116E3 11BF0-11BF9 16130-16139 16D70-16D79 1CCF0-1CCF9 1E5F1-1E5FA "
+)
+_NEWER_WORDS = (
+    "24B6-24E9 1F130-1F149 1F150-1F169 1F170-1F189 200C-200D 897 1C89-1C8A A7CB-A7CD "
+    "A7DA-A7DC 105C0-105F3 10D40-10D65 10D69-10D6D 10D6F-10D85 10EC2-10EC4 10EFC "
+    "11380-11389 1138B 1138E 11390-113B5 113B7-113C0 113C2 113C5 113C7-113CA 113CC-113D3 "
+    "113E1-113E2 116D0-116E3 11BC0-11BE0 11BF0-11BF9 11F5A 13460-143FA 16100-16139 "
+    "16D40-16D6C 16D70-16D79 18CFF 1CCF0-1CCF9 1E5D0-1E5FA "
+)
+_SPACES = "85 A0 1680 2000-200A 2028-2029 202F 205F 3000"
+
+
+def _ranges(codes: str) -> str:
+    return "".join(re.sub("[0-9A-F]+", r"\\x{\g<0>}", each) for each in codes.split())
+
+
+_UNICODE_CLASSES = {  # of Unicode 16, as Rust has them
+    "d": r"\p{Nd}" + _ranges(_NEWER_DIGITS),
+    "w": r"\p{L}\p{Nl}\p{M}\p{Nd}\p{Pc}" + _ranges(_NEWER_WORDS),
+    "s": r"\t\n\x{0B}\f\r " + _ranges(_SPACES),
+}
+
+
 class Flavour(Enum):
     """Whose regular expressions they are."""
 
@@ -45,6 +70,11 @@ _POSTGRES_ANY = "(?s:.)"
 _WRITTEN = {
     Flavour.POSTGRES: ((_POSTGRES_ANY, "."),),
     Flavour.JAVA: ((_JAVA_ANY, "."), (_JAVA_END, "$")),
+    Flavour.RUST: tuple(
+        (said, f"\\{name}")
+        for letter, inner in _UNICODE_CLASSES.items()
+        for said, name in ((f"[{inner}]", letter), (f"[^{inner}]", letter.upper()))
+    ),
 }
 
 
@@ -199,13 +229,12 @@ class _Scanner:
         return f"\\{character}"
 
     def class_(self, character: str, *, in_set: bool) -> str:
-        if self.flavour is Flavour.RUST:
-            raise ValueError(f"'\\{character}', which has all of Unicode there; write [0-9] or so")
         if character.isupper() and in_set:
             raise ValueError(f"'\\{character}' in brackets")
         if self.flavour is Flavour.RE2:
             return f"\\{character}"
-        inner = _CLASSES[character.lower()]
+        classes = _UNICODE_CLASSES if self.flavour is Flavour.RUST else _CLASSES
+        inner = classes[character.lower()]
         return inner if in_set else f"[{'^' if character.isupper() else ''}{inner}]"
 
     def set_(self) -> str:

@@ -31,6 +31,17 @@ CONDITIONS = [
 ]
 
 
+TEXTS = [
+    *(
+        f"s {op} {word} ('a%', '_')"
+        for op in ("LIKE", "NOT LIKE", "ILIKE", "NOT ILIKE")
+        for word in ("ANY", "ALL", "SOME")
+    ),
+    *("s LIKE ANY ('a')", "NOT s LIKE ALL ('a%')", "s LIKE ALL ('%b%', '%!%%')"),
+    *("nvl2(i, i > 1, s = 'a')", "nvl2(s, 1L, i) = 1"),
+]
+
+
 def ours(text: str, rows: pa.RecordBatch, schema: Schema) -> list[int]:
     predicate = to_predicate(text, "spark", schema)
     found = matching(bind(predicate, schema, semantics_of("spark", text)), rows)
@@ -47,6 +58,12 @@ def theirs(spark: Any, texts: list[str], rows: pa.RecordBatch) -> list[list[int]
 
 def test_lists_and_structs_keep_spark_s_rows(spark: Any) -> None:
     texts = [each for text in CONDITIONS for each in (text, f"NOT ({text})")]
+    for text, rows in zip(texts, theirs(spark, texts, lists.ROWS), strict=True):
+        assert (text, ours(text, lists.ROWS, lists.SCHEMA)) == (text, rows)
+
+
+def test_lists_of_patterns_keep_spark_s_rows(spark: Any) -> None:
+    texts = [each for text in TEXTS for each in (text, f"NOT ({text})")]
     for text, rows in zip(texts, theirs(spark, texts, lists.ROWS), strict=True):
         assert (text, ours(text, lists.ROWS, lists.SCHEMA)) == (text, rows)
 
