@@ -117,7 +117,7 @@ class Scan:
             self._plan, self._reused = PLANS.plan(
                 snapshot,
                 store.uri,
-                predicate=to_predicate(where, dialect, snapshot.schema, meant),
+                predicate=to_predicate(where, dialect, snapshot.schema, meant, session),
                 columns=output,
                 limit=limit,
                 ordered=order_by_key,

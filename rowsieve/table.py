@@ -575,7 +575,7 @@ class Table(Reading):
 
 def _question(where: Any, dialect: str, schema: Schema, session: Session | None) -> Question:
     semantics = semantics_of(dialect, where, session)
-    predicate = to_predicate(where, dialect, schema, semantics)
+    predicate = to_predicate(where, dialect, schema, semantics, session)
     return Question(predicate, semantics, time.time_ns() // 1000)
 
 

@@ -6,7 +6,8 @@ three functions of its module.
 - `recognises(value)`: whether a value is one of its expressions, told from its type without
   importing the engine (`sys.modules`): what the caller has not imported, the value cannot be.
 - `reads(expression, schema)`: a `Translation` whose `expression` is our predicate, meant under the
-  bridge's semantics, and whose `residual` is what could not be read, in its own language.
+  bridge's semantics, and whose `residual` is what could not be read, in its own language. Where an
+  engine has sessions (`takes_session`), it and `writes` take `session=`, too.
 - `writes(predicate, schema, semantics)`: a `Translation` whose `expression` is theirs and whose
   `residual` is our predicate, which is meant by the semantics given. `translate` settles the
   differences between engines before (`meanings`) and passes the bridge's own semantics; only where
@@ -34,13 +35,17 @@ from rowsieve.bridges import (
     substrait_exprs,
 )
 from rowsieve.bridges.native import is_predicate, read_predicate, write_predicate
+from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql import translation as sql
 from rowsieve.bridges.sql.dialects import DIALECTS
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidInput
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.schema import Schema
+
+
+def _none() -> None:
+    """No session: what is written names its settings itself, or means the same in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +56,19 @@ class Bridge:
     shown: str  # how a message names its expressions
     semantics: Semantics
     recognises: Callable[[object], bool]
-    reads: Callable[[Any, Schema], Translation[Predicate, Any]]
-    writes: Callable[[Predicate, Schema, Semantics], Translation[Any, Predicate]]
+    reads: Callable[..., Translation[Predicate, Any]]
+    writes: Callable[..., Translation[Any, Predicate]]
     is_text: bool = False
+    takes_session: bool = False  # both take session=, the settings of a session of the engine
+    rules_of: Callable[[Any, Session | None], Semantics] | None = None  # where expressions differ
+    running: Callable[[], Session | None] = _none  # those of the session that runs what is written
     has_guards: bool = False  # its writer settles all differences itself, more than `meanings` can
+
+    def meant(self, expression: Any, session: Session | None = None) -> Semantics:
+        """The rules of an expression, in a session of the engine."""
+        if self.rules_of is not None:
+            return self.rules_of(expression, session)
+        return in_session(self.semantics, session)
 
 
 def _text(value: object) -> bool:
@@ -65,7 +79,16 @@ def _text(value: object) -> bool:
 
 def _dialect(name: str, semantics: Semantics) -> Bridge:
     reads, writes = partial(sql.from_text, dialect=name), partial(sql.to_text, dialect=name)
-    return Bridge(name, f"SQL text of {name}", semantics, _text, reads, writes, is_text=True)
+    return Bridge(
+        name,
+        f"SQL text of {name}",
+        semantics,
+        _text,
+        reads,
+        writes,
+        is_text=True,
+        takes_session=True,
+    )
 
 
 BRIDGES: tuple[Bridge, ...] = (
@@ -93,6 +116,9 @@ BRIDGES: tuple[Bridge, ...] = (
         spark_columns.is_spark_column,
         spark_columns.from_spark_column,
         spark_columns.to_spark_column,
+        takes_session=True,
+        rules_of=spark_columns.rules_of,
+        running=spark_columns.running_session,
     ),
     Bridge(
         "spark_filters",

@@ -10,6 +10,8 @@ itself, which is always right.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +19,7 @@ import pyarrow as pa
 from rowsieve.arguments import checked
 from rowsieve.bridges.meanings import unsigned, with_meaning_kept
 from rowsieve.bridges.registry import Bridge, bridge_named, bridge_of
+from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql.syntax import in_syntax
 from rowsieve.bridges.translation import Exactness, Translation, place, translated
 from rowsieve.errors import InvalidInput, UnsupportedOperation
@@ -37,6 +40,8 @@ def translate(
     target: str,
     schema: Any = None,
     semantics: Semantics | None = None,
+    session: Session | None = None,
+    target_session: Session | None = None,
     strict: bool = False,
     syntax_only: bool = False,
 ) -> Translation[Any, Any]:
@@ -44,8 +49,11 @@ def translate(
 
     `source` is found from the type of the expression; text needs the name of its dialect. `schema`
     is an Arrow schema, or anything that has one as its `schema`. `semantics` are the rules that the
-    expression is meant by, the source's own unless given. With `strict`, a part that cannot be said
-    is `UnsupportedOperation`, which names it, its place and the reason.
+    expression is meant by, the source's own unless given. `session` has the settings of the session
+    that the expression is meant in, `target_session` of the one that runs the result; without them,
+    a Spark column's are those of the running session, and any other engine's its defaults in UTC.
+    With `strict`, a part that cannot be said is `UnsupportedOperation`, which names it, its place
+    and the reason.
 
     `syntax_only`: text in another dialect's words, any that sqlglot knows, without a schema.
     Nothing is promised of the rows it keeps: the exactness is UNSUPPORTED, the residual the
@@ -57,17 +65,30 @@ def translate(
         return in_syntax(expression, source, target)
     origin, aim = _origin(expression, source), bridge_named(target)
     columns = _columns(schema)
-    meant = origin.semantics if semantics is None else semantics
-    read = origin.reads(expression, columns)
+    meant = origin.meant(expression, session) if semantics is None else semantics
+    theirs = in_session(aim.semantics, target_session)
+    if target_session is None:
+        theirs = in_session(aim.semantics, aim.running())
+    read = _in(origin.reads, session, origin)(expression, columns)
     if read.expression is None:
         made: Translation[Any, Any] = Translation(
             None, Exactness.UNSUPPORTED, expression, read.notes
         )
     else:
-        made = _written(expression, read, origin, aim, columns, meant)
+        writes = _in(aim.writes, target_session, aim)
+        made = _written(expression, read, origin, aim, columns, meant, theirs, writes)
     if strict:
         made.exact()
     return made
+
+
+def _in(
+    function: Callable[..., Any], session: Session | None, bridge: Bridge
+) -> Callable[..., Any]:
+    """A reader or writer in a session, where its language has any."""
+    if session is None or not bridge.takes_session:
+        return function
+    return partial(function, session=session)
 
 
 def _origin(expression: Any, source: str | None) -> Bridge:
@@ -108,6 +129,8 @@ def _written(
     aim: Bridge,
     schema: Schema,
     meant: Semantics,
+    theirs: Semantics,
+    writes: Callable[..., Translation[Any, Predicate]],
 ) -> Translation[Any, Any]:
     assert read.expression is not None
     conditions = root_conjuncts(read.expression)
@@ -117,20 +140,20 @@ def _written(
     for index, condition in enumerate(conditions):
         bound = bind(condition, schema, meant, simplified=False)
         try:
-            kept.append((index, with_meaning_kept(bound.root, meant, aim.semantics)))
+            kept.append((index, with_meaning_kept(bound.root, meant, theirs)))
         except UnsupportedOperation as error:
             left.append(condition)
             notes.append(place(index, len(conditions), condition, error))
     if left and aim.has_guards:
-        direct = aim.writes(read.expression, schema, meant)
+        direct = writes(read.expression, schema, meant)
         if direct.exactness is Exactness.EXACT:
             return translated(direct.expression, read.residual, read.notes, strict=False)
     whole = And(tuple(condition for _, condition in kept))
-    rules = aim.semantics if meant.nan is NanOrder.SIGNED else unsigned(aim.semantics)
-    made = aim.writes(whole, schema, rules)
+    rules = theirs if meant.nan is NanOrder.SIGNED else unsigned(theirs)
+    made = writes(whole, schema, rules)
     if made.residual is not None:
         for index, condition in kept:
-            alone = aim.writes(condition, schema, rules)
+            alone = writes(condition, schema, rules)
             if alone.residual is not None:
                 left.append(conditions[index])
                 where = f"condition {index + 1} of {len(conditions)}"

@@ -25,12 +25,14 @@ def to_predicate(
     dialect: str = "postgres",
     schema: Schema | None = None,
     semantics: Semantics | None = None,
+    session: Session | None = None,
 ) -> Predicate:
     """SQL text, a predicate, an expression of another engine with a bridge; None is TRUE.
 
     Expressions are read for the columns of a schema, and whole or not at all; so is text in which
     DuckDB or DataFusion would compare numbers of two types, or trim, in another way than is done.
-    `semantics` are those of the session that the text is meant in: without, the dialect's own.
+    `semantics` are those of the session that the text is meant in: without, the dialect's own;
+    `session` has the settings of the session that a Spark column is meant in.
     """
     if where is None:
         return TRUE
@@ -53,6 +55,8 @@ def to_predicate(
         if schema is not None and (rules.translates_listed or rules.gives_types):
             return where_text(where, schema, dialect, semantics)
     if schema is not None and (bridge := _bridge_of(where)) is not None:
+        if session is not None and bridge.takes_session:
+            return bridge.reads(where, schema, session=session).exact()
         return bridge.reads(where, schema).exact()
     known = ", ".join(dict.fromkeys(bridge.shown for bridge in BRIDGES if not bridge.is_text))
     raise InvalidInput(f"where= takes SQL text, {known}; not {type(where).__name__}")
@@ -96,7 +100,7 @@ def semantics_of(dialect: str, where: Any = None, session: Session | None = None
     """
     bridge = _bridge_of(where)
     if bridge is not None and bridge.name != "rowsieve":
-        return in_session(bridge.semantics, session)
+        return bridge.meant(where, session)
     return in_session(dialect_named(dialect).semantics, session)
 
 

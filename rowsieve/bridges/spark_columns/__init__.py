@@ -13,14 +13,17 @@ import sys
 from typing import Any
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
+from rowsieve.bridges.session import Session
+from rowsieve.bridges.spark_columns import sessions
+from rowsieve.bridges.spark_columns.sessions import ColumnSession
 from rowsieve.bridges.spark_columns.tree import Junction, Leaf, Node
 from rowsieve.bridges.translation import Exactness, Translation
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.predicate.ir import And, Or, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
 
-__all__ = ["from_spark_column", "is_spark_column", "to_spark_column"]
+__all__ = ["from_spark_column", "is_spark_column", "rules_of", "running_session", "to_spark_column"]
 
 
 def is_spark_column(value: object) -> bool:
@@ -29,28 +32,53 @@ def is_spark_column(value: object) -> bool:
     return module is not None and isinstance(value, module.Column)
 
 
+def running_session() -> Session | None:
+    """The settings of the session that columns written now belong to; None of a client alone."""
+    found = sessions.settings_for(None)
+    return None if found.time_zone is None else Session(found.time_zone, ansi=found.ansi)
+
+
+def rules_of(column: Any, session: Session | None = None) -> Semantics:
+    """The rules that a column is meant by once read: in the mode of its session, zones named."""
+    return sessions.settings_of(column, session).rules
+
+
 def from_spark_column(
     column: Any,
     schema: Schema,
     *,
     strict: bool = False,
+    session: Session | None = None,
     ansi: bool | None = None,
     time_zone: str | None = None,
 ) -> Translation[Predicate, Any]:
-    """Read a column over the columns of a schema, meant under `Semantics.SPARK`.
+    """Read a column over the columns of a schema, meant under `rules_of` it.
 
     The residual is a column of the conditions left out. A classic column wants the active session
-    in which it was made: its ANSI mode and time zone decide what is exact. For a Connect column
-    they are `ansi` and `time_zone`, or those of the client's active session if it has one.
+    in which it was made: its ANSI mode and time zone decide what is exact, and `session` cannot say
+    otherwise. For a Connect column they are those of `session` (or `ansi` and `time_zone`), or of
+    the client's active session if it has one.
     """
     if not hasattr(column, "_jc"):
-        return _translated(_of_client(column, schema, ansi, time_zone), schema, strict=strict)
+        from rowsieve.bridges.spark_columns import read_connect  # noqa: PLC0415 - large
+
+        if session is not None:
+            ansi, time_zone = session.ansi is not False, session.time_zone
+        settings = sessions.client_session(ansi=ansi, time_zone=time_zone)
+        trees = read_connect.trees_of(column, schema, settings)
+        return _translated(trees, schema, settings, strict=strict)
+    if session is not None:
+        raise InvalidInput(
+            "session=: a classic Spark column is meant by the settings of its own running session; "
+            "leave session= out, or set them there"
+        )
     from rowsieve.bridges.spark_columns import read_classic  # noqa: PLC0415 - an extra
 
-    at_once = _translated(read_classic.whole_of(column, schema), schema)
+    settings = sessions.settings_of(column, None)
+    at_once = _translated(read_classic.whole_of(column, schema), schema, settings)
     if at_once.exactness is Exactness.EXACT:
         return at_once
-    return _translated(read_classic.trees_of(column, schema), schema, strict=strict)
+    return _translated(read_classic.trees_of(column, schema), schema, settings, strict=strict)
 
 
 def to_spark_column(
@@ -58,44 +86,41 @@ def to_spark_column(
     schema: Schema,
     semantics: Semantics = Semantics.SPARK,
     *,
-    ansi: bool = True,
+    session: Session | None = None,
     strict: bool = False,
 ) -> Translation[Any, Predicate]:
     """Write a predicate, meant under the semantics given, as a column over the schema.
 
-    `ansi` is whether the session that runs it has `spark.sql.ansi.enabled`; its time zone must be
-    that of the semantics. A row on which an operation fails may fail there even where another
+    `session` has the settings of the session that runs it: those of the one that is running now,
+    unless given. A Connect client without a session has no time zone, and what goes by one is left
+    out. A row on which an operation fails may fail there even where another
     condition excludes the row.
     """
-    from rowsieve.bridges.spark_columns import write, write_calls  # noqa: PLC0415 - an extra
+    from rowsieve.bridges.spark_columns import (  # noqa: PLC0415 - an extra
+        write,
+        write_calls,
+        write_zones,
+    )
 
-    writer = write.Writer(semantics, write_calls.CALLS, ansi=ansi)
+    sessions.check_session()
+    calls = {**write_calls.CALLS, **write_zones.CALLS}
+    writer = write.Writer(semantics, calls, sessions.settings_for(session))
     return write_conditions(
         predicate, writer.predicate, writer.conjunction, schema, semantics, strict=strict
     )
 
 
-def _of_client(
-    column: Any, schema: Schema, ansi: bool | None, time_zone: str | None
-) -> Junction | Leaf:
-    from rowsieve.bridges.spark_columns import read_connect  # noqa: PLC0415 - as large as it is
-    from rowsieve.bridges.spark_columns.sessions import client_session  # noqa: PLC0415
-
-    session = client_session(ansi=ansi, time_zone=time_zone)
-    return read_connect.trees_of(column, schema, session)
-
-
 def _translated(
-    trees: Junction | Leaf, schema: Schema, *, strict: bool = False
+    trees: Junction | Leaf, schema: Schema, settings: ColumnSession, *, strict: bool = False
 ) -> Translation[Predicate, Any]:
     parts = trees.terms if isinstance(trees, Junction) and trees.all_of else (trees,)
     conditions = [(part, node) for part in parts for node in _conditions(part)]
     return read_conditions(
         conditions,
-        lambda condition: _read(condition[1], schema),
+        lambda condition: _read(condition[1], schema, wraps=not settings.ansi),
         _residual,
         schema,
-        Semantics.SPARK,
+        settings.rules,
         shown=lambda condition: _shown(*condition),
         strict=strict,
     )
@@ -116,16 +141,16 @@ def _conditions(part: Junction | Leaf) -> list[Junction | Leaf | Node]:
     return found
 
 
-def _read(part: Junction | Leaf | Node, schema: Schema) -> Predicate:
+def _read(part: Junction | Leaf | Node, schema: Schema, *, wraps: bool) -> Predicate:
     from rowsieve.bridges.spark_columns.functions import reader_of  # noqa: PLC0415 - as large as it is
 
     if isinstance(part, Node):
-        return reader_of(schema).predicate(part)
+        return reader_of(schema, wraps=wraps).predicate(part)
     if isinstance(part, Leaf):
         if isinstance(part.node, UnsupportedOperation):
             raise part.node
-        return _read(part.node, schema)
-    terms = tuple(_read(term, schema) for term in part.terms)
+        return _read(part.node, schema, wraps=wraps)
+    terms = tuple(_read(term, schema, wraps=wraps) for term in part.terms)
     return And(terms) if part.all_of else Or(terms)
 
 

@@ -101,6 +101,6 @@ FUNCTIONS: Mapping[str, Handler] = {
 }
 
 
-def reader_of(schema: Schema) -> Reader:
-    """What reads trees over the columns of this schema."""
-    return Reader(schema, FUNCTIONS)
+def reader_of(schema: Schema, *, wraps: bool = False) -> Reader:
+    """What reads trees over the columns of this schema, in a session without ANSI if it `wraps`."""
+    return Reader(schema, FUNCTIONS, wraps=wraps)

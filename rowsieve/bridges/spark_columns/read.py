@@ -58,6 +58,9 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.zoned import depends_on_zone
 from rowsieve.types.logical import (
     Bool,
+    Decimal,
+    Float,
+    Int,
     LogicalType,
     String,
     Struct,
@@ -73,9 +76,13 @@ class Reader:
     """Reads trees over the columns of one schema; recursion ends at 100 levels.
 
     `functions`: what reads the classes of Catalyst that are no node of the tree of their own.
+    `wraps`: the predicates are meant by the rules of a session without ANSI mode.
     """
 
-    def __init__(self, schema: Schema, functions: Mapping[str, Handler]) -> None:
+    def __init__(
+        self, schema: Schema, functions: Mapping[str, Handler], *, wraps: bool = False
+    ) -> None:
+        self.wraps = wraps
         self._schema = schema
         self._functions = functions
         self._depth = 0
@@ -260,7 +267,8 @@ class Reader:
             return Value(in_zone, target)
         if mode == "TRY":
             return Value(Cast(value.exact, target, try_=True), target)
-        if mode != "ANSI" and not _always(source, target):
+        wraps = self.wraps and mode == "LEGACY" and isinstance(source, Int | Float | Decimal)
+        if mode != "ANSI" and not wraps and not _always(source, target):
             raise UnsupportedOperation("a failing cast gives no error where ANSI mode is off")
         return Value(Cast(value.exact, target), target)
 

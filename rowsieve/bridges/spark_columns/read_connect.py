@@ -21,7 +21,7 @@ from rowsieve.bridges.spark_columns.connect_lists import kinds_of
 from rowsieve.bridges.spark_columns.connect_times import check_moments
 from rowsieve.bridges.spark_columns.functions import reader_of
 from rowsieve.bridges.spark_columns.lists import SHORT
-from rowsieve.bridges.spark_columns.sessions import ClientSession
+from rowsieve.bridges.spark_columns.sessions import ColumnSession
 from rowsieve.bridges.spark_columns.tree import Junction, Leaf, Node
 from rowsieve.bridges.spark_columns.types import cast_target, json_of
 from rowsieve.bridges.spark_columns.values import constant_of
@@ -49,7 +49,7 @@ _JUNCTIONS = {"and": True, "or": False}
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 
 
-def trees_of(column: Any, schema: Schema, session: ClientSession) -> Junction | Leaf:
+def trees_of(column: Any, schema: Schema, session: ColumnSession) -> Junction | Leaf:
     """The column's trees; `UnknownColumn` or `InvalidPredicate` where a name means nothing."""
     return _taken_apart(column._expr, type(column), Resolver(schema, session))
 
@@ -81,11 +81,11 @@ def _operator(expression: Any) -> str | None:
 class Resolver:
     """Makes Catalyst's classes of a client's expressions, over the columns of one schema."""
 
-    def __init__(self, schema: Schema, session: ClientSession) -> None:
+    def __init__(self, schema: Schema, session: ColumnSession) -> None:
         self._schema = schema
         self._session = session
         self._mode = "ANSI" if session.ansi else "LEGACY"
-        self._reader = reader_of(schema)
+        self._reader = reader_of(schema, wraps=not session.ansi)
         self._depth = 0
 
     def node(self, expression: Any) -> Node:

@@ -1,7 +1,8 @@
 """Spark's arithmetic and functions of numbers as calls of ours.
 
-Soundness: whole numbers that overflow are read where that is an error in Spark, and division by
-zero with a guard where it is NULL; decimals only where 38 digits hold the result.
+Soundness: whole numbers that overflow are read where that is an error in Spark, or where the
+predicate is meant by rules under which they wrap; division by zero has a guard where it is NULL;
+decimals are read only where 38 digits hold the result.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _arithmetic(reader: Reader, node: Node) -> Value:
         shown = f"{type_name(left.type)} and {type_name(right.type)}"
         raise UnsupportedOperation(f"{name} of {shown} has no counterpart here")
     mode = node.mode()
-    if isinstance(left.type, Int) and mode != "ANSI":
+    if isinstance(left.type, Int) and mode != "ANSI" and not (reader.wraps and mode == "LEGACY"):
         harmless = name == "modulo" or (
             name == "divide" and constant_of(right) not in (None, 0, -1)
         )
@@ -88,9 +89,14 @@ def _one_number(name: str) -> Handler:
         value = reader.value(node.children[0])
         if not isinstance(value.type, Int | Float | Decimal):
             raise UnsupportedOperation(f"{name} of something that is no number")
-        if isinstance(value.type, Int) and not node.option("failOnError"):
-            raise UnsupportedOperation(_WRAPS)
         table.check_sign(value.type)
+        if isinstance(value.type, Int) and not node.option("failOnError"):
+            if not reader.wraps:
+                raise UnsupportedOperation(_WRAPS)
+            if name == "abs":  # the least value wraps there, as negating it does
+                below = Comparison(ComparisonOp.LT, value.operand, Literal(0, value.type))
+                made = Case(((below, Call("negate", (value.exact,))),), value.exact)
+                return Value(made, value.type)
         return Value(Call(name, (value.exact,)), value.type)
 
     return handler

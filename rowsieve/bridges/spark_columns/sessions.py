@@ -6,21 +6,47 @@ there is one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from rowsieve.errors import InvalidInput
+from rowsieve.bridges.session import Session
+from rowsieve.errors import InvalidInput, InvalidPredicate
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.zones import zone
 
+_GIVEN: ContextVar[Any] = ContextVar("the session that columns belong to", default=None)
 _NONE = "a Spark column belongs to a session, and none is running: start one first"
 
 
 @dataclass(frozen=True, slots=True)
-class ClientSession:
-    """The mode and the time zone of a Connect session; no zone is an unknown one."""
+class ColumnSession:
+    """The mode and the time zone of the session of columns; no zone is an unknown one."""
 
     ansi: bool = True
     time_zone: str | None = None
     session: Any = None  # of the client, for the settings that few columns hang on
+
+    @property
+    def rules(self) -> Semantics:
+        """Those of trees that name their zones."""
+        return Semantics.of_spark(ansi=self.ansi, time_zone="UTC")
+
+    def is_in(self, name: str) -> bool:
+        """Whether this is its time zone."""
+        if self.time_zone is None:
+            return False
+        try:
+            return zone(self.time_zone).name == zone(name).name
+        except InvalidPredicate:  # a name that engines read differently
+            return False
+
+    @property
+    def shown_zone(self) -> str:
+        """How a message calls its time zone."""
+        return self.time_zone or "of an unknown time zone"
 
     @property
     def null_in_empty_list(self) -> bool:
@@ -38,20 +64,60 @@ class ClientSession:
         return str(self.session.conf.get(name, str(unset).lower())).lower() == "true"
 
 
-def client_session(*, ansi: bool | None, time_zone: str | None) -> ClientSession:
+@contextmanager
+def using(session: Any) -> Iterator[None]:
+    """Read and write columns as this session has them, whichever one is active."""
+    token = _GIVEN.set(session)
+    try:
+        yield
+    finally:
+        _GIVEN.reset(token)
+
+
+def settings_of(column: Any, session: Session | None) -> ColumnSession:
+    """The settings that a column is meant by: of a classic one, those of its running session."""
+    if hasattr(column, "_jc"):
+        return _classic_settings()
+    if session is not None:
+        return ColumnSession(ansi=session.ansi is not False, time_zone=session.time_zone)
+    return client_session(ansi=None, time_zone=None)
+
+
+def settings_for(session: Session | None) -> ColumnSession:
+    """The settings given, or those of the running session; Spark's defaults of a client's alone.
+
+    A client without a session has no time zone.
+    """
+    if session is not None:
+        return ColumnSession(ansi=session.ansi is not False, time_zone=session.time_zone)
+    if is_client():
+        return client_session(ansi=None, time_zone=None)
+    return _classic_settings()
+
+
+def _classic_settings() -> ColumnSession:
+    conf = active_session().conf
+    ansi = str(conf.get("spark.sql.ansi.enabled")).lower() == "true"
+    return ColumnSession(ansi=ansi, time_zone=str(conf.get("spark.sql.session.timeZone")))
+
+
+def client_session(*, ansi: bool | None, time_zone: str | None) -> ColumnSession:
     """What is given, and the rest as the client's session has it; Spark's default without one."""
     from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - an extra
 
-    session = SparkSession.getActiveSession()
+    given = _GIVEN.get()
+    session = given if isinstance(given, SparkSession) else SparkSession.getActiveSession()
     if session is not None and time_zone is None:
         time_zone = str(session.conf.get("spark.sql.session.timeZone"))
     if session is not None and ansi is None:
         ansi = session.conf.get("spark.sql.ansi.enabled") == "true"
-    return ClientSession(ansi=ansi is not False, time_zone=time_zone, session=session)
+    return ColumnSession(ansi=ansi is not False, time_zone=time_zone, session=session)
 
 
 def active_session() -> Any:
-    """The session of this thread, or the one that there is; `InvalidInput` without one."""
+    """The session in use or of this thread, or the one that there is; `InvalidInput` without."""
+    if hasattr(given := _GIVEN.get(), "_jsparkSession"):
+        return given
     from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - an extra, at its first use
     from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
 

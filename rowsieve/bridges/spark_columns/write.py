@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.spark_columns import lists, table
 from rowsieve.bridges.spark_columns.patterns import FOLDED, spark_pattern
-from rowsieve.bridges.spark_columns.sessions import check_session, is_client
+from rowsieve.bridges.spark_columns.sessions import ColumnSession, check_session, is_client
 from rowsieve.bridges.spark_columns.types import ddl_of, held_type
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.casts import cast_rule
@@ -77,16 +77,19 @@ Write: TypeAlias = Callable[["Writer", Call], Any]
 
 
 class Writer:
-    """Writes bound trees that are meant under the semantics, for a session in ANSI mode or not.
+    """Writes bound trees that are meant under the semantics, for a session with these settings.
 
     `calls` are what writes the calls of our functions, by their names.
     """
 
-    def __init__(self, semantics: Semantics, calls: Mapping[str, Write], *, ansi: bool) -> None:
+    def __init__(
+        self, semantics: Semantics, calls: Mapping[str, Write], session: ColumnSession
+    ) -> None:
         functions = imported("pyspark.sql.functions", "spark")
         check_session()
         self.semantics = semantics
-        self.ansi = ansi
+        self.session = session
+        self.ansi = session.ansi
         self._calls = calls
         self.functions: Any = functions
         self._columns: dict[str, Any] = {}  # each costs a dozen calls into the JVM
@@ -294,9 +297,12 @@ class Writer:
             self.check_zone()
 
     def check_zone(self) -> None:
-        """Refuse what hangs on a time zone other than UTC."""
-        if self.semantics.time_zone.upper() not in table.UTC:
-            raise UnsupportedOperation("the time zone of the session there is not known to be ours")
+        """Refuse what goes by the session's time zone there and by UTC in a bound tree."""
+        if not self.session.is_in("UTC"):
+            raise UnsupportedOperation(
+                "it is meant in UTC, and goes by the time zone of the session there, which is "
+                f"{self.session.shown_zone}"
+            )
 
     def check_order(self, operand: Operand) -> None:
         """Refuse what Spark compares in another way."""

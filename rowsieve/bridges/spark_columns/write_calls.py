@@ -90,7 +90,8 @@ def _whole(writer: Writer, node: Call, left: Any, right: Any) -> Any:
 
 
 def _check_overflow(writer: Writer) -> None:
-    if writer.semantics.integer_overflow is not OnFailure.ERROR or not writer.ansi:
+    there = OnFailure.ERROR if writer.ansi else OnFailure.WRAP
+    if writer.semantics.integer_overflow is not there:
         raise UnsupportedOperation(_WRAPS)
 
 
@@ -321,7 +322,7 @@ def _extract(writer: Writer, node: Call) -> Any:
     type_ = type_of(argument)
     if not isinstance(type_, Date | Timestamp):
         raise UnsupportedOperation(f"the {part} of a {type_name(type_)}")
-    if isinstance(type_, Timestamp):
+    if type_ == Timestamp(utc=True):
         writer.check_zone()
     operand, f = writer.operand(argument), writer.functions
     if part == "second":
@@ -336,15 +337,28 @@ def _extract(writer: Writer, node: Call) -> Any:
 
 
 def _date_trunc(writer: Writer, node: Call) -> Any:
+    writer.check_zone()
+    return truncated(writer, node)
+
+
+def truncated(writer: Writer, node: Call) -> Any:
+    """`date_trunc` in the time zone of the session there."""
     unit = str(_constant(node.arguments[0])).strip().lower().removesuffix("s")
     if unit not in table.UNITS.values():
         raise UnsupportedOperation(f"date_trunc to {unit!r} has no counterpart there")
-    writer.check_zone()
     found = writer.functions.date_trunc(unit, writer.operand(node.arguments[1]))
     return found if type_of(node) == Timestamp(utc=True) else found.cast("timestamp_ntz")
 
 
 def _moved(writer: Writer, node: Call) -> Any:
+    """As `moved`, where the session is in UTC or no instant is moved."""
+    if any(type_of(each) == Timestamp(utc=True) for each in (node, node.arguments[0])):
+        writer.check_zone()
+    return moved(writer, node)
+
+
+def moved(writer: Writer, node: Call) -> Any:
+    """A date or timestamp plus a constant interval, in the time zone of the session there."""
     operand, f = writer.operand(node.arguments[0]), writer.functions
     steps = [_constant(argument) for argument in node.arguments[1:]]
     months, days, micros = (step if isinstance(step, int) else 2**63 for step in steps)
@@ -357,7 +371,6 @@ def _moved(writer: Writer, node: Call) -> Any:
         else:
             operand = f.add_months(operand, f.lit(months)) if months else operand
             return f.date_add(operand, f.lit(days)) if days else operand
-    writer.check_zone()
     if months:
         operand = operand + f.make_ym_interval(f.lit(0), f.lit(months))
     if days or micros:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.meanings import with_meaning_kept
+from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exact import is_bare_trim, said_exactly
@@ -26,23 +27,30 @@ from rowsieve.types.schema import Schema
 
 
 def from_text(
-    text: str, schema: Schema, *, dialect: str = "postgres", strict: bool = False
+    text: str,
+    schema: Schema,
+    *,
+    dialect: str = "postgres",
+    session: Session | None = None,
+    strict: bool = False,
 ) -> Translation[Predicate, str]:
     """Read a condition over columns of the schema; the residual is what is not known here.
 
-    Text that is no condition at all is `InvalidPredicate`.
+    `session`: the settings that the text is meant by, the dialect's defaults unless given. Text
+    that is no condition at all is `InvalidPredicate`.
     """
     from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
 
     if not isinstance(text, str):
         raise InvalidInput(f"a filter in {dialect} SQL is text, not {type(text).__name__}")
     known = dialect_named(dialect)
+    meant = in_session(known.semantics, session)
 
     def read(condition: tuple[str, Predicate | InvalidPredicate]) -> Predicate:
         found = condition[1]
         if isinstance(found, InvalidPredicate):
             raise found
-        found, root = _as_meant(found, schema, known, known.semantics)
+        found, root = _as_meant(found, schema, known, meant)
         if known.translates_listed:
             said_exactly(root, known)
         if known.semantics.nan is NanOrder.SIGNED:
@@ -50,7 +58,7 @@ def from_text(
         check_read(root, dialect)
         if known.orders_by_collation and orders_text(root):
             for part in parse.uncollated(condition[0], dialect):
-                check_order(bind(part, schema, known.semantics, simplified=False).root, dialect)
+                check_order(bind(part, schema, meant, simplified=False).root, dialect)
         return found
 
     return read_conditions(
@@ -58,7 +66,7 @@ def from_text(
         read,
         _left,
         schema,
-        known.semantics,
+        meant,
         shown=lambda condition: condition[0],
         strict=strict,
     )
@@ -104,16 +112,21 @@ def to_text(
     semantics: Semantics | None = None,
     *,
     dialect: str = "postgres",
+    session: Session | None = None,
     strict: bool = False,
 ) -> Translation[str, Predicate]:
-    """Write a predicate, meant by the dialect's rules, as text that its engine means alike."""
+    """Write a predicate, meant by the dialect's rules, as text that its engine means alike.
+
+    `session`: the settings of the session that runs it, the dialect's defaults unless given.
+    """
     known = dialect_named(dialect)
-    meant = known.semantics if semantics is None else semantics
+    theirs = in_session(known.semantics, session)
+    meant = theirs if semantics is None else semantics
     writer = Writer(known)
     text = writer.text if len(root_conjuncts(predicate)) == 1 else writer.conjunct
 
     def write(root: Predicate) -> str:
-        return text(said_exactly(with_meaning_kept(root, meant, known.semantics), known))
+        return text(said_exactly(with_meaning_kept(root, meant, theirs), known))
 
     return write_conditions(predicate, write, _joined, schema, meant, strict=strict)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from rowsieve import errors
+from rowsieve.bridges.spark_columns.sessions import using
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.changes.handle import nothing_done
 from rowsieve.config import DEFAULT, current
@@ -42,8 +43,8 @@ _OWN_ERROR: Final = re.compile(r"rowsieve\.errors\.(\w+): (.+)")
 def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | None) -> Any:
     """A DataFrame of the version that the table has pinned.
 
-    Text is meant by the settings that the session has now, as Spark's own `where` takes it; any
-    other condition travels as a tree, meant by its own rules.
+    Text and columns are meant by the settings that the session has now, as Spark's own `where`
+    takes them; any other condition travels as a tree, meant by its own rules.
     """
     check_reachable(table.uri)
     if not hasattr(spark, "read"):
@@ -57,8 +58,9 @@ def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
         options["ansi"] = str(meant.is_ansi).lower()
     elif where is not None:
         schema = table.snapshot_for_engines().schema
-        predicate = to_predicate(where, "spark", schema)
-        options["predicate"] = predicate_option(predicate, semantics_of("spark", where))
+        with using(spark):  # a column is meant as this session has it, whichever is active
+            predicate = to_predicate(where, "spark", schema)
+            options["predicate"] = predicate_option(predicate, semantics_of("spark", where))
     if columns is not None:
         options["columns"] = msgspec.json.encode(list(columns)).decode()
     options |= _process_switches(table)

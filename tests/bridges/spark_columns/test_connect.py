@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 
-from rowsieve.bridges.spark_columns import from_spark_column, table, to_spark_column
+from rowsieve.bridges.session import Session
+from rowsieve.bridges.spark_columns import from_spark_column, rules_of, table, to_spark_column
 from rowsieve.bridges.spark_columns.connect_names import class_of, is_read
 from rowsieve.bridges.spark_columns.lists import SHORT
 from rowsieve.bridges.spark_columns.read_connect import trees_of
-from rowsieve.bridges.spark_columns.sessions import ClientSession
+from rowsieve.bridges.spark_columns.sessions import ColumnSession
 from rowsieve.bridges.spark_columns.tree import Junction, Leaf, Node
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.translation import Exactness
@@ -341,10 +342,10 @@ def test_the_settings_of_the_active_session_decide(frame: Any, active: Any) -> N
 
 def test_every_class_that_is_read_stands_in_a_column_of_these() -> None:
     found: set[str] = set()
-    session = ClientSession(ansi=True, time_zone="UTC")
+    session = ColumnSession(ansi=True, time_zone="UTC")
     for build in (*BUILDS.values(), *ZONED):
         found |= kinds(trees_of(build(connect.col, connect), SCHEMA, session))
-    found |= kinds(trees_of(connect.col("l")[0] == 1, SCHEMA, ClientSession(ansi=False)))
+    found |= kinds(trees_of(connect.col("l")[0] == 1, SCHEMA, ColumnSession(ansi=False)))
     exact = {row.foreign for row in table.EXPRESSIONS if row.reads is Exactness.EXACT}
     assert exact - found == NEVER_SAID
 
@@ -389,8 +390,9 @@ def told(name: str) -> bool:
 
 def test_the_mode_of_the_session_is_an_argument() -> None:
     for column in (connect.col("i") + 1 > 2, connect.col("i").cast("tinyint") == 1):
-        assert read(column).exactness is Exactness.EXACT
-        assert read(column, ansi=False).exactness is Exactness.UNSUPPORTED
+        for ansi in (True, False):
+            assert read(column, ansi=ansi).exactness is Exactness.EXACT
+            assert rules_of(column, Session(ansi=ansi)).is_ansi is ansi
 
 
 @pytest.mark.parametrize(

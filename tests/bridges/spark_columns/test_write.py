@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rowsieve.bridges.session import Session
 from rowsieve.bridges.spark_columns import from_spark_column, to_spark_column
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.translation import Exactness
@@ -297,12 +298,16 @@ def test_a_session_without_ansi_mode_gets_what_it_says_alike(spark: Any) -> None
     texts = ["i + 1 > 0", "whole / 2 > 0", "CAST(k AS integer) = 1", "d / 2 = 1", "-i = 1"]
     said = ["f + 1 > 2", "d + d = 3", "CAST(i AS bigint) = 12", "CAST(day AS text) = ''", "-f = 0"]
     for text in texts:
-        found = to_spark_column(parse_predicate(text), nasty.SCHEMA, Semantics.SPARK, ansi=False)
+        found = to_spark_column(
+            parse_predicate(text), nasty.SCHEMA, Semantics.SPARK, session=Session(ansi=False)
+        )
         assert found.expression is None, text
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
         found_columns = [
-            to_spark_column(parse_predicate(text), nasty.SCHEMA, ansi=False).exact()
+            to_spark_column(
+                parse_predicate(text), nasty.SCHEMA, session=Session(ansi=False)
+            ).exact()
             for text in said
         ]
         judged = theirs(in_spark(spark), found_columns)
