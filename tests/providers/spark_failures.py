@@ -40,7 +40,7 @@ class Rule:
 
     ask: Callable[[str, Rows], dict[int, Any] | None]
     keys: Rows
-    _values: dict[str, tuple[dict[int, Any], Rows]] = field(default_factory=dict)
+    _values: dict[tuple[str, Rows], tuple[dict[int, Any], Rows]] = field(default_factory=dict)
 
     def rows(self, text: str) -> list[int] | str:
         """The keys of the rows that the condition keeps, or that it fails."""
@@ -123,10 +123,9 @@ class Rule:
         """The values of an expression by key, and the keys of the rows where it fails."""
         if not keys:
             return {}, frozenset()
-        if text not in self._values:
-            self._values[text] = self._halved(text, self.keys)
-        values, failed = self._values[text]
-        return {key: value for key, value in values.items() if key in keys}, failed & keys
+        if (text, keys) not in self._values:
+            self._values[text, keys] = self._halved(text, keys)
+        return self._values[text, keys]
 
     def _halved(self, text: str, keys: Rows) -> tuple[dict[int, Any], Rows]:
         found = self.ask(text, keys)

@@ -143,9 +143,12 @@ def _conditions(part: Junction | Leaf) -> list[Junction | Leaf | Node]:
 
 def _read(part: Junction | Leaf | Node, schema: Schema, *, wraps: bool) -> Predicate:
     from rowsieve.bridges.spark_columns.functions import reader_of  # noqa: PLC0415 - as large as it is
+    from rowsieve.bridges.spark_columns.zones import check_repeated  # noqa: PLC0415 - same
 
     if isinstance(part, Node):
-        return reader_of(schema, wraps=wraps).predicate(part)
+        found = reader_of(schema, wraps=wraps).predicate(part)
+        check_repeated(found)
+        return found
     if isinstance(part, Leaf):
         if isinstance(part.node, UnsupportedOperation):
             raise part.node

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+import pyarrow as pa
+
 from rowsieve.bridges.spark_columns.tree import Node
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import zoned
-from rowsieve.predicate.ir import Call, Literal, Operand
+from rowsieve.predicate.ir import Call, Comparison, InList, Literal, Operand, Predicate, walk
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Int, LogicalType, Timestamp
-from rowsieve.types.zones import zone
+from rowsieve.types.zones import Micros, RepeatedTime, SkippedTime, zone
 
 _LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
 _RULES = (Semantics.SPARK.repeated_time, Semantics.SPARK.skipped_time)
@@ -71,6 +74,51 @@ def moved(node: Node, operand: Operand, parts: Sequence[Literal]) -> Operand:
     types = (_INSTANT, *(Int(64),) * 3)
     found = zoned.zoned_call("shift_timestamp", (operand, *parts), types, session_rules(node))
     return found or Call("shift_timestamp", (operand, *parts))
+
+
+def check_repeated(predicate: Predicate) -> None:
+    """Refuse a local time of an instant beside a constant that the zone has twice.
+
+    Spark's optimiser compares the instants instead: of a constant that occurs twice it takes the
+    earlier one, so that `CAST(tz AS TIMESTAMP_NTZ) = …` finds one of two rows there.
+    """
+    for node in walk(predicate):
+        match node:
+            case Comparison(left=left, right=right):
+                pairs = [(left, _micros(right)), (right, _micros(left))]
+            case InList(operand=operand, values=values) if values.type == _LOCAL:
+                pairs = [(operand, values.array.drop_null().cast(pa.int64()).to_numpy())]
+            case _:
+                continue
+        for side, constants in pairs:
+            if (name := _zone_of_cast(side)) is not None and _occur_twice(name, constants):
+                raise UnsupportedOperation(
+                    f"a local time of {name} beside a constant that occurs twice: Spark's "
+                    "optimiser compares instants there; compare it with an instant, TIMESTAMP '…'"
+                )
+
+
+def _zone_of_cast(operand: Operand) -> str | None:
+    """The zone of a cast of an instant to local time."""
+    match operand:
+        case Call(function="local_time", arguments=(Literal(value=str() as name), inner)):
+            other = isinstance(inner, Call) and inner.function == "instant"
+            same = isinstance(inner, Call) and inner.arguments[0] == operand.arguments[0]
+            return None if other and not same else name
+    return None
+
+
+def _micros(operand: Operand) -> Micros:
+    """A constant local time, or nothing."""
+    constant = isinstance(operand, Literal) and operand.type == _LOCAL
+    value = operand.value if constant and isinstance(operand, Literal) else None
+    return np.array([value] if isinstance(value, int) else [], dtype=np.int64)
+
+
+def _occur_twice(name: str, local: Micros) -> bool:
+    """Whether one of these local times occurs twice."""
+    _, failed, _ = zone(name).instants(local, RepeatedTime.FAIL, SkippedTime.SHIFTED)
+    return bool(failed.any())
 
 
 def converted(kind: str, operand: Operand, zones: Sequence[object]) -> tuple[Operand, Timestamp]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.session import Session, in_session
+from rowsieve.bridges.spark_columns.zones import check_repeated
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exact import is_bare_trim, said_exactly
@@ -94,6 +95,8 @@ def _as_meant(
     found = as_compared(found, schema, meant)
     root = bind(found, schema, meant, simplified=False).root
     check_mixtures(found, root, schema, meant)
+    if known.gives_types:
+        check_repeated(root)
     if known.trims_all_spaces and any(isinstance(n, Call) and is_bare_trim(n) for n in walk(root)):
         raise UnsupportedOperation(
             f"trim takes all kinds of spaces in {known.name}: name them, as in trim(x, ' ')"

@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rowsieve.bridges.session import Session
 from rowsieve.bridges.spark_columns import from_spark_column
+from rowsieve.bridges.translate import translate
 from rowsieve.bridges.translation import Exactness
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import matching
@@ -28,7 +30,7 @@ BATCH = pa.record_batch(
 SCHEMA = schema_of(BATCH.schema)[0]
 TEXTS = (
     "CAST(tz AS DATE) = DATE '2024-11-03'",
-    "CAST(tz AS TIMESTAMP_NTZ) > TIMESTAMP_NTZ '2024-11-03 01:30:00'",
+    "CAST(tz AS TIMESTAMP_NTZ) > TIMESTAMP_NTZ '2024-11-03 02:30:00'",
     "CAST(ts AS TIMESTAMP) <= TIMESTAMP '2024-03-10 07:30:00+00:00'",
     "CAST(CAST(ts AS DATE) AS TIMESTAMP) < TIMESTAMP '2018-11-04 03:00:00+00:00'",
     "ts = tz",
@@ -72,6 +74,33 @@ def test_a_column_means_what_it_means_in_its_session(spark: Any) -> None:
             for place, text in enumerate(TEXTS):
                 wanted = sorted(row["k"] for row in rows if row[f"c{place}"])
                 assert kept(f.expr(text)) == wanted, (zone, text)
+    finally:
+        spark.conf.set(setting, before)
+
+
+def test_a_local_time_that_occurs_twice_is_refused(spark: Any) -> None:
+    """Spark's optimiser compares instants: it finds one of the two hours."""
+    from pyspark.sql import functions as f
+
+    setting = "spark.sql.session.timeZone"
+    before = spark.conf.get(setting)
+    rows = spark.createDataFrame(
+        pa.Table.from_batches([BATCH]), "k bigint, tz timestamp, ts timestamp_ntz"
+    ).localCheckpoint()
+    session = Session("America/New_York")
+    try:
+        spark.conf.set(setting, session.time_zone)
+        for hour, times in (("01:30", 2), ("03:30", 1)):
+            moment = f"TIMESTAMP_NTZ '2024-11-03 {hour}:00'"
+            local = "CAST(tz AS TIMESTAMP_NTZ)"
+            for text in (f"{local} > {moment}", f"{moment} = {local}", f"{local} IN ({moment})"):
+                found = from_spark_column(f.expr(text), SCHEMA)
+                read = translate(text, "spark", target="rowsieve", schema=SCHEMA, session=session)
+                assert (found.exactness is Exactness.EXACT) is (times == 1)
+                assert (read.exactness is Exactness.EXACT) is (times == 1)
+        # What the refusal is for; without it, ours has both.
+        twice = rows.where("CAST(tz AS TIMESTAMP_NTZ) = TIMESTAMP_NTZ '2024-11-03 01:30:00'")
+        assert twice.count() == 1
     finally:
         spark.conf.set(setting, before)
 
