@@ -256,14 +256,23 @@ def test_a_connect_client_reads_by_the_settings_of_its_session(
             client.conf.set(name, value)
 
 
-def test_a_setting_that_changes_the_grammar_is_refused(session: Any, table: rs.Table) -> None:
-    session.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("timestampType", "TIMESTAMP_NTZ"),
+        ("legacy.interval.enabled", "true"),  # 36 hours are no day and 12 hours then
+    ],
+)
+def test_a_setting_that_changes_the_grammar_is_refused(
+    session: Any, table: rs.Table, setting: str, value: str
+) -> None:
+    session.conf.set(f"spark.sql.{setting}", value)
     try:
-        with pytest.raises(UnsupportedOperation, match="timestampType is TIMESTAMP_NTZ"):
+        with pytest.raises(UnsupportedOperation, match=f"{setting} is {value}"):
             table.to_spark(session, where=ZONED)
         assert by_spark(lambda: load(session, table, where=ZONED)) == "refused"
     finally:
-        session.conf.unset("spark.sql.timestampType")
+        session.conf.unset(f"spark.sql.{setting}")
 
 
 def test_a_job_that_does_not_tell_its_settings_is_refused_where_they_matter(
