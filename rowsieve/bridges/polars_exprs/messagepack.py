@@ -1,7 +1,8 @@
 """MessagePack as plain values, without recursion: expressions nest as deep as they were chained.
 
-Everything that polars writes is read, extension types are refused; damage is
-`UnsupportedOperation`, never a value.
+msgspec recurses (its limit is 1,000; a chain of 500 ORs is deeper) and does not say where a value
+stood in the bytes, which is how a part is handed back. Everything that polars writes is read,
+extension types are refused; damage is `UnsupportedOperation`, never a value.
 """
 
 from __future__ import annotations
