@@ -18,20 +18,8 @@ from typing import Final
 import pyarrow as pa
 
 from rowsieve.stats.model import Derived, Subject
+from rowsieve.types import logical
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import (
-    Decimal,
-    Field,
-    Float,
-    Int,
-    Json,
-    List,
-    LogicalType,
-    Map,
-    String,
-    Struct,
-    is_ordered,
-)
 
 LENGTH: Final = "length"
 AS_INT: Final = "as_int"
@@ -40,14 +28,18 @@ AS_UPPER: Final = "as_upper"
 AS_LOWER: Final = "as_lower"
 JSON: Final = "json"
 
-_DERIVED: dict[str, LogicalType] = {
-    LENGTH: Int(),
-    AS_INT: Int(),
-    AS_NUMBER: Decimal(38, 18),
-    AS_UPPER: String(),
-    AS_LOWER: String(),
+_DERIVED: dict[str, logical.LogicalType] = {
+    LENGTH: logical.Int(),
+    AS_INT: logical.Int(),
+    AS_NUMBER: logical.Decimal(38, 18),
+    AS_UPPER: logical.String(),
+    AS_LOWER: logical.String(),
 }
-_OF_KIND: dict[str, LogicalType] = {"int": Int(), "float": Float(), "string": String()}
+_OF_KIND: dict[str, logical.LogicalType] = {
+    "int": logical.Int(),
+    "float": logical.Float(),
+    "string": logical.String(),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,32 +47,32 @@ class Described:
     """A subject and the type of its values; `repeated`: inside a list or map, not one a row."""
 
     subject: Subject
-    type: LogicalType
+    type: logical.LogicalType
     repeated: bool = False
 
     @property
     def bound_type(self) -> pa.DataType | None:
         """The storage type of its bounds; None if its type has no order."""
-        return arrow_type(self.type) if is_ordered(self.type) else None
+        return arrow_type(self.type) if logical.is_ordered(self.type) else None
 
     @property
     def facts(self) -> list[tuple[str, pa.DataType]]:
         """The facts that there are of it, with the type that the manifest holds them in."""
-        if isinstance(self.subject, Derived) and isinstance(self.type, Json):
+        if isinstance(self.subject, Derived) and isinstance(self.type, logical.Json):
             return [("kinds", pa.int64())]
         facts = [("null_count", pa.int64())]
         bound = self.bound_type
         if bound is not None:
             facts += [("lower", bound), ("upper", bound)]
             facts += [("lower_exact", pa.bool_()), ("upper_exact", pa.bool_())]
-        if isinstance(self.type, Float):
+        if isinstance(self.type, logical.Float):
             facts.append(("nan_count", pa.int64()))
         if self.repeated:
             facts.append(("value_count", pa.int64()))
         return facts
 
 
-def describe(fields: Iterable[Field]) -> Iterator[Described]:
+def describe(fields: Iterable[logical.Field]) -> Iterator[Described]:
     """The subjects of these fields, parents before their members."""
     for field in fields:
         yield from _describe(field, repeated=False)
@@ -90,23 +82,23 @@ def derived(subject: Derived) -> Described | None:
     """A subject derived from a field that has one value a row; None for a word unknown here."""
     what, _, kind = subject.what.partition(":")
     if what.startswith(JSON):
-        type_ = _OF_KIND.get(kind) if kind else Json()
+        type_ = _OF_KIND.get(kind) if kind else logical.Json()
     else:
         type_ = _DERIVED.get(subject.what)
     return None if type_ is None else Described(subject, type_)
 
 
-def _describe(field: Field, *, repeated: bool) -> Iterator[Described]:
+def _describe(field: logical.Field, *, repeated: bool) -> Iterator[Described]:
     yield Described(field.id, field.type, repeated)
     match field.type:
-        case Struct(fields=members):
+        case logical.Struct(fields=members):
             for member in members:
                 yield from _describe(member, repeated=repeated)
-        case List(element=element):
-            yield Described(Derived(field.id, LENGTH), Int(), repeated)
+        case logical.List(element=element):
+            yield Described(Derived(field.id, LENGTH), logical.Int(), repeated)
             yield from _describe(element, repeated=True)
-        case Map(key=key, value=value):
-            yield Described(Derived(field.id, LENGTH), Int(), repeated)
+        case logical.Map(key=key, value=value):
+            yield Described(Derived(field.id, LENGTH), logical.Int(), repeated)
             yield from _describe(key, repeated=True)
             yield from _describe(value, repeated=True)
         case _:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.errors import SchemaMismatch
+from rowsieve.types import logical
 from rowsieve.types.encodings import (
     arrow_field,
     arrow_schema,
@@ -24,26 +25,6 @@ from rowsieve.types.encodings import (
     is_bytes,
     is_list,
     is_text,
-)
-from rowsieve.types.logical import (
-    Binary,
-    Bool,
-    Date,
-    Decimal,
-    Field,
-    Float,
-    Int,
-    Json,
-    List,
-    LogicalType,
-    Map,
-    String,
-    Struct,
-    Time,
-    Timestamp,
-    Uuid,
-    is_nested,
-    type_name,
 )
 from rowsieve.types.schema import Schema
 
@@ -64,9 +45,9 @@ def conform(rows: Any, schema: Schema) -> Any:
     return kind.from_arrays(columns, schema=arrow_schema(schema))
 
 
-def conform_values(values: pa.Array, type_: LogicalType, name: str) -> pa.Array:
+def conform_values(values: pa.Array, type_: logical.LogicalType, name: str) -> pa.Array:
     """The values as a column of this type and name would hold them; SchemaMismatch otherwise."""
-    return _convert(values, Field(1, name, type_), name)
+    return _convert(values, logical.Field(1, name, type_), name)
 
 
 def canonical_key(values: Any) -> Any:
@@ -122,7 +103,7 @@ def _suggestion(name: str, candidates: Sequence[str]) -> str:
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
-def _conform_column(values: Any, field: Field) -> Any:
+def _conform_column(values: Any, field: logical.Field) -> Any:
     try:
         converted = _per_chunk(values, lambda chunk: _convert(chunk, field, field.name))
     except SchemaMismatch as error:
@@ -138,7 +119,7 @@ def _conform_column(values: Any, field: Field) -> Any:
     return converted
 
 
-def _first_failing(values: Any, field: Field) -> int | None:
+def _first_failing(values: Any, field: logical.Field) -> int | None:
     """The first row that is the reason, None if it is the type, whatever the rows."""
 
     def fits(count: int) -> bool:
@@ -157,40 +138,42 @@ def _first_failing(values: Any, field: Field) -> int | None:
     return failing - 1
 
 
-def _convert(values: pa.Array, field: Field, path: str) -> pa.Array:
+def _convert(values: pa.Array, field: logical.Field, path: str) -> pa.Array:
     values = _plain(values)
     target = arrow_type(field.type)
     if pa.types.is_null(values.type):
         return pa.nulls(len(values), target)
     if not _is_accepted(values.type, field.type):
         raise SchemaMismatch(
-            f"column {path!r} is {type_name(field.type)} in the table, but {values.type} in the "
-            f"data; {_hint(values.type, field.type)}"
+            f"column {path!r} is {logical.type_name(field.type)} in the table, but {values.type} "
+            f"in the data; {_hint(values.type, field.type)}"
         )
     match field.type:
-        case List(element=element):
+        case logical.List(element=element):
             return _convert_list(values, element, target, path)
-        case Struct(fields=fields):
+        case logical.Struct(fields=fields):
             return _convert_struct(values, fields, path)
-        case Map(key=key, value=value):
+        case logical.Map(key=key, value=value):
             return _convert_map(values, key, value, target, path)
         case _:
             return _convert_flat(values, field.type, target, path)
 
 
-def _convert_flat(values: pa.Array, type_: LogicalType, target: pa.DataType, path: str) -> pa.Array:
+def _convert_flat(
+    values: pa.Array, type_: logical.LogicalType, target: pa.DataType, path: str
+) -> pa.Array:
     source = values.type
     try:
         if source != target:
             values = _cast(values, target)
-        if isinstance(type_, String | Json):
+        if isinstance(type_, logical.String | logical.Json):
             values.validate(full=True)  # bounds and comparisons need valid UTF-8
     except (pa.ArrowException, ValueError) as error:
         raise SchemaMismatch(
-            f"column {path!r}: a value of type {source} does not fit {type_name(type_)} without "
-            f"loss: {error}"
+            f"column {path!r}: a value of type {source} does not fit {logical.type_name(type_)} "
+            f"without loss: {error}"
         ) from error
-    return _canonical_floats(values, zeros=False) if isinstance(type_, Float) else values
+    return _canonical_floats(values, zeros=False) if isinstance(type_, logical.Float) else values
 
 
 def _cast(values: pa.Array, target: pa.DataType) -> pa.Array:
@@ -208,13 +191,15 @@ def _cast(values: pa.Array, target: pa.DataType) -> pa.Array:
     return converted
 
 
-def _convert_list(values: pa.Array, element: Field, target: pa.DataType, path: str) -> pa.Array:
+def _convert_list(
+    values: pa.Array, element: logical.Field, target: pa.DataType, path: str
+) -> pa.Array:
     items = _convert_member(values.flatten(), element, f"{path}.{element.name}")
     mask = values.is_null() if values.null_count else None
     return pa.ListArray.from_arrays(_offsets(values), items, type=target, mask=mask)
 
 
-def _convert_struct(values: pa.Array, fields: Sequence[Field], path: str) -> pa.Array:
+def _convert_struct(values: pa.Array, fields: Sequence[logical.Field], path: str) -> pa.Array:
     names = [values.type.field(i).name for i in range(values.type.num_fields)]
     positions = _match(names, [field.name for field in fields], f"struct {path!r}", "member")
     children = values.flatten()
@@ -229,7 +214,7 @@ def _convert_struct(values: pa.Array, fields: Sequence[Field], path: str) -> pa.
 
 
 def _convert_map(
-    values: pa.Array, key: Field, value: Field, target: pa.DataType, path: str
+    values: pa.Array, key: logical.Field, value: logical.Field, target: pa.DataType, path: str
 ) -> pa.Array:
     lengths = np.diff(values.offsets.to_numpy())
     if values.null_count:
@@ -244,7 +229,7 @@ def _convert_map(
 
 
 def _convert_member(
-    values: pa.Array, field: Field, path: str, absent: pa.Array | None = None
+    values: pa.Array, field: logical.Field, path: str, absent: pa.Array | None = None
 ) -> pa.Array:
     """A nested member; where `absent`, there is no parent, so that NULL means nothing."""
     converted = _convert(values, field, path)
@@ -295,47 +280,47 @@ def _materialised(values: pa.Array) -> pa.Array:
     return dictionary.take(values.indices)
 
 
-def _is_accepted(source: pa.DataType, type_: LogicalType) -> bool:
+def _is_accepted(source: pa.DataType, type_: logical.LogicalType) -> bool:
     """Whether values of an Arrow type may become this type, as far as they fit."""
     types = pa.types
     match type_:
-        case Bool():
+        case logical.Bool():
             return bool(types.is_boolean(source))
-        case Int():
+        case logical.Int():
             return bool(types.is_integer(source))
-        case Float():
+        case logical.Float():
             return bool(types.is_floating(source) or types.is_integer(source))
-        case Decimal():
+        case logical.Decimal():
             return bool(types.is_decimal(source) or types.is_integer(source))
-        case String() | Json():
+        case logical.String() | logical.Json():
             return is_text(source)
-        case Binary():
+        case logical.Binary():
             return is_bytes(source)
-        case Uuid():
+        case logical.Uuid():
             return is_bytes(source)
-        case Date():
+        case logical.Date():
             return bool(types.is_date(source))
-        case Time():
+        case logical.Time():
             return bool(types.is_time(source))
-        case Timestamp(utc=utc):
+        case logical.Timestamp(utc=utc):
             return bool(types.is_timestamp(source)) and (source.tz is not None) == utc
-        case List():
+        case logical.List():
             return is_list(source)
-        case Struct():
+        case logical.Struct():
             return bool(types.is_struct(source))
-        case Map():
+        case logical.Map():
             return bool(types.is_map(source))
 
 
-def _hint(source: pa.DataType, type_: LogicalType) -> str:
-    if isinstance(type_, Timestamp) and pa.types.is_timestamp(source):
+def _hint(source: pa.DataType, type_: logical.LogicalType) -> str:
+    if isinstance(type_, logical.Timestamp) and pa.types.is_timestamp(source):
         return (
             "say which zone these wall clock times are in (pyarrow.compute.assume_timezone)"
             if type_.utc
             else "turn instants into wall clock times of the zone you mean "
             "(pyarrow.compute.local_timestamp)"
         )
-    if is_nested(type_):
+    if logical.is_nested(type_):
         return "build the column as the type that the table has"
     return f"cast it to {arrow_type(type_)} yourself if that is what you mean"
 

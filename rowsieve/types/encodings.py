@@ -16,24 +16,7 @@ from typing import Any, assert_never
 import pyarrow as pa
 
 from rowsieve.errors import SchemaMismatch
-from rowsieve.types.logical import (
-    Binary,
-    Bool,
-    Date,
-    Decimal,
-    Field,
-    Float,
-    Int,
-    Json,
-    List,
-    LogicalType,
-    Map,
-    String,
-    Struct,
-    Time,
-    Timestamp,
-    Uuid,
-)
+from rowsieve.types import logical
 from rowsieve.types.schema import Schema
 
 FIELD_ID_KEY = b"PARQUET:field_id"
@@ -57,45 +40,45 @@ _INTEGERS: dict[tuple[int, bool], Callable[[], Any]] = {
 }
 
 
-def arrow_type(type_: LogicalType) -> pa.DataType:
+def arrow_type(type_: logical.LogicalType) -> pa.DataType:
     """The Arrow type that stores values of this logical type."""
     match type_:
-        case Bool():
+        case logical.Bool():
             return pa.bool_()
-        case Int(bits=bits, signed=signed):
+        case logical.Int(bits=bits, signed=signed):
             return _INTEGERS[bits, signed]()
-        case Float(bits=bits):
+        case logical.Float(bits=bits):
             return pa.float32() if bits == 32 else pa.float64()
-        case Decimal(precision=precision, scale=scale):
+        case logical.Decimal(precision=precision, scale=scale):
             return pa.decimal128(precision, scale)
-        case String() | Json():
+        case logical.String() | logical.Json():
             return pa.string()
-        case Binary():
+        case logical.Binary():
             return pa.binary()
-        case Date():
+        case logical.Date():
             return pa.date32()
-        case Time():
+        case logical.Time():
             return pa.time64("us")
-        case Timestamp(utc=utc):
+        case logical.Timestamp(utc=utc):
             return pa.timestamp("us", tz="UTC" if utc else None)
-        case Uuid():
+        case logical.Uuid():
             return pa.binary(16)
-        case List(element=element):
+        case logical.List(element=element):
             return pa.list_(arrow_field(element))
-        case Struct(fields=fields):
+        case logical.Struct(fields=fields):
             return pa.struct([arrow_field(field) for field in fields])
-        case Map(key=key, value=value):
+        case logical.Map(key=key, value=value):
             return pa.map_(arrow_field(key), arrow_field(value))
         case _:
             assert_never(type_)
 
 
-def arrow_field(field: Field) -> pa.Field:
+def arrow_field(field: logical.Field) -> pa.Field:
     """The Arrow field: its storage type, whether NULLs may stand in it, and its id as metadata."""
     metadata = {FIELD_ID_KEY: str(field.id).encode()}
-    if isinstance(field.type, Uuid):
+    if isinstance(field.type, logical.Uuid):
         metadata[EXTENSION_KEY] = UUID_EXTENSION
-    elif isinstance(field.type, Json):
+    elif isinstance(field.type, logical.Json):
         metadata[EXTENSION_KEY] = JSON_EXTENSION
     return pa.field(field.name, arrow_type(field.type), field.nullable, metadata)
 
@@ -139,7 +122,7 @@ def without_metadata(schema: pa.Schema, keep: Collection[bytes] = ()) -> pa.Sche
     return pa.schema([_without_metadata(field, keep) for field in schema])
 
 
-def logical_type(field: pa.Field, allocate: Callable[[], int]) -> LogicalType:
+def logical_type(field: pa.Field, allocate: Callable[[], int]) -> logical.LogicalType:
     """The logical type of an Arrow field; `allocate` gives each nested member its id, depth first.
 
     A type that no column can have is `SchemaMismatch`, which names the field and the way out.
@@ -174,7 +157,7 @@ def check_nesting(field: pa.Field) -> None:
             pending.extend((type_.field(i).type, deeper) for i in range(type_.num_fields))
 
 
-def _logical_type(field: pa.Field, allocate: Callable[[], int]) -> LogicalType:
+def _logical_type(field: pa.Field, allocate: Callable[[], int]) -> logical.LogicalType:
     extension = (field.metadata or {}).get(EXTENSION_KEY)
     type_ = field.type
     if isinstance(type_, pa.BaseExtensionType):
@@ -182,9 +165,9 @@ def _logical_type(field: pa.Field, allocate: Callable[[], int]) -> LogicalType:
     if pa.types.is_dictionary(type_):
         type_ = type_.value_type
     if extension in _UUID_NAMES and pa.types.is_fixed_size_binary(type_) and type_.byte_width == 16:
-        return Uuid()
+        return logical.Uuid()
     if extension in _JSON_NAMES and is_text(type_):
-        return Json()
+        return logical.Json()
     flat = _flat_type(type_)
     return flat if flat is not None else _nested_type(field, type_, allocate)
 
@@ -208,23 +191,23 @@ def schema_of(
     for item in schema:
         field_id = allocate()
         nullable = bool(item.nullable) and item.name not in not_null
-        fields.append(Field(field_id, item.name, logical_type(item, allocate), nullable))
+        fields.append(logical.Field(field_id, item.name, logical_type(item, allocate), nullable))
     return Schema(schema_id, tuple(fields)), last + 1
 
 
-def _zoned_field(field: Field) -> pa.Field:
+def _zoned_field(field: logical.Field) -> pa.Field:
     return pa.field(field.name, _zoned_type(field.type), field.nullable)
 
 
-def _zoned_type(type_: LogicalType) -> pa.DataType:
+def _zoned_type(type_: logical.LogicalType) -> pa.DataType:
     match type_:
-        case Timestamp(utc=True, zone=zone):
+        case logical.Timestamp(utc=True, zone=zone):
             return pa.timestamp("us", tz=zone)
-        case List(element=element):
+        case logical.List(element=element):
             return pa.list_(_zoned_field(element))
-        case Struct(fields=fields):
+        case logical.Struct(fields=fields):
             return pa.struct([_zoned_field(field) for field in fields])
-        case Map(key=key, value=value):
+        case logical.Map(key=key, value=value):
             return pa.map_(_zoned_field(key), _zoned_field(value))
         case _:
             return arrow_type(type_)
@@ -244,41 +227,43 @@ def _without_metadata(field: pa.Field, keep: Collection[bytes]) -> pa.Field:
     return pa.field(field.name, type_, field.nullable, kept or None)
 
 
-def _flat_type(type_: pa.DataType) -> LogicalType | None:
+def _flat_type(type_: pa.DataType) -> logical.LogicalType | None:
     if pa.types.is_boolean(type_):
-        return Bool()
+        return logical.Bool()
     if pa.types.is_integer(type_):
-        return Int(int(type_.bit_width), bool(pa.types.is_signed_integer(type_)))
+        return logical.Int(int(type_.bit_width), bool(pa.types.is_signed_integer(type_)))
     if pa.types.is_floating(type_):
-        return Float(max(int(type_.bit_width), 32))
+        return logical.Float(max(int(type_.bit_width), 32))
     if pa.types.is_decimal(type_) and 0 <= type_.scale <= type_.precision <= 38:
-        return Decimal(int(type_.precision), int(type_.scale))
+        return logical.Decimal(int(type_.precision), int(type_.scale))
     if is_text(type_):
-        return String()
+        return logical.String()
     if is_bytes(type_):
-        return Binary()
+        return logical.Binary()
     if pa.types.is_date(type_):
-        return Date()
+        return logical.Date()
     if pa.types.is_time(type_):
-        return Time()
+        return logical.Time()
     if pa.types.is_timestamp(type_):
-        return Timestamp(utc=type_.tz is not None, zone=type_.tz or "UTC")
+        return logical.Timestamp(utc=type_.tz is not None, zone=type_.tz or "UTC")
     return None
 
 
-def _nested_type(field: pa.Field, type_: pa.DataType, allocate: Callable[[], int]) -> LogicalType:
-    def member(item: pa.Field, *, nullable: bool | None = None) -> Field:
+def _nested_type(
+    field: pa.Field, type_: pa.DataType, allocate: Callable[[], int]
+) -> logical.LogicalType:
+    def member(item: pa.Field, *, nullable: bool | None = None) -> logical.Field:
         field_id = allocate()
         null = bool(item.nullable) if nullable is None else nullable
-        return Field(field_id, item.name, _logical_type(item, allocate), null)
+        return logical.Field(field_id, item.name, _logical_type(item, allocate), null)
 
     if is_list(type_):
-        return List(member(type_.value_field))
+        return logical.List(member(type_.value_field))
     if pa.types.is_struct(type_) and type_.num_fields:
         _refuse_duplicates([type_.field(i).name for i in range(type_.num_fields)], field.name)
-        return Struct(tuple(member(type_.field(i)) for i in range(type_.num_fields)))
+        return logical.Struct(tuple(member(type_.field(i)) for i in range(type_.num_fields)))
     if pa.types.is_map(type_):
-        return Map(member(type_.key_field, nullable=False), member(type_.item_field))
+        return logical.Map(member(type_.key_field, nullable=False), member(type_.item_field))
     raise SchemaMismatch(
         f"column {field.name!r} has the type {field.type}, which no column of a table can have; "
         "cast it to bool, a number, decimal(<=38), string, binary, date, time, timestamp, or a "

@@ -20,18 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.errors import InvalidInput
-from rowsieve.types.logical import (
-    Bool,
-    Date,
-    Field,
-    Float,
-    Int,
-    LogicalType,
-    Time,
-    Timestamp,
-    is_ordered,
-    type_name,
-)
+from rowsieve.types import logical
 from rowsieve.types.schema import Schema
 
 KeyPart: TypeAlias = int | str | bytes | decimal.Decimal
@@ -115,7 +104,7 @@ class KeyColumns:
 class KeyOrder:
     """The key columns of a table, in key order."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[logical.Field, ...]
 
     @classmethod
     def of(cls, schema: Schema, key: Sequence[str]) -> KeyOrder:
@@ -124,10 +113,10 @@ class KeyOrder:
         if len(set(fields)) < len(fields):
             raise InvalidInput(f"the key ({', '.join(key)}) names a column twice")
         for field in fields:
-            if not is_ordered(field.type):
+            if not logical.is_ordered(field.type):
                 raise InvalidInput(
-                    f"column {field.name!r} of type {type_name(field.type)} cannot be part of a "
-                    "key: its values have no canonical order; choose another key"
+                    f"column {field.name!r} of type {logical.type_name(field.type)} cannot be part "
+                    "of a key: its values have no canonical order; choose another key"
                 )
         return cls(fields)
 
@@ -143,18 +132,18 @@ class KeyOrder:
         )
 
 
-def sort_form(array: pa.Array, type_: LogicalType) -> pa.Array:
+def sort_form(array: pa.Array, type_: logical.LogicalType) -> pa.Array:
     """The array in the form that sorts and compares like its values; NULLs stay NULL."""
     match type_:
-        case Bool():
+        case logical.Bool():
             return array.cast(pa.uint8())
-        case Int():
+        case logical.Int():
             return array
-        case Float():
+        case logical.Float():
             return _float_form(array)
-        case Date():
+        case logical.Date():
             return array.cast(pa.int32())
-        case Time() | Timestamp():
+        case logical.Time() | logical.Timestamp():
             return array.cast(pa.int64())
         case _:
             return array
