@@ -116,7 +116,9 @@ class _Typer:
                     raise UnsupportedOperation(
                         f"LIKE of {type_name(value.type)}; cast the operand to STRING"
                     )
-                return Like(value.operand, node.pattern, node.escape, node.ignore_case)
+                if node.ignore_case:
+                    return _folded_like(value.exact, node)
+                return Like(value.operand, node.pattern, node.escape)
             case BooleanOperand(operand=Call(function="in", arguments=(operand, *members))):
                 return self.members(operand, members)
             case BooleanOperand(operand=operand):
@@ -356,6 +358,13 @@ class _Typer:
                 "which drops some; cast a side to fewer digits"
             )
         return Value(Call(name, (in_digits(left, a), in_digits(right, b))), result)
+
+
+def _folded_like(operand: Operand, node: Like) -> Like:
+    """ILIKE as Spark has it: both sides in lower case, where a letter may become several."""
+    if node.escape is not None and node.escape.isalpha():
+        raise UnsupportedOperation("a letter as the escape of a pattern of any case")
+    return Like(Call("lower", (operand,)), node.pattern.lower(), node.escape)
 
 
 def _any_width(operand: Operand) -> Operand:

@@ -102,6 +102,21 @@ def test_times_are_those_of_the_session(text: str) -> None:
     assert not selected(text, zone="UTC", tz=LATE)
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "kept"),
+    [
+        ("s ILIKE 'i%'", "\u0130stanbul", True),  # its lower case is an i and a dot
+        ("s ILIKE '\u0130%'", "i\u0307x", True),
+        ("s ILIKE 's%'", "\u017fx", False),  # the long s is lower case already
+        ("s ILIKE 'K'", "\u212a", True),  # the sign of the kelvin
+        ("s ILIKE 'A!_b' ESCAPE '!'", "a_B", True),
+        ("s NOT ILIKE 'a%'", "Abc", False),
+    ],
+)
+def test_ilike_compares_in_lower_case_as_spark_does(text: str, value: str, kept: bool) -> None:
+    assert selected(text, s=value) is kept
+
+
 def test_a_float32_beside_a_whole_number_is_a_double_in_ansi_mode_alone() -> None:
     assert selected("f32 = n", ansi=False, f32=16777216.0, n=16777217)
     assert not selected("f32 = n", ansi=True, f32=16777216.0, n=16777217)
