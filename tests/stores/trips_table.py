@@ -19,6 +19,7 @@ from rowsieve.executor import live_rows
 from rowsieve.executor.visibility import VisibilityCache
 from rowsieve.objects.fetching import finish_aside
 from rowsieve.parquet import bloom_reader, footer
+from rowsieve.planner.cache import PLANS
 from tests.stores.proxy import Proxy, proxy_to
 from tests.stores.s3_server import S3, s3_server
 from tests.stores.trips import counted
@@ -39,6 +40,7 @@ def forget(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(footer, "_CACHE", ByteCache(footer.CACHE_BYTES))
     patch.setattr(bloom_reader, "_CACHE", ByteCache(bloom_reader.CACHE_BYTES))
     patch.setattr(live_rows, "_VISIBLE", VisibilityCache())
+    PLANS.clear()  # a plan remembers what its predicate found of files
 
 
 def measure(s3: S3, proxy: Proxy, parts: int) -> dict[str, int]:
