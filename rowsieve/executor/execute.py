@@ -31,6 +31,7 @@ from rowsieve.executor.two_phase import RowReader
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import FetchingStore, ObjectStore
 from rowsieve.parquet.footer import expect_tails
+from rowsieve.planner.candidates import find_candidates
 from rowsieve.planner.part_rows import PartRows
 from rowsieve.planner.plan import Piece, PlannedPart, Read, ScanPlan, Split
 from rowsieve.planner.resolved import rows_by_part, with_rows
@@ -46,6 +47,7 @@ from rowsieve.types.schema import Schema
 READERS = 32  # threads across a network, where each mostly waits
 FETCHED_SHARE = 8  # of the memory of a read: what is fetched before it is asked for
 GROUPS_AHEAD = 16  # row groups of one read
+TOGETHER = 16  # parts whose footers, blooms and pages are interpreted at once
 AHEAD = 256  # parts whose footers are fetched before they are asked for
 
 Task: TypeAlias = Callable[[], pa.RecordBatch | None]
@@ -177,8 +179,10 @@ class Execution:
 
     def _tasks(self, pieces: Iterator[Piece], ahead: ReadAhead) -> Iterator[Task]:
         """What can be done independently, row group by row group."""
-        for _, group in groupby(pieces, key=lambda piece: piece.parts):
-            same = list(group)
+        groups = [list(same) for _, same in groupby(pieces, key=lambda piece: piece.parts)]
+        for number, same in enumerate(groups):
+            if number % TOGETHER == 0:
+                self._find_together(groups[number : number + TOGETHER])
             live = self._live(same[0], ahead)
             if self._reads_all_unresolved(same):
                 for batch in live.resolve_and_read(self._columns):
@@ -194,6 +198,22 @@ class Execution:
             readers = self._readers(self._columns)
             for read in reads:
                 yield from self._row_groups(live, read, readers[read.residual])
+
+    def _find_together(self, groups: Sequence[Sequence[Piece]]) -> None:
+        """Hold the predicate against the files of parts that overlap no other, all at once.
+
+        What is found is remembered beside it, so that each part finds it there. Under a limit few
+        of them may be read.
+        """
+        predicate, plan = self._packaging.filter, self._plan
+        if predicate is None or not plan.pruning or plan.resolved or plan.limit is not None:
+            return
+        alone = [same for same in groups if not same[0].needs_merge]
+        asked = [same for same in alone if any(r.residual for piece in same for r in piece.reads)]
+        files = [same[0].parts[0].data for same in asked]
+        if len(files) > 1:
+            found = [file for file in files if file is not None]
+            find_candidates(self._store, found, predicate, self._schema)
 
     def _reads_all_unresolved(self, pieces: Sequence[Piece]) -> bool:
         """Whether all rows of overlapping parts are wanted, and it is not known which are live."""

@@ -9,6 +9,7 @@ import pytest
 
 from rowsieve import Table
 from rowsieve.bridges.where import to_predicate
+from rowsieve.executor import execute
 from rowsieve.planner import candidates
 from rowsieve.planner.candidates import find_candidates
 from rowsieve.predicate.bind import BoundPredicate, bind
@@ -92,3 +93,22 @@ def test_a_scan_asked_again_opens_no_footer_for_pruning() -> None:
     assert calls["prune_row_groups"] == 0
     assert again.to_arrow().equals(rows)
     assert again.metrics.row_groups_considered == first.metrics.row_groups_considered
+
+
+def disjoint(parts: int) -> Table:
+    return keyed(*({"k": [10 * i, 10 * i + 1], "v": [i, -1]} for i in range(parts)))
+
+
+def test_parts_that_overlap_no_other_are_interpreted_together() -> None:
+    table = disjoint(execute.TOGETHER + 5)
+    scan = table.scan("v >= 0 AND v < 30")
+    found: list[Any] = []
+    calls = calls_of(lambda: found.append(scan.to_arrow()))
+    assert calls["prune_row_groups"] == 2  # of sixteen, and of five
+    assert sorted(found[0].column("v").to_pylist()) == list(range(execute.TOGETHER + 5))
+    assert scan.metrics.row_groups_considered == execute.TOGETHER + 5
+
+
+def test_a_limit_opens_no_part_that_is_not_read() -> None:
+    scans = [disjoint(parts).scan("v >= 0 AND v < 30", limit=1) for parts in (1, 5)]
+    assert opened(scans[0].to_arrow) == opened(scans[1].to_arrow) > 0
