@@ -237,8 +237,7 @@ class LiveRows:
         predicate = self._predicate
         assert predicate is not None
         key = frozenset(field.id for field in self._streams.order.fields)
-        for deletes in (True, False):
-            ask_together(self._sources, predicate, key, deletes=deletes)
+        ask_together(self._sources, predicate, key, tombstones=True)
         self._kept = [
             (source.tombstone_candidates(predicate, key), source.candidates(predicate, key))
             for source in self._sources

@@ -157,7 +157,7 @@ class PartSource:
     ) -> Candidates:
         only = _columns_that_matter(predicate, only)
         if not self._knows(ref, predicate, only):
-            ask_together([self], predicate, only, deletes=ref is self.part.deletes)
+            ask_together([self], predicate, only, tombstones=ref is self.part.deletes)
         return self._known[ref.path, only][1]
 
     def _knows(self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None) -> bool:
@@ -195,9 +195,9 @@ def ask_together(
     predicate: BoundPredicate,
     only: frozenset[int] | None = None,
     *,
-    deletes: bool = False,
+    tombstones: bool = False,
 ) -> None:
-    """Find the candidates of all these parts, rows or tombstones, in one interpretation.
+    """Find the candidates of all these parts in one interpretation, `tombstones` among them.
 
     Afterwards `candidates` and `tombstone_candidates` know them.
     """
@@ -205,8 +205,8 @@ def ask_together(
     asked = [
         (source, ref)
         for source in sources
-        if (ref := source.part.deletes if deletes else source.part.data) is not None
-        and not source._knows(ref, predicate, only)
+        for ref in (source.part.data, source.part.deletes if tombstones else None)
+        if ref is not None and not source._knows(ref, predicate, only)
     ]
     if not asked:
         return

@@ -284,6 +284,8 @@ class LogReader:
 
     def _last_of(self, version: int, known: Snapshot) -> tuple[LogEntry | None, bool]:
         """The last entry read once more, and whether the one after it is known to be lost."""
+        if not self._store.overlaps:
+            return self.entry(version), self._has_checkpoint_after(version, known)
         asks: list[Callable[[], object]] = [
             partial(self.entry, version),
             partial(self._has_checkpoint_after, version, known),

@@ -49,6 +49,7 @@ def large_uri(s3: S3) -> str:
     table = rs.create_table(found, part(0, LARGE_KEYS), key=["id"], storage_options=s3.options)
     for number in range(1, LARGE_PARTS):
         table.upsert(part(number, LARGE_KEYS))
+    table.delete(keys=part(1, LARGE_KEYS).select(["id"]))  # a large file of tombstones
     return found
 
 
