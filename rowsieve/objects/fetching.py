@@ -7,11 +7,12 @@ what `get_range` of the store returned; whatever was not fetched, or failed, is 
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, Final, TypeVar
 
 from rowsieve.errors import RowsieveError
@@ -20,6 +21,8 @@ from rowsieve.objects.range_file import open_ranges
 from rowsieve.objects.store import NativeFile, ObjectStore, Place
 
 WINDOW: Final = 128  # requests that wait at the same time
+MOST_ASIDE: Final = 4
+_log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 _pool_lock = ForkSafeLock()
@@ -53,20 +56,29 @@ def together(store: ObjectStore, tasks: Sequence[Callable[[], _T]]) -> list[_T]:
 def aside(store: ObjectStore, task: Callable[[], None]) -> None:
     """Run a task that nobody waits for: beside the program where a request costs a round trip.
 
-    The process waits for it before it ends. The task must not begin others, nor raise.
+    The process waits for it before it ends. The task must not begin others; what it raises is
+    logged. A few of them are begun at a time, so that a store that is slow to answer them leaves
+    room for requests that are waited for.
     """
     if not store.overlaps:
         task()
         return
+    while len(waiting := tuple(_aside)) >= MOST_ASIDE:
+        wait(waiting, return_when=FIRST_COMPLETED)
     begun = begin(task)
     _aside.add(begun)
-    begun.add_done_callback(_aside.discard)
+    begun.add_done_callback(_ended_aside)
+
+
+def _ended_aside(task: Future[None]) -> None:
+    if (error := task.exception()) is not None:
+        _log.error("a task that nobody waits for failed", exc_info=error)
+    _aside.discard(task)
 
 
 def finish_aside() -> None:
     """Wait for all that `aside` has begun."""
-    for task in tuple(_aside):
-        task.result()
+    wait(tuple(_aside))
 
 
 class _Span:

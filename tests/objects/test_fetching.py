@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import wait
 from typing import Any
 
 import pytest
@@ -114,3 +115,35 @@ def test_requests_overlap_within_the_window_and_the_first_error_is_raised_at_the
         together(store, [meet(number) for number in range(fetching.WINDOW)])
     assert sorted(ended) == list(range(fetching.WINDOW))
     assert together(store, [lambda: 1, lambda: 2]) == [1, 2]
+
+
+def test_few_tasks_go_on_aside_so_that_requests_find_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    released, began = threading.Event(), []
+
+    def waiting(*arguments: Any, **options: Any) -> Any:
+        released.set()
+        return wait(*arguments, **options)
+
+    def task() -> None:
+        began.append(released.is_set())
+        released.wait()
+
+    monkeypatch.setattr(fetching, "wait", waiting)
+    store = Counting()
+    for _ in range(fetching.MOST_ASIDE + 2):
+        fetching.aside(store, task)
+    assert released.is_set(), "nobody waited"
+    fetching.finish_aside()
+    assert began.count(False) <= fetching.MOST_ASIDE
+    assert len(began) == fetching.MOST_ASIDE + 2
+
+
+def test_what_fails_aside_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    def task() -> None:
+        raise StoreError("no checkpoint today")
+
+    fetching.aside(Counting(), task)
+    fetching.finish_aside()
+    while fetching._aside:
+        pass  # the log is written before a task is forgotten
+    assert "no checkpoint today" in caplog.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -160,3 +161,23 @@ def test_a_storm_ends_by_a_deadline_and_not_by_a_count_alone(
     assert max(tried.count(path) for path in tried) <= 2 * retries
     proxy.rule = lambda _: None
     assert rows(rs.open_table(uri, storage_options=s3.options)) == EXPECTED
+
+
+def test_of_many_that_create_a_table_one_does_and_the_others_find_it(s3: S3) -> None:
+    for _ in range(3):
+        uri = s3.fresh_uri()
+
+        def make(number: int, uri: str = uri) -> tuple[str, str]:
+            rows = kv((number, number))
+            try:
+                table = rs.create_table(uri, rows, key=["k"], storage_options=s3.options)
+            except rs.errors.TableExists:
+                table = rs.open_table(uri, storage_options=s3.options)
+                return "found", table.detail()["uuid"]
+            return "made", table.detail()["uuid"]
+
+        with ThreadPoolExecutor(6) as pool:
+            ended = list(pool.map(make, range(6)))
+        assert [what for what, _ in ended].count("made") == 1
+        assert len({table for _, table in ended}) == 1
+        assert len(rows(rs.open_table(uri, storage_options=s3.options))) == 1
