@@ -14,7 +14,7 @@ import pytest
 import rowsieve as rs
 from tests import profiles
 
-MOMENTS = 100 if profiles.IS_DEEP else 4
+MOMENTS = 100 if profiles.IS_DEEP else 2
 
 # Counts calls and returns of functions of the main thread, and interrupts at one of them.
 RUN = """
