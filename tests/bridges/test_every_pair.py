@@ -9,6 +9,7 @@ conditions; those that Spark judges are tried where there is a JVM.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -26,14 +27,24 @@ from rowsieve.bridges.registry import BRIDGES, Bridge, bridge_named
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import Outcome, evaluate
-from rowsieve.predicate.ir import Column, InList, Predicate, ValueSet, walk
+from rowsieve.predicate.ir import (
+    Column,
+    Comparison,
+    ComparisonOp,
+    InList,
+    Literal,
+    Not,
+    Predicate,
+    ValueSet,
+    walk,
+)
 from rowsieve.types.encodings import schema_of
-from rowsieve.types.logical import Int
+from rowsieve.types.logical import Float, Int
 from tests.bridges import awkward
 from tests.bridges.judges import JUDGES
 from tests.bridges.spark_columns.nasty import in_driver
 from tests.bridges.spark_columns.outcomes import ROW, theirs
-from tests.profiles import IS_DEEP, examples
+from tests.profiles import IS_DEEP, judged
 from tests.strategies import SCHEMA, predicates
 
 EACH = 8  # conditions a pair: more than 1,000 in all
@@ -41,6 +52,9 @@ LISTS = 2  # of conditions that Spark judges; the first is of the simplest ones
 AT_ONCE = 12  # conditions that Spark judges in one query
 ROWS = 24
 MEMBERS = 1_000_000 if IS_DEEP else 100_000
+NAN_SEED = 5  # of rows that hold NaN
+FEWEST_SAID = 4  # of the conditions on NaN, in any language
+LT = ComparisonOp.LT
 NEEDS_JAVA = ("spark_columns",)
 HERE = [bridge for bridge in BRIDGES if bridge.name not in NEEDS_JAVA]
 PAIRS = list(itertools.permutations(HERE, 2))
@@ -157,7 +171,7 @@ def said(source: Bridge, predicate: Predicate, batch: pa.RecordBatch) -> Conditi
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS, ids=name_of)
-@examples(EACH)
+@judged(EACH)
 @given(predicate=predicates(1), seed=SEEDS)
 def test_no_row_is_lost_between_any_two(
     source: Bridge, target: Bridge, predicate: Predicate, seed: int
@@ -167,6 +181,33 @@ def test_no_row_is_lost_between_any_two(
     assume(condition is not None)
     assert condition is not None
     condition.check(target, batch, judge_of(batch))
+
+
+NAN_PAIRS = [
+    (source, target) for source, target in PAIRS if source.semantics.nan is not target.semantics.nan
+]
+HALF = Literal(0.5, Float())
+ON_NAN: list[Predicate] = [
+    *(Comparison(op, Column("f64"), HALF) for op in ComparisonOp),
+    *(Comparison(op, HALF, Column("f64")) for op in (LT, ComparisonOp.GE)),
+    *(Not(Comparison(op, Column("f64"), HALF)) for op in (LT, ComparisonOp.GT)),
+]
+
+
+@pytest.mark.parametrize(("source", "target"), NAN_PAIRS, ids=name_of)
+def test_nan_is_ordered_as_the_source_orders_it(source: Bridge, target: Bridge) -> None:
+    batch = rows(NAN_SEED)
+    said_so = [each for predicate in ON_NAN if (each := said(source, predicate, batch))]
+    assert len(said_so) >= FEWEST_SAID
+    for condition in said_so:
+        condition.check(target, batch, judge_of(batch))
+
+
+def test_the_rows_hold_nan_beside_numbers_and_null() -> None:
+    values = rows(NAN_SEED).column("f64").to_pylist()
+    assert None in values
+    assert any(value is not None and math.isnan(value) for value in values)
+    assert {value > 0.5 for value in values if value is not None} == {True, False}
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +223,7 @@ PREDICATES = st.lists(predicates(1), min_size=AT_ONCE, max_size=AT_ONCE)
 
 @pytest.mark.spark
 @pytest.mark.parametrize("source", HERE, ids=name_of)
-@examples(LISTS)
+@judged(LISTS)
 @given(asked=PREDICATES, seed=SEEDS)
 def test_no_row_is_lost_on_the_way_to_spark(
     session: list[Any], source: Bridge, asked: list[Predicate], seed: int
@@ -200,7 +241,7 @@ def test_no_row_is_lost_on_the_way_to_spark(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("source", SPARKS, ids=name_of)
-@examples(LISTS)
+@judged(LISTS)
 @given(asked=PREDICATES, seed=SEEDS)
 def test_no_row_is_lost_on_the_way_from_spark(
     session: list[Any], source: Bridge, asked: list[Predicate], seed: int
