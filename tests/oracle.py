@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import decimal
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -57,6 +58,7 @@ from rowsieve.types.logical import (
     Uuid,
 )
 from rowsieve.types.schema import Schema
+from tests import oracle_zones
 from tests.oracle_functions import PIECES, json_function, moved, rounded
 from tests.oracle_values import (
     DAY_US,
@@ -143,7 +145,7 @@ class Oracle:
         raise AssertionError(node)
 
     def compare(self, op: ComparisonOp, a: Cell, b: Cell) -> bool | None:
-        a, b = adapted(a, b.type), adapted(b, a.type)
+        a, b = self.in_zone(*(adapted(a, b.type), adapted(b, a.type)), bare=(a.type, b.type))
         if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
             wanted = op is ComparisonOp.DISTINCT
             if a.value is None or b.value is None:
@@ -153,6 +155,21 @@ class Oracle:
         if a.value is None or b.value is None:
             return None
         return self.ordered(op, a, b)
+
+    def in_zone(self, *cells: Cell, bare: tuple[LogicalType | None, ...]) -> tuple[Cell, ...]:
+        """Dates, local times and bare texts beside an instant as instants of the session."""
+        if oracle_zones.is_utc(self.semantics) or INSTANT not in [cell.type for cell in cells]:
+            return cells
+        made = []
+        for cell, given in zip(cells, bare, strict=True):
+            source = cell.type if given is not None else Timestamp()
+            if cell.value is None or source == INSTANT or not isinstance(source, Date | Timestamp):
+                made.append(cell)
+            elif given is None:
+                made.append(Cell(INSTANT, oracle_zones.instant(cell.value, self.semantics)))
+            else:
+                made.append(Cell(INSTANT, self.converted(cell, INSTANT)))
+        return tuple(made)
 
     def ordered(self, op: ComparisonOp, a: Cell, b: Cell) -> bool:
         x, y = comparable(a, b)
@@ -177,7 +194,9 @@ class Oracle:
             return None
         members = [member_cell(item, node.values) for item in node.values.array]
         for member in members:
-            other = adapted(member, cell.type)
+            (_, other) = self.in_zone(
+                cell, adapted(member, cell.type), bare=(cell.type, member.type)
+            )
             if other.value is None or self.compare(ComparisonOp.EQ, cell, other) is not True:
                 continue
             x, y = comparable(cell, other)
@@ -227,6 +246,8 @@ class Oracle:
                     break
             return cells[-1]
         cells = [self.operand(argument, row) for argument in arguments]
+        if function == "timezone":
+            return self.at_time_zone(str(cells[0].value), cells[1])
         known = [
             Argument(cell.type, is_constant=isinstance(node, Literal), constant=cell.value)
             for node, cell in zip(arguments, cells, strict=True)
@@ -250,9 +271,13 @@ class Oracle:
             return Cell(signature.result, None)
         if function in PIECES:
             return Cell(signature.result, PIECES[function](*values))
+        zoned = INSTANT in signature.arguments and not oracle_zones.is_utc(self.semantics)
         if function in ("add_interval", "shift", "shift_timestamp"):
             start = self.cast(cells[0], signature.arguments[0], try_=False).value
             months, days, micros = values[1:]
+            if zoned and (months or days or self.semantics.hours_make_days):
+                later = oracle_zones.shifted(start, months, days, micros, self.semantics)
+                return Cell(signature.result, later)
             return Cell(signature.result, moved(start, months, days, micros, signature.result))
         if function.startswith("json_"):
             return Cell(signature.result, json_function(function, values, self.semantics))
@@ -272,12 +297,27 @@ class Oracle:
             return Cell(signature.result, self.arithmetic(function, values, signature.result))
         if function == "date_trunc":
             micros = self.cast(cells[1], signature.result, try_=False).value
+            if zoned:
+                cut = oracle_zones.date_trunc(signature.option, micros, self.semantics)
+                return Cell(signature.result, cut)
             return Cell(signature.result, truncated(signature.option, micros))
         if function == "extract":
+            if zoned and signature.option != "epoch":
+                values[1] = oracle_zones.local_time(values[1], self.semantics.time_zone)
             return Cell(
                 signature.result, extracted(signature.option, signature.arguments[1], values[1])
             )
         return Cell(signature.result, TEXT_FUNCTIONS[function](*values))
+
+    def at_time_zone(self, name: str, cell: Cell) -> Cell:
+        """The local time of an instant, or the instant of a local time."""
+        if cell.type == INSTANT:
+            found = None if cell.value is None else oracle_zones.local_time(cell.value, name)
+            return Cell(Timestamp(), found)
+        local = self.cast(cell, Timestamp(), try_=False).value
+        if local is None:
+            return Cell(INSTANT, None)
+        return Cell(INSTANT, oracle_zones.instant(local, self.semantics, name=name))
 
     def extreme(self, function: str, cells: list[Cell]) -> Cell:
         op = ComparisonOp.GT if function == "greatest" else ComparisonOp.LT
@@ -351,6 +391,8 @@ class Oracle:
         value, source = cell.value, cell.type or String()
         if source == target:
             return value
+        if not oracle_zones.is_utc(self.semantics) and INSTANT in (source, target):
+            return self.in_session(value, source, target)
         match source, target:
             case (String(), _):
                 return cast_text(value, target)
@@ -386,6 +428,23 @@ class Oracle:
                 return value
         raise AssertionError((source, target))
 
+    def in_session(self, value: Any, source: LogicalType, target: LogicalType) -> Any:
+        """A cast from or to an instant by way of local time."""
+        match source, target:
+            case (String(), _):
+                found = cast_text(value, target)
+                has_offset = re.search(r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)\s*$", value.strip()[10:])
+                return found if has_offset else oracle_zones.instant(found, self.semantics)
+            case (_, String()):
+                return oracle_zones.instant_text(value, self.semantics)
+            case (Date(), _):
+                local = self.converted(Cell(source, value), Timestamp())
+                return oracle_zones.instant(local, self.semantics, midnight=True)
+            case (_, Timestamp(utc=True)):
+                return oracle_zones.instant(value, self.semantics)
+        local = oracle_zones.local_time(value, self.semantics.time_zone)
+        return self.converted(Cell(Timestamp(), local), target)
+
     def whole(self, value: Any, target: LogicalType) -> int:
         if isinstance(value, float) and not math.isfinite(value):
             raise Failed
@@ -404,6 +463,7 @@ class Oracle:
         return result
 
 
+INSTANT = Timestamp(utc=True)
 ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo", "negate", "abs"})
 
 

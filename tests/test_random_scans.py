@@ -6,6 +6,7 @@ import functools
 import math
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -14,9 +15,9 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from rowsieve import Table
+from rowsieve import Session, Table
 from rowsieve.bridges.sql import to_sql
-from rowsieve.errors import EvaluationError, UnsupportedOperation
+from rowsieve.errors import EvaluationError, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.ir import Call, Column, Literal, Predicate, walk
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Date
@@ -28,6 +29,8 @@ from tests.random_tables import EVERYTHING, build, everything, memory_table
 from tests.strategies import COLUMN_TYPES, DAY_US, PAIR, as_decimal, predicates
 from tests.table_strategies import TableShape, shape_of
 from tests.table_strategies import predicates as simple_predicates
+from tests.zoned_strategies import MOMENTS as EDGES
+from tests.zoned_strategies import conditions
 
 DIALECTS = {
     "postgres": Semantics.POSTGRES,
@@ -55,8 +58,8 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "bin": (b"", b"\x00", b"a", b"ab", b"\xff", b"\xff\xff"),
     "day": DAYS,
     "time": (0, 1, 37_800_000_000, DAY_US - 1),
-    "ts": MOMENTS,
-    "tz": MOMENTS,
+    "ts": (*MOMENTS, *EDGES),
+    "tz": (*MOMENTS, *EDGES),
     "uid": (bytes(16), b"\x01" * 16, b"a" * 16, b"\xff" * 16),
     "pair": tuple({"x": x, "y": y} for x in (None, -1, 0, 2) for y in (None, "", "a", "ab")),
 }
@@ -112,6 +115,32 @@ def test_a_scan_gives_the_rows_of_the_oracle(
         assert scan.count() == len(matching)
     else:
         assert bag(to_rows(scan.to_arrow(), shape.schema)) == bag(matching)
+
+
+@examples(250)
+@given(
+    number=st.integers(0, len(KEYS) - 1),
+    where=conditions(),
+    dialect=st.sampled_from(("postgres", "duckdb", "spark")),  # DataFusion names zones in text
+    name=st.sampled_from(("America/New_York", "Pacific/Apia", "Australia/Lord_Howe", "Asia/Tokyo")),
+    pruning=st.sampled_from(("on", "on", "off", "soft")),
+)
+def test_a_scan_in_a_time_zone_gives_the_rows_of_the_oracle(
+    number: int, where: Predicate, dialect: str, name: str, pruning: Any
+) -> None:
+    made, shape, rows = table(number)
+    semantics = replace(DIALECTS[dialect], time_zone=name)
+    try:
+        scan = made.scan(where, dialect=dialect, session=Session(name), pruning=pruning)
+        scan.explain()
+    except InvalidPredicate:
+        reject()  # an instant as text, where an engine has no one spelling
+    matching = expected(rows, shape, where, semantics)
+    if matching is None:
+        with pytest.raises(EvaluationError):
+            scan.to_arrow()
+        return
+    assert bag(to_rows(scan.to_arrow(), shape.schema)) == bag(matching)
 
 
 @pytest.mark.parametrize("number", range(len(KEYS)))
