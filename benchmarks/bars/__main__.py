@@ -25,6 +25,7 @@ from benchmarks.bars import (
     tightness,
     translation,
     upsert,
+    wide,
 )
 from benchmarks.bars.sizes import BY_NAME, Sizes
 from benchmarks.isolate import in_own_process, write_result
@@ -52,6 +53,8 @@ BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "checkpoint": checkpoint.measure,
     "tightness": tightness.measure,
     "imports": imports.measure,
+    "wide": wide.columns,
+    "long": wide.terms,
 }
 
 

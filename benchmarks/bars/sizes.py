@@ -34,6 +34,7 @@ class Sizes:
     collected: int = 4_000_000
     list_values: int = 1_000_000
     terms: int = 10_000
+    columns: int = 5_000
     months: tuple[int, ...] = (1, 12, 120)
     monthly: int = 100_000
     suite: suite.Sizes = suite.FULL
@@ -60,6 +61,7 @@ TINY = Sizes(
     collected=2_000,
     list_values=2_000,
     terms=300,
+    columns=60,
     months=(1, 3),
     monthly=200,
     suite=suite.TINY,
