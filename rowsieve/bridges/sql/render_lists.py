@@ -37,6 +37,9 @@ def _texts(
     match type_:
         case None if pa.types.is_string(array.type):
             return _strings(array, dialect)
+        case Int(64, signed=False) if pa.types.is_integer(array.type) and type_ in dialect.types:
+            before, after = _cast_around(type_, dialect)  # bare, they would be read as signed ones
+            return _between(before, array.cast(pa.string()), after)
         case Int(64) if pa.types.is_integer(array.type):
             return None if pc.min(array).as_py() == -(2**63) else array.cast(pa.string())
         case Float() if pa.types.is_floating(array.type):

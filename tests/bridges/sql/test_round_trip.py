@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.bridges.sql import parse_expression, parse_predicate, to_sql
 from rowsieve.bridges.sql.dialects import DIALECTS
+from rowsieve.predicate.ir import Column, InList, ValueSet
+from rowsieve.types.logical import Int
 from tests.bridges.sql.trees import Trees
 from tests.profiles import examples
 
@@ -30,6 +33,16 @@ def test_a_predicate_reads_back_as_itself(dialect: str, data: st.DataObject) -> 
 def test_an_expression_reads_back_as_itself(dialect: str, data: st.DataObject) -> None:
     tree = data.draw(EXPRESSIONS[dialect])
     assert parse_expression(to_sql(tree, dialect), dialect) == tree
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "duckdb", "datafusion"])
+@pytest.mark.parametrize("values", [[0], [0, None, 2**63], [2**64 - 1], list(range(100))])
+def test_a_list_of_unsigned_numbers_reads_back_with_its_type(
+    dialect: str, values: list[int | None]
+) -> None:
+    unsigned = Int(64, signed=False)
+    tree = InList(Column("x"), ValueSet(pa.array(values, pa.uint64()), unsigned))
+    assert parse_predicate(to_sql(tree, dialect), dialect) == tree
 
 
 TEXTS = [
