@@ -395,7 +395,7 @@ class Oracle:
             return self.in_session(value, source, target)
         match source, target:
             case (String(), _):
-                return cast_text(value, target)
+                return cast_text(value, target, self.semantics.text_reading)
             case (_, String()):
                 return spelled(value, source, self.semantics.timestamp_text)
             case (Bool(), Int()):
@@ -432,7 +432,7 @@ class Oracle:
         """A cast from or to an instant by way of local time."""
         match source, target:
             case (String(), _):
-                found = cast_text(value, target)
+                found = cast_text(value, target, self.semantics.text_reading)
                 has_offset = re.search(r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)\s*$", value.strip()[10:])
                 return found if has_offset else oracle_zones.instant(found, self.semantics)
             case (_, String()):

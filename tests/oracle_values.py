@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.predicate.ir import ValueSet
-from rowsieve.predicate.semantics import DigitRounding, Semantics, TimestampText
+from rowsieve.predicate.semantics import DigitRounding, Semantics, TextReading, TimestampText
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -30,6 +30,8 @@ from rowsieve.types.logical import (
     Timestamp,
     Uuid,
 )
+from tests.oracle_texts import duckdb_reads_one
+from tests.oracle_texts import named as duckdb_name
 
 DAY_US = 86_400_000_000
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -344,8 +346,13 @@ def _in_calendar(micros: int) -> datetime.datetime:
         raise Failed from None
 
 
-def cast_text(text: str, type_: LogicalType) -> Any:
+def cast_text(text: str, type_: LogicalType, reading: TextReading = TextReading.STRICT) -> Any:
     """The value that text spells, or `Failed`."""
+    if reading is TextReading.DUCKDB and (name := duckdb_name(type_)) is not None:
+        found = duckdb_reads_one(text, name)
+        if found is None:
+            raise Failed
+        return found
     bare = text.strip(" \t\n\r\f\v")
     number = re.fullmatch(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]{1,6})?", bare, re.I)
     match type_:

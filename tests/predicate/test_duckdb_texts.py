@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
-import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -26,6 +23,7 @@ from rowsieve.types.logical import (
     Uuid,
 )
 from tests import profiles
+from tests.oracle_texts import duckdb_reads, plain
 
 TYPES: dict[str, LogicalType] = {
     "BIGINT": Int(64),
@@ -90,25 +88,6 @@ others = st.sampled_from(
 )
 short = st.text("0123456789_.eE+- xb", max_size=7)
 texts = numbers | based | named | dates | others | short
-
-
-def duckdb_reads(texts: list[str], type_: str) -> list[object]:
-    with duckdb.connect() as session:
-        session.register("texts", pa.table({"place": range(len(texts)), "x": texts}))
-        session.execute("SET TimeZone = 'UTC'")
-        made = session.sql(f"SELECT TRY_CAST(x AS {type_}) AS y FROM texts ORDER BY place")
-        found = plain(made.to_arrow_table().column("y").combine_chunks())
-    return [each and uuid.UUID(str(each)).bytes for each in found] if type_ == "UUID" else found
-
-
-def plain(values: pa.Array) -> list[object]:
-    """Python values; times as whole numbers, which Python does not hold all of."""
-    if pa.types.is_date32(values.type):
-        values = values.view(pa.int32())
-    elif pa.types.is_temporal(values.type):
-        values = values.view(pa.int64())
-    found: list[object] = values.to_pylist()
-    return found
 
 
 def read(texts: list[str], type_: str) -> list[object]:

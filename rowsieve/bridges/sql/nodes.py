@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+import pyarrow as pa
 from sqlglot import exp
 
 from rowsieve.bridges.sql import calls
@@ -30,6 +31,8 @@ from rowsieve.bridges.sql.pattern_calls import similar
 from rowsieve.bridges.sql.source import Source
 from rowsieve.bridges.sql.spark_coercion import AMONG
 from rowsieve.bridges.sql.typenames import logical_type
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.functions.casts import cast as computed_cast
 from rowsieve.predicate.ir import (
     FALSE,
     TRUE,
@@ -52,10 +55,11 @@ from rowsieve.predicate.ir import (
     Or,
     Predicate,
 )
+from rowsieve.predicate.literals import from_scalar
 from rowsieve.predicate.semantics import TextReading
-from rowsieve.types.logical import Binary, Bool, Decimal, Float, Int, LogicalType
+from rowsieve.types.logical import Binary, Bool, Decimal, Float, Int, LogicalType, String, type_name
 
-_PLAIN = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?|true|false|-?inf|nan", re.I)
+_READ_BY_ENGINES = (Bool, Int, Float, Decimal)
 _COMPARISONS: Mapping[type[Any], ComparisonOp] = {
     exp.EQ: ComparisonOp.EQ,
     exp.NEQ: ComparisonOp.NE,
@@ -125,25 +129,35 @@ class Reader:
     ) -> Operand:
         """A cast; of a quoted constant or NULL it is the constant of that type.
 
-        Where the engine has its own reading of texts, the semantics read all but the plain ones.
+        Where the engine has its own reading of texts, the semantics read the constant.
         """
         if not isinstance(operand, Literal) or operand.type is not None:
             return Cast(operand, type_, try_)
         if operand.value is None:
             return Literal(None, type_)
-        text = str(operand.value)
-        own = self.dialect.semantics.text_reading is not TextReading.STRICT
-        own &= isinstance(type_, Bool | Int | Float | Decimal)
-        if own and not _PLAIN.fullmatch(text):
-            return Cast(operand, type_, try_)
+        text, semantics = str(operand.value), self.dialect.semantics
+        if semantics.text_reading is not TextReading.STRICT and isinstance(type_, _READ_BY_ENGINES):
+            return self._read_by_engine(node, text, type_, try_=try_)
         try:
             return Literal(typed(text, type_, self.dialect), type_)
         except LookupError:
             return Cast(operand, type_, try_)  # its time zone is the session's: bind knows it
         except ValueError as error:
-            if try_ or own:
+            if try_:
                 return Cast(operand, type_, try_)
             raise self.source.refusal(node, str(error)) from error
+
+    def _read_by_engine(self, node: Any, text: str, type_: LogicalType, *, try_: bool) -> Operand:
+        """A constant as the dialect's engine reads its text."""
+        try:
+            found = computed_cast(pa.array([text]), String(), type_, self.dialect.semantics)
+        except UnsupportedOperation as error:
+            raise self.source.refusal(node, str(error)) from error
+        if found.failed is None or not found.failed[0]:
+            return from_scalar(found.values[0], type_)
+        if try_:
+            return Cast(Literal(text), type_, try_)
+        raise self.source.refusal(node, f"{text!r} is not a value of {type_name(type_)}")
 
     def _chain(self, node: Any) -> Iterable[Any]:
         kind = type(node)

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, as_mask, filled, null_mask, with_nulls, without
 from rowsieve.predicate.functions import duckdb_texts, float_decimals, text_casts
+from rowsieve.predicate.functions.decimal_rounding import rounded
 from rowsieve.predicate.functions.decimals import int_as_decimal, narrowed
 from rowsieve.predicate.literals import int_range
 from rowsieve.predicate.semantics import OnFailure, Semantics, TextReading
@@ -126,7 +127,7 @@ def cast_as_written(
 def _in_64_bits(values: pa.Array, source: LogicalType, bits: int) -> npt.NDArray[np.int64]:
     """Whole numbers without their fractions, as Java has them; any where NULL."""
     if isinstance(source, Decimal):
-        whole = pc.round(values.cast(pa.decimal256(76, source.scale)), 0, "towards_zero")
+        whole = rounded(values, 0, "towards_zero")
         words = np.frombuffer(whole.cast(pa.decimal256(76, 0)).buffers()[1], np.int64)
         return words.reshape(-1, 4)[: len(values), 0]
     numbers = filled(values)
@@ -219,8 +220,7 @@ def _decimal_to_int(
 ) -> Computed:
     assert isinstance(target, Int)
     mode = "towards_zero" if semantics.casts_cut_fractions else "half_towards_infinity"
-    roomy = values.cast(pa.decimal256(76, values.type.scale))
-    whole = pc.round(roomy, ndigits=0, round_mode=mode)
+    whole = rounded(values, 0, mode)
     low, high = (
         pa.scalar(decimal.Decimal(bound), pa.decimal256(76, 0)).cast(whole.type)
         for bound in int_range(target)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, as_mask, null_mask, without
+from rowsieve.predicate.functions.decimal_rounding import rounded
 from rowsieve.predicate.functions.row import Signature
 from rowsieve.types.logical import Decimal, Int, LogicalType
 
@@ -80,8 +81,7 @@ def evaluate(name: str, left: pa.Array, right: pa.Array, result: Decimal) -> Com
 
 def to_whole(values: pa.Array, result: Decimal, mode: str) -> Computed:
     """Rounded to whole numbers in Arrow's rounding mode `down` or `up`."""
-    roomy = values.cast(pa.decimal256(_WIDE, values.type.scale))
-    whole = narrowed(pc.round(roomy, ndigits=0, round_mode=mode), result)
+    whole = narrowed(rounded(values, 0, mode), result)
     failed = null_mask(whole) & ~null_mask(values)
     return Computed(whole, failed if failed.any() else None)
 
@@ -90,8 +90,7 @@ def narrowed(wide: pa.Array, type_: Decimal) -> pa.Array:
     """The values in this type, rounded half away from zero; NULL where they do not fit."""
     source = wide.type
     if source.scale > type_.scale:
-        roomy = wide.cast(pa.decimal256(_WIDE, source.scale))
-        wide = pc.round(roomy, ndigits=type_.scale, round_mode="half_towards_infinity")
+        wide = rounded(wide, type_.scale, "half_towards_infinity")
     whole = type_.precision - type_.scale
     if whole + wide.type.scale >= _WIDE:  # 76 digits hold nothing that is too large
         return wide.cast(pa.decimal128(type_.precision, type_.scale))

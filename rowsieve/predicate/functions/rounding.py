@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from rowsieve.predicate.abstract import AbstractValue
 from rowsieve.predicate.arrays import Computed, as_mask, filled, null_mask, with_nulls, without
 from rowsieve.predicate.functions import decimals
+from rowsieve.predicate.functions.decimal_rounding import rounded as rounded_decimals
 from rowsieve.predicate.functions.row import (
     Argument,
     BoundsRule,
@@ -34,6 +35,7 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Decimal, Float, Int, LogicalType
 
 _MOST_DIGITS = 38
+_HALF = "half_towards_infinity"
 _MOST_FLOAT_DIGITS = 15
 
 
@@ -162,7 +164,7 @@ def _rounded_texts(values: pa.Array, digits: int) -> pa.Array:
     small = np.abs(numbers) < 10.0 ** -(digits + 1)
     usable = (np.abs(numbers) < 2.0**53) & ~small & ~null_mask(values)
     exact = shortest_as_decimal(pa.array(np.where(usable, numbers, 0.0)))
-    texts = pc.round(exact, ndigits=digits, round_mode="half_towards_infinity").cast(pa.string())
+    texts = rounded_decimals(exact, digits, _HALF).cast(pa.string())
     rounded = np.where(usable, filled(texts.cast(pa.float64())), np.where(small, 0.0, numbers))
     return with_nulls(rounded, null_mask(values), values.type)
 
@@ -170,7 +172,7 @@ def _rounded_texts(values: pa.Array, digits: int) -> pa.Array:
 def _rounded_decimals(values: pa.Array, digits: int, result: Decimal) -> Computed:
     roomy = values.cast(pa.decimal256(76, values.type.scale))
     if digits < values.type.scale:
-        roomy = pc.round(roomy, ndigits=digits, round_mode="half_towards_infinity")
+        roomy = rounded_decimals(roomy, digits, _HALF)
     narrow = decimals.narrowed(roomy, result)
     failed = null_mask(narrow) & ~null_mask(values)
     return Computed(narrow, failed if failed.any() else None)
@@ -178,11 +180,11 @@ def _rounded_decimals(values: pa.Array, digits: int, result: Decimal) -> Compute
 
 def _rounded_integers(values: pa.Array, digits: int, type_: Int) -> Computed:
     wide = values.cast(pa.decimal256(20, 0)).cast(pa.decimal256(76, 0))
-    rounded = pc.round(wide, ndigits=digits, round_mode="half_towards_infinity")
-    low, high = (pa.scalar(decimal.Decimal(end), rounded.type) for end in int_range(type_))
-    outside = as_mask(pc.or_(pc.less(rounded, low), pc.greater(rounded, high)))
+    whole = rounded_decimals(wide, digits, _HALF)
+    low, high = (pa.scalar(decimal.Decimal(end), whole.type) for end in int_range(type_))
+    outside = as_mask(pc.or_(pc.less(whole, low), pc.greater(whole, high)))
     failed = outside & ~null_mask(values)
-    array = without(rounded, outside).cast(arrow_type(type_))
+    array = without(whole, outside).cast(arrow_type(type_))
     return Computed(array, failed if failed.any() else None)
 
 

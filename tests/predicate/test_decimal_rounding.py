@@ -1,0 +1,52 @@
+"""Decimals are rounded as Python rounds them, where Arrow's own rounding is wrong, too."""
+
+from __future__ import annotations
+
+import decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rowsieve.predicate.functions.decimal_rounding import rounded
+from tests.profiles import examples
+
+WORDS = st.sampled_from([0xFFFFFFFF, 0xFFFFFFFE, 0, 1, 0x80000000]) | st.integers(0, 2**32 - 1)
+MODES = {
+    "half_towards_infinity": decimal.ROUND_HALF_UP,
+    "towards_zero": decimal.ROUND_DOWN,
+    "down": decimal.ROUND_FLOOR,
+    "up": decimal.ROUND_CEILING,
+}
+
+
+def joined(words: list[int]) -> int:
+    return sum(word << (32 * place) for place, word in enumerate(words))
+
+
+@given(
+    words=st.lists(WORDS, min_size=1, max_size=4).map(joined),
+    fraction=st.integers(0, 10**18 - 1) | st.sampled_from([0, 1, 5 * 10**17, 5 * 10**17 - 1]),
+    negative=st.booleans(),
+    digits=st.integers(-20, 18),
+    mode=st.sampled_from(sorted(MODES)),
+)
+@examples(300)
+def test_a_decimal_is_rounded_exactly(
+    words: int, fraction: int, negative: bool, digits: int, mode: str
+) -> None:
+    with decimal.localcontext(prec=100):
+        value = decimal.Decimal(words % 10**36) + decimal.Decimal(fraction).scaleb(-18)
+        value = -value if negative else value
+        wanted = value.quantize(decimal.Decimal(1).scaleb(-digits), MODES[mode])
+        found = rounded(pa.array([value], pa.decimal256(76, 18)), digits, mode)[0].as_py()
+        assert found == wanted
+
+
+@pytest.mark.parametrize("scale", [9, 10, 18, 37])
+@pytest.mark.parametrize("bits", [32, 33, 63, 64, 96, 120])
+def test_a_number_of_ones_stays_what_it_is(bits: int, scale: int) -> None:
+    value = decimal.Decimal(2**bits - 1)
+    array = pa.array([value], pa.decimal256(76, scale))
+    assert rounded(array, 0, "half_towards_infinity")[0].as_py() == value
