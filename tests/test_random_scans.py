@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import random
@@ -93,6 +94,16 @@ def expected(rows: list[Row], shape: TableShape, where: Predicate, semantics: Se
     return [row for row, answer in zip(rows, answers, strict=True) if answer is Answer.TRUE]
 
 
+@contextlib.contextmanager
+def refusing_texts() -> Iterator[None]:
+    """Leave out conditions that cast a text which DuckDB reads by rules of its own."""
+    try:
+        yield
+    except UnsupportedOperation as error:
+        assert "rules of its own" in str(error)  # noqa: PT017 - any other refusal is a failure
+        reject()
+
+
 @examples(2000)
 @given(
     number=st.integers(0, len(KEYS) - 1),
@@ -106,15 +117,16 @@ def test_a_scan_gives_the_rows_of_the_oracle(
 ) -> None:
     made, shape, rows = table(number)
     matching = expected(rows, shape, where, DIALECTS[dialect])
-    if matching is None:
-        with pytest.raises(EvaluationError):
-            made.scan(where, dialect=dialect, pruning=pruning).to_arrow()
-        return
     scan = made.scan(where, dialect=dialect, pruning=pruning)
-    if count:
-        assert scan.count() == len(matching)
-    else:
-        assert bag(to_rows(scan.to_arrow(), shape.schema)) == bag(matching)
+    if matching is None:
+        with pytest.raises((EvaluationError, UnsupportedOperation)):
+            scan.to_arrow()
+        return
+    with refusing_texts():
+        if count:
+            assert scan.count() == len(matching)
+        else:
+            assert bag(to_rows(scan.to_arrow(), shape.schema)) == bag(matching)
 
 
 @examples(250)
@@ -137,10 +149,11 @@ def test_a_scan_in_a_time_zone_gives_the_rows_of_the_oracle(
         reject()  # an instant as text, where an engine has no one spelling
     matching = expected(rows, shape, where, semantics)
     if matching is None:
-        with pytest.raises(EvaluationError):
+        with pytest.raises((EvaluationError, UnsupportedOperation)):
             scan.to_arrow()
         return
-    assert bag(to_rows(scan.to_arrow(), shape.schema)) == bag(matching)
+    with refusing_texts():
+        assert bag(to_rows(scan.to_arrow(), shape.schema)) == bag(matching)
 
 
 @pytest.mark.parametrize("number", range(len(KEYS)))
