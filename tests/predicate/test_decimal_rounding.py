@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rowsieve.predicate.functions import decimals
 from rowsieve.predicate.functions.decimal_rounding import rounded
+from rowsieve.types.logical import Decimal
 from tests.profiles import examples
 
 WORDS = st.sampled_from([0xFFFFFFFF, 0xFFFFFFFE, 0, 1, 0x80000000]) | st.integers(0, 2**32 - 1)
@@ -50,3 +52,13 @@ def test_a_number_of_ones_stays_what_it_is(bits: int, scale: int) -> None:
     value = decimal.Decimal(2**bits - 1)
     array = pa.array([value], pa.decimal256(76, scale))
     assert rounded(array, 0, "half_towards_infinity")[0].as_py() == value
+
+
+def test_a_remainder_is_exact_where_the_quotient_holds_many_ones() -> None:
+    left = pa.array([decimal.Decimal("36284695465426943.99")], pa.decimal128(20, 2))
+    right = pa.array([decimal.Decimal(1)], pa.decimal128(12, 0))
+    signature = decimals.resolve("modulo", Decimal(20, 2), Decimal(12, 0))
+    assert signature is not None
+    assert isinstance(signature.result, Decimal)
+    found = decimals.evaluate("modulo", left, right, signature.result)
+    assert found.values[0].as_py() == decimal.Decimal("0.99")

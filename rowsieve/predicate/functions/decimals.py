@@ -112,7 +112,7 @@ def _remainder(left: pa.Array, right: pa.Array, scale: int) -> pa.Array:
     """
     zero = as_mask(pc.equal(right, pa.scalar(decimal.Decimal(0), right.type)))
     a, b = _points(left, scale), _points(without(right, zero), scale)
-    whole = pc.round(pc.divide(a, b), ndigits=0, round_mode="towards_zero")
+    whole = rounded(pc.divide(a, b), 0, "towards_zero")
     digits = pa.decimal256(a.type.precision, 0)
     rest = pc.subtract(a, pc.multiply(whole.cast(digits), b)).cast(pa.decimal256(_WIDE, 0))
     return rest.view(pa.decimal256(_WIDE, scale))
