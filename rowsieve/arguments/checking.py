@@ -24,14 +24,17 @@ _POSITIONAL: Final = (
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Check the arguments of each call; annotations are read at the first one.
 
-    Too many, too few and unknown arguments are Python's own TypeError.
+    Too many, too few and unknown arguments are a TypeError, as Python's own calls raise.
     """
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        positional, kinds = kinds_of(function)
+        positional, kinds, required = kinds_of(function)
         if len(args) > len(positional):
             return function(*args, **kwargs)  # a TypeError
+        if missing := required.difference(positional[: len(args)], kwargs):
+            names = ", ".join(map(repr, sorted(missing)))
+            raise TypeError(f"{function.__qualname__}() missing required arguments: {names}")
         name = ""
         fitted = []
         try:
@@ -62,15 +65,21 @@ def checked_methods(cls: type[C]) -> type[C]:
 
 
 @cache
-def kinds_of(function: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Kind]]:
-    """The names that can be given by position, and the kind of each argument by name."""
+def kinds_of(
+    function: Callable[..., Any],
+) -> tuple[tuple[str, ...], dict[str, Kind], frozenset[str]]:
+    """Names that can be given by position, the kind of each argument, and the required names."""
     hints = get_type_hints(function, include_extras=True)
     parameters = inspect.signature(function).parameters.values()
     kinds = {
         parameter.name: kind_of(hints[parameter.name]) if parameter.name in hints else Anything()
         for parameter in parameters
     }
-    return tuple(each.name for each in parameters if each.kind in _POSITIONAL), kinds
+    named = (*_POSITIONAL, inspect.Parameter.KEYWORD_ONLY)
+    required = frozenset(
+        each.name for each in parameters if each.kind in named and each.default is each.empty
+    )
+    return tuple(each.name for each in parameters if each.kind in _POSITIONAL), kinds, required
 
 
 def _refusal(function: str, name: str, kind: Kind, misfit: Misfit) -> InvalidInput:

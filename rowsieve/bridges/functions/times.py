@@ -27,7 +27,9 @@ ROWS = (
         "last_day",
         "last_day({0})",
         days,
-        postgres=f"CAST({_MONTH_END.format('CAST({0} AS TIMESTAMP)')} AS DATE)",
+        postgres=Spelling(
+            (f"CAST({_MONTH_END.format('CAST({0} AS TIMESTAMP)')} AS DATE)",), ("last_day({0})",)
+        ),
         datafusion=f"CAST({_MONTH_END.format('{0}')} AS DATE)",
         trino="last_day_of_month({0})",
     ),

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from rowsieve.bridges.extras import imported
 from rowsieve.bridges.session import Session
 from rowsieve.errors import InvalidInput, InvalidPredicate
 from rowsieve.predicate.semantics import Semantics
@@ -129,9 +130,7 @@ def active_session() -> Any:
 
 def is_client() -> bool:
     """Whether this process makes columns of a Connect client."""
-    from pyspark.sql.utils import is_remote  # noqa: PLC0415 - an extra, at its first use
-
-    return is_remote()
+    return bool(imported("pyspark.sql.utils", "spark").is_remote())
 
 
 def check_session() -> None:

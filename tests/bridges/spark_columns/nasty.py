@@ -147,10 +147,13 @@ def theirs(
 
 
 def ours(
-    predicate: Predicate, batch: pa.RecordBatch = BATCH, schema: Schema = SCHEMA
+    predicate: Predicate,
+    batch: pa.RecordBatch = BATCH,
+    schema: Schema = SCHEMA,
+    semantics: Semantics = Semantics.SPARK,
 ) -> list[int] | None:
     """The numbers of the rows that our evaluator keeps; None where it fails."""
-    outcome = evaluate(bind(predicate, schema, Semantics.SPARK, now_us=NOW_US), batch)
+    outcome = evaluate(bind(predicate, schema, semantics, now_us=NOW_US), batch)
     if outcome.failed.any():
         return None
     return [int(row) for row in np.flatnonzero(outcome.true)]

@@ -24,9 +24,9 @@ def numbered(spark: Any) -> Any:
     return in_driver(spark, batch, schema_of(batch.schema)[0])
 
 
-def ours(predicate: Predicate) -> tuple[list[bool | None], list[int]]:
+def ours(predicate: Predicate, semantics: Semantics) -> tuple[list[bool | None], list[int]]:
     """What the condition is on each row, and the rows on which it fails."""
-    found = evaluate(bind(predicate, SCHEMA, Semantics.SPARK, now_us=NOW_US), BATCH)
+    found = evaluate(bind(predicate, SCHEMA, semantics, now_us=NOW_US), BATCH)
     truths = [
         None if null else bool(true) for true, null in zip(found.true, found.null, strict=True)
     ]

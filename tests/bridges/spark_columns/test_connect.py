@@ -27,6 +27,7 @@ from rowsieve.bridges.spark_columns.tree import Junction, Leaf, Node
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.predicate.semantics import Semantics
 from tests.bridges.spark_columns.nasty import (
     BATCH,
     FLAT,
@@ -220,8 +221,9 @@ def test_what_hangs_on_the_time_zone_is_read_where_it_is_known(frame: Any) -> No
 
 @pytest.mark.spark
 def test_what_is_written_keeps_the_same_rows_and_is_read_again(frame: Any, remote: None) -> None:
+    utc = Session(time_zone="UTC")  # of the session that runs them; a client alone has none
     predicates = [parse_predicate(text) for text in WRITTEN]
-    columns = [to_spark_column(predicate, SCHEMA).exact() for predicate in predicates]
+    columns = [to_spark_column(predicate, SCHEMA, session=utc).exact() for predicate in predicates]
     assert type(columns[0]).__module__ == "pyspark.sql.connect.column"
     judged: list[list[int]] = []
     for start in range(0, len(columns), 40):
@@ -313,10 +315,10 @@ def test_the_settings_of_the_active_session_decide(frame: Any, active: Any) -> N
         lambda c, f: ~c("i").isin([]),
         lambda c, f: f.hour("n") == 2,
         lambda c, f: f.hour("ts") == 2,
-    ]
-    left: list[Build] = [
         lambda c, f: c("i") + 1 > 0,
         lambda c, f: c("i").cast("tinyint") == 1,
+    ]
+    left: list[Build] = [
         lambda c, f: f.floor("whole") == 1,
     ]
     columns = [build(connect.col, connect) for build in builds]
@@ -324,7 +326,8 @@ def test_the_settings_of_the_active_session_decide(frame: Any, active: Any) -> N
         for name, value in lasting:
             active.conf.set(name, value)
         judged = theirs(frame, columns, functions=connect)
-        assert [ours(read(column).exact()) for column in columns] == judged
+        rules = Semantics.of_spark(ansi=False, time_zone="UTC")
+        assert [ours(read(column).exact(), semantics=rules) for column in columns] == judged
         for build in left:
             assert read(build(connect.col, connect)).expression is None
         active.conf.set("spark.sql.legacy.sizeOfNull", "false")

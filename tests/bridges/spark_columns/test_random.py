@@ -10,6 +10,7 @@ import pytest
 from rowsieve.bridges.spark_columns import from_spark_column
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.semantics import Semantics
 from tests.bridges.spark_columns.nasty import SCHEMA
 from tests.bridges.spark_columns.outcomes import fails, numbered, ours, theirs
 from tests.bridges.spark_columns.random_texts import condition
@@ -32,6 +33,7 @@ def test_conditions_are_on_each_row_what_they_are_in_spark(spark: Any, mode: str
     from pyspark.sql import functions as f
 
     frame = numbered(spark)
+    semantics = Semantics.of_spark(ansi=mode == "true", time_zone="UTC")
     kept = []
     for seed in range(COUNT):
         text = condition(seed)
@@ -40,7 +42,7 @@ def test_conditions_are_on_each_row_what_they_are_in_spark(spark: Any, mode: str
         except InvalidPredicate:
             continue  # it means nothing to Spark
         if read.exactness is Exactness.EXACT:
-            kept.append((text, *ours(read.exact())))
+            kept.append((text, *ours(read.exact(), semantics)))
     assert len(kept) > COUNT / 4
     for start in range(0, len(kept), AT_ONCE):
         chosen = kept[start : start + AT_ONCE]
