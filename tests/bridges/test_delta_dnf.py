@@ -47,6 +47,7 @@ from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Float, Int
 from tests.bridges.awkward import rows
 from tests.bridges.iceberg_exprs.test_iceberg import simple
+from tests.oracle_texts import known_texts
 from tests.profiles import examples
 from tests.strategies import SCHEMA, SEMANTICS, predicates
 
@@ -147,6 +148,7 @@ def check(predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics) -> 
     kind=st.sampled_from([And, Or]),
     seed=st.integers(0, 99),
 )
+@known_texts()
 def test_what_can_be_said_is_said(
     semantics: Semantics, terms: list[Predicate], kind: Any, seed: int
 ) -> None:

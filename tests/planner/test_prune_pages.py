@@ -30,6 +30,7 @@ from rowsieve.storage.part_writer import write_parts
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import Field, Float, Int, String
 from rowsieve.types.schema import Schema
+from tests.oracle_texts import known_texts
 from tests.profiles import examples
 from tests.small_tables import fresh_uri
 from tests.strategies import SCHEMA, SEMANTICS, batches, predicates
@@ -76,6 +77,7 @@ def asked(tail: Tail, bound: BoundPredicate, schema: Schema, **options: Any) -> 
     st.none() | st.frozensets(st.sampled_from([column.id for column in SCHEMA])),
 )
 @examples(60)
+@known_texts()
 def test_no_page_left_out_has_a_row_that_matters(
     batch: pa.RecordBatch,
     terms: list[Predicate],

@@ -32,6 +32,7 @@ from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Bool, Field, Float, Int, String
 from rowsieve.types.schema import Schema
+from tests.oracle_texts import known_texts
 from tests.parquet.files import opened, written
 from tests.profiles import examples
 from tests.strategies import (
@@ -69,6 +70,7 @@ def points(draw: st.DrawFn) -> Predicate:
     st.none() | st.frozensets(st.sampled_from([column.id for column in SCHEMA])),
 )
 @examples(40)
+@known_texts()
 def test_no_verdict_contradicts_the_rows(
     groups: list[pa.RecordBatch],
     terms: list[Predicate],

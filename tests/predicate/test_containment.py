@@ -13,6 +13,7 @@ from rowsieve.predicate.interpret import interpret_operand
 from rowsieve.predicate.ir import Case, Column, Condition, Literal, Operand
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Int
+from tests.oracle_texts import known_texts
 from tests.predicate.claims import outside
 from tests.predicate.test_interpret import statistics, widened
 from tests.profiles import examples
@@ -50,6 +51,7 @@ NAMES = st.frozensets(st.sampled_from(list(COLUMN_TYPES)), max_size=6)
     NAMES,
     NAMES,
 )
+@known_texts()
 def test_what_is_derived_contains_what_is_computed(
     operand: Operand,
     parts: list[pa.RecordBatch],

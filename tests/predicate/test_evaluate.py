@@ -15,6 +15,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Field, Float
 from rowsieve.types.schema import Schema
 from tests.oracle import Oracle
+from tests.oracle_texts import known_texts
 from tests.oracle_values import python_row
 from tests.profiles import examples
 from tests.strategies import SCHEMA, SEMANTICS, batches, predicates
@@ -40,6 +41,7 @@ def expected(predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics) 
 
 @examples(300)
 @given(predicates(), batches(), st.sampled_from(SEMANTICS))
+@known_texts()
 def test_the_evaluator_agrees_with_the_oracle(
     predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics
 ) -> None:
@@ -49,6 +51,7 @@ def test_the_evaluator_agrees_with_the_oracle(
 
 @examples(80)
 @given(predicates(), batches(min_rows=2), st.sampled_from(SEMANTICS), st.integers(0, 6))
+@known_texts()
 def test_a_slice_of_a_batch_gives_a_slice_of_the_outcome(
     predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics, start: int
 ) -> None:

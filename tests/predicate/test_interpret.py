@@ -44,6 +44,7 @@ from rowsieve.predicate.ir import (
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Float, Int, LogicalType, String
+from tests.oracle_texts import known_texts
 from tests.oracle_values import python_row
 from tests.profiles import examples
 from tests.strategies import (
@@ -147,6 +148,7 @@ _NAMES = st.frozensets(st.sampled_from(list(COLUMN_TYPES)), max_size=6)
 @given(
     predicates(), st.lists(batches(), min_size=1, max_size=3), st.sampled_from(SEMANTICS), _NAMES
 )
+@known_texts()
 def test_a_verdict_never_contradicts_its_rows(
     predicate: Predicate,
     parts: list[pa.RecordBatch],
@@ -164,6 +166,7 @@ def test_a_verdict_never_contradicts_its_rows(
     _NAMES,
     _NAMES,
 )
+@known_texts()
 def test_vaguer_statistics_stay_sound_and_decide_no_more(
     predicate: Predicate,
     parts: list[pa.RecordBatch],

@@ -30,6 +30,7 @@ from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Field, Float, Int, Timestamp
 from rowsieve.types.schema import Schema
+from tests.oracle_texts import known_texts
 from tests.predicate.test_evaluate import answers
 from tests.profiles import examples
 from tests.strategies import IEEE, SCHEMA, SEMANTICS, batches, predicates
@@ -140,6 +141,7 @@ def test_bound_constants_fold() -> None:
 
 @examples(200)
 @given(predicates(), batches(), st.sampled_from(SEMANTICS))
+@known_texts()
 def test_the_normal_form_means_the_same(
     predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics
 ) -> None:
@@ -153,6 +155,7 @@ def test_the_normal_form_means_the_same(
 
 @examples(200)
 @given(predicates(3), st.sampled_from([None, *SEMANTICS]))
+@known_texts()
 def test_normalizing_twice_changes_nothing(
     predicate: Predicate, semantics: Semantics | None
 ) -> None:

@@ -217,6 +217,7 @@ def test_no_outcome_changes_whatever_is_undone(semantics: Semantics) -> None:
 
 @examples(200)
 @given(predicates(), batches(), st.sampled_from(SEMANTICS))
+@known_texts()
 def test_the_simple_form_means_the_same(
     predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics
 ) -> None:

@@ -23,6 +23,7 @@ from rowsieve.stats.expressions import value_of
 from rowsieve.stats.options import StatisticsOptions
 from rowsieve.types.logical import Bool, Decimal, Field, Float, Int, Json, LogicalType, String
 from rowsieve.types.schema import Schema
+from tests.oracle_texts import known_texts
 from tests.profiles import examples
 from tests.stats.manifests import batch_of, bound, collected, contradictions, manifest
 from tests.strategies import SEMANTICS
@@ -213,6 +214,7 @@ documents = (
     st.sampled_from(SEMANTICS),
 )
 @examples(200)
+@known_texts()
 def test_verdicts_by_path_never_contradict_the_rows(
     parts: list[list[str | None]], template: str, op: str, n: str, form: str, semantics: Semantics
 ) -> None:

@@ -20,6 +20,7 @@ from rowsieve.stats.tabulate import statistics_columns
 from rowsieve.stats.text_facts import are_whole
 from rowsieve.types.logical import Field, Int, String
 from rowsieve.types.schema import Schema
+from tests.oracle_texts import known_texts
 from tests.profiles import examples
 from tests.stats.manifests import (
     Parts,
@@ -170,6 +171,7 @@ CASTS = ["bigint", "tinyint", "double", "real", "decimal(5,1)", "decimal(38,18)"
     st.sampled_from(SEMANTICS),
 )
 @examples(300)
+@known_texts()
 def test_verdicts_by_what_text_spells_never_contradict_the_rows(
     numbers: list[list[str | None]],
     mixed: list[str | None],

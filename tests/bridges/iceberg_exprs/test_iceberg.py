@@ -49,6 +49,7 @@ from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Float, Int, String
 from tests.bridges.awkward import rows
 from tests.bridges.iceberg_exprs.engine import judged, ours, scanned
+from tests.oracle_texts import known_texts
 from tests.profiles import IS_DEEP, examples
 from tests.strategies import (
     COLUMN_TYPES,
@@ -132,6 +133,7 @@ def test_rows_are_those_of_pyiceberg(
 @pytest.mark.parametrize("semantics", [Semantics.ICEBERG, *SEMANTICS], ids=lambda it: it.name)
 @examples(40)
 @given(predicate=predicates(1), seed=st.integers(0, 99))
+@known_texts()
 def test_random_predicates_lose_no_row(
     semantics: Semantics, predicate: Predicate, seed: int
 ) -> None:
@@ -189,6 +191,7 @@ def simple(draw: st.DrawFn) -> Predicate:
     kind=st.sampled_from([And, Or]),
     seed=st.integers(0, 99),
 )
+@known_texts()
 def test_what_can_be_said_is_said(
     semantics: Semantics, terms: list[Predicate], kind: Any, seed: int
 ) -> None:

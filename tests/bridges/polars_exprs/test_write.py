@@ -33,6 +33,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Date, Float, Int, String, Timestamp
 from tests.bridges.polars_exprs.engine import ours, theirs
+from tests.oracle_texts import known_texts
 from tests.profiles import examples
 from tests.strategies import IEEE, SCHEMA, SEMANTICS, arrow_array, batches, predicates
 
@@ -46,6 +47,7 @@ def equals(name: str, value: int) -> Comparison:
 @pytest.mark.parametrize("semantics", [Semantics.POLARS, *SEMANTICS], ids=lambda it: it.name)
 @examples(60)
 @given(predicate=predicates(1), batch=batches(min_rows=1))
+@known_texts()
 def test_random_predicates_keep_the_same_rows(
     semantics: Semantics, predicate: Predicate, batch: pa.RecordBatch
 ) -> None:

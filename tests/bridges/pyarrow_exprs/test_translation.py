@@ -35,6 +35,7 @@ from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Float, Int
+from tests.oracle_texts import known_texts
 from tests.profiles import examples
 from tests.strategies import SCHEMA, SEMANTICS, batches, predicates
 
@@ -236,6 +237,7 @@ def test_bytes_that_are_no_text_are_left_too() -> None:
 @pytest.mark.parametrize("semantics", [*SEMANTICS, Semantics.PYARROW], ids=lambda item: item.name)
 @examples(20)
 @given(predicate=predicates(1), batch=batches(min_rows=1))
+@known_texts()
 def test_random_predicates_keep_the_same_rows(
     semantics: Semantics, predicate: Predicate, batch: pa.RecordBatch
 ) -> None:

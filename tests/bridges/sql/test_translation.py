@@ -15,6 +15,7 @@ from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
 from tests.bridges.sql.engines import JUDGES
+from tests.oracle_texts import known_texts
 from tests.profiles import examples
 from tests.strategies import SCHEMA, SEMANTICS, batches, predicates
 
@@ -32,6 +33,7 @@ def ours(
 @pytest.mark.parametrize("semantics", SEMANTICS, ids=lambda item: item.name)
 @examples(25)
 @given(predicate=predicates(1), batch=batches(min_rows=1))
+@known_texts()
 def test_random_predicates_keep_the_same_rows(
     dialect: str, semantics: Semantics, predicate: Predicate, batch: pa.RecordBatch
 ) -> None:

@@ -28,6 +28,7 @@ from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from tests.bridges.sql.spelled import CALLS
+from tests.oracle_texts import known_texts
 from tests.profiles import examples
 from tests.strategies import SCHEMA, SEMANTICS, batches, predicates
 
@@ -99,6 +100,7 @@ def test_what_is_not_listed_is_not_read(text: str) -> None:
 @pytest.mark.parametrize("semantics", SEMANTICS, ids=lambda item: item.name)
 @examples(25)
 @given(predicate=predicates(1), batch=batches(min_rows=1))
+@known_texts()
 def test_what_is_written_reads_back_as_meant(
     semantics: Semantics, predicate: Predicate, batch: pa.RecordBatch
 ) -> None:

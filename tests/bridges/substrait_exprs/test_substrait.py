@@ -55,6 +55,7 @@ from rowsieve.types.encodings import arrow_schema, schema_of
 from rowsieve.types.logical import Int, String, Time, Timestamp
 from tests.bridges.awkward import rows
 from tests.bridges.iceberg_exprs.test_iceberg import simple
+from tests.oracle_texts import known_texts
 from tests.profiles import IS_DEEP, examples
 from tests.strategies import IEEE, SCHEMA, SEMANTICS, predicates
 
@@ -188,6 +189,7 @@ def check(predicate: Predicate, seed: int, semantics: Semantics) -> None:
     kind=st.sampled_from([And, Or]),
     seed=st.integers(0, 99),
 )
+@known_texts()
 def test_what_can_be_said_is_said(
     semantics: Semantics, terms: list[Predicate], kind: Any, seed: int
 ) -> None:
