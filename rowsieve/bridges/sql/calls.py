@@ -45,15 +45,9 @@ from rowsieve.types.logical import Date, Float, Int, Timestamp
 # Functions that never give a boolean, for a message that comes before `bind`'s.
 NOT_CONDITIONS = frozenset(
     set(TABLE)
-    | set(OPERATORS.values())
     | {f"extract_{part}" for part in PARTS}
-    | {"divide", "negate", "substr", "concat", "concat_strict", "date_trunc"}
-    | {"timezone", "local_time", "instant", "zoned_trunc"}
-    | {"trim", "ltrim", "rtrim", "list_length", "add_interval", "shift", "shift_timestamp"}
-    | {"json_get", "json_get_text", "json_path", "json_path_text", "make_date", "epoch_us"}
-    | {"sign", "days_between", "timestamp_seconds", "date_bin", "octet_length", "lpad", "rpad"}
-    | {"bit_and", "bit_or", "bit_xor", "shift_left", "shift_right", "concat_ws"}
-    | {"make_list", "make_struct"}
+    | {"timezone", "local_time", "instant", "zoned_trunc", "date_bin", "make_list", "make_struct"}
+    | {"json_get", "json_get_text", "json_path", "json_path_text"}
 ) - {"is_nan", "coalesce", "nullif", "greatest", "least", "starts_with", "ends_with", "contains"}
 
 
@@ -108,7 +102,9 @@ def _reason(reader: Reads, node: Any) -> str:
     if isinstance(node, exp.ArraySize):
         return "write cardinality, which counts an empty list as 0"
     if isinstance(node, exp.Func):
-        return f"the function {name} is not supported"
+        row = TABLE.get(node.sql_name().lower())
+        why = "" if row is None else row.reason(reader.dialect.name)
+        return f"the function {name} is not supported" + (f": {why}" if why else "")
     return f"{name} is not supported in a filter"
 
 

@@ -1,9 +1,4 @@
-"""The functions of SQL text that have a fixed form in the grammar, and the calls they stand for.
-
-A row names every argument that a function may have; one that carries anything else (a precision,
-an option, a DISTINCT) is refused. Functions without a row here are calls by their own name, which
-`bind` looks up.
-"""
+"""Arithmetic operators of the grammar, functions that read files, and names of the present time."""
 
 from __future__ import annotations
 

@@ -99,6 +99,7 @@ REFUSED_TEXT: list[tuple[str, str, str]] = [
     ("postgres", "date_bin(INTERVAL '1 month', a, TIMESTAMP '2000-01-01')", "not in postgres"),
     ("postgres", "date_bin(INTERVAL '1 day', a)", "an origin"),
     ("duckdb", "time_bucket(a, b)", "a constant interval"),
+    ("duckdb", "reverse(a)", "keeps a letter and its accents together"),
     ("duckdb", "date_diff('hour', a, b)", r"form date_diff\('day', y, x\) only"),
     ("spark", "datediff(HOUR, a, b)", r"form datediff\(x, y\) only"),
     ("spark", "date_add(a, b)", "a constant number of days"),

@@ -145,3 +145,10 @@ def test_a_timestamp_is_what_the_dialect_has_by_that_name() -> None:
     assert lift_lists(text, DIALECTS["duckdb"]).lists
     for dialect in ("spark", "trino"):
         assert not lift_lists(text, DIALECTS[dialect]).lists
+
+
+def test_a_number_beyond_a_float_is_infinite_in_a_long_list_of_duckdb() -> None:
+    members = ", ".join(["CAST('1e400' AS DOUBLE)"] * 100)
+    found = parse_predicate(f"a IN ({members})", "duckdb")
+    assert isinstance(found, InList)
+    assert set(found.values.array.to_pylist()) == {math.inf}  # as DuckDB reads it
