@@ -182,7 +182,7 @@ def call(name: str, arguments: dict[str, Any], spark_table: rs.Table) -> None:
             raise
 
 
-@examples(320)
+@examples(320, promised=2_000)
 @given(data=st.data())
 def test_wrong_arguments_of_any_call_raise_errors_of_ours_alone(
     data: st.DataObject, spark_table: rs.Table, tmp_path_factory: pytest.TempPathFactory

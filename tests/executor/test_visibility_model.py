@@ -419,7 +419,7 @@ class Asked:
 
 KV_SHAPE = shape_of({"k": Int(64), "v": Int(64)}, ("k",))
 # `make test` examines many histories briefly, the deep run fewer of them, but wholly.
-HISTORIES = 8 if IS_DEEP else 50  # per key type; the deep run multiplies them
+HISTORIES = 10 if IS_DEEP else 50  # per key type; the deep run multiplies them, to at least 50
 QUESTIONS = 5 if IS_DEEP else 1  # asked at each version
 SHARE = 6 if IS_DEEP else 14  # of the ways, one in so many each time
 SHIFTS = st.integers(0, 5 * 14 - 1)
@@ -442,14 +442,14 @@ WAYS: tuple[Callable[[Asked], None], ...] = (
 
 
 @pytest.mark.parametrize("type_", POOLS, ids=type_name)
-@examples(HISTORIES)
+@examples(HISTORIES, promised=50)
 @given(st.data())
 def test_every_version_shows_what_the_model_holds(type_: LogicalType, data: st.DataObject) -> None:
     check(data.draw(histories((type_,))), data.draw(SHIFTS))
 
 
 @pytest.mark.parametrize("types", COMPOSITES, ids=lambda types: "+".join(map(type_name, types)))
-@examples(HISTORIES)
+@examples(HISTORIES, promised=50)
 @given(st.data())
 def test_so_do_tables_with_composite_keys(
     types: tuple[LogicalType, ...], data: st.DataObject

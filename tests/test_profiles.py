@@ -1,0 +1,24 @@
+"""Counts that we promise are kept whatever the factor of the deep profile is."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import profiles
+
+
+@pytest.mark.parametrize(
+    ("deep", "factor", "expected"),
+    [(False, 25, 320), (True, 1, 2_000), (True, 5, 2_000), (True, 25, 8_000)],
+)
+def test_a_promised_count_is_a_floor_in_the_deep_profile(
+    deep: bool, factor: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiles, "IS_DEEP", deep)
+    monkeypatch.setattr(profiles, "DEEP_FACTOR", factor)
+
+    @profiles.examples(320, promised=2_000)
+    def law() -> None:
+        """Anything that settings can be attached to."""
+
+    assert law._hypothesis_internal_use_settings.max_examples == expected
