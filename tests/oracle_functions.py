@@ -6,6 +6,7 @@ import calendar
 import datetime
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -23,6 +24,16 @@ def right(text: str, count: int) -> str:
     return text[-count:] if count < 0 else text[max(0, len(text) - count) :]
 
 
+def group_found(text: str, pattern: str, group: int = 0) -> str | None:
+    found = re.search(pattern, text)
+    return None if found is None else found[group] or ""
+
+
+def place_found(text: str, pattern: str) -> int:
+    found = re.search(pattern, text)
+    return 0 if found is None else found.start() + 1
+
+
 PIECES: Mapping[str, Callable[..., Any]] = {
     "left": left,
     "right": right,
@@ -34,6 +45,12 @@ PIECES: Mapping[str, Callable[..., Any]] = {
     "reverse": lambda text: text[::-1],
     "ends_with": str.endswith,
     "contains": lambda text, part: part in text,
+    "regex_extract": lambda *given: group_found(*given) or "",
+    "regex_substr": group_found,
+    "regex_replace": lambda text, pattern, new: re.sub(pattern, new, text),
+    "regex_replace_first": lambda text, pattern, new: re.sub(pattern, new, text, count=1),
+    "regex_count": lambda text, pattern: sum(1 for _ in re.finditer(pattern, text)),
+    "regex_position": place_found,
     "list_length": len,
     "list_element": lambda values, place: values[place - 1] if 1 <= place <= len(values) else None,
     "map_value": lambda pairs, key: dict(pairs).get(key),

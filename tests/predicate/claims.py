@@ -298,6 +298,15 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
     "regex_matches": [
         Sample(call("regex_matches", X, pattern), String()) for pattern in ("^a", "b$")
     ],
+    **{
+        name: [*_texts(name, "[ab]+"), *_texts(name, "a(b)?c", *rest)]
+        for name, rest in (("regex_count", ()), ("regex_position", ()), ("regex_substr", (1,)))
+    },
+    "regex_extract": [*_texts("regex_extract", "a(b)?", 1), *_texts("regex_extract", "[ab]", 0)],
+    **{
+        name: [*_texts(name, "(a)(b?)", r"\2\1"), *_texts(name, "[^b]+", "")]
+        for name in ("regex_replace", "regex_replace_first")
+    },
     "map_value": [Sample(call("map_value", X, "a"), NAMED)],
     "json_get": [Sample(call("json_get", X, "a"), Json())],
     "json_get_text": [Sample(call("json_get_text", X, "a"), Json())],

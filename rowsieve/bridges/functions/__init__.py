@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rowsieve.bridges.functions import choices, lists, numbers, texts, times
+from rowsieve.bridges.functions import choices, lists, numbers, patterns, texts, times
 from rowsieve.bridges.functions.arguments import Use
 from rowsieve.bridges.functions.row import SQL_ENGINES, FunctionRow, Spelling
 
 TABLE: Mapping[str, FunctionRow] = {
-    row.name: row for group in (numbers, texts, choices, times, lists) for row in group.ROWS
+    row.name: row
+    for group in (numbers, texts, patterns, choices, times, lists)
+    for row in group.ROWS
 }
 
 

@@ -27,7 +27,7 @@ from rowsieve.bridges.sql.list_calls import named_list
 from rowsieve.bridges.sql.members import json_operator, json_path
 from rowsieve.bridges.sql.own_calls import HANDLERS, NAMES, day
 from rowsieve.bridges.sql.parts import EXTRACTED, PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
-from rowsieve.bridges.sql.pattern_calls import regex
+from rowsieve.bridges.sql.pattern_calls import regex, substring
 from rowsieve.bridges.sql.spark_coercion import QUOTIENT, WHOLE_QUOTIENT
 from rowsieve.bridges.sql.templates import forms, recognise
 from rowsieve.bridges.sql.typenames import arrow_named
@@ -263,6 +263,13 @@ def _extract(reader: Reads, node: Any) -> Operand:
     return Call(f"extract_{part}", (reader.operand(node.expression),))
 
 
+def _substring(reader: Reads, node: Any) -> Operand:
+    made = substring(reader, node) or recognise(reader, node)
+    if made is None:
+        raise reader.source.refusal(node, _reason(reader, node))
+    return made
+
+
 def _part(reader: Reads, node: Any) -> Operand:
     return Call(f"extract_{type(node).__name__.lower()}", (day(reader, node),))
 
@@ -296,6 +303,7 @@ _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     exp.Concat: _concat,
     exp.TimestampTrunc: _truncation,
     exp.DateTrunc: _truncation,
+    exp.Substring: _substring,
     exp.Extract: _extract,
     exp.AtTimeZone: at_time_zone,
     exp.FromTimeZone: from_time_zone,

@@ -13,10 +13,18 @@ from typing import Any
 
 from sqlglot import exp
 
+from rowsieve.bridges.sql.found_regexes import (
+    finding,
+    found_by,
+    from_re2_replacement,
+    to_re2_replacement,
+)
 from rowsieve.bridges.sql.regexes import Flavour, similar_to_re2, to_re2
 from rowsieve.bridges.sql.visits import Reads
+from rowsieve.predicate.functions.found_patterns import group_count
 from rowsieve.predicate.functions.patterns import BY_LOCALE
-from rowsieve.predicate.ir import BooleanOperand, Call, Literal, Predicate
+from rowsieve.predicate.ir import BooleanOperand, Call, Literal, Operand, Predicate
+from rowsieve.types.logical import Int, String
 
 _FLAVOURS = {flavour.value: flavour for flavour in Flavour}
 
@@ -89,8 +97,76 @@ def _by_locale(node: Any) -> bool:
         type(node) is exp.RegexpILike
         or (flag is not None and flag.this == "i")
         or text.startswith("(?i)")
-        or any(f"\\{letter}" in text for letter in "dwsDWS")
+        or _has_classes(text)
     )
+
+
+FOUND = frozenset(
+    {"regex_extract", "regex_substr", "regex_replace", "regex_replace_first"}
+    | {"regex_count", "regex_position"}
+)
+_REPLACES = ("regex_replace", "regex_replace_first")
+
+
+def found(reader: Reads, node: Any, call: Call) -> Call:
+    """What a pattern finds, as the dialect spells it, with the pattern in RE2's words."""
+    name, arguments = reader.dialect.name, list(call.arguments)
+    if (flavour := _FLAVOURS.get(name)) is None:
+        raise reader.source.refusal(node, f"regular expressions of {name} are not read")
+    texts = [_constant(item) for item in arguments]
+    if texts[1] is None or (call.function in _REPLACES and texts[2] is None):
+        raise reader.source.refusal(node, "a pattern and its replacement are quoted constants")
+    try:
+        pattern = found_by(texts[1], flavour)
+        if call.function in _REPLACES:
+            arguments[2] = Literal(to_re2_replacement(texts[2] or "", pattern, flavour))
+    except ValueError as error:
+        raise reader.source.refusal(
+            node, f"{name} may find another text by this pattern: {error}"
+        ) from error
+    arguments[1] = Literal(pattern)
+    if flavour is Flavour.POSTGRES and _has_classes(texts[1]):
+        arguments.append(Literal(BY_LOCALE))
+    return Call(call.function, tuple(arguments))
+
+
+def in_flavour(call: Call, dialect: str) -> Call | None:
+    """The same call with its pattern in the dialect's words; None where it has none."""
+    flavour = _FLAVOURS.get(dialect)
+    texts = [_constant(item) for item in call.arguments]
+    if flavour is None or texts[1] is None or texts[-1] == BY_LOCALE:
+        return None
+    arguments = list(call.arguments)
+    try:
+        arguments[1] = Literal(finding(texts[1], flavour), String())
+        if call.function in _REPLACES:
+            arguments[2] = Literal(from_re2_replacement(texts[2] or "", flavour), String())
+    except ValueError:
+        return None
+    return Call(call.function, tuple(arguments))
+
+
+def _constant(operand: Operand) -> str | None:
+    value = operand.value if isinstance(operand, Literal) else None
+    return value if isinstance(value, str) else None
+
+
+def substring(reader: Reads, node: Any) -> Operand | None:
+    """PostgreSQL's `substring(text FROM pattern)`: the first group, or all where there is none."""
+    start = node.args.get("start")
+    if reader.dialect.name != "postgres" or not isinstance(start, exp.Literal):
+        return None
+    if not start.is_string or node.args.get("length") is not None:
+        return None
+    call = Call("regex_substr", (reader.operand(node.this), reader.operand(start)))
+    made = found(reader, node, call)
+    pattern = str(_constant(made.arguments[1]))
+    group = Literal(min(group_count(pattern), 1), Int(64))
+    return Call("regex_substr", (*made.arguments[:2], group, *made.arguments[2:]))
+
+
+def _has_classes(text: str) -> bool:
+    return any(f"\\{letter}" in text for letter in "dwsDWS")
 
 
 PREDICATES: Mapping[type[Any], Callable[[Reads, Any], Predicate]] = {

@@ -10,6 +10,7 @@ from rowsieve.bridges.sql.intervals import FUNCTIONS as INTERVALS
 from rowsieve.bridges.sql.intervals import interval_text
 from rowsieve.bridges.sql.members import PLAIN_PATH
 from rowsieve.bridges.sql.parts import PARTS, PORTABLE_PARTS, TRUNCATIONS
+from rowsieve.bridges.sql.pattern_calls import FOUND, in_flavour
 from rowsieve.bridges.sql.regexes import Flavour, from_re2
 from rowsieve.bridges.sql.render_literals import quoted
 from rowsieve.bridges.sql.spellings import PARTS as OWN_PARTS
@@ -72,6 +73,9 @@ def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
 
 
 def _by_template(call: Call, writer: Writes) -> tuple[str, bool] | None:
+    if call.function in FOUND:
+        made = in_flavour(call, writer.dialect.name)
+        return None if made is None else fill(made, writer)
     spelling = spelling_of(call.function, writer.dialect.name)
     if spelling is not None and spelling.reads is not None and not spelling.reads.holds(Use(call)):
         return None

@@ -18,6 +18,7 @@ from sqlglot.dialects.dialect import Dialect as Grammar
 
 from rowsieve.bridges.functions import TABLE, Spelling, Use, spelling_of
 from rowsieve.bridges.sql.dialects import dialect_named
+from rowsieve.bridges.sql.pattern_calls import FOUND, found
 from rowsieve.bridges.sql.visits import Reads, Writes
 from rowsieve.predicate.ir import Call, Operand
 
@@ -51,6 +52,8 @@ def recognise(reader: Reads, node: Any) -> Call | None:
             reader.operand(item) for item in (*places, *bound.get(_REST, ()))
         )
         call = Call(pattern.function, arguments)
+        if pattern.function in FOUND:
+            return found(reader, node, call)
         required = pattern.spelling.reads
         if required is not None and not required.holds(Use(call)):
             raise reader.source.refusal(
@@ -62,8 +65,8 @@ def recognise(reader: Reads, node: Any) -> Call | None:
 
 def forms(reader: Reads, node: Any) -> list[str]:
     """The forms of the functions that a node might be, of arguments x, y, z, for a message."""
-    found = _patterns(reader.dialect.name).get(_root(node), ())
-    return list(dict.fromkeys(pattern.shown for pattern in found))
+    known = _patterns(reader.dialect.name).get(_root(node), ())
+    return list(dict.fromkeys(pattern.shown for pattern in known))
 
 
 def fill(call: Call, writer: Writes) -> tuple[str, bool] | None:
@@ -112,7 +115,7 @@ def _is_operator(template: str) -> bool:
 @cache
 def _patterns(dialect: str) -> Mapping[object, tuple[_Pattern, ...]]:
     """Patterns by the kind of their root, the largest first."""
-    found: dict[object, list[_Pattern]] = {}
+    made: dict[object, list[_Pattern]] = {}
     for row in TABLE.values():
         spelling = row.spelling(dialect)
         if spelling is not None and not spelling.write_only:
@@ -124,10 +127,10 @@ def _patterns(dialect: str) -> Mapping[object, tuple[_Pattern, ...]]:
                 if isinstance(node, exp.Func) and not isinstance(node, exp.Cast):
                     shown = "".join(_joined(pieces, [_shown(name) for name in pieces[1::2]]))
                     pattern = _Pattern(row.name, spelling, node, places, has_rest, shown)
-                    found.setdefault(_root(node), []).append(pattern)
+                    made.setdefault(_root(node), []).append(pattern)
     return {
         root: tuple(sorted(patterns, key=lambda each: -sum(1 for _ in each.node.walk())))
-        for root, patterns in found.items()
+        for root, patterns in made.items()
     }
 
 
@@ -141,8 +144,8 @@ def _joined(pieces: tuple[str, ...], names: list[str]) -> Iterator[str]:
 
 
 def _parsed(text: str, grammar: str) -> Any:
-    found = Grammar.get_or_raise(grammar)
-    (node,) = found.parser().parse_into(exp.Condition, found.tokenize(text), text)
+    known = Grammar.get_or_raise(grammar)
+    (node,) = known.parser().parse_into(exp.Condition, known.tokenize(text), text)
     return node
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rowsieve.bridges.functions import SQL_ENGINES, TABLE, Use, refusal
+from rowsieve.bridges.sql.pattern_calls import FOUND, in_flavour
 from rowsieve.bridges.sql.regexes import Flavour, from_re2
 from rowsieve.bridges.sql.zones import ZONE_FUNCTIONS, is_proved
 from rowsieve.predicate.ir import Call, Operand
@@ -47,6 +48,8 @@ def doubt(use: Use, dialect: str) -> str:
         return "" if known else f"{name} may give other values in {dialect}"
     if name == "regex_matches":
         return "" if _reads_back(use, dialect) else f"{dialect} reads this pattern in another way"
+    if name in FOUND and in_flavour(use.call, dialect) is None:
+        return f"{dialect} may find another text by this pattern"
     return refusal(use, dialect)
 
 
@@ -78,6 +81,8 @@ _NARROW = frozenset(
         "ascii",
         "position",
         "list_length",
+        "regex_count",
+        "regex_position",
         "days_between",
         "floor",
         "ceil",

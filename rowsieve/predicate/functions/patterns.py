@@ -47,7 +47,8 @@ def literal_prefix(pattern: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _compiles(pattern: str) -> bool:
+def compiles(pattern: str) -> bool:
+    """Whether RE2 takes the pattern."""
     try:
         pc.match_substring_regex(pa.array([""]), pattern)
     except pa.ArrowInvalid:
@@ -60,7 +61,7 @@ def _resolve(arguments: Sequence[Argument]) -> Signature | None:
     if not (len(arguments) == 2 or marked) or not isinstance(arguments[0].type, String | None):
         return None
     pattern = arguments[1].constant
-    if not isinstance(pattern, str) or not _compiles(pattern):
+    if not isinstance(pattern, str) or not compiles(pattern):
         return None
     return Signature((String(),) * len(arguments), Bool(), pattern)
 

@@ -14,6 +14,7 @@ from rowsieve.predicate.functions import (
     calendar,
     codes,
     conditional,
+    found_patterns,
     intervals,
     json_access,
     lists,
@@ -49,6 +50,7 @@ _ROOMS = (
     nested,
     lists,
     patterns,
+    found_patterns,
     json_access,
 )
 _ROWS: dict[str, Function] = {row.name: row for room in _ROOMS for row in room.ROWS}

@@ -104,6 +104,7 @@ CALLS: Mapping[str, list[Operand]] = {
     "regex_matches": [
         call("regex_matches", "$s", pattern) for pattern in ("^a[bc]*", "(x|aa)b?", "^[^a]")
     ],
+    "regex_replace": _texts("regex_replace", ("[a-c]", "-"), ("(a)([a-x])", r"\2\1"), ("x+", "")),
     "date_trunc": [call("date_trunc", u, "$ts") for u in ("hour", "week", "quarter", "year")],
     "last_day": [call("last_day", "$ts"), call("last_day", "$day")],
     "make_date": [call("make_date", "$y", "$m", "$n"), call("make_date", 2024, 2, "$n")],
@@ -119,6 +120,11 @@ OTHERS: Mapping[str, list[Operand]] = {  # not in all three
         *(call("date_bin", 0, micros, "$ts", ORIGIN) for micros in (900_000_000, 172_800_000_000)),
         *(call("date_bin", months, 0, "$ts", ORIGIN) for months in (1, 5)),
     ],
+    "regex_replace_first": _texts("regex_replace_first", ("[a-c]", "-"), ("(a)([a-x])", r"\2\1")),
+    "regex_extract": _texts("regex_extract", ("[a-c]+", 0), ("(a+)([bx])", 2)),
+    "regex_substr": _texts("regex_substr", ("[a-c]+",), ("(a)b",)),
+    "regex_count": _texts("regex_count", ("[a-c]",), ("^a",)),
+    "regex_position": _texts("regex_position", ("[b-c]",), ("b+",)),
     "reverse": _texts("reverse"),
     "concat": [call("concat", "$s", "$t")],
     "cast": [

@@ -1,0 +1,170 @@
+r"""What a pattern finds, beyond whether it matches: where flavours find the same text.
+
+RE2, Rust and Java take, of the matches that begin first, the one that backtracking finds;
+PostgreSQL takes the longest. Soundness: an allow-list on top of that of `regexes`. A pattern that
+matches empty text, a repeated group that captures or may be empty, and Java's `$`, which also
+stands before a last newline, are refused. For PostgreSQL a pattern has one repetition at most and
+no branches, so that the first match is the longest.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rowsieve.bridges.sql.regexes import Flavour, from_re2, to_re2
+from rowsieve.predicate.functions.found_patterns import (
+    group_count,
+    matches_empty,
+    pieces_of,
+    references,
+)
+
+_REPEATS = ("*", "+", "{")
+_REPETITION = re.compile(r"[*+?]|\{[0-9]+,[0-9]*\}")
+_JAVA_PIECE = re.compile(r"\\(.)|\$([0-9])(?![0-9])|([^\\$])", re.DOTALL)
+_RUST_PIECE = re.compile(
+    r"\\([0-9])(?![0-9])|\$\{([0-9])\}|\$([0-9])(?![0-9A-Za-z_])|([^\\$])", re.DOTALL
+)
+_POSTGRES_PIECE = re.compile(r"\\([1-9&\\])|([^\\])", re.DOTALL)
+
+
+def found_by(pattern: str, flavour: Flavour) -> str:
+    """The pattern of RE2 that finds the same text; ValueError names what is not known to."""
+    made = to_re2(pattern, flavour)
+    _check(made, pattern, flavour)
+    return made
+
+
+def finding(pattern: str, flavour: Flavour) -> str:
+    """The pattern of the flavour that finds what this one of RE2 finds; ValueError as above."""
+    made = from_re2(pattern, flavour)
+    _check(pattern, made, flavour)
+    return made
+
+
+def _check(pattern: str, written: str, flavour: Flavour) -> None:
+    if matches_empty(pattern):
+        raise ValueError("a pattern that matches empty text")
+    _check_groups(pattern)
+    if flavour is Flavour.JAVA and "$" in pieces_of(written):
+        raise ValueError("'$', which stands before a newline at the end, too")
+    if flavour is Flavour.POSTGRES:
+        _check_longest(written)
+
+
+def _check_groups(pattern: str) -> None:
+    """No group is repeated that captures or may be empty: flavours differ on its last turn."""
+    pieces = pieces_of(pattern)
+    opened: list[int] = []
+    for place, piece in enumerate(pieces):
+        if piece.startswith("(") and not (piece.startswith("(?") and piece.endswith(")")):
+            opened.append(place)
+        elif piece == ")":
+            start = opened.pop()
+            follows = pieces[place + 1] if place + 1 < len(pieces) else ""
+            if follows not in _REPEATS:
+                continue
+            if any(inner == "(" for inner in pieces[start:place]):
+                raise ValueError("a group that is captured and repeated; write (?:…)")
+            if matches_empty("".join(pieces[start : place + 1])):
+                raise ValueError("a repeated group that may be empty")
+
+
+def _check_longest(written: str) -> None:
+    pieces = pieces_of(written)
+    if "|" in pieces:
+        raise ValueError("branches, of which the longest match is taken; ask for each alone")
+    plain = "".join("x" if len(piece) > 1 else piece for piece in pieces)
+    if re.search(r"\)(?:[*+?]|\{)", plain):
+        raise ValueError("a repeated group, of which the longest match is taken")
+    if re.search(r"[*+?}]\?", plain):
+        raise ValueError("a repetition of as few as possible")
+    if len(_REPETITION.findall(plain)) > 1:
+        raise ValueError("several repetitions, of which the longest match is taken")
+
+
+def to_re2_replacement(text: str, pattern: str, flavour: Flavour) -> str:
+    """The replacement in RE2's words; ValueError where it is not known to give the same."""
+    pieces = _replacement(text, flavour)
+    made = "".join(
+        f"\\{each}" if isinstance(each, int) else each.replace("\\", "\\\\") for each in pieces
+    )
+    if max((each for each in pieces if isinstance(each, int)), default=0) > group_count(pattern):
+        raise ValueError("a replacement by a group that the pattern lacks")
+    return made
+
+
+def _replacement(text: str, flavour: Flavour) -> list[str | int]:
+    """Literal text and groups in turn."""
+    if flavour is Flavour.RE2:
+        if references(text) is None:
+            raise ValueError("a backslash in the replacement")
+        return [
+            each if not each.startswith("\\") else "\\" if each == "\\\\" else int(each[1:])
+            for each in re.findall(r"\\.|[^\\]+", text, re.DOTALL)
+        ]
+    form = {
+        Flavour.JAVA: _JAVA_PIECE,
+        Flavour.RUST: _RUST_PIECE,
+        Flavour.POSTGRES: _POSTGRES_PIECE,
+    }[flavour]
+    found: list[str | int] = []
+    place = 0
+    while place < len(text):
+        piece = form.match(text, place)
+        if piece is None:
+            raise ValueError(f"the replacement {text!r}")
+        found.append(_meaning(piece, flavour))
+        place = piece.end()
+    return found
+
+
+def _meaning(piece: re.Match[str], flavour: Flavour) -> str | int:
+    groups = piece.groups()
+    if flavour is Flavour.JAVA:
+        escaped, group, plain = groups
+        return int(group) if group else escaped or plain
+    if flavour is Flavour.POSTGRES:
+        escaped, plain = groups
+        if escaped is None:
+            return str(plain)
+        return "\\" if escaped == "\\" else 0 if escaped == "&" else int(escaped)
+    *named, plain = groups
+    group = next((each for each in named if each is not None), None)
+    return str(plain) if group is None else int(group)
+
+
+def from_re2_replacement(text: str, flavour: Flavour) -> str:
+    """A replacement of RE2 in the flavour's words; ValueError where it has none."""
+    made: list[str] = []
+    for each in _replacement(text, Flavour.RE2):
+        if isinstance(each, int):
+            made.append(_GROUP[flavour](each))
+            continue
+        if flavour is Flavour.RUST and set(each) & {"\\", "$"}:
+            raise ValueError("a backslash or a dollar sign in the replacement")
+        special = "\\$" if flavour is Flavour.JAVA else "" if flavour is Flavour.RUST else "\\"
+        made.append("".join(f"\\{one}" if one in special else one for one in each))
+    found = "".join(made)
+    back = _replacement(found, flavour)
+    if _joined(back) != _joined(_replacement(text, Flavour.RE2)):
+        raise ValueError("a digit behind a group in the replacement")
+    return found
+
+
+def _joined(pieces: list[str | int]) -> list[str | int]:
+    found: list[str | int] = []
+    for piece in pieces:
+        if found and isinstance(piece, str) and isinstance(found[-1], str):
+            found[-1] += piece
+        else:
+            found.append(piece)
+    return found
+
+
+_GROUP = {
+    Flavour.RE2: lambda group: f"\\{group}",
+    Flavour.JAVA: lambda group: f"${group}",
+    Flavour.RUST: lambda group: f"${{{group}}}",
+    Flavour.POSTGRES: lambda group: f"\\{group}" if group else "\\&",
+}
