@@ -24,7 +24,7 @@ from rowsieve.parquet.chunks import chunk_span
 from rowsieve.parquet.footer_memo import per_footer
 from rowsieve.parquet.seals import blank, fill, sealed
 from rowsieve.parquet.spans import Span
-from rowsieve.parquet.thrift import ThriftStruct, read_struct
+from rowsieve.parquet.thrift import ThriftStruct, Wanted, read_fields
 
 PAGES_KEY: Final = "rowsieve.pages"
 ROWS_KEY: Final = "rowsieve.page_rows"
@@ -33,6 +33,9 @@ _ENTRY: Final = np.dtype([("offset", "<u4"), ("digest", "<u8")])
 _CHARACTERS: Final = 16  # of an entry
 _BEFORE_PAGES: Final = 2  # entries of a chunk: its column index and its dictionary
 _NOWHERE: Final = 2**32 - 1  # the offset of a column index that there is not
+# Of a footer the row groups; of each its chunks and rows; of a chunk where its indexes are.
+_ROW_GROUPS: Final[Wanted] = {4: {1: {4: None, 6: None}, 3: None}}
+_LOCATIONS: Final[Wanted] = {1: {1: None, 2: None}}
 
 
 def blank_pages(row_counts: Sequence[int], leaves: int, page_rows: int) -> dict[str, str]:
@@ -47,16 +50,24 @@ def seal_pages(file: memoryview, metadata: pq.FileMetaData, tail_start: int) -> 
     if not page_rows:
         return
     length = int(metadata.serialized_size)
-    footer, _ = read_struct(file[len(file) - 8 - length : len(file) - 8])
-    entries: list[npt.NDArray[np.void]] = []
-    for number, group in enumerate(footer.get(4, ())):
+    tail = bytes(file[tail_start:])
+    groups = read_fields(tail, len(tail) - 8 - length, _ROW_GROUPS).get(4, ())
+    offsets: list[int] = []
+    digests: list[int] = []
+    for number, group in enumerate(groups):
+        columns = metadata.row_group(number)
         for leaf, chunk in enumerate(group[1]):
-            span = chunk_span(metadata.row_group(number).column(leaf))
-            found = _directory_of(file, chunk, span, tail_start)
-            if found is None or len(found) != _entries(group[3], page_rows):
+            starts = _starts_of(tail, chunk, chunk_span(columns.column(leaf)), tail_start)
+            if starts is None or len(starts) != _entries(group[3], page_rows):
                 return
-            entries.append(found)
-    text = base64.b64encode(np.concatenate(entries).tobytes()).decode() if entries else ""
+            offsets += [chunk[6] - tail_start if 6 in chunk else _NOWHERE]
+            offsets += [start - starts[0] for start in starts[:-1]]
+            digests += [0, *_digests(file, starts)]
+    if not 0 <= min(offsets, default=0) <= max(offsets, default=0) <= _NOWHERE:
+        return
+    entries = np.zeros(len(offsets), _ENTRY)
+    entries["offset"], entries["digest"] = offsets, digests
+    text = base64.b64encode(entries.tobytes()).decode()
     fill(file, metadata, PAGES_KEY, [text[i : i + 16] for i in range(0, len(text), _CHARACTERS)])
 
 
@@ -142,25 +153,18 @@ def _page_rows(metadata: pq.FileMetaData) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
-def _directory_of(
-    file: memoryview, chunk: ThriftStruct, span: tuple[int, int], tail_start: int
-) -> npt.NDArray[np.void] | None:
-    """The entries of one column chunk; None if its pages are not one after another."""
+def _starts_of(
+    tail: bytes, chunk: ThriftStruct, span: tuple[int, int], tail_start: int
+) -> list[int] | None:
+    """Where dictionary and pages of a column chunk begin, and its end; None if there are gaps."""
     start, stop = span
-    if 4 not in chunk or stop - start >= _NOWHERE:
+    if chunk.get(4, 0) < tail_start or stop - start >= _NOWHERE:
         return None
-    locations = read_struct(file, chunk[4])[0][1]
-    starts = [int(one[1]) for one in locations]
-    ends = [*starts[1:], stop]
-    if [int(one[1]) + int(one[2]) for one in locations] != ends:
+    locations = read_fields(tail, chunk[4] - tail_start, _LOCATIONS)[1]
+    starts = [one[1] for one in locations]
+    if [one[1] + one[2] for one in locations] != [*starts[1:], stop]:
         return None
-    entries = np.zeros(_BEFORE_PAGES + len(starts), _ENTRY)
-    index_start = chunk[6] - tail_start if 6 in chunk else _NOWHERE
-    if not 0 <= index_start <= _NOWHERE:
-        return None
-    entries["offset"] = [index_start, 0, *(one - start for one in starts)]
-    entries["digest"][1:] = list(_digests(file, [start, *starts, stop]))
-    return entries
+    return [start, *starts, stop]
 
 
 def _digests(file: memoryview, starts: Sequence[int]) -> Iterator[int]:

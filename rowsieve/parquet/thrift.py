@@ -13,6 +13,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from rowsieve.varints import decode_varint, encode_varint
 
 ThriftStruct: TypeAlias = dict[int, Any]
+Wanted: TypeAlias = Mapping[int, "Wanted | None"]
+"""Fields of a struct, and of each that is a struct, or a list of them, its fields; None: all."""
 
 
 class I32(int):
@@ -37,6 +39,7 @@ class Begun(NamedTuple):
 NOTHING: Final = Begun(b"", 0)
 _MAX_DEPTH: Final = 16
 _INTEGERS: Final = (4, 5, 6)
+_STRUCT: Final = 12
 _TRUE, _FALSE = 1, 2  # the kinds of a bool in a struct, which has no byte of its own
 
 
@@ -48,6 +51,16 @@ def read_struct(data: bytes | memoryview, position: int = 0) -> tuple[ThriftStru
     """The struct that begins at `position`, and where it ends."""
     try:
         return _struct(memoryview(data), position, 0)
+    except IndexError as error:
+        raise MalformedThrift("the bytes end within a struct") from error
+    except OverflowError as error:
+        raise MalformedThrift(str(error)) from error
+
+
+def read_fields(data: bytes, position: int, wanted: Wanted) -> ThriftStruct:
+    """Some fields of the struct that begins at `position`; the others are passed over."""
+    try:
+        return _fields(data, position, wanted, 0)[0]
     except IndexError as error:
         raise MalformedThrift("the bytes end within a struct") from error
     except OverflowError as error:
@@ -167,6 +180,86 @@ def _list(data: memoryview, position: int, depth: int) -> tuple[list[Any], int]:
     return values, position
 
 
-def _signed(data: memoryview, position: int) -> tuple[int, int]:
+def _signed(data: memoryview | bytes, position: int) -> tuple[int, int]:
     value, position = decode_varint(data, position)
     return (value >> 1) ^ -(value & 1), position
+
+
+def _fields(data: bytes, position: int, wanted: Wanted, depth: int) -> tuple[ThriftStruct, int]:
+    fields: ThriftStruct = {}
+    number = 0
+    while True:
+        head = data[position]
+        position += 1
+        if head == 0:
+            return fields, position
+        kind, delta = head & 15, head >> 4
+        if delta:
+            number += delta
+        else:
+            number, position = _signed(data, position)
+        if number not in wanted:
+            if kind == _STRUCT:
+                position = _past_struct(data, position, depth + 1)
+            else:
+                position = _past(data, position, kind, depth)
+        elif kind in _INTEGERS:
+            fields[number], position = _signed(data, position)
+        elif (inner := wanted[number]) is None:
+            if kind in (_TRUE, _FALSE):
+                fields[number] = kind == _TRUE
+            else:
+                fields[number], position = _value(memoryview(data), position, kind, depth)
+        elif kind == _STRUCT:
+            fields[number], position = _fields(data, position, inner, depth + 1)
+        else:
+            count, position = read_list_head(data, position)
+            fields[number] = found = []
+            for _ in range(count):
+                one, position = _fields(data, position, inner, depth + 1)
+                found.append(one)
+
+
+def _past(data: bytes, position: int, kind: int, depth: int) -> int:
+    """Where the value of a field ends, in as few steps as there can be: footers are mostly this."""
+    if kind in _INTEGERS:
+        while data[position] > 127:
+            position += 1
+        return position + 1
+    match kind:
+        case 1 | 2:
+            return position
+        case 8:
+            length, position = decode_varint(data, position)
+            return position + length
+        case 12:
+            return _past_struct(data, position, depth + 1)
+        case 9 | 10:
+            kind = data[position] & 15
+            count, position = read_list_head(data, position)
+            for _ in range(count):
+                position = (
+                    position + 1 if kind <= _FALSE else _past(data, position, kind, depth + 1)
+                )
+            return position
+        case _:
+            return _value(memoryview(data), position, kind, depth)[1]
+
+
+def _past_struct(data: bytes, position: int, depth: int) -> int:
+    if depth > _MAX_DEPTH:
+        raise MalformedThrift(f"values are nested more than {_MAX_DEPTH} deep")
+    while head := data[position]:
+        position += 1
+        kind = head & 15
+        if head < 16:  # its number stands behind it
+            position = decode_varint(data, position)[1]
+        if kind in _INTEGERS:
+            while data[position] > 127:
+                position += 1
+            position += 1
+        elif kind == 8 and data[position] < 128:
+            position += 1 + data[position]
+        else:
+            position = _past(data, position, kind, depth)
+    return position + 1

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -60,16 +61,22 @@ class Described:
         """The facts that there are of it, with the type that the manifest holds them in."""
         if isinstance(self.subject, Derived) and isinstance(self.type, logical.Json):
             return [("kinds", pa.int64())]
-        facts = [("null_count", pa.int64())]
-        bound = self.bound_type
-        if bound is not None:
-            facts += [("lower", bound), ("upper", bound)]
-            facts += [("lower_exact", pa.bool_()), ("upper_exact", pa.bool_())]
-        if isinstance(self.type, logical.Float):
-            facts.append(("nan_count", pa.int64()))
-        if self.repeated:
-            facts.append(("value_count", pa.int64()))
-        return facts
+        return _facts(self.bound_type, isinstance(self.type, logical.Float), self.repeated)
+
+
+@lru_cache(maxsize=64)
+def _facts(
+    bound: pa.DataType | None, is_float: bool, repeated: bool
+) -> list[tuple[str, pa.DataType]]:
+    facts = [("null_count", pa.int64())]
+    if bound is not None:
+        facts += [("lower", bound), ("upper", bound)]
+        facts += [("lower_exact", pa.bool_()), ("upper_exact", pa.bool_())]
+    if is_float:
+        facts.append(("nan_count", pa.int64()))
+    if repeated:
+        facts.append(("value_count", pa.int64()))
+    return facts
 
 
 def describe(fields: Iterable[logical.Field]) -> Iterator[Described]:

@@ -9,13 +9,15 @@ JSON. NULL and a missing column both say "unknown".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from rowsieve.stats.model import UNKNOWN, ColumnStatistics, Derived, Subject
 from rowsieve.stats.subjects import Described, derived, describe
 from rowsieve.types.schema import Schema
+
+_BOUNDS: Final = frozenset({"lower", "upper"})
 
 
 def statistics_fields(schema: Schema) -> list[pa.Field]:
@@ -32,21 +34,21 @@ def statistics_columns(
 ) -> dict[str, pa.Array]:
     """Tabulate the statistics of parts, by subject; what a part lacks is NULL."""
     columns: dict[str, pa.Array] = {}
-    plain: dict[pa.DataType, tuple[list[str], list[Any]]] = {}
+    alike: dict[tuple[bool, pa.DataType], tuple[list[str], list[Any]]] = {}
     for described in _subjects(parts, schema):
         known = [part.get(described.subject, UNKNOWN) for part in parts]
+        prefix = statistics_name(described.subject, "")
         for fact, type_ in described.facts:
-            name = statistics_name(described.subject, fact)
-            values = [getattr(statistics, fact) for statistics in known]
-            if fact in ("lower", "upper"):
-                columns[name] = scalar_array(values, type_)
-                continue
+            name = prefix + fact
             columns[name] = None  # keeps its place
-            names, cells = plain.setdefault(type_, ([], []))
-            names.append(name)
-            cells += values
-    for type_, (names, cells) in plain.items():
-        columns.update(slices(names, pa.array(cells, type_)))
+            kind = (fact in _BOUNDS, type_)
+            if (found := alike.get(kind)) is None:
+                found = alike[kind] = ([], [])
+            found[0].append(name)
+            found[1].extend([getattr(statistics, fact) for statistics in known])
+    for (is_bound, type_), (names, cells) in alike.items():
+        values = scalar_array(cells, type_) if is_bound else pa.array(cells, type_)
+        columns.update(slices(names, values))
     return columns
 
 
@@ -68,10 +70,7 @@ def statistics_name(subject: Subject, fact: str) -> str:
 
 def scalar_array(scalars: Sequence[pa.Scalar | None], type_: pa.DataType) -> pa.Array:
     """Scalars of one type as an array, None as NULL; exact for every type."""
-    if len(scalars) == 1 and scalars[0] is not None:
-        return pa.repeat(scalars[0], 1)
-    parts = [pa.nulls(1, type_) if scalar is None else pa.repeat(scalar, 1) for scalar in scalars]
-    return pa.concat_arrays(parts) if parts else pa.nulls(0, type_)
+    return pa.array(scalars, type_)
 
 
 def _subjects(

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from rowsieve.stats.bounds import lower_bytes, lower_text, upper_bytes, upper_text
 from rowsieve.stats.model import ColumnStatistics
-from rowsieve.types.logical import Float, LogicalType, is_ordered
+from rowsieve.types.logical import Binary, Float, LogicalType, String, is_ordered
 
 Extremes: TypeAlias = tuple[pa.Scalar | None, pa.Scalar | None]
 Values: TypeAlias = pa.Array | pa.ChunkedArray
@@ -28,6 +28,7 @@ class ValueCollector:
 
     def __init__(self, type_: LogicalType, *, repeated: bool = False) -> None:
         self._ordered = is_ordered(type_)
+        self._is_cut = isinstance(type_, String | Binary)
         self._value_count: int | None = 0 if repeated else None
         self._null_count = 0
         self._nan_count: int | None = 0 if isinstance(type_, Float) else None
@@ -64,7 +65,7 @@ class ValueCollector:
     def finish(self) -> ColumnStatistics:
         """The statistics of all values so far."""
         low, high = _joined(self._of_rows, self._of_tombstones)
-        lower, upper = lower_bound(low), upper_bound(high)
+        lower, upper = (lower_bound(low), upper_bound(high)) if self._is_cut else (low, high)
         return ColumnStatistics(
             null_count=self._null_count,
             nan_count=self._nan_count,
@@ -137,16 +138,14 @@ def upper_bound(value: pa.Scalar | None) -> pa.Scalar | None:
 
 
 def _joined(left: Extremes, right: Extremes) -> Extremes:
-    lows = [value for value in (left[0], right[0]) if value is not None]
-    highs = [value for value in (left[1], right[1]) if value is not None]
-    if not lows:
-        return None, None
-    if len(lows) == 1:
-        return lows[0], highs[0]
-    return extremes(pa.concat_arrays([pa.repeat(value, 1) for value in (*lows, *highs)]))
+    if right[0] is None:
+        return left
+    if left[0] is None:
+        return right
+    return extremes(pa.concat_arrays([pa.repeat(value, 1) for value in (*left, *right)]))
 
 
 def _is_exact(bound: pa.Scalar | None, of_rows: pa.Scalar | None) -> bool:
-    if bound is None or of_rows is None or not bound.equals(of_rows):
+    if bound is None or of_rows is None or not (bound is of_rows or bound.equals(of_rows)):
         return False
     return not (pa.types.is_floating(bound.type) and bound.as_py() == 0)

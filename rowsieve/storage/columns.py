@@ -161,6 +161,8 @@ class Columns:
 
     def append(self, others: Sequence[Columns]) -> Columns:
         """These rows, then the others'; pa.ArrowException where types of a name differ."""
+        if not others:
+            return self
         schemas = [self.schema, *(other.schema for other in others)]
         is_one = all(other.equals(self.schema) for other in schemas)  # thousands unify slowly
         schema = self.schema if is_one else pa.unify_schemas(schemas)
@@ -170,7 +172,11 @@ class Columns:
             if lies:
                 pieces += run
             else:
-                table = pa.concat_tables([each.source for each in run], promote_options="default")
+                tables = [each.source for each in run]
+                if len(tables) == 1 and tables[0].schema.equals(schema):
+                    pieces.append(Piece(tables[0]))
+                    continue
+                table = pa.concat_tables(tables, promote_options="default")
                 here = set(table.schema.names)
                 pieces.append(Piece(table.select([n for n in schema.names if n in here])))
         return Columns(pieces or [Piece(schema.empty_table())], schema)

@@ -286,7 +286,7 @@ class PartTable:
                 filled = pa.array(np.full(len(column), version, dtype=np.int64))
             else:
                 filled = pc.fill_null(column, pa.scalar(version, pa.int64()))
-            table = table.set_column(table.column_names.index(name), name, filled)
+            table = table.set_column(table.schema.get_field_index(name), name, filled)
         return PartTable(table)
 
     def with_deletion_vector(self, ref: DeletionVectorRef) -> PartTable:

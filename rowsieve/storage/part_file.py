@@ -24,6 +24,7 @@ from rowsieve.parquet.columns import leaves_by_name
 from rowsieve.parquet.footer import read_footer, tail_start
 from rowsieve.parquet.pages import blank_pages, seal_pages
 from rowsieve.storage.manifest import FileRef
+from rowsieve.storage.segments import sizes_of
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import (
     Bool,
@@ -48,6 +49,7 @@ _COMPRESSION_LEVEL: Final = (
 )
 _FALSE_POSITIVES: Final = 0.03  # 64 KiB for a full row group of distinct keys; 2% takes 128
 _SAMPLE_ROWS: Final = 4_096
+_LEAST_COMPRESSED_BYTES: Final = 1_024  # of a column: zstd frames of less are hardly shorter
 # Decoding zstd pages costs about as much as everything else together; numbers that are random in
 # their low bits do not shrink, so they are stored as they are encoded.
 _WORTH_COMPRESSING: Final = 0.9  # compressed to encoded bytes, at most
@@ -61,7 +63,7 @@ _DISTINCT_SAMPLE: Final = 0.6  # what an even sample shows of a row group at tha
 class FileOptions:
     """The settings of one file.
 
-    `bloom_values`: distinct values expected per row group. `codecs`: by leaf; none given, all zstd.
+    `bloom_values`: distinct values expected per row group. `codecs`: by leaf; none given, `codec`.
     """
 
     schema_id: int
@@ -71,6 +73,7 @@ class FileOptions:
     codecs: Mapping[str, str]
     bloom_values: Mapping[str, int]
     sorted_by: tuple[int, ...]
+    codec: str = _COMPRESSION
 
     @classmethod
     def choose(
@@ -101,7 +104,7 @@ class FileOptions:
             sorted_by=tuple(schema.names.index(c.name) for c in key),
         )
         if rows.num_rows < ROW_GROUP_ROWS:  # a small file: its bytes matter less than its making
-            return options
+            return options if _is_worth_compressing(rows) else replace(options, codec="none")
         return replace(options, codecs=options.tried(rows.slice(0, 2 * PAGE_ROWS), schema))
 
     def tried(self, sample: pa.Table, schema: Schema) -> dict[str, str]:
@@ -123,13 +126,13 @@ class FileOptions:
         writer = pq.ParquetWriter(
             sink,
             arrow_schema(schema),
-            compression=self.codecs or _COMPRESSION,
+            compression=self.codecs or self.codec,
             compression_level={
                 leaf: _COMPRESSION_LEVEL
                 for leaf, codec in self.codecs.items()
                 if codec == _COMPRESSION
             }
-            or (None if self.codecs else _COMPRESSION_LEVEL),
+            or (None if self.codecs or self.codec != _COMPRESSION else _COMPRESSION_LEVEL),
             use_dictionary=list(self.dictionaries),
             column_encoding=dict.fromkeys(self.deltas, "DELTA_BINARY_PACKED"),
             write_statistics=list(self.statistics),
@@ -193,14 +196,21 @@ class PartFile:
         )
 
 
+def _is_worth_compressing(rows: pa.Table) -> bool:
+    """Whether a column is long enough: setting up zstd for each takes longer than writing few."""
+    return max(sizes_of(rows), default=0) >= _LEAST_COMPRESSED_BYTES
+
+
 def _repeats(values: pa.ChunkedArray) -> bool:
     """Whether a dictionary pays; sampled evenly first, because repeats cluster in sorted rows."""
+    if _DICTIONARY_RATIO * len(values) < 1:
+        return False
     step = len(values) // _SAMPLE_ROWS
     if step > 1:
         sample = values.take(pa.array(np.arange(0, len(values), step)))
         if _distinct(sample) > _DISTINCT_SAMPLE * len(sample):
             return False
-    return _distinct(values) <= max(1, _DICTIONARY_RATIO * len(values))
+    return _distinct(values) <= _DICTIONARY_RATIO * len(values)
 
 
 def _distinct(values: pa.ChunkedArray) -> int:

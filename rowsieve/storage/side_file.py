@@ -33,6 +33,7 @@ from rowsieve.storage.segments import (
     encode_index,
     encode_segments,
     groups_of,
+    sizes_of,
 )
 from rowsieve.storage.shards import ShardedFile, ShardedParts
 
@@ -60,10 +61,12 @@ def inline_bytes(properties: Mapping[str, str]) -> int:
 def large_subjects(parts: PartTable, most_bytes: int) -> list[str]:
     """The columns of the subjects that have no room, the largest first; none if all have."""
     table, room = parts.table, most_bytes * len(parts)
-    if table.nbytes <= room:
+    by_column = sizes_of(table)
+    if sum(by_column) <= room:
         return []
+    by_name = dict(zip(table.schema.names, by_column, strict=True))
     names = {g: c for g, c in groups_of(table.schema).items() if g.startswith(STATISTICS)}
-    sizes = {g: table.select(c).nbytes for g, c in names.items()}
+    sizes = {group: sum(by_name[name] for name in columns) for group, columns in names.items()}
     total = sum(sizes.values())
     kept = {f"{STATISTICS}{field_id}" for field_id in parts.key_ids}
     found: list[str] = []

@@ -99,3 +99,13 @@ def test_other_readers_decode_deltas(tmp_path: Path, type_: pa.DataType) -> None
     assert [r["n"] for r in context.sql("SELECT n FROM t ORDER BY id").to_pylist()] == wanted
     table = rs.open_table(str(tmp_path / "t"))
     assert table.scan(columns=["n"], order_by_key=True).to_arrow().column("n").to_pylist() == wanted
+
+
+@pytest.mark.parametrize(("length", "codec"), [(1, "UNCOMPRESSED"), (500, "ZSTD")])
+def test_a_file_of_short_columns_is_not_compressed(tmp_path: Path, length: int, codec: str) -> None:
+    rows = pa.table({"id": range(10), "text": ["x" * length] * 10})
+    rs.create_table(str(tmp_path / "t"), rows, key=["id"])
+    (path,) = (tmp_path / "t" / "data").glob("*.parquet")
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    assert {group.column(i).compression for i in range(2)} == {codec}
+    assert rs.open_table(str(tmp_path / "t")).to_arrow().to_pydict() == rows.to_pydict()
