@@ -5,23 +5,29 @@ inclusive and hold for the values that are neither NULL nor NaN; a NULL bound is
 may occur there is no upper bound, since NaN sorts above all numbers; where it may be below them
 (`NanOrder.SIGNED`, of computed values) no lower one. Bounds that contradict each other mean that
 nothing is known, never that nothing is there.
+
+A value with holes is a union of few values without: its alternatives, and its own bounds are their
+hull. What changes a value's bounds to say of other values must drop its alternatives.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate.arrays import Mask, as_mask, compare, repeated, without
+from rowsieve.predicate.arrays import Mask, as_mask, compare, null_mask, repeated, without
 from rowsieve.predicate.ir import BoundColumn, ComparisonOp, Literal, Operand
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Float, LogicalType, is_nested, is_ordered
+from rowsieve.types.logical import Bool, Float, LogicalType, is_nested, is_ordered
+
+MOST_ALTERNATIVES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,8 @@ class AbstractColumn:
     """What is known of one column in n parts; all members have length n.
 
     `lower` and `upper` are in the column's storage type; `empty`: it has no non-NULL value there.
-    `may_be_nan` is read for floats only; None means that nothing is known of NaN.
+    `may_be_nan` is read for floats only; None means that nothing is known of NaN. `all_nan`: every
+    value that is not NULL is NaN; None claims that of no part.
     """
 
     lower: pa.Array
@@ -37,6 +44,7 @@ class AbstractColumn:
     empty: Mask
     may_be_null: Mask
     may_be_nan: Mask | None = None
+    all_nan: Mask | None = None
 
 
 class AbstractColumns(Protocol):
@@ -66,7 +74,11 @@ class KnownExpressions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AbstractValue:
-    """What an operand may be: a value within bounds, NaN, NULL, a failure; (n,) masks."""
+    """What an operand may be: a value within bounds, NaN, NULL, a failure; (n,) masks.
+
+    A value that is not NULL lies in one of the `alternatives`, if there are any. They have none
+    themselves, and say nothing of NULL and failures.
+    """
 
     type: LogicalType
     lower: pa.Array
@@ -75,6 +87,7 @@ class AbstractValue:
     null: Mask
     fails: Mask
     nan: Mask
+    alternatives: tuple[AbstractValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +155,15 @@ def from_column(
     return settled(value)
 
 
+def nan_alone(value: AbstractValue, known: AbstractColumn | None) -> AbstractValue:
+    """A column's value where all of it is NaN: from NaN upward, which sorts above all numbers."""
+    if known is None or known.all_nan is None or not known.all_nan.any():
+        return value
+    where = known.all_nan & value.nan & null_mask(value.lower)  # a bound is that of a number
+    nans = pa.array(np.full(len(where), np.nan)).cast(value.lower.type)
+    return replace(value, lower=pc.if_else(pa.array(where), nans, value.lower))
+
+
 def settled(value: AbstractValue) -> AbstractValue:
     """The value with no upper bound where NaN may be, and no bounds where they contradict."""
     if is_nested(value.type):
@@ -160,13 +182,23 @@ def inverted(lower: pa.Array, upper: pa.Array) -> Mask:
 
 
 def join(left: AbstractValue, right: AbstractValue) -> AbstractValue:
-    """Either of the two."""
+    """Either of the two, as alternatives."""
+    both = hull_of_two(left, right)
+    if not is_ordered(left.type) or isinstance(left.type, Bool):  # the hull of booleans is exact
+        return both
+    spans = _few([*spans_of(left), *spans_of(right)])
+    return replace(both, alternatives=spans if len(spans) > 1 else ())
+
+
+def hull_of_two(left: AbstractValue, right: AbstractValue) -> AbstractValue:
+    """Either of the two, or anything between them."""
     both = replace(
         left,
         present=left.present | right.present,
         null=left.null | right.null,
         fails=left.fails | right.fails,
         nan=left.nan | right.nan,
+        alternatives=(),
     )
     if not is_ordered(left.type):
         return both
@@ -175,8 +207,54 @@ def join(left: AbstractValue, right: AbstractValue) -> AbstractValue:
     return replace(both, lower=lower, upper=upper)
 
 
+def spans_of(value: AbstractValue) -> tuple[AbstractValue, ...]:
+    """The alternatives of a value; the value itself if it has none."""
+    return value.alternatives or (value,)
+
+
+def with_alternatives(value: AbstractValue, spans: Sequence[AbstractValue]) -> AbstractValue:
+    """The value as these; as it is where they would leave nothing of it, a contradiction."""
+    lost = value.present & ~np.logical_or.reduce([span.present for span in spans])
+    if lost.any():
+        free = anything(value.type, lost, lost, lost)
+        spans = [hull_of_two(spans[0], free), *spans[1:]]
+    return replace(value, alternatives=_few(spans))
+
+
+def _few(spans: Sequence[AbstractValue]) -> tuple[AbstractValue, ...]:
+    """As many alternatives as there may be: equal ones and the last ones become one."""
+    found: list[AbstractValue] = []
+    for span in spans:
+        none = nowhere(len(span.present))
+        span = replace(span, null=none, fails=none, alternatives=())  # noqa: PLW2901
+        same = next((i for i, one in enumerate(found) if _have_equal_bounds(one, span)), None)
+        if same is None and len(found) == MOST_ALTERNATIVES:
+            same = MOST_ALTERNATIVES - 1
+        if same is not None:
+            found[same] = hull_of_two(found[same], span)
+        elif span.present.any():
+            found.append(span)
+    return tuple(found)
+
+
+def _have_equal_bounds(one: AbstractValue, other: AbstractValue) -> bool:
+    return bool(one.lower.equals(other.lower) and one.upper.equals(other.upper))
+
+
 def meet(left: AbstractValue, right: AbstractValue) -> AbstractValue:
     """Both of the two, of one operand: what one of them excludes does not occur."""
+    both = _met(left, right)
+    if not left.alternatives or not is_ordered(left.type):
+        return replace(both, alternatives=())
+    spans = []
+    for span in left.alternatives:
+        lower, upper = _inner_bounds(span, right)
+        here = span.present & right.present & ~inverted(lower, without(upper, span.nan))
+        spans.append(limited(_met(span, right), here))
+    return with_alternatives(both, spans)
+
+
+def _met(left: AbstractValue, right: AbstractValue) -> AbstractValue:
     both = replace(
         left,
         present=left.present & right.present,
@@ -186,12 +264,16 @@ def meet(left: AbstractValue, right: AbstractValue) -> AbstractValue:
     )
     if not is_ordered(left.type):
         return both
-    lower = _inner(ComparisonOp.GE, left.lower, right.lower)
-    upper = _inner(ComparisonOp.LE, left.upper, right.upper)
+    lower, upper = _inner_bounds(left, right)
     return settled(replace(both, lower=lower, upper=upper))
 
 
-def _inner(op: ComparisonOp, left: pa.Array, right: pa.Array) -> pa.Array:
+def _inner_bounds(left: AbstractValue, right: AbstractValue) -> tuple[pa.Array, pa.Array]:
+    lower = inner_bound(ComparisonOp.GE, left.lower, right.lower)
+    return lower, inner_bound(ComparisonOp.LE, left.upper, right.upper)
+
+
+def inner_bound(op: ComparisonOp, left: pa.Array, right: pa.Array) -> pa.Array:
     """The narrower bound; where one is missing, the other."""
     narrower = pc.if_else(compare(op, left, right, NanOrder.GREATEST), left, right)
     return pc.coalesce(narrower, left, right)
@@ -214,6 +296,7 @@ def limited(value: AbstractValue, where: Mask) -> AbstractValue:
         null=value.null & where,
         fails=value.fails & where,
         nan=value.nan & where,
+        alternatives=tuple(limited(span, where) for span in value.alternatives),
     )
 
 
@@ -225,3 +308,22 @@ def known(op: ComparisonOp, left: pa.Array, right: pa.Array) -> Mask:
 def is_point(value: AbstractValue) -> Mask:
     """Where it has exactly one value, if it has one: -0.0 and 0.0 count as one."""
     return known(ComparisonOp.EQ, value.lower, value.upper) & ~value.nan
+
+
+def over_alternatives(
+    values: Sequence[AbstractValue], apply: Callable[[Sequence[AbstractValue]], AbstractValue]
+) -> AbstractValue:
+    """What a function gives of values, one alternative of one of them after another.
+
+    Each row has NULL, a failure or a value of some alternative there, so the union holds for all.
+    """
+    place = next((i for i, value in enumerate(values) if value.alternatives), None)
+    if place is None:
+        return apply(values)
+    whole, result = values[place], None
+    for span in whole.alternatives:
+        one = replace(span, null=whole.null, fails=whole.fails)
+        found = apply([*values[:place], one, *values[place + 1 :]])
+        result = found if result is None else join(result, found)
+    assert result is not None
+    return result

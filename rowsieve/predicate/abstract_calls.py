@@ -18,6 +18,9 @@ from rowsieve.predicate.abstract import (
     AbstractValue,
     anything,
     everywhere,
+    hull_of_two,
+    inner_bound,
+    inverted,
     is_point,
     join,
     known,
@@ -25,13 +28,16 @@ from rowsieve.predicate.abstract import (
     meet,
     nowhere,
     settled,
+    with_alternatives,
 )
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
+from rowsieve.predicate.facts import DISCRETE
 from rowsieve.predicate.functions.casts import cast_rule, gives_null, spelled_range, wraps
 from rowsieve.predicate.functions.numeric import UNSETTLED_NAN
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.functions.row import Direction, Function, NullRule, Range, Signature
 from rowsieve.predicate.ir import Call, ComparisonOp, Literal
+from rowsieve.predicate.narrow import neighbours
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
 from rowsieve.types.logical import Float, Int, LogicalType, String, is_ordered
 
@@ -53,7 +59,8 @@ def call(
     if row.nulls is NullRule.FIRST:
         null = arguments[0].null | _may_be_equal(arguments)
         present = arguments[0].present & ~_are_equal(arguments, semantics)
-        return replace(arguments[0], present=present, null=null, fails=fails)
+        first = _without_points(limited(arguments[0], present), arguments[1])
+        return replace(first, null=null, fails=fails)
     found = _bounds(node, row, signature, arguments, semantics)
     none = nowhere(part_count)
     nan = none if found.nan is None else found.nan
@@ -232,6 +239,27 @@ def _are_equal(arguments: Sequence[AbstractValue], semantics: Semantics) -> Mask
     return equal
 
 
+def _without_points(value: AbstractValue, other: AbstractValue) -> AbstractValue:
+    """The value with a hole where the other is one value and never NULL."""
+    if value.alternatives or not isinstance(value.type, DISCRETE):
+        return value
+    point = is_point(other) & other.present & ~other.null
+    if not point.any():
+        return value
+    above, below = (without(neighbours(other.lower, value.type, step), ~point) for step in (1, -1))
+    greatest, least = (known(ComparisonOp.EQ, other.lower, next_) for next_ in (above, below))
+    spans = [
+        replace(value, upper=inner_bound(ComparisonOp.LE, value.upper, below)),
+        replace(value, lower=inner_bound(ComparisonOp.GE, value.lower, above)),
+    ]
+    ends = (point & least, ~point | greatest)
+    there = [
+        limited(span, span.present & ~end & ~inverted(span.lower, span.upper))
+        for span, end in zip(spans, ends, strict=True)
+    ]
+    return with_alternatives(value, there)
+
+
 def _bounds(
     node: Call,
     row: Function,
@@ -307,7 +335,7 @@ def _hull(
         end = _corner(row, signature, arguments, corner, semantics)
         safe = safe & ~null_mask(end)
         point = AbstractValue(signature.result, end, end, all_, none, none, none)
-        hull = point if hull is None else join(hull, point)
+        hull = point if hull is None else hull_of_two(hull, point)
     assert hull is not None
     nan = ~safe if isinstance(signature.result, Float) else None
     return Range(without(hull.lower, ~safe), without(hull.upper, ~safe), nan, safe)

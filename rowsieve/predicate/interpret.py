@@ -35,7 +35,10 @@ from rowsieve.predicate.abstract import (
     known,
     limited,
     meet,
+    nan_alone,
     nowhere,
+    over_alternatives,
+    spans_of,
 )
 from rowsieve.predicate.arrays import Mask, as_mask, repeated, with_nulls, without
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate
@@ -215,6 +218,19 @@ class _Interpreter:
     def in_list(self, node: InList) -> Truth:
         value = self.operand(node.operand)
         members = node.values.array
+        found, unmatched = nowhere(self.part_count), nowhere(self.part_count)
+        for span in spans_of(value):
+            inside, certain = self.membership(span, node)
+            found, unmatched = found | inside, unmatched | (span.present & ~certain)
+        if members.null_count:
+            null, false = value.null | unmatched, nowhere(self.part_count)
+        else:
+            null, false = value.null, unmatched
+        return Truth(found, false, null, value.fails)
+
+    def membership(self, value: AbstractValue, node: InList) -> tuple[Mask, Mask]:
+        """Whether a value without holes may be a member, and whether it is one for sure."""
+        members = node.values.array
         found, certain = members_within(value.lower, value.upper, node.values)
         certain &= is_point(value)
         if isinstance(value.type, Int):
@@ -226,31 +242,15 @@ class _Interpreter:
                 )
             if self.semantics.nan is NanOrder.IEEE:
                 certain &= ~value.nan
-        unmatched = value.present & ~certain
-        if members.null_count:
-            null, false = value.null | unmatched, nowhere(self.part_count)
-        else:
-            null, false = value.null, unmatched
-        return Truth(value.present & found, false, null, value.fails)
+        return value.present & found, certain
 
     def like(self, node: Like) -> Truth:
         value = self.operand(node.operand)
         pattern = parse_pattern(node.pattern, node.escape)
-        true, false = like_at_points(value, pattern, ignore_case=node.ignore_case)
-        if not node.ignore_case:
-            starts, misses = prefix_truth(value, pattern.prefix)
-            true = true & starts
-            if pattern.is_exact:
-                exact = repeated(pa.scalar(pattern.prefix), self.part_count)
-                true = value.present & ~(
-                    known(ComparisonOp.GT, value.lower, exact)
-                    | known(ComparisonOp.LT, value.upper, exact)
-                )
-                false = value.present & ~(
-                    is_point(value) & known(ComparisonOp.EQ, value.lower, exact)
-                )
-            elif pattern.is_prefix:
-                false = misses
+        outcomes = [
+            _matches(span, pattern, ignore_case=node.ignore_case) for span in spans_of(value)
+        ]
+        true, false = (np.logical_or.reduce(masks) for masks in zip(*outcomes, strict=True))
         return Truth(true, false, value.null, value.fails)
 
     def boolean(self, operand: Operand) -> Truth:
@@ -301,7 +301,7 @@ class _Interpreter:
             value = value if known_value is None else meet(value, known_value)
         signed = self.semantics.nan is NanOrder.SIGNED and bool(value.nan.any())
         if signed and may_be_negative_nan(node):  # such a NaN is below every number
-            return replace(value, lower=without(value.lower, value.nan))
+            return unbounded_below(value)
         return value
 
     def derived(self, node: Operand) -> AbstractValue:
@@ -309,17 +309,26 @@ class _Interpreter:
         none, all_ = nowhere(self.part_count), everywhere(self.part_count)
         match node:
             case BoundColumn():
-                return from_column(node, self.columns.column(node), self.part_count)
+                said = self.columns.column(node)
+                value = from_column(node, said, self.part_count)
+                return value if self.semantics.nan is NanOrder.IEEE else nan_alone(value, said)
             case Literal():
                 return constant(node, self.part_count, self.semantics.nan)
             case Call():
                 values = [self.operand(argument) for argument in node.arguments]
                 types = [value.type for value in values]
                 row, signature = resolve(node.function, known_of(node.arguments, types))
-                return abstract_calls.call(node, row, signature, values, self.semantics)
+                return over_alternatives(
+                    values,
+                    lambda spans: abstract_calls.call(node, row, signature, spans, self.semantics),
+                )
             case Cast(operand=operand, type=type_, try_=try_):
-                value = self.operand(operand)
-                return abstract_calls.cast_value(value, type_, self.semantics, quiet=try_)
+                return over_alternatives(
+                    [self.operand(operand)],
+                    lambda spans: abstract_calls.cast_value(
+                        spans[0], type_, self.semantics, quiet=try_
+                    ),
+                )
             case FieldAccess(operand=operand, name=name):
                 value = self.operand(operand)
                 assert isinstance(value.type, Struct)
@@ -373,6 +382,30 @@ class _Interpreter:
         return replace(self, columns=inner), inner.refuted
 
 
+def unbounded_below(value: AbstractValue) -> AbstractValue:
+    """No lower bound where NaN may be, which may be below every number."""
+    spans = tuple(map(unbounded_below, value.alternatives))
+    return replace(value, lower=without(value.lower, value.nan), alternatives=spans)
+
+
+def _matches(value: AbstractValue, pattern: Pattern, *, ignore_case: bool) -> tuple[Mask, Mask]:
+    """Whether a value without holes may match, and may not."""
+    true, false = like_at_points(value, pattern, ignore_case=ignore_case)
+    if ignore_case:
+        return true, false
+    starts, misses = prefix_truth(value, pattern.prefix)
+    true = true & starts
+    if pattern.is_exact:
+        exact = repeated(pa.scalar(pattern.prefix), len(value.present))
+        above = known(ComparisonOp.GT, value.lower, exact)
+        below = known(ComparisonOp.LT, value.upper, exact)
+        true = value.present & ~(above | below)
+        false = value.present & ~(is_point(value) & known(ComparisonOp.EQ, value.lower, exact))
+    elif pattern.is_prefix:
+        false = misses
+    return true, false
+
+
 def like_at_points(
     value: AbstractValue, pattern: Pattern, *, ignore_case: bool
 ) -> tuple[Mask, Mask]:
@@ -408,6 +441,20 @@ def _ordered(
     op: ComparisonOp, left: AbstractValue, right: AbstractValue, nan: Mask
 ) -> tuple[Mask, Mask]:
     """Whether the comparison of two values may be TRUE and may be FALSE; `nan`: IEEE's NaN."""
+    if op is ComparisonOp.NE:
+        same, different = _ordered(ComparisonOp.EQ, left, right, nan)
+        return different, same
+    true, false = nowhere(len(nan)), nan
+    for one in spans_of(left):
+        for other in spans_of(right):
+            may_hold, may_not = _ordered_spans(op, one, other)
+            true, false = true | may_hold, false | may_not
+    return true, false
+
+
+def _ordered_spans(
+    op: ComparisonOp, left: AbstractValue, right: AbstractValue
+) -> tuple[Mask, Mask]:
     both = left.present & right.present
     if op in (ComparisonOp.GT, ComparisonOp.GE):
         left, right = right, left
@@ -424,9 +471,7 @@ def _ordered(
         same = known(ComparisonOp.GE, left.lower, right.upper)
         same &= known(ComparisonOp.LE, left.upper, right.lower)
         true, false = both & ~apart, both & ~same
-        if op is ComparisonOp.NE:
-            return false | nan, true
-    return true, false | nan
+    return true, false
 
 
 def _distinct(

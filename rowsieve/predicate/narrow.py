@@ -38,7 +38,7 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Float
+from rowsieve.types.logical import Date, Float, Int, Timestamp
 
 _EQ, _NE, _LT, _LE = ComparisonOp.EQ, ComparisonOp.NE, ComparisonOp.LT, ComparisonOp.LE
 _GT, _GE = ComparisonOp.GT, ComparisonOp.GE
@@ -97,8 +97,12 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
         refuted = ~refuted
     found: dict[BoundColumn, AbstractColumn] = {}
     for column in facts.columns:
-        own = from_column(column, columns.column(column), part_count)
-        found[column] = AbstractColumn(own.lower, own.upper, ~own.present, own.null, own.nan)
+        said = columns.column(column)
+        own = from_column(column, said, part_count)
+        found[column] = AbstractColumn(
+            *(own.lower, own.upper, ~own.present, own.null, own.nan),
+            all_nan=None if said is None else said.all_nan,
+        )
     for column, span in facts.spans.items():
         found[column] = _within(found[column], column, span)
     for _ in range(_ROUNDS if facts.pairs else 0):
@@ -108,8 +112,8 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
     none = np.zeros(part_count, dtype=np.bool_)
     for column, within in found.items():
         gone = within.empty
-        said = facts.spans.get(column)
-        bounded = said is not None and (said.sources > 1 or column not in facts.present)
+        span_of = facts.spans.get(column)
+        bounded = span_of is not None and (span_of.sources > 1 or column not in facts.present)
         compared = bounded or column in paired
         if compared and not isinstance(column.type, Float):  # NaN lies beyond every bound
             gone = gone | known(_GT, within.lower, within.upper)
@@ -123,15 +127,15 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
 
 
 def _within(own: AbstractColumn, column: BoundColumn, span: Span) -> AbstractColumn:
-    nan = own.may_be_nan
-    if span.upper is not None and nan is not None:
-        nan = np.zeros_like(nan)
+    nan, all_nan = own.may_be_nan, own.all_nan
+    if span.upper is not None:  # a row within it has no NaN there
+        nan, all_nan = None if nan is None else np.zeros_like(nan), None
     lower = _tightened(own.lower, span.lower, _GT)
     upper = _tightened(own.upper, span.upper, _LT)
     if span.excluded and isinstance(column.type, DISCRETE):
         lower = _beyond(lower, column, span.excluded, 1)
         upper = _beyond(upper, column, span.excluded, -1)
-    return replace(own, lower=lower, upper=upper, may_be_nan=nan)
+    return replace(own, lower=lower, upper=upper, may_be_nan=nan, all_nan=all_nan)
 
 
 def _tightened(bound: pa.Array, end: pa.Scalar | None, op: ComparisonOp) -> pa.Array:
@@ -174,21 +178,20 @@ def _paired(
         return left, right
     above, below = left.lower, right.upper
     if op is _LT and isinstance(column.type, DISCRETE):
-        above, below = _moved(above, column, 1), _moved(below, column, -1)
+        above, below = neighbours(above, column.type, 1), neighbours(below, column.type, -1)
     return (
         replace(left, upper=_inner(left.upper, below, _LT)),
         replace(right, lower=_inner(right.lower, above, _GT)),
     )
 
 
-def _moved(bound: pa.Array, column: BoundColumn, step: int) -> pa.Array:
-    """The next value; the bound itself where there is none."""
-    numbers, nulls = filled(bound), null_mask(bound)
-    assert isinstance(column.type, DISCRETE)
-    end = whole_range(column.type)[step > 0]
+def neighbours(values: pa.Array, type_: Int | Date | Timestamp, step: int) -> pa.Array:
+    """The next values, upward or downward; a value itself where there is none."""
+    numbers, nulls = filled(values), null_mask(values)
+    end = whole_range(type_)[step > 0]
     one = numbers.dtype.type(1)
     moved = np.where(numbers == end, numbers, numbers + one if step > 0 else numbers - one)
-    return with_nulls(moved, nulls, arrow_type(column.type))
+    return with_nulls(moved, nulls, arrow_type(type_))
 
 
 def _contradict(pairs: Sequence[tuple[ComparisonOp, BoundColumn, BoundColumn]]) -> bool:

@@ -103,11 +103,13 @@ class PartStatistics:
         cells = self._cells(described)
         null_count = self._counts(subject, "null_count")
         sane = null_count <= cells  # an unknown count is -1
-        nan_free = np.ones(self.part_count, dtype=bool)
+        nan_free, all_nan = np.ones(self.part_count, dtype=bool), None
         if isinstance(described.type, Float):
             nan_count = self._counts(subject, "nan_count")
             sane &= nan_count + np.maximum(null_count, 0) <= cells
             nan_free = (nan_count == 0) & sane
+            all_nan = sane & (nan_count > 0) & (null_count >= 0)
+            all_nan &= nan_count + null_count == cells
         self.contradictions += int(np.count_nonzero(~sane & (cells >= 0)))
         lower, upper = self._bounds(described, sane, nan_free)
         return AbstractColumn(
@@ -116,6 +118,7 @@ class PartStatistics:
             empty=sane & (null_count == cells),
             may_be_null=~(sane & (null_count == 0)),
             may_be_nan=~nan_free,
+            all_nan=all_nan,
         )
 
     def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:

@@ -18,7 +18,7 @@ from rowsieve.predicate.abstract import (
     AbstractValue,
     anything,
     from_column,
-    join,
+    hull_of_two,
     limited,
     nowhere,
     settled,
@@ -142,7 +142,7 @@ def cast_of_path(path: JsonPath, target: LogicalType, statistics: Subjects) -> A
             return proven(value, ~_may(kinds, _VALUES & ~Kind.INT))
         case Float() | Decimal():
             whole = _whole(path, kinds, target, statistics)
-            value = join(whole, _fractions(path, kinds, target, statistics))
+            value = hull_of_two(whole, _fractions(path, kinds, target, statistics))
             value = replace(value, present=present, null=null | value.null)
             return proven(value, ~_may(kinds, _VALUES & ~_NUMBERS))
         case _:

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from tests.mutants import (
+    of_alternatives,
     of_audits,
     of_kernels,
     of_pages,
@@ -34,6 +35,7 @@ SUITES = {
     **of_reads.SUITES,
     **of_pages.SUITES,
     **of_resolved.SUITES,
+    **of_alternatives.SUITES,
 }
 MUTANTS = (
     *of_rowsets.MUTANTS,
@@ -43,6 +45,7 @@ MUTANTS = (
     *of_traps.MUTANTS,
     *of_pages.MUTANTS,
     *of_resolved.MUTANTS,
+    *of_alternatives.MUTANTS,
 )
 QUICK = (
     "that all rows match is not checked (invariant 28)",

@@ -451,17 +451,28 @@ def schema_of(columns: Mapping[str, LogicalType]) -> Schema:
     return Schema(0, tuple(fields))
 
 
-def draw_parts(columns: Mapping[str, LogicalType], rng: random.Random, part_count: int) -> Parts:
-    """Ranges of these columns, and rows within them."""
+def draw_parts(
+    columns: Mapping[str, LogicalType],
+    rng: random.Random,
+    part_count: int,
+    *,
+    nans: random.Random | None = None,
+) -> Parts:
+    """Ranges of these columns, and rows within them; with `nans`, floats of NaN alone, too."""
     rows_per_part = 5
     arrays, known = {}, {}
     for name, type_ in columns.items():
-        values, lowers, uppers, nulls, nans, empties = [], [], [], [], [], []
+        values, lowers, uppers, nulls, with_nan, empties = [], [], [], [], [], []
+        all_nan = []
         for _ in range(part_count):
             cells, low, high = _cells(type_, rng, rows_per_part)
+            only_nan = isinstance(type_, Float) and nans is not None and nans.random() < 0.1
+            if only_nan:
+                cells = [None if cell is None else math.nan for cell in cells]
+            all_nan.append(only_nan)
             values += cells
             present = [cell for cell in cells if cell is not None]
-            nans.append(any(isinstance(cell, float) and math.isnan(cell) for cell in present))
+            with_nan.append(any(isinstance(cell, float) and math.isnan(cell) for cell in present))
             lowers.append(low if rng.random() > 0.1 else None)
             uppers.append(high if rng.random() > 0.1 else None)
             nulls.append(len(present) < len(cells) or rng.random() < 0.1)
@@ -474,7 +485,8 @@ def draw_parts(columns: Mapping[str, LogicalType], rng: random.Random, part_coun
             else [pa.nulls(part_count, storage)] * 2
         )
         known[name] = AbstractColumn(
-            bounds[0], bounds[1], np.array(empties), np.array(nulls), np.array(nans)
+            *(bounds[0], bounds[1], np.array(empties), np.array(nulls), np.array(with_nan)),
+            all_nan=np.array(all_nan),
         )
     batch = pa.record_batch(arrays)
     return Parts(batch, np.repeat(np.arange(part_count), rows_per_part), known)
@@ -511,7 +523,7 @@ def violations(sample: Sample, semantics: Semantics, seed: int, part_count: int 
     """Rows whose value the interpreter does not allow."""
     columns = sample.columns
     schema = schema_of(columns)
-    parts = draw_parts(columns, random.Random(seed), part_count)
+    parts = draw_parts(columns, random.Random(seed), part_count, nans=random.Random(~seed))
     bound = bind_operand(sample.operand, schema, semantics)
     values, failed = compute(bound, parts.batch)
     may = interpret_operand(bound, parts)
@@ -553,14 +565,23 @@ def outside(values: pa.Array, failed: Any, may: AbstractValue, part: Any) -> Any
     wrong |= present & ~may.present[part]
     if not is_ordered(may.type):
         return wrong
+    wrong |= present & ~_within(values, may, part)
+    if may.alternatives:
+        held = [_within(values, span, part) & span.present[part] for span in may.alternatives]
+        wrong |= present & ~np.logical_or.reduce(held)
+    return wrong
+
+
+def _within(values: pa.Array, may: AbstractValue, part: Any) -> Any:
+    """(n,) bool: rows whose value is NaN where it may be, or lies between the bounds."""
     lower, upper = may.lower.take(pa.array(part)), may.upper.take(pa.array(part))
-    is_nan = np.zeros_like(failed)
+    is_nan = np.zeros(len(values), np.bool_)
+    inside = as_mask(pc.fill_null(pc.greater_equal(values, lower), True))  # noqa: FBT003
     if isinstance(may.type, Float):
         is_nan = as_mask(pc.is_nan(values))
-        wrong |= present & is_nan & ~may.nan[part]
-    inside = as_mask(pc.fill_null(pc.greater_equal(values, lower), True))  # noqa: FBT003
+        inside &= ~as_mask(pc.is_nan(lower))  # no number is above NaN
     inside &= as_mask(pc.fill_null(pc.less_equal(values, upper), True))  # noqa: FBT003
-    return wrong | (present & ~is_nan & ~inside)
+    return np.where(is_nan, may.nan[part], inside)
 
 
 def cast_samples() -> list[Sample]:

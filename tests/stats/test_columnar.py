@@ -318,3 +318,12 @@ def test_later_key_columns_are_not_in_order() -> None:
     table = rowsieve.create_table(fresh_uri(), rows, key=["a", "b"], properties=properties)
     assert table.scan("b = 5").to_arrow()["a"].to_pylist() == [2]
     assert table.scan("a = 4").explain().parts_read == 0
+
+
+def test_a_column_is_nan_alone_only_where_all_rows_are_counted() -> None:
+    counts = [(0, 3), (1, 2), (0, 2), (None, 3), (0, None), (3, 0), (0, 4)]
+    column = known(
+        parts_of(*((3, 0, {2: ColumnStatistics(nulls, nans)}) for nulls, nans in counts)), "x"
+    )
+    assert column.all_nan is not None
+    assert column.all_nan.tolist() == [True, True, False, False, False, False, False]

@@ -1,0 +1,63 @@
+"""Values with holes, broken: what lies in a hole after all."""
+
+from __future__ import annotations
+
+from tests.mutants.workshop import Mutant
+
+ABSTRACT, CALLS, INTERPRET = (
+    f"predicate/{name}.py" for name in ("abstract", "abstract_calls", "interpret")
+)
+COLUMNAR = "stats/columnar.py"
+_TESTS = ("tests/predicate/test_alternatives.py",)
+SUITES = {**dict.fromkeys((ABSTRACT, CALLS, INTERPRET), _TESTS), COLUMNAR: ("tests/stats/test_columnar.py",)}
+
+MUTANTS = (
+    Mutant(
+        ABSTRACT,
+        "alternatives beyond the fourth are forgotten",
+        "found[same] = hull_of_two(found[same], span)",
+        "found[same] = found[same]",
+    ),
+    Mutant(
+        ABSTRACT,
+        "a function of alternatives forgets NULL",
+        "one = replace(span, null=whole.null, fails=whole.fails)",
+        "one = replace(span, fails=whole.fails)",
+    ),
+    Mutant(
+        ABSTRACT,
+        "a column with one NaN is one of NaN alone",
+        "where = known.all_nan & value.nan & null_mask(value.lower)",
+        "where = value.nan",
+    ),
+    Mutant(
+        CALLS,
+        "NULLIF never gives a value that the other may have, if only sometimes",
+        "point = is_point(other) & other.present & ~other.null",
+        "point = is_point(other) & other.present",
+    ),
+    Mutant(
+        CALLS,
+        "the hole of NULLIF is one wider",
+        "for step in (1, -1))\n    greatest",
+        "for step in (2, -2))\n    greatest",
+    ),
+    Mutant(
+        INTERPRET,
+        "only the last alternative is compared",
+        "true, false = true | may_hold, false | may_not",
+        "true, false = may_hold, may_not",
+    ),
+    Mutant(
+        INTERPRET,
+        "one alternative within a list is enough",
+        "found, unmatched = found | inside, unmatched | (span.present & ~certain)",
+        "found, unmatched = found | inside, unmatched & (span.present & ~certain)",
+    ),
+    Mutant(
+        COLUMNAR,
+        "a column with a NaN is one of NaN alone",
+        "all_nan &= nan_count + null_count == cells",
+        "all_nan &= nan_count <= cells",
+    ),
+)

@@ -1,0 +1,206 @@
+"""Values with holes: unions of few ranges, and columns of NaN alone."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rowsieve.predicate.abstract import MOST_ALTERNATIVES, AbstractColumn
+from rowsieve.predicate.bind import bind, bind_operand
+from rowsieve.predicate.evaluate import compute, evaluate
+from rowsieve.predicate.interpret import Verdict, interpret, interpret_operand
+from rowsieve.predicate.ir import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOp,
+    InList,
+    Like,
+    Literal,
+    Operand,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Float, Int, LogicalType, String
+from tests.predicate.claims import Parts, draw_parts, outside, schema_of
+from tests.profiles import DEEP_FACTOR, IS_DEEP
+from tests.strategies import SEMANTICS, arrow_array
+
+TYPES: Mapping[str, LogicalType] = {"x": Int(8), "y": Int(8), "f": Float(64), "s": String()}
+SCHEMA = schema_of(TYPES)
+X, Y, F, S = (Column(name) for name in TYPES)
+OPS = (*(ComparisonOp.EQ, ComparisonOp.NE, ComparisonOp.LT), *(ComparisonOp.LE, ComparisonOp.GE))
+ROUNDS = 50 * (DEEP_FACTOR if IS_DEEP else 1)
+
+
+def whole(value: int) -> Literal:
+    return Literal(value, Int(8))
+
+
+def _number(rng: random.Random) -> Literal:
+    return whole(rng.choice([-128, -127, -9, -3, -1, 0, 1, 2, 7, 99, 126, 127]))
+
+
+def _choice(rng: random.Random, depth: int = 2) -> Operand:
+    """Whole numbers of a few ranges: NULLIF, coalesce, CASE, and functions of these."""
+    if depth == 0:
+        return rng.choice([X, X, Y, _number(rng)])
+    inner = [_choice(rng, depth - 1) for _ in range(3)]
+    kind = rng.randrange(6)
+    if kind == 0:
+        return Call("nullif", (inner[0], rng.choice([_number(rng), Y])))
+    if kind == 1:
+        return Call(
+            rng.choice(["coalesce", "greatest", "least"]), tuple(inner[: rng.choice([2, 3])])
+        )
+    if kind == 2:
+        branches = tuple((Comparison(rng.choice(OPS), X, _number(rng)), each) for each in inner[:2])
+        return Case(branches, inner[2])
+    if kind == 3:
+        return Call(rng.choice(["abs", "negate"]), (inner[0],))
+    if kind == 4:
+        return Call(rng.choice(["add", "multiply", "modulo"]), (inner[0], inner[1]))
+    return Cast(inner[0], Int(8), try_=rng.random() < 0.5)
+
+
+def _condition(rng: random.Random) -> Predicate:
+    kind = rng.randrange(4)
+    if kind == 0:
+        members: list[int | None] = [_number(rng).value for _ in range(3)]  # type: ignore[misc]
+        members += [None] if rng.random() < 0.2 else []
+        return InList(_choice(rng), ValueSet(pa.array(members, pa.int8()), Int(8)))
+    if kind == 1:
+        texts = tuple(Literal(text, String()) for text in rng.sample(["", "a", "ab", "b"], 2))
+        made = Call("coalesce", (rng.choice([Call("nullif", (S, texts[0])), S]), texts[1]))
+        return Like(made, rng.choice(["a%", "ab", "%b", "_"]))
+    if kind == 2:
+        floats = [Literal(value, Float(64)) for value in (math.nan, 0.5, -0.0, math.inf)]
+        other = Call("coalesce", (F, rng.choice(floats)))
+        return Comparison(rng.choice(OPS), rng.choice([F, other]), rng.choice(floats))
+    return Comparison(rng.choice(OPS), _choice(rng), rng.choice([_number(rng), Y]))
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS, ids=lambda semantics: semantics.name)
+def test_values_lie_in_their_alternatives(semantics: Semantics) -> None:
+    rng, met = random.Random(7), 0
+    for _ in range(ROUNDS):
+        bound = bind_operand(_choice(rng), SCHEMA, semantics)
+        parts = draw_parts(TYPES, rng, 30, nans=rng)
+        may = interpret_operand(bound, parts)
+        met += bool(may.alternatives)
+        assert len(may.alternatives) <= MOST_ALTERNATIVES
+        values, failed = compute(bound, parts.batch)
+        wrong = outside(values, failed, may, parts.part_of_row)
+        assert not wrong.any(), (
+            bound.root,
+            parts.batch.slice(int(np.argmax(wrong)), 1).to_pylist(),
+        )
+    assert met > ROUNDS // 4
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS, ids=lambda semantics: semantics.name)
+def test_verdicts_of_values_with_holes_hold_of_every_row(semantics: Semantics) -> None:
+    rng, decided = random.Random(8), 0
+    for _ in range(ROUNDS):
+        bound = bind(_condition(rng), SCHEMA, semantics)
+        parts = draw_parts(TYPES, rng, 30, nans=rng)
+        verdicts = interpret(bound, parts)[parts.part_of_row]
+        outcome = evaluate(bound, parts.batch)
+        assert not ((outcome.true | outcome.failed) & (verdicts == Verdict.NONE)).any(), bound.root
+        assert not (~outcome.true & (verdicts == Verdict.ALL)).any(), bound.root
+        decided += int((verdicts != Verdict.SOME).sum())
+    assert decided
+
+
+def _part(**cells: Sequence[object]) -> Parts:
+    """One part of these rows with exact statistics."""
+    known = {}
+    for name, values in cells.items():
+        present = [each for each in values if each is not None]
+        numbers = [each for each in present if not isinstance(each, float) or not math.isnan(each)]
+        type_ = TYPES[name]
+        known[name] = AbstractColumn(
+            arrow_array([min(numbers, default=None)], type_),  # type: ignore[type-var]
+            arrow_array([max(numbers, default=None)], type_),  # type: ignore[type-var]
+            *(np.array([flag]) for flag in (not present, len(present) < len(values))),
+            np.array([len(numbers) < len(present)]),
+            all_nan=np.array([bool(present) and not numbers]),
+        )
+    batch = pa.record_batch(
+        {name: arrow_array([*each], TYPES[name]) for name, each in cells.items()}
+    )
+    return Parts(batch, np.zeros(batch.num_rows, np.int64), known)
+
+
+ROWS = _part(x=[1, 2, None], y=[50, 60, 70], s=["m", "n", None])
+EQ, GT = ComparisonOp.EQ, ComparisonOp.GT
+FLAG = Case(((Comparison(GT, X, whole(1)), whole(3)),), whole(90))
+HOLES: Mapping[str, tuple[Predicate, Verdict]] = {
+    "between two columns of coalesce": (
+        Comparison(EQ, Call("coalesce", (X, Y)), whole(9)),
+        Verdict.NONE,
+    ),
+    "between the branches of CASE": (Comparison(EQ, FLAG, whole(7)), Verdict.NONE),
+    "in a function of CASE": (
+        Comparison(GT, Call("abs", (Call("subtract", (FLAG, whole(40))),)), whole(30)),
+        Verdict.ALL,
+    ),
+    "a list between the branches": (
+        InList(FLAG, ValueSet(pa.array([4, 80], pa.int8()), Int(8))),
+        Verdict.NONE,
+    ),
+    "a list of both branches": (
+        InList(FLAG, ValueSet(pa.array([3, 90], pa.int8()), Int(8))),
+        Verdict.ALL,
+    ),
+    "at the end of NULLIF": (
+        Comparison(EQ, Call("nullif", (Y, whole(50))), whole(50)),
+        Verdict.NONE,
+    ),
+    "within NULLIF": (
+        Comparison(EQ, Call("add", (Call("nullif", (Y, whole(55))), whole(1))), whole(56)),
+        Verdict.NONE,
+    ),
+    "of text": (Like(Call("coalesce", (S, Literal("a", String()))), "f%"), Verdict.NONE),
+    "NULLIF of a value that may be NULL has none": (
+        Comparison(EQ, Call("nullif", (Y, X)), whole(55)),
+        Verdict.SOME,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOLES)
+def test_holes_decide(name: str) -> None:
+    predicate, expected = HOLES[name]
+    assert interpret(bind(predicate, SCHEMA, Semantics.SQL), ROWS) == [expected]
+
+
+def test_the_fifth_alternative_joins_the_fourth() -> None:
+    names = [whole(value) for value in (0, 20, 40, 60, 80)]
+    branches = tuple(
+        (Comparison(EQ, X, whole(i)), then) for i, then in enumerate(names[:-1], start=1)
+    )
+    part = _part(x=[1, 2, 3, 4, 5])
+    many = bind_operand(Case(branches, names[-1]), SCHEMA, Semantics.SQL)
+    ends = [
+        (one.lower[0].as_py(), one.upper[0].as_py())
+        for one in interpret_operand(many, part).alternatives
+    ]
+    assert ends == [(0, 0), (20, 20), (40, 40), (60, 80)]
+
+
+def test_a_column_of_nan_alone_is_above_every_number() -> None:
+    part = _part(f=[math.nan, None, math.nan])
+    for op, number in itertools.product(OPS, (-math.inf, 0.0, math.inf)):
+        found = interpret(bind(Comparison(op, F, Literal(number, Float(64))), SCHEMA), part)
+        below = op in (ComparisonOp.EQ, ComparisonOp.LT, ComparisonOp.LE)
+        assert found == [Verdict.NONE if below else Verdict.SOME], op  # a row is NULL
