@@ -1,11 +1,13 @@
-"""Where a table's columns are in one Parquet file: its flat leaves by field id.
+"""Where a table's columns are in one Parquet file: leaves that have one value a row, by field id.
 
 A column is found by its id, never by its name, which may have changed since the file was written.
-Soundness: a leaf that is nested, repeated or without an id is not found, and so nothing is known.
+Members of structs are columns, too. Soundness: a leaf that is repeated or without an id is not
+found, and so nothing is known.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -19,9 +21,10 @@ from rowsieve.types.encodings import FIELD_ID_KEY
 
 @dataclass(frozen=True, slots=True)
 class FileColumn:
-    """A flat column of a file: its leaf number, its Arrow type there and how values are stored.
+    """A column of a file: its leaf number, its Arrow type there and how values are stored.
 
-    `physical` is Parquet's name of the physical type; `width` the bytes of a fixed-length value.
+    Of a member of a struct, `name` is that of the member. `physical` is Parquet's name of the
+    physical type; `width` the bytes of a fixed-length value.
     """
 
     index: int
@@ -32,7 +35,7 @@ class FileColumn:
 
 
 def file_columns(metadata: pq.FileMetaData) -> dict[int, FileColumn]:
-    """The flat top-level columns by field id."""
+    """The columns by field id, and the members of structs, however deep."""
     found: dict[int, FileColumn] = {}
     schema = metadata.schema
     fields = list(schema.to_arrow_schema())
@@ -40,14 +43,26 @@ def file_columns(metadata: pq.FileMetaData) -> dict[int, FileColumn]:
     if sum(counts) != metadata.num_columns:
         return found
     for field, end in zip(fields, accumulate(counts), strict=True):
-        field_id = (field.metadata or {}).get(FIELD_ID_KEY)
-        leaf = schema.column(end - 1)
-        if field_id is None or leaf.path != field.name:  # the path of a nested leaf goes on
-            continue
-        found[int(field_id)] = FileColumn(
-            end - 1, field.name, field.type, str(leaf.physical_type), int(leaf.length)
-        )
+        for index, path, member in _single_leaves(field, end - _leaf_count(field.type)):
+            field_id = (member.metadata or {}).get(FIELD_ID_KEY)
+            leaf = schema.column(index)
+            if field_id is None or leaf.path != path:  # the path of a repeated leaf goes on
+                continue
+            found[int(field_id)] = FileColumn(
+                index, member.name, member.type, str(leaf.physical_type), int(leaf.length)
+            )
     return found
+
+
+def _single_leaves(field: pa.Field, first: int) -> Iterator[tuple[int, str, pa.Field]]:
+    """The leaves of a column outside of lists and maps: number, path, field."""
+    if not pa.types.is_struct(field.type):
+        yield first, field.name, field
+        return
+    for member in field.type:
+        for index, path, leaf in _single_leaves(member, first):
+            yield index, f"{field.name}.{path}", leaf
+        first += _leaf_count(member.type)
 
 
 def leaves_by_name(schema: pa.Schema) -> dict[str, list[int]]:

@@ -22,7 +22,7 @@ from rowsieve.parquet.stored_bounds import StoredBounds, abstract_column
 from rowsieve.parquet.thrift import ThriftStruct, read_struct
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.arrays import Mask
-from rowsieve.predicate.ir import BoundColumn
+from rowsieve.stats.model import Subject
 from rowsieve.types.logical import is_ordered
 
 _FROM_BYTES: Final[dict[str, Callable[[bytes], Any]]] = {
@@ -38,7 +38,7 @@ _NULL_PAGES, _LOWER, _UPPER, _NULL_COUNTS = 1, 2, 3, 5
 
 
 class PageStatistics:
-    """`AbstractColumns` over the pages of some row groups of one file, row group by row group.
+    """What is known of the pages of some row groups of one file, row group by row group.
 
     `statistics` are those of its row groups.
     """
@@ -56,12 +56,13 @@ class PageStatistics:
         self._statistics = statistics
         self._row_groups = row_groups
 
-    def column(self, column: BoundColumn) -> AbstractColumn | None:
-        """What every page says of a column; None if nothing is known."""
-        stored = self._statistics.file_column(column.field_id)
-        if stored is None or not is_ordered(column.type):
+    def subject(self, subject: Subject) -> AbstractColumn | None:
+        """What every page says of a column or a member of a struct; None if nothing is known."""
+        type_ = self._statistics.type_of(subject)
+        if type_ is None or not isinstance(subject, int) or not is_ordered(type_):
             return None
-        return abstract_column(self._read(stored), stored, column.type)
+        stored = self._statistics.file_column(subject)
+        return None if stored is None else abstract_column(self._read(stored), stored, type_)
 
     def _read(self, column: FileColumn) -> StoredBounds:
         count = self.part_count

@@ -15,20 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowsieve.parquet.columns import FileColumn, file_columns
 from rowsieve.parquet.footer_memo import per_footer
 from rowsieve.parquet.stored_bounds import StoredBounds, abstract_column
-from rowsieve.predicate.abstract import AbstractColumn, AbstractColumns
+from rowsieve.predicate.abstract import AbstractColumn, AbstractValue
 from rowsieve.predicate.arrays import Mask
-from rowsieve.predicate.ir import BoundColumn
-from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Field, LogicalType, is_ordered
+from rowsieve.predicate.ir import BoundColumn, Operand
+from rowsieve.stats.expressions import value_of
+from rowsieve.stats.model import Derived, Subject
+from rowsieve.stats.subjects import describe
+from rowsieve.types.logical import LogicalType, is_ordered
 from rowsieve.types.schema import Schema
 
 FORMAT_KEY: Final = b"rowsieve.format"
@@ -61,56 +65,93 @@ class RowGroupStatistics:
     ) -> None:
         self.part_count = int(metadata.num_row_groups)
         self._metadata = metadata
-        self._schema = schema
+        self._types = _types_of(schema)
         self._known = None if known is None else frozenset(known)
         self._footer = _footer_of(metadata)
 
     def column(self, column: BoundColumn) -> AbstractColumn | None:
         """What every row group says of a column; None if nothing is known."""
-        field_id = column.field_id
-        field = next((field for field in self._schema if field.id == field_id), None)
-        if field is None or self.file_column(field_id) is None:
+        return self.subject(column.field_id)
+
+    def subject(self, subject: Subject) -> AbstractColumn | None:
+        """What every row group says of a column or a member of a struct; None if nothing."""
+        type_ = self.type_of(subject)
+        if type_ is None or not isinstance(subject, int) or self.file_column(subject) is None:
             return None
         decoded = self._footer.decoded
-        if (field_id, field.type) not in decoded:
-            decoded[field_id, field.type] = self._decode(field)
-        return decoded[field_id, field.type]
+        if (subject, type_) not in decoded:
+            decoded[subject, type_] = self._decode(subject, type_)
+        return decoded[subject, type_]
+
+    def type_of(self, subject: Subject) -> LogicalType | None:
+        """The type of a column, or of a member of structs alone; None of others."""
+        return self._types.get(subject)
 
     def file_column(self, field_id: int) -> FileColumn | None:
-        """Where the column is in the file; None if it may not be used or is no flat column."""
+        """Where the column is in the file; None if it may not be used or is not known."""
         if self._known is not None and field_id not in self._known:
             return None
         return self._footer.columns.get(field_id)
 
-    def _decode(self, field: Field) -> AbstractColumn | None:
-        column = self.file_column(field.id)
-        if column is None or not is_ordered(field.type):
+    def _decode(self, field_id: int, type_: LogicalType) -> AbstractColumn | None:
+        column = self.file_column(field_id)
+        if column is None or not is_ordered(type_):
             return None
-        return abstract_column(_read_chunks(self._metadata, column), column, field.type)
+        return abstract_column(_read_chunks(self._metadata, column), column, type_)
+
+
+@lru_cache(maxsize=64)
+def _types_of(schema: Schema) -> dict[Subject, LogicalType]:
+    """The types of columns and of members of structs, by field id."""
+    return {each.subject: each.type for each in describe(schema) if not each.repeated}
+
+
+class FileStatistics(Protocol):
+    """What is known of the row groups or pages of one file."""
+
+    @property
+    def part_count(self) -> int:
+        """How many there are."""
+
+    def subject(self, subject: Subject) -> AbstractColumn | None:
+        """What each of them says of a subject; None if nothing is known."""
 
 
 class JoinedStatistics:
     """`AbstractColumns` over the row groups or pages of several files, one file after another."""
 
-    def __init__(self, files: Sequence[AbstractColumns]) -> None:
+    def __init__(self, files: Sequence[FileStatistics]) -> None:
         self._files = files
-        self._known: dict[BoundColumn, AbstractColumn | None] = {}
+        self._known: dict[Subject, AbstractColumn | None] = {}
         self.part_count = sum(file.part_count for file in files)
 
     def column(self, column: BoundColumn) -> AbstractColumn | None:
-        """What every row group says of a column; None if no file says anything.
+        """What every row group says of a column; None if no file says anything."""
+        return self.subject(column.field_id)
+
+    def expression(self, operand: Operand) -> AbstractValue | None:
+        """What every row group says of a member of a struct."""
+        return value_of(operand, self)
+
+    def subject(self, subject: Subject) -> AbstractColumn | None:
+        """What every row group says of a subject; None if no file says anything.
 
         It is read once, however many conditions name it.
         """
-        if column not in self._known:
-            self._known[column] = self._joined(column)
-        return self._known[column]
+        if subject not in self._known:
+            self._known[subject] = self._joined(subject)
+        return self._known[subject]
 
-    def _joined(self, column: BoundColumn) -> AbstractColumn | None:
-        found = [file.column(column) for file in self._files]
-        if all(one is None for one in found):
+    def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:  # noqa: ARG002
+        """What stands at a path in JSON: files do not say."""
+        return None
+
+    def _joined(self, subject: Subject) -> AbstractColumn | None:
+        found = [file.subject(subject) for file in self._files]
+        first = next((one for one in found if one is not None), None)
+        if first is None:
             return None
-        type_ = arrow_type(column.type)
+        type_ = first.lower.type
         alone = found[0] if len(found) == 1 else None
         if alone and (alone.may_be_nan is not None or not pa.types.is_floating(type_)):
             return alone

@@ -16,7 +16,7 @@ from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader
 from rowsieve.parquet.footer import Tail, read_tail
 from rowsieve.parquet.pages import PageDirectory
-from rowsieve.parquet.row_groups import RowGroupStatistics
+from rowsieve.parquet.row_groups import JoinedStatistics, RowGroupStatistics
 from rowsieve.planner.explanation import PartRowGroups, RowGroupReason
 from rowsieve.planner.plan import PlannedPart, ScanPlan
 from rowsieve.planner.prune_pages import prune_pages
@@ -70,7 +70,9 @@ def _pages(plan: ScanPlan, snapshot: Snapshot, tail: Tail, left: Mask) -> tuple[
     pages = np.array([directory.page_count(group) for group in range(len(left))], dtype=np.int64)
     if not plan.pruning or (bound := plan.filter) is None:
         return pages, pages
-    verdicts = interpret(bound, RowGroupStatistics(tail.metadata, snapshot.schema))
+    verdicts = interpret(
+        bound, JoinedStatistics([RowGroupStatistics(tail.metadata, snapshot.schema)])
+    )
     verdicts = np.where(left, verdicts, Verdict.NONE).astype(np.int8)
     (found,) = prune_pages(bound, [(tail, verdicts)], snapshot.schema, ROW_GROUP_ROWS)
     if found.rows == ROW_GROUP_ROWS:
@@ -88,6 +90,7 @@ def _skip(
 ) -> tuple[Mask, list[RowGroupReason]]:
     """The row groups left, and what skips the others: single conditions first, blooms last."""
     statistics = RowGroupStatistics(metadata, snapshot.schema)
+    joined = JoinedStatistics([statistics])
     left = np.ones(metadata.num_row_groups, dtype=np.bool_)
     skipped = []
     terms = [*conjuncts(plan.predicate)]
@@ -99,7 +102,7 @@ def _skip(
             verdicts = np.where(left, Verdict.SOME, Verdict.NONE).astype(np.int8)
             verdicts = probe_blooms(bound, statistics, verdicts, blooms)
         else:
-            verdicts = interpret(bound, statistics)
+            verdicts = interpret(bound, joined)
         gone = left & (verdicts == Verdict.NONE)
         if gone.any():
             by = "bloom" if by_bloom else "statistics"

@@ -7,7 +7,7 @@ no dictionary on floats, whose equal values differ in bits (invariants 25 and 32
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -32,6 +32,8 @@ from rowsieve.types.logical import (
     Field,
     Float,
     Int,
+    LogicalType,
+    Struct,
     Time,
     Timestamp,
     is_ordered,
@@ -89,7 +91,10 @@ class FileOptions:
         options = cls(
             schema_id=schema.id,
             codecs={},
-            statistics=tuple(c.name for c in ordered if c.name not in nan_columns),
+            statistics=(
+                *(c.name for c in ordered if c.name not in nan_columns),
+                *(".".join(path) for path in _bounded_members(schema, nan_columns)),
+            ),
             dictionaries=tuple(c.name for c in ordered if c.name in repeating),
             deltas=tuple(
                 c.name
@@ -199,6 +204,33 @@ class PartFile:
 def _is_worth_compressing(rows: pa.Table) -> bool:
     """Whether a column is long enough: setting up zstd for each takes longer than writing few."""
     return max(sizes_of(rows), default=0) >= _LEAST_COMPRESSED_BYTES
+
+
+def member_paths(schema: Schema) -> Iterator[tuple[tuple[str, ...], LogicalType]]:
+    """The members of structs that are no structs themselves, by the names that lead to them."""
+    for column in schema:
+        if isinstance(column.type, Struct):
+            yield from _members(column.type, (column.name,))
+
+
+def _members(
+    struct: Struct, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], LogicalType]]:
+    for member in struct.fields:
+        here = (*path, member.name)
+        if isinstance(member.type, Struct):
+            yield from _members(member.type, here)
+        else:
+            yield here, member.type
+
+
+def _bounded_members(schema: Schema, nan_columns: Collection[str]) -> Iterator[tuple[str, ...]]:
+    """Members that get statistics; none whose path in the file could be that of another leaf."""
+    for path, type_ in member_paths(schema):
+        name = ".".join(path)
+        unclear = name in schema.names or any("." in step for step in path)
+        if is_ordered(type_) and name not in nan_columns and not unclear:
+            yield path
 
 
 def _repeats(values: pa.ChunkedArray) -> bool:

@@ -5,9 +5,9 @@ row groups of 65,536 rows, zstd, page index, page checksums, field ids, blooms o
 
 Soundness: the parts of one writer hold disjoint key ranges (rule 10), and a part's bounds and
 statistics cover its tombstones (trap T4). Native readers prune with the file's own statistics, so a
-float column in which NaN occurs has none, nor has any nested one; floats have neither blooms nor
-dictionaries (invariants 25 and 32). Files are put before anything refers to them and are never
-overwritten; their names carry the version they were based on (rule 15).
+float column in which NaN occurs has none, nor have items of lists and maps; floats have neither
+blooms nor dictionaries (invariants 25 and 32). Files are put before anything refers to them and are
+never overwritten; their names carry the version they were based on (rule 15).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowsieve.errors import InvalidInput
 from rowsieve.objects import ObjectStore, Uploads
@@ -26,7 +27,7 @@ from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.options import statistics_options
 from rowsieve.stats.values import lower_bound, upper_bound, without_nan
 from rowsieve.storage.manifest import FileRef, NewPart, PartEntry, PartTable
-from rowsieve.storage.part_file import ROW_GROUP_ROWS, FileOptions, PartFile
+from rowsieve.storage.part_file import ROW_GROUP_ROWS, FileOptions, PartFile, member_paths
 from rowsieve.types.keys import Key, KeyOrder
 from rowsieve.types.logical import Field, Float
 from rowsieve.types.schema import Schema
@@ -286,8 +287,17 @@ def _as_table(rows: Any) -> pa.Table:
 
 
 def _nan_columns(schema: Schema, rows: pa.Table) -> frozenset[str]:
-    return frozenset(
+    """Columns, and members of structs by path, in which NaN occurs."""
+    found = [
         column.name
         for column in schema
         if isinstance(column.type, Float) and without_nan(rows.column(column.name))[1]
-    )
+    ]
+    for path, type_ in member_paths(schema):
+        if isinstance(type_, Float):
+            values = rows.column(path[0])
+            for step in path[1:]:
+                values = pc.struct_field(values, [step])
+            if without_nan(values)[1]:
+                found.append(".".join(path))
+    return frozenset(found)

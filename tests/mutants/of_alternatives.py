@@ -9,7 +9,10 @@ ABSTRACT, CALLS, INTERPRET = (
 )
 COLUMNAR = "stats/columnar.py"
 _TESTS = ("tests/predicate/test_alternatives.py",)
-SUITES = {**dict.fromkeys((ABSTRACT, CALLS, INTERPRET), _TESTS), COLUMNAR: ("tests/stats/test_columnar.py",)}
+SUITES = {
+    **dict.fromkeys((ABSTRACT, CALLS, INTERPRET), _TESTS),
+    COLUMNAR: ("tests/stats/test_columnar.py",),
+}
 
 MUTANTS = (
     Mutant(
@@ -38,9 +41,9 @@ MUTANTS = (
     ),
     Mutant(
         CALLS,
-        "the hole of NULLIF is one wider",
-        "for step in (1, -1))\n    greatest",
-        "for step in (2, -2))\n    greatest",
+        "NULLIF gives nothing above its hole",
+        "return with_alternatives(value, there)",
+        "return with_alternatives(value, there[:1])",
     ),
     Mutant(
         INTERPRET,

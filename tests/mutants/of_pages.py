@@ -8,6 +8,7 @@ PRUNING, BOUNDS = "planner/prune_pages.py", "parquet/page_statistics.py"
 READER, DIRECTORY, MINI = (f"parquet/{name}.py" for name in ("page_reader", "pages", "mini_file"))
 GROUPS, LIVE, EXECUTE = (f"executor/{name}.py" for name in ("row_groups", "live_rows", "execute"))
 _PRUNING = ("tests/planner/test_prune_pages.py",)
+_MEMBERS = ("tests/planner/test_prune_members.py",)
 _PAGES = ("tests/parquet/test_pages.py",)
 _READS = ("tests/executor/test_visibility_model.py", "tests/test_random_scans.py")
 SUITES = {
@@ -136,5 +137,26 @@ MUTANTS = (
         "if not isinstance(field.type, Float)}",
         "}",
         ("tests/executor/test_few_keys.py",),
+    ),
+    Mutant(
+        "parquet/columns.py",
+        "members of structs are taken from the leaves of others",
+        "first += _leaf_count(member.type)",
+        "first += 0",
+        _MEMBERS,
+    ),
+    Mutant(
+        "storage/part_file.py",
+        "a column gets statistics in spite of NaN, by the path of a member",
+        "unclear = name in schema.names or any(",
+        "unclear = any(",
+        _MEMBERS,
+    ),
+    Mutant(
+        "storage/part_writer.py",
+        "NaN in a member of a struct does not count (invariant 32)",
+        'found.append(".".join(path))',
+        "found.append(path[0])",
+        _MEMBERS,
     ),
 )

@@ -214,7 +214,7 @@ def test_a_type_that_does_not_hold_the_old_one_is_unknown(
     assert known(footer_of(old, [[values.get(old, 1)]]), schema_of_one(new)) is None
 
 
-def test_nested_columns_are_unknown_and_do_not_shift_the_others() -> None:
+def test_lists_and_maps_are_unknown_and_do_not_shift_the_others() -> None:
     schema = Schema(
         1,
         (
@@ -231,6 +231,8 @@ def test_nested_columns_are_unknown_and_do_not_shift_the_others() -> None:
     metadata = read_footer(written(schema, [table]))
     assert {field_id: column.name for field_id, column in file_columns(metadata).items()} == {
         6: "s.x",
+        8: "x",
+        9: "y",
         10: "j",
         11: "last",
     }

@@ -53,11 +53,13 @@ def _number(rng: random.Random) -> Literal:
 def _choice(rng: random.Random, depth: int = 2) -> Operand:
     """Whole numbers of a few ranges: NULLIF, coalesce, CASE, and functions of these."""
     if depth == 0:
-        return rng.choice([X, X, Y, _number(rng)])
+        leaves: list[Operand] = [X, X, Y, _number(rng)]
+        return rng.choice(leaves)
     inner = [_choice(rng, depth - 1) for _ in range(3)]
     kind = rng.randrange(6)
     if kind == 0:
-        return Call("nullif", (inner[0], rng.choice([_number(rng), Y])))
+        others: list[Operand] = [_number(rng), Y]
+        return Call("nullif", (inner[0], rng.choice(others)))
     if kind == 1:
         return Call(
             rng.choice(["coalesce", "greatest", "least"]), tuple(inner[: rng.choice([2, 3])])
@@ -80,13 +82,15 @@ def _condition(rng: random.Random) -> Predicate:
         return InList(_choice(rng), ValueSet(pa.array(members, pa.int8()), Int(8)))
     if kind == 1:
         texts = tuple(Literal(text, String()) for text in rng.sample(["", "a", "ab", "b"], 2))
-        made = Call("coalesce", (rng.choice([Call("nullif", (S, texts[0])), S]), texts[1]))
+        chosen: list[Operand] = [Call("nullif", (S, texts[0])), S]
+        made = Call("coalesce", (rng.choice(chosen), texts[1]))
         return Like(made, rng.choice(["a%", "ab", "%b", "_"]))
     if kind == 2:
         floats = [Literal(value, Float(64)) for value in (math.nan, 0.5, -0.0, math.inf)]
-        other = Call("coalesce", (F, rng.choice(floats)))
-        return Comparison(rng.choice(OPS), rng.choice([F, other]), rng.choice(floats))
-    return Comparison(rng.choice(OPS), _choice(rng), rng.choice([_number(rng), Y]))
+        reals: list[Operand] = [F, Call("coalesce", (F, rng.choice(floats)))]
+        return Comparison(rng.choice(OPS), rng.choice(reals), rng.choice(floats))
+    sides: list[Operand] = [_number(rng), Y]
+    return Comparison(rng.choice(OPS), _choice(rng), rng.choice(sides))
 
 
 @pytest.mark.parametrize("semantics", SEMANTICS, ids=lambda semantics: semantics.name)
@@ -131,7 +135,8 @@ def _part(**cells: Sequence[object]) -> Parts:
         known[name] = AbstractColumn(
             arrow_array([min(numbers, default=None)], type_),  # type: ignore[type-var]
             arrow_array([max(numbers, default=None)], type_),  # type: ignore[type-var]
-            *(np.array([flag]) for flag in (not present, len(present) < len(values))),
+            np.array([not present]),
+            np.array([len(present) < len(values)]),
             np.array([len(numbers) < len(present)]),
             all_nan=np.array([bool(present) and not numbers]),
         )
@@ -182,6 +187,12 @@ HOLES: Mapping[str, tuple[Predicate, Verdict]] = {
 def test_holes_decide(name: str) -> None:
     predicate, expected = HOLES[name]
     assert interpret(bind(predicate, SCHEMA, Semantics.SQL), ROWS) == [expected]
+
+
+def test_nullif_has_no_hole_where_the_other_may_be_null() -> None:
+    part = _part(x=[5, None], y=[9, 5])
+    five = Comparison(EQ, Call("nullif", (Y, X)), whole(5))
+    assert interpret(bind(five, SCHEMA, Semantics.SQL), part) == [Verdict.SOME]
 
 
 def test_the_fifth_alternative_joins_the_fourth() -> None:

@@ -322,8 +322,9 @@ def test_later_key_columns_are_not_in_order() -> None:
 
 def test_a_column_is_nan_alone_only_where_all_rows_are_counted() -> None:
     counts = [(0, 3), (1, 2), (0, 2), (None, 3), (0, None), (3, 0), (0, 4)]
-    column = known(
-        parts_of(*((3, 0, {2: ColumnStatistics(nulls, nans)}) for nulls, nans in counts)), "x"
-    )
+    parts: list[tuple[int, int, dict[Subject, ColumnStatistics]]] = [
+        (3, 0, {2: ColumnStatistics(nulls, nans)}) for nulls, nans in counts
+    ]
+    column = known(parts_of(*parts), "x")
     assert column.all_nan is not None
     assert column.all_nan.tolist() == [True, True, False, False, False, False, False]
