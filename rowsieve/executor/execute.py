@@ -278,8 +278,11 @@ class Execution:
         return (partial(reader.read, group) for group in self._expected(live, read, reader))
 
     def _expected(self, live: LiveRows, read: Read, reader: RowReader) -> Iterator[RowGroup]:
-        """The row groups of a read, whose first columns are fetched some row groups ahead."""
-        groups = live.row_groups(read)
+        """The row groups of a read, whose first columns are fetched some row groups ahead.
+
+        Those of which few pages are wanted are read at once, unless a limit may be reached before.
+        """
+        groups = live.row_groups(read, joined=self._plan.limit is None)
         if not self._store.overlaps:
             yield from groups
             return

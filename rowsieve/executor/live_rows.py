@@ -72,9 +72,9 @@ class LiveRows:
             parts = {read.part for read in reads if read.residual}
             ask_together([self._sources[part] for part in sorted(parts)], self._predicate)
 
-    def row_groups(self, read: Read) -> Iterator[RowGroup]:
-        """The row groups of one read with a live row, in file order."""
-        return self._sources[read.part].row_groups(self.rows(read))
+    def row_groups(self, read: Read, *, joined: bool = False) -> Iterator[RowGroup]:
+        """The row groups of one read with a live row, in file order; `joined` as of a source."""
+        return self._sources[read.part].row_groups(self.rows(read), joined=joined)
 
     def count(self, read: Read) -> int:
         """How many live rows a read without residual has, from the manifest where that knows."""

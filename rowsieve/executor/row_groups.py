@@ -1,5 +1,6 @@
 """One row group of a part, decoded column by column, or only the pages that hold wanted rows.
 
+Of several row groups with few wanted pages those pages are decoded at once, as if of one row group.
 What is decoded is text in dictionaries where it is stored so, because those are cheaper to filter;
 `as_stored` gives the table's storage types.
 """
@@ -14,14 +15,15 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from rowsieve.executor.joined_groups import FEW
 from rowsieve.executor.repeats import Rows
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, Place
 from rowsieve.parquet.chunks import chunk_span
 from rowsieve.parquet.columns import leaves_of
 from rowsieve.parquet.footer import read_metadata
-from rowsieve.parquet.page_reader import PageReader, Pages
-from rowsieve.parquet.pages import PageDirectory
+from rowsieve.parquet.page_reader import PageReader
+from rowsieve.parquet.pages import PageDirectory, Pages
 from rowsieve.parquet.reader import ParquetReader
 from rowsieve.parquet.spans import Span, requests
 from rowsieve.predicate.arrays import as_type
@@ -29,7 +31,6 @@ from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import FileRef
 from rowsieve.types.schema import Schema
 
-FEW = 0.5  # of the pages: from here on decoding all of them is cheaper
 AT_ONCE = 4  # columns: a call costs about as much as filtering four, whose bytes are in the cache
 AT_ONCE_OF_A_PAGE = 8  # columns: decoding as many costs as much as opening pages once more
 FEW_ROWS = 8_192  # fit into the processor's cache with all their columns
@@ -39,7 +40,11 @@ MOST = 0.92  # of the rows: from here on a filter beats taking rows by number
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Rows [start, start + row_count) of a file; `wanted`: which of them, None for all."""
+    """Rows [start, start + row_count) of a file; `wanted`: which of them, None for all.
+
+    They are those of row group `number`, and may go on into those after it: then few pages of each
+    are wanted (`rowsieve.executor.joined_groups`).
+    """
 
     part_id: str
     file: OpenFile
@@ -62,9 +67,11 @@ class RowGroup:
             yield int(run[0]) * self.file.page_rows, partial(self._read, columns, run)
 
     def read_only(
-        self, columns: Schema, target: pa.Schema, rows: Rows | RowSet | None
+        self, columns: Schema, target: pa.Schema | None, rows: Rows | RowSet | None
     ) -> pa.RecordBatch:
         """These rows, ascending numbers or a set, None for all, in the types of `target`.
+
+        Without it, as they decode.
 
         Columns are filtered as soon as they are decoded, while they are in the processor's cache,
         and text before it leaves its dictionary, because indices are cheaper to move.
@@ -76,20 +83,23 @@ class RowGroup:
         if pages is not None:
             rows, decoded = self._within(rows, pages)
         keep = selection(rows, decoded)
-        arrays = [
-            as_type(keep(array), type_)
-            for array, type_ in zip(self._arrays(columns, pages), target.types, strict=True)
-        ]
+        kept = (keep(array) for array in self._arrays(columns, pages))
+        if target is None:
+            return pa.RecordBatch.from_arrays(list(kept), names=list(columns.names))
+        arrays = [as_type(array, type_) for array, type_ in zip(kept, target.types, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=target)
 
     def is_cheap_at_once(self, columns: Schema) -> bool:
         """Whether reading what is wanted of all these columns costs less than reading twice.
 
-        It is so of one page of few columns, and where a round trip costs more than the bytes.
+        It is so of one page, or one of each row group, of few columns, and where a round trip costs
+        more than the bytes.
         """
         pages = self._pages(self.wanted)
-        if pages is not None and len(pages) == 1 and len(columns) <= AT_ONCE_OF_A_PAGE:
-            return True
+        if pages is not None and len(columns) <= AT_ONCE_OF_A_PAGE:
+            groups = self.file.rows_by_group(self.number, pages)
+            if len(pages) == len(groups):
+                return True
         if not self.file.fetches_together:
             return False
         spans = self.file.spans(self.number, columns.names, pages)
@@ -135,13 +145,16 @@ class RowGroup:
         page_rows = self.file.page_rows
         return int((np.minimum((pages + 1) * page_rows, self.row_count) - pages * page_rows).sum())
 
-    def _within(self, rows: Rows | RowSet | None, pages: Pages) -> tuple[Rows, int]:
-        """Where the rows are among those of the pages, and how many these are."""
+    def _within(self, rows: Rows | RowSet | None, pages: Pages) -> tuple[Rows | None, int]:
+        """Where the rows are among those of the pages, None for all, and how many these are."""
         assert rows is not None
+        decoded = self._rows_of(pages)
+        if len(rows) == decoded:
+            return None, decoded
         numbers = rows.to_ids() if isinstance(rows, RowSet) else rows
         page_rows = self.file.page_rows
         before = (pages - np.arange(len(pages))) * page_rows  # rows left out
-        return numbers - before[np.searchsorted(pages, numbers // page_rows)], self._rows_of(pages)
+        return numbers - before[np.searchsorted(pages, numbers // page_rows)], decoded
 
     def _arrays(self, columns: Schema, pages: Pages | None) -> Iterator[pa.Array]:
         """A few columns at a time, or all where there are few rows or requests cost."""
@@ -154,8 +167,12 @@ class RowGroup:
             table, read_bytes = self.file.read(self.number, names[first : first + step], pages)
             size_bytes += read_bytes
             yield from (_joined(column) for column in table.columns)
-        rows = self.row_count if pages is None else self._rows_of(pages)
-        self.metrics.note_row_group(self.part_id, (self.file.path, self.number), rows, size_bytes)
+        read = [(self.number, self.row_count)]
+        if pages is not None:
+            read = self.file.rows_by_group(self.number, pages)
+        for number, rows in read:  # bytes are counted once
+            self.metrics.note_row_group(self.part_id, (self.file.path, number), rows, size_bytes)
+            size_bytes = 0
 
 
 class OpenFile:
@@ -192,10 +209,18 @@ class OpenFile:
         leaves = (leaf for name in names for leaf in self._leaves[name])
         return requests(chunk_span(group.column(leaf)) for leaf in leaves)
 
+    def rows_by_group(self, row_group: int, pages: Pages) -> list[tuple[int, int]]:
+        """Which row groups these pages are of, and how many rows of each they have."""
+        assert self._pages is not None
+        return self._pages.rows_by_group(row_group, pages)
+
     def read(
         self, row_group: int, names: Sequence[str], pages: Pages | None
     ) -> tuple[pa.Table, int]:
-        """Decode columns of a row group, or pages of them; and how many bytes were read."""
+        """Decode columns of a row group, or pages of them; and how many bytes were read.
+
+        Pages are counted from the first of `row_group`, and may go on into those after it.
+        """
         if pages is not None:
             assert self._pages is not None
             return self._pages.read(row_group, names, pages)
@@ -287,9 +312,9 @@ def _joined(column: pa.ChunkedArray) -> pa.Array:
 
     Filtering is four times as fast without it.
     """
-    if column.num_chunks != 1:
-        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    array = column.chunk(0)
+    if not column.num_chunks:
+        return pa.array([], column.type)
+    array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
     if array.null_count or array.type.num_fields or pa.types.is_dictionary(array.type):
         return array
     _, *buffers = array.buffers()

@@ -7,10 +7,12 @@ for, and only the pages that hold a wanted row where those are few.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
+from rowsieve.executor.joined_groups import FEW, units
 from rowsieve.executor.row_groups import OpenFile, RowGroup, as_stored, in_pieces
 from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
@@ -90,9 +92,12 @@ class PartSource:
         """The columns that the predicate reads."""
         return self._schema.select(tuple(column.name for column in predicate.columns))
 
-    def row_groups(self, wanted: RowSet | None = None) -> Iterator[RowGroup]:
-        """The row groups with a wanted row, in file order."""
-        return iter(()) if self.part.data is None else self._row_groups(self.part.data, wanted)
+    def row_groups(
+        self, wanted: RowSet | None = None, *, joined: bool = False
+    ) -> Iterator[RowGroup]:
+        """The row groups with a wanted row, in file order; `joined`: those of few pages at once."""
+        ref = self.part.data
+        return iter(()) if ref is None else self._row_groups(ref, wanted, joined=joined)
 
     def rows(
         self,
@@ -175,14 +180,20 @@ class PartSource:
         self.metrics.note_pages(found.pages, found.by_page_index)
         self._known[ref.path, only] = (predicate, found)
 
-    def _row_groups(self, ref: FileRef, wanted: RowSet | None) -> Iterator[RowGroup]:
+    def _row_groups(
+        self, ref: FileRef, wanted: RowSet | None, *, joined: bool = False
+    ) -> Iterator[RowGroup]:
         if wanted is not None and wanted.is_empty:
             return
         file = OpenFile(self._store, ref)
         first, last = (0, ref.rows) if wanted is None else wanted.span
-        for number in range(first // ROW_GROUP_ROWS, -(-last // ROW_GROUP_ROWS)):
-            start = number * ROW_GROUP_ROWS
-            stop = min(start + ROW_GROUP_ROWS, ref.rows)
+        found: Iterator[tuple[int, int]] = pairwise(
+            range(first // ROW_GROUP_ROWS, -(-last // ROW_GROUP_ROWS) + 1)
+        )
+        if joined and wanted is not None and len(wanted) <= FEW * (last - first):
+            found = units(wanted, ROW_GROUP_ROWS, file.page_rows, most_rows=ROW_GROUP_ROWS)
+        for number, end in found:
+            start, stop = number * ROW_GROUP_ROWS, min(end * ROW_GROUP_ROWS, ref.rows)
             here = None if wanted is None else wanted.slice(start, stop)
             if here is None or not here.is_empty:
                 yield RowGroup(

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.executor.repeats import Rows
-from rowsieve.executor.row_groups import RowGroup
+from rowsieve.executor.row_groups import RowGroup, as_stored, selection
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
@@ -26,12 +26,14 @@ from rowsieve.types.schema import Schema
 class RowReader:
     """What is read of each row group: `columns` of the wanted rows that match.
 
-    `asked` are the columns that the predicate names, `everything` those and `columns`.
+    `asked` are the columns that the predicate names, `everything` those and `columns`; `target` and
+    `asked_target` are the Arrow schemas of `columns` and `asked`.
     """
 
     columns: Schema
     target: pa.Schema
     asked: Schema
+    asked_target: pa.Schema
     everything: Schema
     predicate: BoundPredicate | None
 
@@ -40,24 +42,25 @@ class RowReader:
         """A reader of `columns`; `asked` are those that the predicate names."""
         more = tuple(field for field in columns if field.name not in asked.names)
         everything = Schema(columns.id, (*asked, *more))
-        return cls(columns, arrow_schema(columns), asked, everything, predicate)
+        return cls(
+            columns, arrow_schema(columns), asked, arrow_schema(asked), everything, predicate
+        )
 
     def read(self, group: RowGroup) -> pa.RecordBatch | None:
         """The rows, None if there are none. EvaluationError where the predicate fails on one."""
         if self.predicate is None:
             return group.read_only(self.columns, self.target, group.wanted)
         first = self.first_of(group)
-        rows = group.read_only(first, arrow_schema(first), group.wanted)
+        rows = as_stored(group.read_only(first, None, group.wanted), self.asked_target)
         matches = matching(self.predicate, rows)
         if not matches.any():
             return None
-        kept = rows if matches.all() else rows.filter(pa.array(matches))
+        kept = _only(rows, matches)
         names = self.columns.names
         if rest := tuple(name for name in names if name not in first.names):
-            others = self.columns.select(rest)
             both = _matching_rows(group, matches)
-            kept = _beside(kept, group.read_only(others, arrow_schema(others), both))
-        return kept.select(list(names))
+            kept = _beside(kept, group.read_only(self.columns.select(rest), None, both))
+        return as_stored(kept.select(list(names)), self.target)
 
     def first_of(self, group: RowGroup) -> Schema:
         """The columns that are read before the predicate is asked."""
@@ -78,6 +81,14 @@ def _matching_rows(group: RowGroup, matches: Mask) -> Rows | RowSet | None:
     if matches.all():
         return group.wanted
     return np.flatnonzero(matches) if group.wanted is None else group.wanted.to_ids()[matches]
+
+
+def _only(rows: pa.RecordBatch, matches: Mask) -> pa.RecordBatch:
+    """The rows that match. Text leaves its dictionary after that."""
+    if matches.all() or not rows.num_columns:
+        return rows.slice(0, int(matches.sum()))
+    keep = selection(np.flatnonzero(matches), rows.num_rows)
+    return pa.RecordBatch.from_arrays([keep(each) for each in rows.columns], rows.schema.names)
 
 
 def _beside(left: pa.RecordBatch, right: pa.RecordBatch) -> pa.RecordBatch:

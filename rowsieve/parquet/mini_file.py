@@ -1,4 +1,4 @@
-"""A Parquet file in memory of a few pages of one row group, which any decoder reads at its speed.
+"""A Parquet file in memory of a few pages of some row groups, which any decoder reads at its speed.
 
 Dictionary and pages are copied as they are; only the footer is written anew, about these columns
 and rows. The schema is that of the file, cut down to whole top-level columns.
@@ -68,19 +68,41 @@ class ColumnPages:
     pages: Sequence[memoryview | bytes]
 
 
-def mini_file(schema: Sequence[Written], columns: Sequence[ColumnPages], row_count: int) -> bytes:
-    """The file of these leaf columns, in the order of the top-level columns in `schema`."""
+@dataclass(frozen=True, slots=True)
+class GroupPages:
+    """What is kept of one row group: its leaf columns, of `row_count` rows."""
+
+    columns: Sequence[ColumnPages]
+    row_count: int
+
+
+def mini_file(schema: Sequence[Written], groups: Sequence[GroupPages]) -> bytes:
+    """The file of these row groups, their columns in the order of `schema`'s leaves."""
     pieces: list[memoryview | bytes] = [_MAGIC]
     position = len(_MAGIC)
+    written = []
+    for group in groups:
+        about, position = _row_group(group, pieces, position)
+        written.append(about)
+    rows = I64(sum(group.row_count for group in groups))
+    footer = write_struct({1: I32(2), 2: schema, 3: rows, 4: written})
+    return b"".join([*pieces, footer, len(footer).to_bytes(4, "little"), _MAGIC])
+
+
+def _row_group(
+    group: GroupPages, pieces: list[memoryview | bytes], position: int
+) -> tuple[Written, int]:
+    """Add the pages of a row group at `position`; what the footer says of it, and where it ends."""
     chunks = []
-    for column in columns:
+    first = position
+    for column in group.columns:
         start, first_page = position, position + len(column.dictionary)
         pieces += [column.dictionary, *column.pages]
         position = first_page + sum(len(page) for page in column.pages)
         chunk = column.chunk
         stored = _how_stored(chunk.physical_type, chunk.path_in_schema, chunk.compression)
         about = {
-            5: I64(_value_count(column, row_count)),
+            5: I64(_value_count(column, group.row_count)),
             6: I64(position - start),
             7: I64(position - start),
             9: I64(first_page),
@@ -88,9 +110,8 @@ def mini_file(schema: Sequence[Written], columns: Sequence[ColumnPages], row_cou
         if len(column.dictionary):
             about[11] = I64(start)
         chunks.append({2: I64(0), 3: write_struct(about, stored)})
-    group = {1: chunks, 2: I64(position), 3: I64(row_count)}
-    footer = write_struct({1: I32(2), 2: schema, 3: I64(row_count), 4: [group]})
-    return b"".join([*pieces, footer, len(footer).to_bytes(4, "little"), _MAGIC])
+    size = I64(position - first)
+    return write_struct({1: chunks, 2: size, 3: I64(group.row_count)}), position
 
 
 @lru_cache(_LEAVES)

@@ -1,17 +1,18 @@
-"""Decoding single pages of a row group: only they are read, each compared with its digest first.
+"""Decoding single pages of row groups: only they are read, each compared with its digest first.
 
 All columns of a row group are cut at the same rows, so the same pages of several columns make a
-Parquet file of their own (`rowsieve.parquet.mini_file`), which pyarrow decodes.
+Parquet file of their own (`rowsieve.parquet.mini_file`), which pyarrow decodes. Opening it costs as
+much as decoding a page, so that few pages of several row groups are put into one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -19,11 +20,9 @@ from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.columns import dictionary_columns
 from rowsieve.parquet.footer import ParquetRef, read_tail, reading
-from rowsieve.parquet.mini_file import ColumnPages, FileSchema, mini_file
-from rowsieve.parquet.pages import ChunkPages, PageDirectory
+from rowsieve.parquet.mini_file import ColumnPages, FileSchema, GroupPages, mini_file
+from rowsieve.parquet.pages import ChunkPages, PageDirectory, Pages
 from rowsieve.parquet.spans import GAP_BYTES, Span, requests
-
-Pages = npt.NDArray[np.int64]
 
 
 class PageReader:
@@ -57,16 +56,18 @@ class PageReader:
     def read(self, row_group: int, names: Sequence[str], pages: Pages) -> tuple[pa.Table, int]:
         """These pages, ascending, of these columns; and how many bytes were read.
 
+        Pages are counted from the first of `row_group`, and may go on into those after it.
         CorruptData if they are not what was written.
         """
-        row_count = self._row_count(row_group, pages)
-        with reading(self._path, row_group):
+        parts = self._directory.by_row_group(row_group, pages)
+        with reading(self._path, row_group if len(parts) == 1 else None):
             self._source = self._source or self._open()
-            columns, size_bytes = self._columns(row_group, names, pages)
-            file = mini_file(self._schema.only(names), columns, row_count)
+            groups, size_bytes = self._groups(parts, names)
+            file = mini_file(self._schema.only(names), groups)
             dictionaries = [name for name in self._dictionaries if name in names]
             opened = pq.ParquetFile(pa.BufferReader(file), read_dictionary=dictionaries)
-            table = opened.read(use_threads=False)
+            table = opened.reader.read_all(use_threads=False)
+        row_count = sum(group.row_count for group in groups)
         if table.num_rows != row_count or table.num_columns != len(names):
             raise CorruptData(
                 f"{self._path}, row group {row_group}: {len(pages)} pages decode to "
@@ -77,42 +78,55 @@ class PageReader:
 
     def spans(self, row_group: int, names: Sequence[str], pages: Pages) -> list[Span]:
         """What `read` asks for."""
-        places = (
-            self._directory.chunk(self._metadata, row_group, leaf)
-            for leaf in self._leaves_of(names)
-        )
-        return self._requests(places, pages)
+        leaves = self._leaves_of(names)
+        parts = self._directory.by_row_group(row_group, pages)
+        return self._requests((places, own) for own, places in self._places(parts, leaves))
+
+    def rows_by_group(self, row_group: int, pages: Pages) -> list[tuple[int, int]]:
+        """Which row groups these pages are of, counted as for `read`, and how many rows of each."""
+        parts = self._directory.by_row_group(row_group, pages)
+        return [(group, self._row_count(group, own)) for group, own in parts]
 
     def _leaves_of(self, names: Sequence[str]) -> list[int]:
         return [leaf for name in names for leaf in self._leaves[name]]
 
-    def _requests(self, places: Iterable[ChunkPages], pages: Pages) -> list[Span]:
-        spans = (span for place in places for span in _spans(place, pages))
+    def _places(
+        self, parts: Sequence[tuple[int, Pages]], leaves: Sequence[int]
+    ) -> Iterator[tuple[Pages, list[ChunkPages]]]:
+        """The pages of each row group, and where those of every leaf are."""
+        for group, pages in parts:
+            yield pages, [self._directory.chunk(self._metadata, group, leaf) for leaf in leaves]
+
+    def _requests(self, wanted: Iterable[tuple[list[ChunkPages], Pages]]) -> list[Span]:
+        spans = (span for places, own in wanted for place in places for span in _spans(place, own))
         return requests(spans, self._gap_bytes)
 
     def _row_count(self, row_group: int, pages: Pages) -> int:
         rows, page_rows = self._metadata.row_group(row_group).num_rows, self._directory.page_rows
         return int((np.minimum((pages + 1) * page_rows, rows) - pages * page_rows).sum())
 
-    def _columns(
-        self, row_group: int, names: Sequence[str], pages: Pages
-    ) -> tuple[list[ColumnPages], int]:
+    def _groups(
+        self, parts: Sequence[tuple[int, Pages]], names: Sequence[str]
+    ) -> tuple[list[GroupPages], int]:
         """The pages of every leaf of the columns, and how many bytes were read."""
         leaves = self._leaves_of(names)
-        places = [self._directory.chunk(self._metadata, row_group, leaf) for leaf in leaves]
+        placed = list(self._places(parts, leaves))
         read = [
             (start, memoryview(self._source.read_at(stop - start, start)))
-            for start, stop in self._requests(places, pages)
+            for start, stop in self._requests((places, own) for own, places in placed)
         ]
-        columns = []
-        group = self._metadata.row_group(row_group)
-        for leaf, place in zip(leaves, places, strict=True):
-            dictionary, *data = (
-                self._checked(read, place, number, leaf) for number in (-1, *pages.tolist())
-            )
-            repeats = self._metadata.schema.column(leaf).max_repetition_level > 0
-            columns.append(ColumnPages(group.column(leaf), repeats, dictionary, data))
-        return columns, sum(len(data) for _, data in read)
+        schema = self._metadata.schema
+        repeats = [schema.column(leaf).max_repetition_level > 0 for leaf in leaves]
+        groups = []
+        for (number, pages), (_, places) in zip(parts, placed, strict=True):
+            group = self._metadata.row_group(number)
+            wanted = (-1, *pages.tolist())
+            columns = []
+            for leaf, place, repeated in zip(leaves, places, repeats, strict=True):
+                dictionary, *data = (self._checked(read, place, page, leaf) for page in wanted)
+                columns.append(ColumnPages(group.column(leaf), repeated, dictionary, data))
+            groups.append(GroupPages(columns, self._row_count(number, pages)))
+        return groups, sum(len(data) for _, data in read)
 
     def _checked(
         self, read: Sequence[tuple[int, memoryview]], place: ChunkPages, number: int, leaf: int
@@ -121,16 +135,21 @@ class PageReader:
         start, stop = place.span(number)
         if start == stop:
             return memoryview(b"")
-        for first, data in read:
-            if first <= start and stop <= first + len(data):
-                found = data[start - first : stop - first]
-                if place.is_whole(number, found):
-                    return found
+        at = bisect_right(read, start, key=_start)
+        if at:
+            first, data = read[at - 1]
+            found = data[start - first : stop - first]
+            if len(found) == stop - start and place.is_whole(number, found):
+                return found
         raise CorruptData(
             f"{self._path}, column {self._metadata.schema.column(leaf).path!r}, is damaged at "
             f"bytes {start} to {stop}: that is not the page that was written; restore the file "
             "from a copy, or the table to a version without it"
         )
+
+
+def _start(read: tuple[int, memoryview]) -> int:
+    return read[0]
 
 
 def _spans(place: ChunkPages, pages: Pages) -> list[Span]:

@@ -13,7 +13,7 @@ import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,9 @@ from rowsieve.parquet.footer_memo import per_footer
 from rowsieve.parquet.seals import blank, fill, sealed
 from rowsieve.parquet.spans import Span
 from rowsieve.parquet.thrift import ThriftStruct, Wanted, read_fields
+
+Pages: TypeAlias = npt.NDArray[np.int64]
+"""The numbers of some pages."""
 
 PAGES_KEY: Final = "rowsieve.pages"
 ROWS_KEY: Final = "rowsieve.page_rows"
@@ -96,14 +99,16 @@ class ChunkPages:
 class PageDirectory:
     """Where the pages of a file are; `page_rows` rows each, the last of a row group may be less."""
 
-    __slots__ = ("_bases", "_entries", "_leaves", "page_rows")
+    __slots__ = ("_bases", "_entries", "_first_pages", "_leaves", "page_rows")
 
     def __init__(self, metadata: pq.FileMetaData, page_rows: int, entries: str) -> None:
         groups = range(int(metadata.num_row_groups))
         counts = [_entries(metadata.row_group(i).num_rows, page_rows) for i in groups]
-        self._entries = entries
+        self._entries = np.frombuffer(base64.b64decode(entries), _ENTRY)
         self._leaves = int(metadata.num_columns)
         self._bases: list[int] = [0, *np.cumsum(np.multiply(counts, self._leaves)).tolist()]
+        pages = np.array(counts, dtype=np.int64) - _BEFORE_PAGES
+        self._first_pages = np.cumsum(pages) - pages
         self.page_rows = page_rows
 
     @classmethod
@@ -116,12 +121,24 @@ class PageDirectory:
         entries = self._bases[row_group + 1] - self._bases[row_group]
         return entries // self._leaves - _BEFORE_PAGES
 
+    def by_row_group(self, row_group: int, pages: Pages) -> list[tuple[int, Pages]]:
+        """Ascending pages that are counted from the first of `row_group`, by their own row group.
+
+        Each row group with a page, and its pages counted from its own first.
+        """
+        if not len(pages) or pages[-1] < self.page_count(row_group):
+            return [(row_group, pages)]
+        numbers = pages + self._first_pages[row_group]
+        groups = np.searchsorted(self._first_pages, numbers, side="right") - 1
+        cuts = np.flatnonzero(np.diff(groups)) + 1
+        own = np.split(numbers - self._first_pages[groups], cuts)
+        return list(zip(groups[[0, *cuts]].tolist(), own, strict=True))
+
     def chunk(self, metadata: pq.FileMetaData, row_group: int, leaf: int) -> ChunkPages:
         """The pages of one leaf column of a row group of the file with this metadata."""
         count = self.page_count(row_group) + _BEFORE_PAGES
-        first = (self._bases[row_group] + leaf * count) * _CHARACTERS
-        data = base64.b64decode(self._entries[first : first + count * _CHARACTERS])
-        entries = np.frombuffer(data, _ENTRY)
+        first = self._bases[row_group] + leaf * count
+        entries = self._entries[first : first + count]
         start, stop = chunk_span(metadata.row_group(row_group).column(leaf))
         index_start = int(entries["offset"][0])
         starts = np.empty(count, dtype=np.int64)

@@ -7,6 +7,7 @@ from tests.mutants.workshop import Mutant
 PRUNING, BOUNDS = "planner/prune_pages.py", "parquet/page_statistics.py"
 READER, DIRECTORY, MINI = (f"parquet/{name}.py" for name in ("page_reader", "pages", "mini_file"))
 GROUPS, LIVE, EXECUTE = (f"executor/{name}.py" for name in ("row_groups", "live_rows", "execute"))
+JOINED = "executor/joined_groups.py"
 _PRUNING = ("tests/planner/test_prune_pages.py",)
 _MEMBERS = ("tests/planner/test_prune_members.py",)
 _PAGES = ("tests/parquet/test_pages.py",)
@@ -65,7 +66,10 @@ MUTANTS = (
     ),
     Mutant(BOUNDS, "short lists are believed", "len(one) == count", "len(one) <= count"),
     Mutant(
-        READER, "digests are not compared", "if place.is_whole(number, found):", "if len(found):"
+        READER,
+        "digests are not compared",
+        "len(found) == stop - start and place.is_whole(number, found)",
+        "len(found) == stop - start",
     ),
     Mutant(
         READER,
@@ -76,8 +80,28 @@ MUTANTS = (
     Mutant(
         DIRECTORY,
         "pages are counted from the chunk before",
-        "(self._bases[row_group] + leaf * count)",
-        "(self._bases[row_group] + max(leaf - 1, 0) * count)",
+        "self._bases[row_group] + leaf * count",
+        "self._bases[row_group] + max(leaf - 1, 0) * count",
+    ),
+    Mutant(
+        DIRECTORY,
+        "pages of later row groups are counted from the first",
+        "np.split(numbers - self._first_pages[groups], cuts)",
+        "np.split(pages, cuts)",
+    ),
+    Mutant(
+        JOINED,
+        "row groups of which many pages are wanted are joined too",
+        "if few[place] else most_rows + 1",
+        "if True else most_rows + 1",
+        ("tests/executor/test_joined_groups.py",),
+    ),
+    Mutant(
+        JOINED,
+        "the last unit is forgotten",
+        "        taken += more\n    if unit:",
+        "        taken += more\n    if len(unit) > 1:",
+        ("tests/executor/test_joined_groups.py",),
     ),
     Mutant(
         MINI,

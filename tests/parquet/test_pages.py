@@ -122,6 +122,32 @@ def opened(store: ObjectStore, ref: FileRef) -> PageReader:
 
 @given(st.integers(1, 60), st.integers(0, 99), st.data())
 @examples(60)
+def test_pages_of_several_row_groups_are_the_rows_of_a_whole_read(
+    count: int, seed: int, data: st.DataObject
+) -> None:
+    store = open_store(fresh_uri())
+    ref = write(store, rows(count, seed))
+    groups = -(-count // GROUP_ROWS)
+    first = data.draw(st.integers(0, groups - 1))
+    in_groups = count - first * GROUP_ROWS
+    every = range(-(-in_groups // PAGE_ROWS))
+    pages = np.array(sorted(data.draw(st.sets(st.sampled_from(every), min_size=1))))
+    names = data.draw(st.lists(st.sampled_from(SCHEMA.names), min_size=1, unique=True))
+    reader = opened(store, ref)
+    found, size_bytes = reader.read(first, names, pages)
+    whole = ParquetReader(store, ref)
+    leaves = range(whole.metadata.num_columns)
+    tables = [whole.read(group, leaves).select(names) for group in range(first, groups)]
+    kept = np.isin(np.arange(in_groups) // PAGE_ROWS, pages)
+    expected = pa.concat_tables([table.cast(tables[0].schema) for table in tables])
+    expected = expected.filter(pa.array(kept))
+    assert found.cast(expected.schema).to_pylist() == expected.to_pylist()
+    assert sum(rows for _, rows in reader.rows_by_group(first, pages)) == expected.num_rows
+    assert size_bytes == sum(stop - start for start, stop in reader.spans(first, names, pages))
+
+
+@given(st.integers(1, 60), st.integers(0, 99), st.data())
+@examples(60)
 def test_pages_are_the_rows_of_a_whole_read(count: int, seed: int, data: st.DataObject) -> None:
     store = open_store(fresh_uri())
     ref = write(store, rows(count, seed))
