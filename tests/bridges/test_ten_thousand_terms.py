@@ -136,7 +136,7 @@ def test_a_left_deep_chain_of_substrait_is_one_or() -> None:
     count = TERMS if IS_DEEP else TERMS // 2
     terms = [writer.predicate(bind(item, SCHEMA).root) for item in FLAT[:count:3] * 3]
     chain = functools.reduce(
-        lambda left, right: writer._boolean(table.BOOLEAN, "or", [left, right]), terms
+        lambda left, right: writer._boolean(table.BOOLEAN, "or", left, right), terms
     )
     read = from_substrait(writer.message([chain]), SCHEMA).exact()
     assert isinstance(read, Or)

@@ -8,48 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 import pyarrow as pa
 
+from rowsieve.bridges.base import TreeReader, flattened, supported
 from rowsieve.bridges.substrait_exprs import table
-from rowsieve.bridges.substrait_exprs.lists import members_of
 from rowsieve.bridges.substrait_exprs.types import literal_of_message, type_of_message
-from rowsieve.bridges.substrait_exprs.wire import (
-    Message,
-    Value,
-    fields,
-    first_part,
-    one,
-    signed,
-    text,
-)
-from rowsieve.bridges.translation import Exactness, Row
+from rowsieve.bridges.substrait_exprs.wire import Message, Value, fields, one, signed, text
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
-from rowsieve.predicate.bind import bind_operand
-from rowsieve.predicate.ir import (
-    FALSE,
-    TRUE,
-    And,
-    BooleanOperand,
-    Call,
-    Case,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FalsePredicate,
-    FieldAccess,
-    InList,
-    IsNull,
-    Literal,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-    TruePredicate,
-    ValueSet,
-)
+from rowsieve.predicate import ir, zoned
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
@@ -66,19 +35,22 @@ from rowsieve.types.logical import (
     type_name,
 )
 from rowsieve.types.schema import Schema
+from rowsieve.types.zones import zone
 
-_DEPTH = 100
-_LITERAL, _SELECTION, _CALL, _IF, _LIST = 1, 2, 3, 6, 8
+_LITERAL, _CALL = 1, 3
 _STANDARD = re.compile(
     r"(?:extension:io\.substrait:|.*substrait-io/substrait/.*/|/)(functions_\w+?)(?:\.yaml)?"
 )
 _HELD = {Date: pa.int32(), Time: pa.int64(), Timestamp: pa.int64()}
+_NEVER_NULL = ir.IsNull | ir.TruePredicate | ir.FalsePredicate
+_Options = Mapping[str, Sequence[str]]
 
 
-class Source:
+class Source(TreeReader[Value]):
     """One message, whose columns are those of a schema."""
 
     def __init__(self, message: bytes, schema: Schema) -> None:
+        super().__init__(schema, Semantics.SUBSTRAIT)
         whole = fields(message)
         found = [fields(item) for item in whole.get(3, [])]
         if len(found) != 1 or 1 not in found[0] or 4 not in whole:
@@ -87,10 +59,8 @@ class Source:
                 "schema of its input; make one message of each expression"
             )
         self._root: Value = one(found[0], 1)
-        self._schema = schema
         self._functions = dict(_functions(whole))
         self._columns = _columns(fields(one(whole, 4)))
-        self._depth = 0
 
     def conditions(self) -> list[Value]:
         """The terms of the AND at the top, in the order written."""
@@ -101,68 +71,37 @@ class Source:
         kind, content = _kind(expression)
         if kind == _CALL:
             return f"{self._function(fields(content))[1]}(…)"
-        row = table.EXPRESSIONS.get(kind)
-        return row.foreign if row else f"kind {kind}"
-
-    def predicate(self, expression: Value) -> Predicate:
-        """The expression as a condition."""
-        node = self._node(expression)
-        if isinstance(node, Condition):
-            return node.predicate
-        if isinstance(node, Literal) and isinstance(node.value, bool):
-            return TRUE if node.value else FALSE
-        return node if isinstance(node, Predicate) else BooleanOperand(node)
-
-    def operand(self, expression: Value) -> Operand:
-        """The expression as a value."""
-        node = self._node(expression)
-        if isinstance(node, BooleanOperand):
-            return node.operand
-        return Condition(node) if isinstance(node, Predicate) else node
+        return table.EXPRESSIONS[kind].foreign
 
     def _chain(self, expression: Value, name: str) -> list[Value]:
-        found: list[Value] = []
-        stack = [expression]
-        while stack:
-            item = stack.pop()
+        def terms_of(item: Value) -> list[Value] | None:
             kind, content = _kind(item)
             inner = fields(content) if kind == _CALL else {}
-            if inner and self._function(inner) == (table.BOOLEAN, name):
-                stack.extend(reversed(_arguments(inner)))
-            else:
-                found.append(item)
-        return found
+            joined = inner and self._function(inner) == (table.BOOLEAN, name)
+            return [value for _, value in _arguments(inner)] if joined else None
 
-    def _node(self, expression: Value) -> Predicate | Operand:
-        self._depth += 1
-        try:
-            if self._depth > _DEPTH:
-                raise UnsupportedOperation(f"it nests deeper than {_DEPTH} levels")
-            kind, content = _kind(expression)
-            row = table.EXPRESSIONS.get(kind)
-            if row is None or row.reads is not Exactness.EXACT:
-                shown = row.foreign if row else f"expression of kind {kind}"
-                raise UnsupportedOperation(f"{shown}: {row.note if row else 'not known here'}")
-            if kind == _LIST:
-                return self._listed(content)
-            inner = fields(content)
-            match kind:
-                case 1:
-                    return literal_of_message(inner)
-                case 2:
-                    return self._selected(inner)
-                case 3:
-                    return self._call(expression, inner)
-                case 6:
-                    return self._case(inner)
-                case _:
-                    raise AssertionError(kind)
-        finally:
-            self._depth -= 1
+        return flattened(expression, terms_of)
+
+    def read(self, node: Value) -> ir.Predicate | ir.Operand:
+        """One `Expression`."""
+        kind, content = _kind(node)
+        supported(row := table.EXPRESSIONS[kind], row.foreign)
+        inner = fields(content)
+        match kind:
+            case 1:
+                return literal_of_message(inner)
+            case 2:
+                return self._selected(inner)
+            case 3:
+                return self._call(node, inner)
+            case 6:
+                return self._case(inner)
+            case _:
+                return self._listed(inner)
 
     # Columns
 
-    def _selected(self, inner: Message) -> Operand:
+    def _selected(self, inner: Message) -> ir.Operand:
         if 1 not in inner or 3 in inner or 5 in inner:
             raise UnsupportedOperation("a reference to something else than a column of the input")
         segment = fields(one(inner, 1))
@@ -173,148 +112,138 @@ class Source:
             step = fields(one(segment, 2))
             places.append(signed(one(step, 1, 0)))
             segment = fields(one(step, 2)) if 2 in step else {}
+        if not places or not 0 <= places[0] < len(self._columns):
+            raise InvalidPredicate(f"a Substrait message has no column at the place {places[:1]}")
         return self._column(places)
 
-    def _column(self, places: Sequence[int]) -> Operand:
-        if not places:
-            raise InvalidPredicate("a reference of a Substrait message names no column")
-        if not 0 <= places[0] < len(self._columns):
-            raise InvalidPredicate(f"a Substrait message has no column at the place {places[0]}")
+    def _column(self, places: Sequence[int]) -> ir.Operand:
         name, said = self._columns[places[0]]
-        type_ = self._schema.field(name).type
+        type_ = self.schema.field(name).type
         told, members = type_of_message(said)
         if told is not None and told != (String() if type_ == Json() else type_):
             raise UnsupportedOperation(
                 f"the column {name!r} is {type_name(told)} there and {type_name(type_)} here"
             )
-        if told is None and (isinstance(type_, Struct) is not bool(members)):
-            unsigned = isinstance(type_, Int) and not type_.signed
-            if not unsigned:
-                raise UnsupportedOperation(f"the column {name!r} has a type without a counterpart")
-        operand: Operand = Column(name)
+        is_unsigned = isinstance(type_, Int) and not type_.signed  # an extension of pyarrow's
+        if told is None and isinstance(type_, Struct) is not bool(members) and not is_unsigned:
+            raise UnsupportedOperation(f"the column {name!r} has a type without a counterpart")
+        operand: ir.Operand = ir.Column(name)
         for place in places[1:]:
             if not isinstance(type_, Struct) or not 0 <= place < len(type_.fields):
                 raise UnsupportedOperation(f"no member at the place {place} in {type_name(type_)}")
-            told, _ = type_of_message(members[place] if place < len(members) else {})
             member = type_.fields[place]
-            if told != member.type:
+            if place >= len(members) or type_of_message(members[place])[0] != member.type:
                 raise UnsupportedOperation(f"the member {member.name!r} has another type here")
-            operand, type_, members = FieldAccess(operand, member.name), member.type, []
+            operand, type_, members = ir.FieldAccess(operand, member.name), member.type, []
         return operand
 
     # Values
 
-    def _case(self, inner: Message) -> Operand:
+    def _case(self, inner: Message) -> ir.Operand:
         branches = []
-        for item in inner.get(1, []):
-            clause = fields(item)
-            if 1 not in clause or 2 not in clause:
-                raise InvalidPredicate("an if_then of a Substrait message lacks a part")
+        for clause in map(fields, inner.get(1, [])):
             when = self.predicate(one(clause, 1))
             if not _never_null(when):
                 raise UnsupportedOperation("if_then on what may be NULL; coalesce it with FALSE")
             branches.append((when, self.operand(one(clause, 2))))
         if not branches:
             raise InvalidPredicate("an if_then of a Substrait message has no branch")
-        otherwise = self.operand(one(inner, 2)) if 2 in inner else Literal(None)
-        self._one_type("if_then", [*(then for _, then in branches), otherwise])
-        return Case(tuple(branches), otherwise)
+        otherwise = self.operand(one(inner, 2)) if 2 in inner else ir.Literal(None)
+        self.one_type("if_then", [*(then for _, then in branches), otherwise])
+        return ir.Case(tuple(branches), otherwise)
 
-    def _listed(self, content: Value) -> Predicate:
-        value, options = first_part(content)
-        inner = {} if value else fields(content)
-        if not value and 1 not in inner:
-            raise InvalidPredicate("a singular_or_list of a Substrait message has no value")
-        operand = self.operand(value or one(inner, 1))
-        type_ = self._type(operand)
-        if type_ is None:
+    def _listed(self, inner: Message) -> ir.Predicate:
+        operand = self.operand(one(inner, 1))
+        if (type_ := self.type_of(operand)) is None:
             raise UnsupportedOperation("a list beside a NULL without a type")
-        if value:
-            if (members := members_of(options, type_)) is not None:
-                return InList(operand, ValueSet(members, type_))
-            inner = fields(content)
         if 2 not in inner:
-            return FALSE  # an OR of nothing, of NULL as well
-        values = []
-        for item in inner[2]:
-            kind, content = _kind(item)
-            if kind != _LITERAL:
-                raise UnsupportedOperation("singular_or_list of constants only; write OR")
-            literal = literal_of_message(fields(content))
-            if literal.type != type_:
-                raise UnsupportedOperation("the members of a list are of another type")
-            values.append(literal.value)
+            return ir.FALSE  # an OR of nothing, of NULL as well
+        values = [_member(item, type_) for item in inner[2]]
         storage = arrow_type(type_)
         held = _HELD.get(type(type_), storage)
-        return InList(operand, ValueSet(pa.array(values, held).view(storage), type_))
+        return ir.InList(operand, ir.ValueSet(pa.array(values, held).view(storage), type_))
 
     # Functions
 
-    def _call(self, expression: Value, inner: Message) -> Predicate | Operand:
+    def _call(self, expression: Value, inner: Message) -> ir.Predicate | ir.Operand:
         file, name = self._function(inner)
-        row = table.FUNCTIONS.get((file, name))
-        if row is None or row.reads is not Exactness.EXACT:
-            reason = row.note if row else "it has no counterpart here"
-            raise UnsupportedOperation(f"the function {name} of {file}: {reason}")
-        if (file, name) in ((table.BOOLEAN, "and"), (table.BOOLEAN, "or")):
+        row = supported(table.FUNCTIONS.get((file, name)), f"the function {name} of {file}")
+        if file == table.BOOLEAN and name in ("and", "or"):
             terms = tuple(self.predicate(item) for item in self._chain(expression, name))
-            return And(terms) if name == "and" else Or(terms)
-        arguments = _arguments(inner)
+            return ir.And(terms) if name == "and" else ir.Or(terms)
+        given = _arguments(inner)
+        words = [text(value) for kind, value in given if kind == 1]
+        arguments = [value for kind, value in given if kind == 3]
+        if name == "extract":
+            return self._extract(words, [self.operand(item) for item in arguments])
+        if words:
+            raise UnsupportedOperation(f"{name} with an argument that is an enum")
         if name == "not":
             _expect(name, arguments, 1)
-            return Not(self.predicate(arguments[0]))
+            return ir.Not(self.predicate(arguments[0]))
         operands = [self.operand(item) for item in arguments]
         options = dict(_options(inner))
         if name in table.COMPARISONS or name == "xor":
             _expect(name, operands, 2)
-            types = self._one_type(name, operands)
-            if name == "xor" and types != Bool():
+            if self.one_type(name, operands) != Bool() and name == "xor":
                 raise UnsupportedOperation("xor of something else than booleans")
-            return Comparison(table.COMPARISONS.get(name, ComparisonOp.NE), *operands)
+            op = table.COMPARISONS.get(name, ir.ComparisonOp.NE)
+            return ir.Comparison(op, *operands)
+        if name == "coalesce":
+            self.one_type(name, operands)
+            return ir.Call(name, tuple(operands))
+        if name == "local_timestamp":
+            _expect(name, operands, 2)
+            return self._local(operands[0], operands[1])
         if file == table.STRING:
             return self._text(name, operands, options)
         if file == table.ARITHMETIC:
-            return self._arithmetic(row, operands, options)
-        if name == "coalesce":
-            self._one_type(name, operands)
-            return Call(name, tuple(operands))
+            _expect(name, operands, 2)
+            if not isinstance(self.one_type(name, operands), Int):
+                raise UnsupportedOperation(f"{name} of something else than whole numbers")
+            if options.get("overflow") != ["ERROR"]:
+                raise UnsupportedOperation(f"{name} whose overflow is no ERROR")
+            return ir.Call(row.ours, tuple(operands))
         _expect(name, operands, 1)
         return self._judged(name, operands[0])
 
-    def _judged(self, name: str, operand: Operand) -> Predicate:
-        if name == "is_null":
-            return IsNull(operand)
-        if name == "is_not_null":
-            return Not(IsNull(operand))
-        type_ = self._type(operand)
-        if not isinstance(type_, Float):
+    def _judged(self, name: str, operand: ir.Operand) -> ir.Predicate:
+        if name in ("is_null", "is_not_null"):
+            null = ir.IsNull(operand)
+            return null if name == "is_null" else ir.Not(null)
+        if not isinstance(type_ := self.type_of(operand), Float):
             raise UnsupportedOperation(f"{name} of something else than a float")
         if name == "is_nan":
-            return Comparison(ComparisonOp.NE, operand, operand)
-        ends = Literal(-math.inf, type_), Literal(math.inf, type_)
-        above = Comparison(ComparisonOp.GT, operand, ends[0])
-        return And((above, Comparison(ComparisonOp.LT, operand, ends[1])))
+            return ir.Comparison(ir.ComparisonOp.NE, operand, operand)
+        ends = ir.Literal(-math.inf, type_), ir.Literal(math.inf, type_)
+        above = ir.Comparison(ir.ComparisonOp.GT, operand, ends[0])
+        return ir.And((above, ir.Comparison(ir.ComparisonOp.LT, operand, ends[1])))
 
-    def _text(self, name: str, operands: list[Operand], options: dict[str, list[str]]) -> Operand:
+    def _text(self, name: str, operands: list[ir.Operand], options: _Options) -> ir.Operand:
         _expect(name, operands, 2)
-        part = operands[1]
         if options.get("case_sensitivity", ["CASE_SENSITIVE"]) != ["CASE_SENSITIVE"]:
             raise UnsupportedOperation(f"{name} that may ignore the case of letters")
-        if self._type(operands[0]) != String() or not isinstance(part, Literal):
+        if self.type_of(operands[0]) != String() or _constant_text(operands[1]) is None:
             raise UnsupportedOperation(f"{name} of a text and a constant part only")
-        if not isinstance(part.value, str):
-            raise UnsupportedOperation(f"{name} of a text and a constant part only")
-        return Call(name, tuple(operands))
+        return ir.Call(name, tuple(operands))
 
-    def _arithmetic(
-        self, row: Row, operands: list[Operand], options: dict[str, list[str]]
-    ) -> Operand:
-        _expect(row.foreign, operands, 2)
-        if not isinstance(self._one_type(row.foreign, operands), Int):
-            raise UnsupportedOperation(f"{row.foreign} of something else than whole numbers")
-        if options.get("overflow") != ["ERROR"]:
-            raise UnsupportedOperation(f"{row.foreign} whose overflow is no ERROR")
-        return Call(row.ours, tuple(operands))
+    def _extract(self, words: list[str], operands: list[ir.Operand]) -> ir.Operand:
+        """The component, ONE for those that may count from 0; the moment and perhaps its zone."""
+        component, *indexing = words or [""]
+        known = table.COUNTED if indexing == ["ONE"] else {} if indexing else table.PARTS
+        if component not in known:
+            raise UnsupportedOperation(f"extract of {', '.join(words)}")
+        moment = self._local(*operands) if len(operands) == 2 else operands[0]
+        type_ = self.type_of(moment)
+        if len(operands) > 2 or type_ not in (Date(), Timestamp()):
+            raise UnsupportedOperation("extract of something else than a date or local time")
+        return ir.Call("extract", (ir.Literal(known[component], String()), moment))
+
+    def _local(self, moment: ir.Operand, name: ir.Operand) -> ir.Operand:
+        named = _constant_text(name)
+        if named is None or self.type_of(moment) != Timestamp(utc=True):
+            raise UnsupportedOperation("a time zone that is not constant, or not of an instant")
+        return zoned.local_time(zone(named).name, moment)
 
     def _function(self, inner: Message) -> tuple[str, str]:
         anchor = signed(one(inner, 1, 0))
@@ -322,41 +251,21 @@ class Source:
             raise InvalidPredicate(f"a Substrait message calls a function {anchor} without a name")
         return self._functions[anchor]
 
-    # Types
-
-    def _type(self, operand: Operand) -> LogicalType | None:
-        match operand:
-            case Column(name=name):
-                return self._schema.field(name).type
-            case Literal(type=type_):
-                return type_
-            case Condition():
-                return Bool()
-            case _:
-                return bind_operand(operand, self._schema, Semantics.SUBSTRAIT).type
-
-    def _one_type(self, what: str, operands: Sequence[Operand]) -> LogicalType | None:
-        types = {type_ for item in operands if (type_ := self._type(item)) is not None}
-        if len(types) > 1:
-            shown = " and ".join(sorted(map(type_name, types)))
-            raise UnsupportedOperation(f"{what} of {shown}: the types must be one")
-        return next(iter(types), None)
-
 
 def _functions(whole: Message) -> Iterator[tuple[int, tuple[str, str]]]:
     """The functions that the message declares: the standard file and the name by the anchor."""
-    files: dict[tuple[int, int], str] = {}
-    for at in (1, 8):
-        for item in whole.get(at, []):
-            inner = fields(item)
-            files[at, signed(one(inner, 1, 0))] = text(one(inner, 2, b""))
-    for item in whole.get(2, []):
-        declared = fields(item)
+    files = {
+        (at, signed(one(inner, 1, 0))): text(one(inner, 2, b""))
+        for at in (1, 8)
+        for inner in map(fields, whole.get(at, []))
+    }
+    for declared in map(fields, whole.get(2, [])):
         if 3 not in declared:
             continue
         inner = fields(one(declared, 3))
-        by = (8, signed(one(inner, 4))) if 4 in inner else (1, signed(one(inner, 1, 0)))
-        uri = files.get(by) or files.get((1, signed(one(inner, 1, 0))), "")
+        old = (1, signed(one(inner, 1, 0)))
+        uri = files.get((8, signed(one(inner, 4)))) if 4 in inner else None
+        uri = uri or files.get(old, "")
         match = _STANDARD.fullmatch(uri)
         name = text(one(inner, 3, b"")).partition(":")[0]
         yield signed(one(inner, 2, 0)), (match[1] if match else uri, name)
@@ -365,10 +274,9 @@ def _functions(whole: Message) -> Iterator[tuple[int, tuple[str, str]]]:
 def _columns(base: Message) -> list[tuple[str, Message]]:
     """The columns of the input with their types; names of members are passed over."""
     names = [text(item) for item in base.get(1, [])]
-    types = [fields(item) for item in fields(one(base, 2)).get(1, [])] if 2 in base else []
     found: list[tuple[str, Message]] = []
     at = 0
-    for type_ in types:
+    for type_ in [fields(item) for item in fields(one(base, 2, b"")).get(1, [])]:
         if at >= len(names):
             raise InvalidPredicate("a Substrait message names fewer columns than it has types")
         found.append((names[at], type_))
@@ -383,19 +291,14 @@ def _members(type_: Message) -> int:
     while stack:
         for kind, values in stack.pop().items():
             inner = fields(values[-1]) if kind in (25, 27, 28) else {}
-            below = [
-                fields(item)
-                for at in (1, 2)
-                for item in inner.get(at, [])
-                if isinstance(item, bytes)
-            ]
+            below = chain(inner.get(1, []), inner.get(2, []))
+            stack += [fields(item) for item in below if isinstance(item, bytes)]
             taken += len(inner.get(1, [])) if kind == 25 else 0
-            stack += below
     return taken
 
 
 def _kind(expression: Value) -> tuple[int, Value]:
-    """Which kind of expression it is, and its content, not yet read: lists may be long."""
+    """Which kind of expression it is, and its content, not yet read."""
     message = fields(expression)
     known = [at for at in message if at in table.EXPRESSIONS]
     if len(known) != 1:
@@ -403,39 +306,53 @@ def _kind(expression: Value) -> tuple[int, Value]:
     return known[0], one(message, known[0])
 
 
-def _arguments(inner: Message) -> list[Value]:
+def _arguments(inner: Message) -> list[tuple[int, Value]]:
+    """The arguments by kind: 1 for enums, 3 for values."""
     if 2 in inner:
         raise UnsupportedOperation("a call with the arguments of old messages")
     found = []
-    for item in inner.get(4, []):
-        argument = fields(item)
-        if 3 not in argument:
-            raise UnsupportedOperation("an argument that is a type or an enum")
-        found.append(one(argument, 3))
+    for argument in map(fields, inner.get(4, [])):
+        if len(argument) != 1 or (kind := next(iter(argument))) not in (1, 3):
+            raise UnsupportedOperation("an argument that is a type")
+        found.append((kind, one(argument, kind)))
     return found
 
 
 def _options(inner: Message) -> Iterator[tuple[str, list[str]]]:
-    for item in inner.get(5, []):
-        option = fields(item)
+    for option in map(fields, inner.get(5, [])):
         yield text(one(option, 1, b"")), [text(value) for value in option.get(2, [])]
 
 
-def _never_null(predicate: Predicate) -> bool:
+def _member(item: Value, type_: LogicalType) -> ir.PhysicalValue:
+    content = fields(item).get(_LITERAL)
+    if content is None or len(content) != 1:
+        raise UnsupportedOperation("singular_or_list of constants only; write OR")
+    literal = literal_of_message(fields(content[0]))
+    if literal.type != type_:
+        raise UnsupportedOperation("the members of a list are of another type")
+    return literal.value
+
+
+def _constant_text(operand: ir.Operand) -> str | None:
+    value = operand.value if isinstance(operand, ir.Literal) else None
+    return value if isinstance(value, str) else None
+
+
+def _never_null(predicate: ir.Predicate) -> bool:
     """Whether a condition is TRUE or FALSE of every row: engines differ about NULL in if_then."""
     match predicate:
-        case And(terms=terms) | Or(terms=terms):
+        case ir.And(terms=terms) | ir.Or(terms=terms):
             return all(map(_never_null, terms))
-        case Not(term=term):
+        case ir.Not(term=term):
             return _never_null(term)
-        case BooleanOperand(
-            operand=Call(function="coalesce", arguments=(*_, Literal(value=bool())))
+        case ir.BooleanOperand(
+            operand=ir.Call(function="coalesce", arguments=(*_, ir.Literal(value=bool())))
         ):
             return True
         case _:
-            return isinstance(predicate, IsNull | TruePredicate | FalsePredicate)
+            return isinstance(predicate, _NEVER_NULL)
 
 
-def _expect(name: str, arguments: Sequence[object], count: int) -> None:
-    if len(arguments) != count:
-        raise InvalidPredicate(f"{name} takes {count} arguments, not {len(arguments)}")
+def _expect(name: str, arguments: Sequence[object], wanted: int) -> None:
+    if len(arguments) != wanted:
+        raise InvalidPredicate(f"{name} takes {wanted} arguments, not {len(arguments)}")

@@ -23,6 +23,10 @@ def _none(foreign: str, note: str) -> Row:
     return Row(foreign, "", _NO, _NO, note)
 
 
+def _nones(names: str, note: str) -> list[Row]:
+    return [_none(name, note) for name in names.split()]
+
+
 _QUERY = "a filter over one table holds no query"
 _LAMBDA = "functions of functions have no counterpart here"
 # The numbers of the fields of `Expression`.
@@ -58,10 +62,29 @@ COMPARISONS: Mapping[str, ComparisonOp] = {
 _ORDERED = ("lt", "lte", "gt", "gte")
 _ERROR = "whole numbers of one type, overflow an ERROR"
 _CASE = "CASE_SENSITIVE"
-_NO_ROW = "it is no value of one row"
-_MATH = "it has no counterpart here"
-_BITS = "bits are left to the engine"
+_ROW, _MATH = "it is no value of one row", "it has no counterpart here"
 _ROUNDED = "its digits and its halves are left to the engine"
+# The components of `extract`, and those that count from 1 where the message says ONE.
+PARTS: Mapping[str, str] = {
+    "YEAR": "year",
+    "ISO_YEAR": "isoyear",
+    "HOUR": "hour",
+    "MINUTE": "minute",
+    "SECOND": "whole_second",
+}
+COUNTED: Mapping[str, str] = {
+    "QUARTER": "quarter",
+    "MONTH": "month",
+    "DAY": "day",
+    "DAY_OF_YEAR": "doy",
+    "MONDAY_DAY_OF_WEEK": "isodow",
+    "ISO_WEEK": "week",
+}
+WRITTEN_PARTS = {PARTS[name]: name for name in ("YEAR", "SECOND")}
+_EXTRACTED = (
+    f"{', '.join(PARTS)}; counted from ONE: {', '.join(COUNTED)}; written are those that pyarrow "
+    f"reads, {' and '.join(WRITTEN_PARTS.values())} of dates and local times"
+)
 
 COMPARISON, BOOLEAN = "functions_comparison", "functions_boolean"
 ARITHMETIC, STRING, DATETIME = "functions_arithmetic", "functions_string", "functions_datetime"
@@ -94,7 +117,9 @@ FUNCTIONS: Mapping[tuple[str, str], Row] = {
             Row(name, COMPARISONS[name].value, _EXACT, _NO, "written as a comparison of any type")
             for name in _ORDERED
         ),
-        _none("extract", "its parts are left to the engine"),
+        _both("extract", "extract", _EXTRACTED),
+        Row("local_timestamp", "local_time", _EXACT, _NO, "a named time zone; pyarrow lacks it"),
+        _none("assume_timezone", "times that a zone skips or repeats are left to the engine"),
     ),
     **_named(
         STRING,
@@ -108,23 +133,13 @@ FUNCTIONS: Mapping[tuple[str, str], Row] = {
         *(_both(name, name, _ERROR) for name in ("add", "subtract", "multiply")),
         _none("divide", "what it makes of zero is left to the engine"),
         _none("negate", "written as 0 less the number"),
-        *(_none(name, _NO_ROW) for name in ("sum", "avg", "min", "max", "std_dev", "variance")),
-        *(
-            _none(f"bitwise_{name}", "bits are left to the engine")
-            for name in ("and", "or", "xor", "not")
-        ),
-        *(_none(name, _MATH) for name in ("abs", "sign", "sqrt", "exp", "power")),
-        *(_none(name, _MATH) for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2")),
-        *(_none(name, _MATH) for name in ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")),
+        *_nones("sum avg min max std_dev variance", _ROW),
+        *_nones("bitwise_and bitwise_or bitwise_xor bitwise_not", "bits are left to the engine"),
+        *_nones("abs sign sqrt exp power sin cos tan asin acos atan atan2", _MATH),
+        *_nones("sinh cosh tanh asinh acosh atanh", _MATH),
     ),
-    **_named("functions_rounding", *(_none(n, _ROUNDED) for n in ("ceil", "floor", "round"))),
-    **_named(
-        "functions_logarithmic",
-        *(_none(name, _MATH) for name in ("ln", "log10", "log1p", "log2", "logb")),
-    ),
-    **_named("functions_aggregate_generic", _none("count", _NO_ROW)),
-    **_named(
-        "arrow:substrait_simple_extension_function",
-        *(_none(name, _NO_ROW) for name in ("first", "last")),
-    ),
+    **_named("functions_rounding", *_nones("ceil floor round", _ROUNDED)),
+    **_named("functions_logarithmic", *_nones("ln log10 log1p log2 logb", _MATH)),
+    **_named("functions_aggregate_generic", *_nones("count", _ROW)),
+    **_named("arrow:substrait_simple_extension_function", *_nones("first last", _ROW)),
 }

@@ -7,7 +7,7 @@ buffers lack, is refused. Messages inside messages are read when they are asked 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from rowsieve.errors import InvalidPredicate
@@ -17,6 +17,8 @@ Value: TypeAlias = int | bytes  # a varint, or the bytes of anything else
 Message: TypeAlias = dict[int, list[Value]]
 
 _FIXED = {1: 8, 5: 4}
+_SHORT = [bytes((size,)) for size in range(0x80)]  # lengths that are one byte
+_BITS = 0xFFFF_FFFF_FFFF_FFFF
 
 
 def fields(data: Value) -> Message:
@@ -25,30 +27,28 @@ def fields(data: Value) -> Message:
         raise InvalidPredicate("a Substrait message holds a number where a message is wanted")
     found: Message = {}
     at, size = 0, len(data)
-    while at < size:
-        tag = data[at]
-        at += 1
-        if tag > 0x7F:
-            tag, at = _varint(data, at - 1)
-        wire = tag & 7
-        value: Value
-        if wire == 0:
-            value, at = _varint(data, at)
-        else:
-            if wire == 2:
-                length = data[at] if at < size else 0x80
-                at += 1
-                if length > 0x7F:
-                    length, at = _varint(data, at - 1)
-            elif wire in _FIXED:
-                length = _FIXED[wire]
+    try:
+        while at < size:
+            tag = data[at]  # one byte of almost all
+            at += 1
+            if tag > 0x7F:
+                tag, at = decode_varint(data, at - 1)
+            value: Value
+            if (wire := tag & 7) == 0:
+                value, at = decode_varint(data, at)
             else:
-                raise InvalidPredicate(f"a Substrait message has a field of the wire type {wire}")
-            value = data[at : at + length]
-            at += length
-            if at > size:
-                raise InvalidPredicate("a Substrait message ends too early")
-        found.setdefault(tag >> 3, []).append(value)
+                length = _FIXED.get(wire, 0)
+                if wire == 2:
+                    length, at = decode_varint(data, at)
+                elif not length:
+                    raise InvalidPredicate(f"a Substrait message has a field of wire type {wire}")
+                value = data[at : at + length]
+                at += length
+                if at > size:
+                    raise IndexError
+            found.setdefault(tag >> 3, []).append(value)
+    except (IndexError, OverflowError) as error:
+        raise InvalidPredicate("a Substrait message ends too early") from error
     return found
 
 
@@ -62,23 +62,6 @@ def one(message: Message, at: int, default: Value | None = None) -> Value:
     return values[0]
 
 
-def first_part(data: Value) -> tuple[bytes, bytes]:
-    """Field 1 where a message begins with it, and all that follows; else two times nothing."""
-    if not isinstance(data, bytes) or data[:1] != b"\x0a":
-        return b"", b""
-    length, at = _varint(data, 1)
-    if at + length > len(data):
-        raise InvalidPredicate("a Substrait message ends too early")
-    return data[at : at + length], data[at + length :]
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    try:
-        return decode_varint(data, at)
-    except (IndexError, OverflowError) as error:
-        raise InvalidPredicate("a Substrait message ends too early") from error
-
-
 def signed(value: Value) -> int:
     """A varint as a number with a sign; protocol buffers write them in 64 bits."""
     if not isinstance(value, int):
@@ -86,27 +69,38 @@ def signed(value: Value) -> int:
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
+def raw(value: Value) -> bytes:
+    """The bytes of a field."""
+    if not isinstance(value, bytes):
+        raise InvalidPredicate("a Substrait message holds a number where bytes are wanted")
+    return value
+
+
 def text(value: Value) -> str:
     """Bytes as text."""
-    if not isinstance(value, bytes):
-        raise InvalidPredicate("a Substrait message holds a number where text is wanted")
     try:
-        return value.decode()
+        return raw(value).decode()
     except UnicodeDecodeError as error:
         raise InvalidPredicate(f"a Substrait message holds damaged text: {error}") from error
 
 
 def real(value: Value, form: str) -> float:
     """The eight or four bytes of a float."""
-    if not isinstance(value, bytes) or len(value) != struct.calcsize(form):
+    if len(raw(value)) != struct.calcsize(form):
         raise InvalidPredicate("a Substrait message holds a float of another size")
-    number: float = struct.unpack(form, value)[0]
-    return number
+    found: float = struct.unpack(form, raw(value))[0]
+    return found
 
 
 def number(field: int, value: int) -> bytes:
     """A field that is a varint; zero is written too."""
-    return encode_varint(field << 3) + encode_varint(value & 0xFFFF_FFFF_FFFF_FFFF)
+    return encode_varint(field << 3) + encode_varint(value & _BITS)
+
+
+def numbers(field: int) -> Callable[[int], bytes]:
+    """`number` of one field, for many values."""
+    tag = encode_varint(field << 3)
+    return lambda value: tag + encode_varint(value & _BITS)
 
 
 def part(field: int, *content: bytes) -> bytes:
@@ -115,9 +109,17 @@ def part(field: int, *content: bytes) -> bytes:
     return encode_varint(field << 3 | 2) + encode_varint(len(whole)) + whole
 
 
+def each_part(field: int, contents: Iterable[bytes]) -> Iterator[bytes]:
+    """The items of a repeated field; there may be a million."""
+    tag = encode_varint(field << 3 | 2)
+    for content in contents:
+        size = len(content)
+        yield tag + (_SHORT[size] if size < len(_SHORT) else encode_varint(size)) + content
+
+
 def parts(field: int, contents: Iterable[bytes]) -> bytes:
     """A repeated field."""
-    return b"".join(part(field, content) for content in contents)
+    return b"".join(each_part(field, contents))
 
 
 def fixed(field: int, form: str, value: float) -> bytes:

@@ -18,12 +18,14 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import rowsieve as rs
+from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.substrait_exprs import (
     from_substrait,
     is_substrait_message,
     read,
     table,
     to_substrait,
+    write,
 )
 from rowsieve.bridges.substrait_exprs.types import literal_of_message
 from rowsieve.bridges.substrait_exprs.wire import fields, number, part
@@ -35,6 +37,7 @@ from rowsieve.predicate.ir import (
     FALSE,
     And,
     BooleanOperand,
+    BoundColumn,
     Call,
     Case,
     Cast,
@@ -60,6 +63,7 @@ from tests.profiles import IS_DEEP, examples
 from tests.strategies import IEEE, SCHEMA, SEMANTICS, predicates
 
 D = decimal.Decimal
+YEAR = Literal(1999)
 BATCHES = [rows(seed, 40) for seed in range(100)]
 PAIR = pa.struct([("x", pa.int32()), ("y", pa.string())])
 PLAIN = pa.schema(
@@ -212,7 +216,8 @@ def test_every_function_of_pyarrow_is_listed() -> None:
         uri, _, function = name.rpartition("#")
         file = uri.rpartition("/")[2].removesuffix(".yaml").removeprefix("urn:")
         found.add((file, function))
-    assert found == set(table.FUNCTIONS)
+    of_zones = {(table.DATETIME, name) for name in ("local_timestamp", "assume_timezone")}
+    assert found | of_zones == set(table.FUNCTIONS)
 
 
 @pytest.mark.parametrize(
@@ -273,6 +278,83 @@ def test_nan_is_said_where_engines_differ() -> None:
         assert b"is_nan" in written
         assert theirs(written, BATCHES[0]) == ours(above, BATCHES[0], semantics)
     assert b"is_nan" not in plain
+
+
+def _called(name: str, *arguments: bytes) -> bytes:
+    """A message that compares a function of times with 5."""
+    writer = write.Writer(SCHEMA)
+    made = writer._made(table.DATETIME, name, Int(64))
+    call = part(3, made[2 if made[1] < 0x80 else 3 :], *(part(4, item) for item in arguments))
+    five = writer.constant(Literal(5, Int(64)))
+    return writer.message([writer._boolean(table.COMPARISON, "gt", call, five)])
+
+
+def _value(content: bytes) -> bytes:
+    return part(3, content)
+
+
+TZ, TS, DAY = (
+    _value(write.Writer(SCHEMA).column(BoundColumn(field.id, name, field.type)))
+    for name in ("tz", "ts", "day")
+    for field in [SCHEMA.field(name)]
+)
+APIA, ONE = _value(part(1, part(12, b"Pacific/Apia"))), part(1, b"ONE")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((part(1, b"HOUR"), TZ, APIA), "extract(hour FROM tz AT TIME ZONE 'Pacific/Apia') > 5"),
+        (
+            (part(1, b"MONTH"), ONE, TZ, APIA),
+            "extract(month FROM tz AT TIME ZONE 'Pacific/Apia') > 5",
+        ),
+        ((part(1, b"ISO_WEEK"), ONE, DAY), "extract(week FROM day) > 5"),
+        ((part(1, b"MINUTE"), TS), "extract(minute FROM ts) > 5"),
+        ((part(1, b"MONTH"), TS), None),
+        ((part(1, b"MONTH"), part(1, b"ZERO"), TS), None),
+        ((part(1, b"SECOND"), ONE, TS), None),
+        ((part(1, b"HOUR"), TZ), None),
+        ((part(1, b"HOUR"), TS, APIA), None),
+        ((part(1, b"US_WEEK"), ONE, TS), None),
+    ],
+)
+def test_parts_of_times_in_zones_are_read(arguments: list[bytes], text: str | None) -> None:
+    read = from_substrait(_called("extract", *arguments), SCHEMA)
+    if text is None:
+        assert read.expression is None
+        return
+    rules = Semantics.SUBSTRAIT
+    for batch in BATCHES[:5]:
+        wanted = ours(parse_predicate(text), batch, rules)
+        assert ours(read.exact(), batch, rules) == wanted
+
+
+def test_local_time_is_read_and_an_assumed_zone_is_not() -> None:
+    writer = write.Writer(SCHEMA)
+    column, name = (part(4, item) for item in (TZ, APIA))
+    for function, is_read in (("local_timestamp", True), ("assume_timezone", False)):
+        made = writer._made(table.DATETIME, function, Timestamp())
+        call = part(3, made[2 if made[1] < 0x80 else 3 :], column, name)
+        moment = writer.constant(Literal(0, Timestamp()))
+        message = writer.message([writer._boolean(table.COMPARISON, "gt", call, moment)])
+        read = from_substrait(message, SCHEMA)
+        assert (read.expression is not None) is is_read
+        if is_read:
+            text = "tz AT TIME ZONE 'Pacific/Apia' > TIMESTAMP '1970-01-01'"
+            for batch in BATCHES[:5]:
+                wanted = ours(parse_predicate(text), batch, Semantics.SUBSTRAIT)
+                assert ours(read.exact(), batch, Semantics.SUBSTRAIT) == wanted
+
+
+@pytest.mark.parametrize(("field", "written"), [("year", True), ("month", False)])
+def test_parts_that_pyarrow_reads_are_written(field: str, written: bool) -> None:
+    predicate = Comparison(ComparisonOp.GT, Call("extract", (Literal(field), Column("ts"))), YEAR)
+    made = to_substrait(predicate, SCHEMA)
+    assert (made.expression is not None) is written
+    if written:
+        for batch in BATCHES[:5]:
+            assert theirs(made.exact(), batch) == ours(predicate, batch, Semantics.SUBSTRAIT)
 
 
 def test_columns_are_known_by_their_places_and_types() -> None:

@@ -1,0 +1,113 @@
+"""An engine's nodes as our tree: the walk that readers share.
+
+Soundness: a node without a row in the bridge's table, or deeper than the limit, is refused; the
+types of operands are known before they are compared.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Generic, TypeAlias, TypeVar
+
+from rowsieve.bridges.translation import Exactness, Row
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate import ir
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Bool, LogicalType, type_name
+from rowsieve.types.schema import Schema
+
+N = TypeVar("N")
+Read: TypeAlias = ir.Predicate | ir.Operand
+
+
+class TreeReader(ABC, Generic[N]):
+    """Reads an engine's nodes over the columns of one schema."""
+
+    max_depth: ClassVar[int] = 100  # levels; each is several calls of Python's
+
+    def __init__(self, schema: Schema, semantics: Semantics) -> None:
+        self.schema = schema
+        self.semantics = semantics
+        self._depth = 0
+
+    def predicate(self, node: N) -> ir.Predicate:
+        """The node as a condition, or `UnsupportedOperation` with the reason."""
+        return as_predicate(self._bounded(node))
+
+    def operand(self, node: N) -> ir.Operand:
+        """The node as a value, or `UnsupportedOperation` with the reason."""
+        return as_operand(self._bounded(node))
+
+    @abstractmethod
+    def read(self, node: N) -> Read:
+        """One node; what stands below it is read by `predicate` and `operand`."""
+
+    def _bounded(self, node: N) -> Read:
+        self._depth += 1
+        try:
+            if self._depth > self.max_depth:
+                raise UnsupportedOperation(f"it nests deeper than {self.max_depth} levels")
+            return self.read(node)
+        finally:
+            self._depth -= 1
+
+    def type_of(self, operand: ir.Operand) -> LogicalType | None:
+        """The type of what was read; None of a constant that has none yet."""
+        match operand:
+            case ir.Column(name=name):
+                return self.schema.field(name).type
+            case ir.Literal(type=type_) | ir.Cast(type=type_):
+                return type_
+            case ir.Condition():
+                return Bool()
+            case _:
+                return bind_operand(operand, self.schema, self.semantics).type
+
+    def one_type(self, what: str, operands: Sequence[ir.Operand]) -> LogicalType | None:
+        """The one type that operands have, constants without a type aside."""
+        types = {type_ for item in operands if (type_ := self.type_of(item)) is not None}
+        if len(types) > 1:
+            shown = " and ".join(sorted(map(type_name, types)))
+            raise UnsupportedOperation(f"{what} of {shown}: the types must be one")
+        return next(iter(types), None)
+
+
+def as_predicate(read: Read) -> ir.Predicate:
+    """What was read, as a condition."""
+    if isinstance(read, ir.Condition):
+        return read.predicate
+    if isinstance(read, ir.Literal) and isinstance(read.value, bool):
+        return ir.TRUE if read.value else ir.FALSE
+    return read if isinstance(read, ir.Predicate) else ir.BooleanOperand(read)
+
+
+def as_operand(read: Read) -> ir.Operand:
+    """What was read, as a value."""
+    if isinstance(read, ir.BooleanOperand):
+        return read.operand
+    return ir.Condition(read) if isinstance(read, ir.Predicate) else read
+
+
+def flattened(node: N, terms_of: Callable[[N], Sequence[N] | None]) -> list[N]:
+    """The terms of a chain in the order written; iterative, for chains may be long.
+
+    `terms_of` gives what a link of the chain joins, and None of anything else.
+    """
+    found: list[N] = []
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if (terms := terms_of(item)) is None:
+            found.append(item)
+        else:
+            stack.extend(reversed(terms))
+    return found
+
+
+def supported(row: Row | None, what: str, otherwise: str = "it has no counterpart here") -> Row:
+    """The row of a construct that is read; of another, `UnsupportedOperation` with its note."""
+    if row is None or row.reads is not Exactness.EXACT:
+        raise UnsupportedOperation(f"{what}: {row.note if row else otherwise}")
+    return row

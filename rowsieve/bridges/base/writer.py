@@ -1,0 +1,150 @@
+"""Our tree as an engine's expressions: the walk that writers share.
+
+Soundness: every kind of node has its method; what an engine lacks raises `UnsupportedOperation`,
+which leaves the whole condition out.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Generic, TypeVar, assert_never
+
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate import ir
+from rowsieve.predicate.like import parse_pattern
+
+E = TypeVar("E")
+
+
+class TreeWriter(ABC, Generic[E]):
+    """Writes bound trees; a subclass says how each leaf is spelt."""
+
+    engine: ClassVar[str]  # its name in a refusal
+
+    def predicate(self, node: ir.Predicate) -> E:
+        """The condition, or `UnsupportedOperation` with the reason."""
+        match node:
+            case ir.TruePredicate() | ir.FalsePredicate():
+                return self.truth(value=isinstance(node, ir.TruePredicate))
+            case ir.And(terms=terms) | ir.Or(terms=terms):
+                made = [self.predicate(term) for term in terms]
+                return self.junction(made, all_of=isinstance(node, ir.And))
+            case ir.Not(term=term):
+                return self.negation(self.predicate(term))
+            case ir.Comparison(op=op, left=left, right=right):
+                return self.comparison(op, left, right)
+            case ir.InList():
+                return self.in_list(node)
+            case ir.IsNull(operand=operand):
+                return self.is_null(self.operand(operand))
+            case ir.Like():
+                return self.like(node)
+            case ir.BooleanOperand(operand=operand):
+                return self.operand(operand)
+            case ir.Opaque(description=description):
+                raise UnsupportedOperation(f"{description} is another engine's condition")
+            case _:
+                assert_never(node)
+
+    def operand(self, node: ir.Operand) -> E:
+        """The value, or `UnsupportedOperation` with the reason."""
+        match node:
+            case ir.BoundColumn():
+                return self.column(node)
+            case ir.Column(name=name):
+                raise AssertionError(f"the column {name!r} is not bound")
+            case ir.Literal():
+                return self.constant(node)
+            case ir.Call():
+                return self.call(node)
+            case ir.Cast():
+                return self.cast(node)
+            case ir.FieldAccess():
+                return self.member(node)
+            case ir.Case():
+                return self.case(node)
+            case ir.Now():
+                raise UnsupportedOperation(f"{self.engine} has no now(); bind with a time first")
+            case ir.Condition(predicate=predicate):
+                return self.predicate(predicate)
+            case _:
+                assert_never(node)
+
+    def junction(self, terms: Sequence[E], *, all_of: bool) -> E:
+        """AND or OR of the terms, joined two by two: engines recurse as deep as the tree is."""
+        left = list(terms)
+        while len(left) > 1:
+            pairs = zip(left[::2], left[1::2], strict=False)
+            made = [self.pair(a, b, all_of=all_of) for a, b in pairs]
+            left = made + left[len(made) * 2 :]
+        return left[0] if left else self.truth(value=all_of)
+
+    @abstractmethod
+    def truth(self, *, value: bool | None) -> E:
+        """TRUE, FALSE or NULL."""
+
+    @abstractmethod
+    def pair(self, left: E, right: E, *, all_of: bool) -> E:
+        """AND or OR of two conditions."""
+
+    @abstractmethod
+    def negation(self, term: E) -> E:
+        """NOT of a condition."""
+
+    @abstractmethod
+    def comparison(self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand) -> E:
+        """A comparison of two values of one type."""
+
+    @abstractmethod
+    def in_list(self, node: ir.InList) -> E:
+        """A list of constants."""
+
+    @abstractmethod
+    def is_null(self, operand: E) -> E:
+        """IS NULL of a value."""
+
+    @abstractmethod
+    def like(self, node: ir.Like) -> E:
+        """A pattern."""
+
+    @abstractmethod
+    def column(self, node: ir.BoundColumn) -> E:
+        """A column."""
+
+    @abstractmethod
+    def constant(self, literal: ir.Literal) -> E:
+        """A constant of its type."""
+
+    @abstractmethod
+    def call(self, node: ir.Call) -> E:
+        """A function of values."""
+
+    @abstractmethod
+    def cast(self, node: ir.Cast) -> E:
+        """A cast."""
+
+    @abstractmethod
+    def member(self, node: ir.FieldAccess) -> E:
+        """A field of a struct."""
+
+    @abstractmethod
+    def case(self, node: ir.Case) -> E:
+        """CASE."""
+
+
+def part_of_text(node: ir.Like) -> tuple[str, str] | None:
+    """The function (`=`, `starts_with`, …) and the text that mean a pattern; None of any other."""
+    if node.ignore_case:
+        return None
+    whole = parse_pattern(node.pattern, node.escape)
+    if whole.is_exact:
+        return "=", whole.prefix
+    if whole.is_prefix:
+        return "starts_with", whole.prefix
+    if node.pattern[0] != "%" or node.escape == "%":
+        return None
+    rest = parse_pattern(node.pattern.lstrip("%"), node.escape)
+    if rest.is_exact:
+        return "ends_with", rest.prefix
+    return ("contains", rest.prefix) if rest.is_prefix else None
