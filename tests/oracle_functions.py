@@ -34,6 +34,11 @@ def place_found(text: str, pattern: str) -> int:
     return 0 if found is None else found.start() + 1
 
 
+def index_of(text: str, delimiter: str, count: int) -> str:
+    parts = text.split(delimiter)
+    return delimiter.join(parts[count:] if count < 0 else parts[:count])
+
+
 PIECES: Mapping[str, Callable[..., Any]] = {
     "left": left,
     "right": right,
@@ -51,6 +56,7 @@ PIECES: Mapping[str, Callable[..., Any]] = {
     "regex_replace_first": lambda text, pattern, new: re.sub(pattern, new, text, count=1),
     "regex_count": lambda text, pattern: sum(1 for _ in re.finditer(pattern, text)),
     "regex_position": place_found,
+    "substring_index": index_of,
     "list_length": len,
     "list_element": lambda values, place: values[place - 1] if 1 <= place <= len(values) else None,
     "map_value": lambda pairs, key: dict(pairs).get(key),

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, assert_never
 
 from rowsieve.errors import InvalidPredicate, UnknownColumn
 from rowsieve.predicate.coerce import compare_operands, convert, typed
+from rowsieve.predicate.dated import days_moved
 from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.functions.conditional import common_type
 from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
@@ -312,6 +313,8 @@ class _Binder:
             return at_time_zone(bound[0][0], *bound[1], self.semantics)
         if name == "date_trunc" and len(bound) == 3:
             return self.truncated_in_zone(*bound)
+        if (moved := days_moved(name, bound, self.semantics)) is not None:
+            return self.call(moved)
         known = known_of([operand for operand, _ in bound], [type_ for _, type_ in bound])
         row, signature = resolve(name, known)
         converted = tuple(

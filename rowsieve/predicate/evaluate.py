@@ -112,9 +112,17 @@ def compute(operand: BoundOperand, batch: pa.RecordBatch) -> tuple[pa.Array, Mas
     return computed.values, failed
 
 
+def _shown(cell: pa.Scalar) -> object:
+    """The value for a message; as text where Python has no such date."""
+    try:
+        return cell.as_py()
+    except (OverflowError, ValueError):
+        return str(cell.cast(pa.string()))
+
+
 def _failure(predicate: BoundPredicate, batch: pa.RecordBatch, row: int) -> EvaluationError:
     names = [column.name for column in predicate.columns]
-    shown = {name: batch.column(name)[row].as_py() for name in names[:8]}
+    shown = {name: _shown(batch.column(name)[row]) for name in names[:8]}
     values = ", ".join(f"{name} = {str(value)[:80]!r}" for name, value in shown.items())
     return EvaluationError(
         "the filter has no answer on a row it must decide: an overflow, a division by zero or a "

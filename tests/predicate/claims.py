@@ -80,6 +80,7 @@ _REALS = (Float(64), Int(8))
 _INSTANT = Timestamp(utc=True)
 ZONES = ("America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "America/Sao_Paulo", "+05:45")
 _ORIGIN = Literal(946_684_800_000_000, Timestamp())  # 2000-01-01
+_FORMATS = ("%Y-%m-%d", "%d.%m.%Y", "%Y%j %H:%M:%S", "%H")
 _SHIFTS = ((0, 1, 0), (0, -30, 3_600_000_000), (1, 0, 0), (-13, 2, -1), (0, 0, 0), (1, 0, 1))
 
 
@@ -164,7 +165,13 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
     "bit_length": _texts("bit_length"),
     "ascii": _texts("ascii"),
     "md5": _texts("md5"),
-    "sha256_hex": _texts("sha256_hex"),
+    **{name: _texts(name) for name in ("sha1_hex", "sha256_hex", "sha512_hex")},
+    "substring_index": [s for n in (1, 2, -1, 0) for s in _texts("substring_index", "b", n)],
+    "trunc": [Sample(call("trunc", X), Float(64))],
+    "format_time": [
+        *(Sample(call("format_time", X, form), Timestamp()) for form in _FORMATS),
+        *(Sample(call("format_time", X, form), Date()) for form in _FORMATS[:2]),
+    ],
     "hex_digits": [Sample(call("hex_digits", X), t) for t in _SIGNED],
     "repeat": [sample for count in (-1, 0, 1, 3) for sample in _texts("repeat", count)],
     "lpad": [*_texts("lpad", 2), *_texts("lpad", 3, "xé"), *_texts("lpad", 0)],
@@ -186,6 +193,7 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
         Sample(call("days_between", Literal(19_000, Date()), X), Timestamp()),
     ],
     "epoch_us": [Sample(call("epoch_us", X), t) for t in _TIMES[1:]],
+    "epoch_seconds": [Sample(call("epoch_seconds", X), t) for t in _TIMES[1:]],
     "timestamp_seconds": [Sample(call("timestamp_seconds", X), t) for t in _SIGNED],
     "make_date": [
         Sample(call("make_date", 2024, X, Y), Int(8), Int(8)),

@@ -14,15 +14,24 @@ from rowsieve.bridges.functions.arguments import (
     sums_not_floats,
     whole_not_bits,
 )
-from rowsieve.bridges.functions.row import Absent, Spelling, function, unverified
+from rowsieve.bridges.functions.row import SQL_ENGINES, Absent, Spelling, function, unverified
 
 _SUMS = {"postgres": sums_not_floats, "spark": sums_not_floats, "datafusion": finite_sums}
 _QUOTIENT = unverified("other kinds of quotients are rounded in another way there", "{0} / {1}")
+_LAST_DIGITS = "its last digits differ between math libraries; store the value as a column"
 _DIGITS = "it rounds to other digits"
 _DEGREES = Spelling(("({0} * 57.29577951308232)",), ("degrees({0})",), reason=_DIGITS)
 _LOWER_HEX = "the grammar takes to_hex, of lower case, for its upper case"
 
+_APPROXIMATE = (
+    "exp ln log log2 log10 cbrt sin cos tan asin acos atan atan2 sinh cosh tanh cot power"
+)
+
 ROWS = (
+    *(
+        function(name, (), **dict.fromkeys(SQL_ENGINES, Absent(_LAST_DIGITS)))
+        for name in _APPROXIMATE.split()
+    ),
     function("add", "{0} + {1}", sums, **_SUMS),
     function("subtract", "{0} - {1}", sums, **_SUMS),
     function("multiply", "{0} * {1}", sums, **_SUMS),
@@ -44,6 +53,13 @@ ROWS = (
         ("round({0})", "round({0}, {1})"),
         one_float,
         trino=Absent("its rounding ends at 2^63"),
+    ),
+    function(
+        "trunc",
+        "trunc({0})",
+        one_float,
+        spark=Absent("its trunc cuts dates"),
+        trino="truncate({0})",
     ),
     function("sqrt", "sqrt({0})", one_float),
     function(

@@ -26,6 +26,15 @@ def _padded(name: str) -> tuple[str, ...]:
 
 
 ROWS = (
+    function(
+        "initcap",
+        (),
+        postgres=Absent(_LOCALE),
+        spark=Absent("it takes for words what stands between spaces, others letters and digits"),
+        datafusion=Absent("it takes for words runs of letters and digits, Spark what is spaced"),
+        duckdb=Absent(),
+        trino=Absent(),
+    ),
     function("length", "length({0})", of_text),
     function(
         "lower",
@@ -60,8 +69,31 @@ ROWS = (
         datafusion="encode(sha256({0}), 'hex')",
         trino="lower(to_hex(sha256(to_utf8({0}))))",
     ),
+    function(
+        "sha1_hex",
+        "sha1({0})",
+        of_text,
+        postgres=Absent("it has no sha1 without an extension"),
+        datafusion=Absent(),
+        trino="lower(to_hex(sha1(to_utf8({0}))))",
+    ),
+    function(
+        "sha512_hex",
+        "encode(sha512({0}), 'hex')",
+        of_text,
+        postgres="encode(sha512(convert_to({0}, 'UTF8')), 'hex')",
+        spark="sha2({0}, 512)",
+        duckdb=Absent(),
+        trino="lower(to_hex(sha512(to_utf8({0}))))",
+    ),
     function("lpad", _padded("lpad"), with_constants),
     function("rpad", _padded("rpad"), with_constants),
+    function(
+        "substring_index",
+        "substring_index({0}, {1}, {2})",
+        with_constants,
+        **dict.fromkeys(("postgres", "duckdb", "trino"), Absent()),
+    ),
     function("repeat", "repeat({0}, {1})", with_constants, trino=Absent()),
     function("split_part", "split_part({0}, {1}, {2})", with_constants, trino=Absent()),
     function("translate", "translate({0}, {1}, {2})", with_constants, trino=Absent()),
@@ -118,13 +150,20 @@ ROWS = (
         },
     ),
     function("position", "strpos({0}, {1})", constant_text_not_empty, spark="instr({0}, {1})"),
-    function("starts_with", "starts_with({0}, {1})", constant_text, spark="startswith({0}, {1})"),
+    function(
+        "starts_with",
+        "starts_with({0}, {1})",
+        constant_text,
+        spark="startswith({0}, {1})",
+        duckdb=Spelling(("starts_with({0}, {1})",), ("prefix({0}, {1})",)),
+    ),
     function(
         "ends_with",
         "ends_with({0}, {1})",
         constant_text,
         postgres=Spelling(("(right({0}, length({1})) = {1})",), ("ends_with({0}, {1})",)),
         spark="endswith({0}, {1})",
+        duckdb=Spelling(("ends_with({0}, {1})",), ("suffix({0}, {1})",)),
     ),
     function(
         "contains",

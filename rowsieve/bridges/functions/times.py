@@ -20,6 +20,7 @@ _INSTANT = (
     "arrow_cast(arrow_cast({0}, 'Timestamp(Second, Some(\"UTC\"))'), "
     "'Timestamp(Microsecond, Some(\"UTC\"))')"
 )
+_OTHER_YEARS = "years outside 1 to 9999 have other texts there"
 _UNJUDGED = "its results have not been compared with an engine's"
 
 ROWS = (
@@ -60,6 +61,15 @@ ROWS = (
         trino=Absent(),
     ),
     function(
+        "epoch_seconds",
+        "CAST(floor(EXTRACT(EPOCH FROM {0})) AS BIGINT)",
+        local_times,
+        spark="unix_seconds({0})",
+        datafusion=Absent("its seconds have a fraction"),
+        duckdb=Absent("its seconds have a fraction"),
+        trino=Absent(),
+    ),
+    function(
         "timestamp_seconds",
         (),
         postgres=unverified(_UNJUDGED, "to_timestamp({0})"),
@@ -69,6 +79,20 @@ ROWS = (
         trino=Absent(),
     ),
     function("date_trunc", (), known_unit),
+    function(
+        "format_time",
+        (),
+        **{
+            engine: unverified(_OTHER_YEARS, f"{name}({{0}}, {{1}})")
+            for engine, name in (
+                ("postgres", "to_char"),
+                ("spark", "date_format"),
+                ("datafusion", "to_char"),
+                ("duckdb", "strftime"),
+                ("trino", "date_format"),
+            )
+        },
+    ),
     function(
         "extract",
         (),

@@ -25,7 +25,7 @@ from rowsieve.bridges.sql.intervals import moved
 from rowsieve.bridges.sql.list_calls import HANDLERS as LISTS
 from rowsieve.bridges.sql.list_calls import named_list
 from rowsieve.bridges.sql.members import json_operator, json_path
-from rowsieve.bridges.sql.own_calls import HANDLERS, NAMES, day
+from rowsieve.bridges.sql.own_calls import HANDLERS, NAMES, day, seconds
 from rowsieve.bridges.sql.parts import EXTRACTED, PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.pattern_calls import regex, substring
 from rowsieve.bridges.sql.spark_coercion import QUOTIENT, WHOLE_QUOTIENT
@@ -39,7 +39,7 @@ from rowsieve.bridges.sql.zones import (
     zone_argument,
     zone_function,
 )
-from rowsieve.predicate.ir import Call, Case, Cast, Condition, IsNull, Literal, Now, Operand
+from rowsieve.predicate.ir import Call, Case, Cast, Condition, IsNull, Literal, Not, Now, Operand
 from rowsieve.types.logical import Date, Float, Int, Timestamp
 
 # Functions that never give a boolean, for a message that comes before `bind`'s.
@@ -120,6 +120,15 @@ def _anonymous(reader: Reads, node: Any) -> Operand:
         return Condition(regex(reader, match))
     if (found := named_list(reader, node)) is not None:
         return found
+    if name in ("date_part", "datepart") and len(node.expressions) == 2:
+        return _extract(reader, _as_extract(reader, node))
+    if (
+        name in ("isnull", "isnotnull")
+        and reader.dialect.name == "spark"
+        and len(node.expressions) == 1
+    ):
+        test = IsNull(reader.operand(node.expressions[0]))
+        return Condition(test if name == "isnull" else Not(test))
     if name in FILE_READERS:
         raise reader.source.refusal(node, "a filter cannot read files")
     if name in NOW and not node.expressions:
@@ -233,10 +242,29 @@ def _concat(reader: Reads, node: Any) -> Operand:
     return Call("concat" if node.args.get("coalesce") else "concat_strict", tuple(parts))
 
 
+_DAY_UNITS: Mapping[str, str] = {
+    **dict.fromkeys(("year", "yyyy", "yy"), "year"),
+    "quarter": "quarter",
+    **dict.fromkeys(("month", "mon", "mm"), "month"),
+    "week": "week",
+}
+
+
+def _is_named(reader: Reads, node: Any, name: str) -> bool:
+    """Whether the text calls the function by this name."""
+    first = reader.source.token_after(node, 0)
+    return first is not None and first.text.lower() == name
+
+
 def _truncation(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this", "unit", "zone", input_type_preserved=True)
     unit = node.args.get("unit")
     name = str(unit.name if unit is not None else "").lower()
+    if reader.dialect.name == "spark" and _is_named(reader, node, "trunc"):
+        if (own := _DAY_UNITS.get(name)) is None:
+            raise reader.source.refusal(node, f"trunc takes one of {', '.join(_DAY_UNITS)}")
+        day = Cast(reader.operand(node.this), Date())
+        return Cast(Call("date_trunc", (Literal(own), day)), Date())
     quoted = reader.source.token_after(node, 2)
     if name not in TRUNCATIONS or quoted is None or quoted.token_type != TokenType.STRING:
         raise reader.source.refusal(
@@ -253,6 +281,8 @@ def _truncation(reader: Reads, node: Any) -> Operand:
 def _extract(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this", "expression")
     name, dialect = str(node.this.name).lower(), reader.dialect.name
+    if name == "epoch" and dialect in ("duckdb", "datafusion"):
+        return seconds(reader.operand(node.expression))
     if (own := EXTRACTED.get((dialect, name))) is not None:
         found: Operand = Call(f"extract_{own[0]}", (reader.operand(node.expression),))
         return Call("add", (found, Literal(own[1], Int(64)))) if own[1] else found
@@ -268,6 +298,14 @@ def _substring(reader: Reads, node: Any) -> Operand:
     if made is None:
         raise reader.source.refusal(node, _reason(reader, node))
     return made
+
+
+def _as_extract(reader: Reads, node: Any) -> Any:
+    """`date_part('year', x)` as `extract(year FROM x)`."""
+    part, inner = node.expressions
+    if not isinstance(part, exp.Literal) or not part.is_string:
+        raise reader.source.refusal(node, "the part is a quoted constant")
+    return exp.Extract(this=exp.Var(this=part.this), expression=inner)
 
 
 def _part(reader: Reads, node: Any) -> Operand:

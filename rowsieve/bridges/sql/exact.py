@@ -20,6 +20,7 @@ from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.functions import Use
 from rowsieve.bridges.sql.dialects import Dialect, IntegerWidths
 from rowsieve.bridges.sql.render_calls import BYTE_ORDER
+from rowsieve.bridges.sql.templates import is_bare_trim
 from rowsieve.bridges.sql.vouched import CASTS, doubt, is_narrow
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
@@ -91,11 +92,6 @@ def _has_32_bits(operand: Operand) -> bool:
             return all(map(_has_32_bits, (*(then for _, then in branches), otherwise)))
         case _:
             return False
-
-
-def is_bare_trim(node: Call) -> bool:
-    """Whether it trims spaces without naming them."""
-    return node.function in ("trim", "ltrim", "rtrim") and len(node.arguments) == 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,17 @@ dialects and bits in two others, `isnan(NULL)` is FALSE in Spark.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlglot import exp
 
 from rowsieve.bridges.sql.bins import binned
+from rowsieve.bridges.sql.spark_coercion import WHOLE_QUOTIENT
 from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
-from rowsieve.types.logical import Bool, Date, Int
+from rowsieve.types.logical import Bool, Date, Float, Int, String
 
 _ONE = Literal(1, Int(64))
 _BITS: Mapping[type[Any], str] = {
@@ -115,6 +117,91 @@ def _moved_days(reader: Reads, node: Any) -> Operand:
     return Call("shift", (Cast(reader.operand(node.this), Date()), *moves))
 
 
+def _day_alone(reader: Reads, node: Any) -> Operand:
+    """`date(x)`."""
+    return Cast(day(reader, node), Date())
+
+
+def _later_months(reader: Reads, node: Any) -> Operand:
+    """Spark's `add_months(day, n)`: of a timestamp it takes the date."""
+    reader.only(node, "this", "expression")
+    number = reader.operand(node.expression)
+    if isinstance(number, Call) and number.function == "negate":
+        number = _negative(number)
+    if reader.dialect.name != "spark" or not isinstance(number, Literal):
+        raise reader.source.refusal(node, "add_months takes a constant number of months in spark")
+    if not isinstance(number.value, int):
+        raise reader.source.refusal(node, "add_months takes a whole number")
+    moves = (Literal(part, Int(64)) for part in (number.value, 0, 0))
+    return Call("shift", (Cast(reader.operand(node.this), Date()), *moves))
+
+
+def _negative(call: Call) -> Operand:
+    (inner,) = call.arguments
+    whole = isinstance(inner, Literal) and isinstance(inner.value, int)
+    return Literal(-inner.value, Int(64)) if whole else call  # type: ignore[union-attr, operator]
+
+
+def _pi(reader: Reads, node: Any) -> Operand:
+    reader.only(node)
+    return Literal(math.pi, Float(64))
+
+
+def _character(reader: Reads, node: Any) -> Operand:
+    """`chr(10)`: a constant character of ASCII, in which engines agree."""
+    reader.only(node, "expressions")
+    codes = [reader.operand(item) for item in node.expressions]
+    code = codes[0].value if len(codes) == 1 and isinstance(codes[0], Literal) else None
+    if type(code) is not int or not 0 < code < 128:
+        raise reader.source.refusal(
+            node, "chr takes a constant from 1 to 127: engines differ on others"
+        )
+    return Literal(chr(code), String())
+
+
+def _overlaid(reader: Reads, node: Any) -> Operand:
+    """`overlay(text PLACING other FROM n FOR count)`, of constant places."""
+    reader.only(node, "this", "expression", "from_", "for_")
+    text, other = reader.operand(node.this), reader.operand(node.expression)
+    places = [
+        None if item is None else reader.operand(item)
+        for item in (node.args.get("from_"), node.args.get("for_"))
+    ]
+    start, count = (item.value if isinstance(item, Literal) else None for item in places)
+    if places[1] is None and isinstance(other, Literal) and isinstance(other.value, str):
+        count = len(other.value)
+    if type(start) is not int or type(count) is not int or start < 1 or count < 0:
+        raise reader.source.refusal(node, "overlay takes a constant start from 1 and a count")
+    head = Call("left", (text, Literal(start - 1, Int(64))))
+    tail = Call("substr", (text, Literal(start + count, Int(64))))
+    return Call("concat_strict", (head, other, tail))
+
+
+def _unix_time(reader: Reads, node: Any) -> Operand:
+    """Spark's `unix_timestamp(time)`, cut towards 1970; of text it takes more than is read here."""
+    reader.only(node, "this", "format")
+    form = node.args.get("format")
+    if reader.dialect.name != "spark" or form is None or form.name != _SPARK_FORMAT:
+        raise reader.source.refusal(node, "unix_timestamp takes a time, without a format, in spark")
+    micros = Call("epoch_us", (reader.operand(node.this),))
+    return Call(WHOLE_QUOTIENT, (micros, Literal(1_000_000, Int(64))))
+
+
+_SPARK_FORMAT = "%Y-%mstrict-%dstrict %Hstrict:%Mstrict:%Sstrict"  # the default, in the grammar
+
+
+def _epoch(reader: Reads, node: Any) -> Operand:
+    """DuckDB's `epoch(timestamp)`, a double."""
+    reader.only(node, "this")
+    return seconds(reader.operand(node.this))
+
+
+def seconds(moment: Operand) -> Operand:
+    """Seconds since 1970 with their fraction, as a double."""
+    micros = Cast(Call("epoch_us", (moment,)), Float(64))
+    return Call("divide", (micros, Literal(1e6, Float(64))))
+
+
 HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     **dict.fromkeys(_BITS, _bits),
     exp.Pow: _power,
@@ -126,6 +213,14 @@ HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     exp.DayOfYear: _part("doy"),
     exp.DayOfMonth: _part("day"),
     exp.WeekOfYear: _part("week"),
+    exp.Week: _part("week"),
+    exp.Date: _day_alone,
+    exp.AddMonths: _later_months,
+    exp.Pi: _pi,
+    exp.Chr: _character,
+    exp.Overlay: _overlaid,
+    exp.TimeToUnix: _epoch,
+    exp.StrToUnix: _unix_time,
     exp.Second: _part("whole_second"),
     exp.TsOrDsAdd: _moved_days,
     exp.DateBin: binned,

@@ -15,6 +15,7 @@ from rowsieve.bridges.sql.regexes import Flavour, from_re2
 from rowsieve.bridges.sql.render_literals import quoted
 from rowsieve.bridges.sql.spellings import PARTS as OWN_PARTS
 from rowsieve.bridges.sql.templates import fill
+from rowsieve.bridges.sql.time_formats import FORMATTED, in_words
 from rowsieve.bridges.sql.visits import Writes
 from rowsieve.bridges.sql.zones import zone_text
 from rowsieve.errors import UnsupportedOperation
@@ -73,8 +74,9 @@ def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
 
 
 def _by_template(call: Call, writer: Writes) -> tuple[str, bool] | None:
-    if call.function in FOUND:
-        made = in_flavour(call, writer.dialect.name)
+    if call.function in FOUND or call.function == FORMATTED:
+        put = in_flavour if call.function in FOUND else in_words
+        made = put(call, writer.dialect.name)
         return None if made is None else fill(made, writer)
     spelling = spelling_of(call.function, writer.dialect.name)
     if spelling is not None and spelling.reads is not None and not spelling.reads.holds(Use(call)):

@@ -171,6 +171,24 @@ def _shifted(_: Types, __: Call, values: list[Value]) -> Value:
     return Value(Call("shift", (operand, *steps)), type_)
 
 
+def _formatted(_: Types, node: Call, values: list[Value]) -> Value:
+    """Text of a time as the session's clocks show it; of a date at midnight."""
+    value = values[0]
+    if not isinstance(value.type, Date | Timestamp):
+        raise UnsupportedOperation("date_format of something that is no date or timestamp")
+    local = Timestamp()
+    operand = value.exact if value.type == local else Cast(value.exact, local)
+    return Value(Call(node.function, (operand, values[1].operand)), String())
+
+
+def _instant(typer: Types, node: Call, values: list[Value]) -> Value:
+    """Counted since 1970 of an instant, which Spark makes of dates and local times."""
+    (value,) = values
+    if not isinstance(value.type, Date | Timestamp):
+        raise UnsupportedOperation(f"{node.function} of something that is no date or timestamp")
+    return Value(Call(node.function, (typer.as_type(value, INSTANT),)), Int(64))
+
+
 def _of_days(type_: LogicalType) -> Handler:
     def handler(typer: Types, node: Call, values: list[Value]) -> Value:
         days = [typer.as_type(_day_of(typer, value), Date()) for value in values]
@@ -193,6 +211,9 @@ HANDLERS: Mapping[str, Handler] = {
     **dict.fromkeys(_FIELDS.split(), _field),
     "date_trunc": _truncated,
     "shift": _shifted,
+    "format_time": _formatted,
+    "epoch_us": _instant,
+    "epoch_seconds": _instant,
     "last_day": _of_days(Date()),
     "days_between": _of_days(Int(32)),
 }

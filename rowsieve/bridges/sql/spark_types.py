@@ -32,6 +32,7 @@ from rowsieve.bridges.sql.spark_coercion import (
     quoted_constant,
 )
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.dated import later_by
 from rowsieve.predicate.ir import (
     And,
     BooleanOperand,
@@ -62,6 +63,7 @@ from rowsieve.predicate.ir import (
 from rowsieve.predicate.nested_types import are_comparable
 from rowsieve.types.logical import (
     Bool,
+    Date,
     Decimal,
     Float,
     Int,
@@ -329,6 +331,9 @@ class _Typer:
             raise UnsupportedOperation(f"{name} of text; cast it to a number")
         if left.type is None or right.type is None:
             left, right = (Value(s.operand, s.type or _other(left, right)) for s in (left, right))
+        dated = name in ("add", "subtract") and isinstance(left.type, Date)
+        if dated and isinstance(right.type, Int) and right.type.bits <= 32:
+            return Value(later_by(left.exact, right.exact, negate=name == "subtract"), Date())
         whole = isinstance(left.type, Int) and isinstance(right.type, Int)
         if name == WHOLE_QUOTIENT:
             if not whole:

@@ -19,14 +19,18 @@ from sqlglot.dialects.dialect import Dialect as Grammar
 from rowsieve.bridges.functions import TABLE, Spelling, Use, spelling_of
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.pattern_calls import FOUND, found
+from rowsieve.bridges.sql.time_formats import FORMATTED, formatted
 from rowsieve.bridges.sql.visits import Reads, Writes
-from rowsieve.predicate.ir import Call, Operand
+from rowsieve.predicate.ir import Call, Literal, Operand
+from rowsieve.types.logical import String
 
 _PLACE = re.compile(r"\{([0-9]+|rest)\}")
 _REST = "rest"
 _BEFORE = re.compile(r"(?:[(,]|\bIN|\bFROM|\bBOTH|\bLEADING|\bTRAILING)\s*$")
 _AFTER = re.compile(r"\s*(?:[),]|AS\b|IN\b|FROM\b)")
 _PREFIX = "argument_"
+# What Unicode calls a space separator, and DuckDB trims.
+SPACES = " \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,10 @@ def recognise(reader: Reads, node: Any) -> Call | None:
         call = Call(pattern.function, arguments)
         if pattern.function in FOUND:
             return found(reader, node, call)
+        if pattern.function == FORMATTED:
+            return formatted(reader, node, call)
+        if reader.dialect.trims_all_spaces and is_bare_trim(call):
+            return Call(call.function, (*call.arguments, Literal(SPACES)))
         required = pattern.spelling.reads
         if required is not None and not required.holds(Use(call)):
             raise reader.source.refusal(
@@ -61,6 +69,11 @@ def recognise(reader: Reads, node: Any) -> Call | None:
             )
         return call
     return None
+
+
+def is_bare_trim(node: Call) -> bool:
+    """Whether it trims spaces without naming them."""
+    return node.function in ("trim", "ltrim", "rtrim") and len(node.arguments) == 1
 
 
 def forms(reader: Reads, node: Any) -> list[str]:
@@ -74,6 +87,8 @@ def fill(call: Call, writer: Writes) -> tuple[str, bool] | None:
     spelling = spelling_of(call.function, writer.dialect.name)
     if spelling is None:
         return None
+    if writer.dialect.trims_all_spaces and is_bare_trim(call):
+        call = Call(call.function, (*call.arguments, Literal(" ", String())))
     for template in spelling.templates:
         pieces, places, has_rest = _pieces(template)
         count = len(call.arguments)

@@ -12,16 +12,16 @@ from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.spark_columns.zones import check_repeated
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
-from rowsieve.bridges.sql.exact import is_bare_trim, said_exactly
+from rowsieve.bridges.sql.exact import said_exactly
 from rowsieve.bridges.sql.integer_widths import with_widths
 from rowsieve.bridges.sql.mixtures import as_compared, check_mixtures
 from rowsieve.bridges.sql.render import Writer
 from rowsieve.bridges.sql.spark_types import with_spark_types
 from rowsieve.bridges.sql.unread import check_order, check_read, orders_text
 from rowsieve.bridges.translation import Translation
-from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
+from rowsieve.errors import InvalidInput, InvalidPredicate
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.ir import Call, Predicate, root_conjuncts, walk
+from rowsieve.predicate.ir import Predicate, root_conjuncts
 from rowsieve.predicate.nan_signs import check_nan_signs
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.schema import Schema
@@ -97,10 +97,6 @@ def _as_meant(
     check_mixtures(found, root, schema, meant)
     if known.gives_types:
         check_repeated(root)
-    if known.trims_all_spaces and any(isinstance(n, Call) and is_bare_trim(n) for n in walk(root)):
-        raise UnsupportedOperation(
-            f"trim takes all kinds of spaces in {known.name}: name them, as in trim(x, ' ')"
-        )
     return found, root
 
 

@@ -114,6 +114,11 @@ def _epoch_us(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Com
     return Computed(arguments[0].view(pa.int64()))
 
 
+def _epoch_seconds(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
+    seconds = filled(arguments[0]).astype(np.int64) // _SECOND
+    return Computed(with_nulls(seconds, null_mask(arguments[0]), pa.int64()))
+
+
 def _resolve_seconds(arguments: Sequence[Argument]) -> Signature | None:
     own = arguments[0].type if len(arguments) == 1 else None
     return Signature((Int(64),), Timestamp(utc=True)) if isinstance(own, Int) else None
@@ -210,6 +215,14 @@ ROWS = (
         "epoch_us(timestamp)",
         _resolve_epoch,
         _epoch_us,
+        _UP,
+        can_fail=never_fails,
+    ),
+    _row(
+        "epoch_seconds",
+        "epoch_seconds(timestamp), the whole seconds before it",
+        _resolve_epoch,
+        _epoch_seconds,
         _UP,
         can_fail=never_fails,
     ),

@@ -145,6 +145,8 @@ ROWS: tuple[Function, ...] = (
         String(),
         _digest("sha256"),
     ),
+    _row("sha1_hex", "sha1_hex(text)", String, String(), _digest("sha1")),
+    _row("sha512_hex", "sha512_hex(text)", String, String(), _digest("sha512")),
     _row(
         "hex_digits",
         "hex_digits(whole)",

@@ -74,6 +74,16 @@ def _resolve_split(arguments: Sequence[Argument]) -> Signature | None:
     return Signature((String(), String(), Int(64)), String(), str(place))
 
 
+def _resolve_index(arguments: Sequence[Argument]) -> Signature | None:
+    """As a split, with any count; of an empty delimiter nothing is left."""
+    if len(arguments) != 3 or not _is_text(arguments[0]) or not _text(arguments[1]):
+        return None
+    count = _whole(arguments[2])
+    if count is None or abs(count) >= 2**31:
+        return None
+    return Signature((String(), String(), Int(64)), String(), str(count))
+
+
 def _resolve_join(arguments: Sequence[Argument]) -> Signature | None:
     if len(arguments) < 2 or not all(map(_is_text, arguments)) or _text(arguments[0]) is None:
         return None
@@ -122,6 +132,25 @@ def _split_part(arguments: Sequence[pa.Array], signature: Signature, _: Semantic
     indices = pa.array(np.where(there, starts + wanted, 0), mask=~there)
     found = pc.fill_null(parts.flatten().take(indices), "")
     return Computed(without(found, null_mask(text)))
+
+
+def _substring_index(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
+    """What stands before a delimiter, counted from the start, or behind it, from the end."""
+    text, count = arguments[0], int(signature.option)
+    if not len(text):
+        return Computed(text)
+    delimiter = arguments[1][0].as_py()
+    parts = pc.split_pattern(text, pattern=delimiter)
+    sizes = filled(pc.list_value_length(parts)).astype(np.int64)
+    first = np.maximum(sizes + count, 0) if count < 0 else np.zeros_like(sizes)
+    last = sizes if count < 0 else np.minimum(sizes, count)
+    starts = np.cumsum(sizes) - sizes
+    ends = np.concatenate([[0], np.cumsum(last - first)])
+    rows = np.repeat(np.arange(len(sizes)), last - first)
+    places = np.arange(ends[-1]) - ends[rows] + (starts + first)[rows]
+    kept = parts.flatten().take(pa.array(places))
+    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), kept)
+    return Computed(without(pc.binary_join(lists, delimiter), null_mask(text)))
 
 
 def _joined(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
@@ -227,6 +256,12 @@ ROWS = (
         "split_part(text, constant delimiter, constant place)",
         _resolve_split,
         _split_part,
+    ),
+    _row(
+        "substring_index",
+        "substring_index(text, constant delimiter, constant count)",
+        _resolve_index,
+        _substring_index,
     ),
     _row(
         "concat_ws",

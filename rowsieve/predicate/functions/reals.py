@@ -1,4 +1,4 @@
-"""Functions of floats that every engine computes to the same bits: sqrt, sign, degrees, radians.
+"""Functions of floats that every engine computes to the same bits: roots, signs, angles.
 
 What libraries approximate differently (exp, ln, sin, power) has no row. Only float64 is taken: a
 float32 is computed in its own width by some engines and in the wider one by others.
@@ -81,6 +81,16 @@ def _sqrt_range(arguments: Sequence[AbstractValue], _: Signature, __: Semantics)
     )
 
 
+def _truncate(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
+    return Computed(pc.trunc(arguments[0]))
+
+
+def _resolve_double(arguments: Sequence[Argument]) -> Signature | None:
+    taken = Float(64)
+    alone = len(arguments) == 1 and arguments[0].type == taken
+    return Signature((taken,), taken) if alone else None
+
+
 def _sign(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
     numbers, nulls = filled(arguments[0]), null_mask(arguments[0])
     of_nan = np.nan if semantics.nan_has_sign else 0.0  # never with its sign bit set
@@ -126,6 +136,7 @@ _RISING = {"direction": lambda _: (Direction.INCREASING,), "can_fail": never_fai
 
 ROWS = (
     _row("sqrt", "sqrt(float64)", _sqrt, bounds=_sqrt_range),
+    _row("trunc", "trunc(float64)", _truncate, resolve=_resolve_double, **_RISING),
     _row("degrees", "degrees(float64)", _times(_PER_RADIAN), **_RISING),
     _row("radians", "radians(float64)", _times(_PER_DEGREE), **_RISING),
     _row(

@@ -27,6 +27,7 @@ from rowsieve.predicate.functions import (
     rounding,
     strings,
     temporal,
+    time_texts,
     zones,
 )
 from rowsieve.predicate.functions.row import Argument, Function, Signature
@@ -46,6 +47,7 @@ _ROOMS = (
     temporal,
     intervals,
     calendar,
+    time_texts,
     zones,
     nested,
     lists,

@@ -76,6 +76,10 @@ CALLS: Mapping[str, list[Operand]] = {
     "ascii": _texts("ascii"),
     "md5": _texts("md5"),
     "sha256_hex": _texts("sha256_hex"),
+    "format_time": [
+        *(call("format_time", c, form) for c in ("$ts", "$day") for form in ("%Y-%m-%d", "%j/%Y")),
+        call("format_time", "$ts", "%Y%m%d %H:%M:%S"),
+    ],
     "hex_digits": [call("hex_digits", "$i"), call("hex_digits", "$k")],
     "left": _texts("left", (0,), (2,), (50,)),
     "right": _texts("right", (0,), (2,), (50,)),
@@ -125,6 +129,11 @@ OTHERS: Mapping[str, list[Operand]] = {  # not in all three
     "regex_substr": _texts("regex_substr", ("[a-c]+",), ("(a)b",)),
     "regex_count": _texts("regex_count", ("[a-c]",), ("^a",)),
     "regex_position": _texts("regex_position", ("[b-c]",), ("b+",)),
+    "sha1_hex": _texts("sha1_hex"),
+    "sha512_hex": _texts("sha512_hex"),
+    "substring_index": _texts("substring_index", ("a", 1), (".", 2), ("x", -1), ("b", 0)),
+    "trunc": [call("trunc", "$f")],
+    "epoch_seconds": [call("epoch_seconds", "$ts")],
     "reverse": _texts("reverse"),
     "concat": [call("concat", "$s", "$t")],
     "cast": [

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.bridges.sql import parse_expression
+from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute
 from rowsieve.predicate.semantics import Semantics
@@ -113,6 +114,20 @@ COMMON = [
     "CAST(d AS bigint)",
     "CAST(i AS bigint)",
     "CASE WHEN i > 0 THEN 'p' ELSE s END",
+    "day + 40",
+    "day - 2",
+    "date_part('month', ts)",
+    "overlay(s PLACING 'xy' FROM 2 FOR 1)",
+    "overlay(s PLACING 'xy' FROM 1)",
+    "s || chr(10)",
+    "pi()",
+]
+OF_DAYS = [
+    "3 + day",
+    "day + (i % 100)",
+    "day - (i % 100)",
+    "day - CAST(ts AS date)",
+    "day - day + 1",
 ]
 OWN: dict[str, list[str]] = {
     "duckdb": [
@@ -131,6 +146,19 @@ OWN: dict[str, list[str]] = {
         "day + INTERVAL '5 hours'",
         "concat(s, 'x')",
         "i % 0",
+        *OF_DAYS,
+        "date(ts)",
+        "week(day)",
+        "epoch(ts)",
+        "extract(epoch FROM ts)",
+        "datepart('year', day)",
+        *("trim(s)", "ltrim(s)", "rtrim(s)"),
+        *("prefix(s, 'a')", "suffix(s, 'x')", "sha1(s)", "trunc(f)"),
+        *(
+            "strftime(ts, '%Y-%m-%d %H:%M:%S')",
+            "strftime(day, '%d.%m.%Y')",
+            "strftime(day, '%Y%j')",
+        ),
     ],
     "datafusion": [
         "CAST(i AS varchar)",
@@ -149,6 +177,9 @@ OWN: dict[str, list[str]] = {
         "i / 5",
         "f / 0",
         "10 / i",
+        *OF_DAYS,
+        *("extract(epoch FROM ts)", "encode(sha512(s), 'hex')", "substring_index(s, 'b', -1)"),
+        *("to_char(ts, '%Y-%m-%d %H:%M:%S')", "to_char(day, '%d.%m.%Y')", "trunc(f)"),
     ],
     "spark": [
         "CAST(i AS string)",
@@ -167,12 +198,15 @@ OWN: dict[str, list[str]] = {
         "CAST(f AS double) / 2",
     ],
 }
+OF_DUCKDB = (
+    *("ends_with", "contains", "len", "ar", "date", "week", "epoch", "extract", "trim", "ltrim"),
+    *("rtrim", "prefix", "suffix", "sha1", "trunc", "strf"),
+)
 OWN["postgres"] = [
-    *(
-        text
-        for text in OWN["duckdb"]
-        if not text.startswith(("ends_with", "contains", "len", "ar"))
-    ),
+    *(text for text in OWN["duckdb"] if not text.startswith(OF_DUCKDB) and text not in OF_DAYS),
+    *OF_DAYS,
+    *("date(ts)", "trunc(f)", "encode(sha512(convert_to(s, 'UTF8')), 'hex')"),
+    *("to_char(ts, 'YYYY-MM-DD\"T\"HH24:MI:SS')", "to_char(day, 'DD/MM YYYY')"),
     *("reverse(s)", "i / 5", "10 / i", "i / 0", "f / 0", "length(s)", "char_length(s)", "btrim(s)"),
     *("cardinality(l)", "octet_length(s)", "md5(s)", "ascii(s)", "repeat(s, 2)", "s || NULL"),
     *("substr(s, -1)", "substr(s, -1, 3)", "substr(s, 0, 2)", "substr(s, 2, -1)", "left(s, i)"),
@@ -218,6 +252,12 @@ ENGINES: dict[str, Callable[[], Ask]] = {
     "datafusion": _datafusion,
     "postgres": lambda: postgres_values,
 }
+
+
+def test_a_row_of_text_is_refused_that_has_no_counterpart() -> None:
+    for text, why in (("exp(f)", "last digits"), ("initcap(s)", "runs of letters")):
+        with pytest.raises(InvalidPredicate, match=why):
+            parse_expression(text, "datafusion")
 
 
 def ours(text: str, engine: str, table: pa.Table) -> tuple[list[Any], list[bool]]:

@@ -1,0 +1,104 @@
+"""Constant formats of dates and times, in each dialect's words and in those of `format_time`.
+
+Soundness: an allow-list. A field that is not listed, or a letter that might be one, is refused;
+fields that are listed have the same digits in every engine, for the years 1 to 9999.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rowsieve.bridges.sql.visits import Reads
+from rowsieve.predicate.functions.time_texts import pieces_of
+from rowsieve.predicate.ir import Call, Literal
+from rowsieve.types.logical import String
+
+FORMATTED = "format_time"
+_POSIX = {"%Y": "Y", "%m": "m", "%d": "d", "%j": "j", "%H": "H", "%M": "M", "%S": "S"}
+FIELDS: Mapping[str, Mapping[str, str]] = {
+    "duckdb": _POSIX,
+    "datafusion": _POSIX,
+    "trino": {"%Y": "Y", "%m": "m", "%d": "d", "%j": "j", "%H": "H", "%i": "M", "%s": "S"},
+    "spark": {"yyyy": "Y", "MM": "m", "dd": "d", "DDD": "j", "HH": "H", "mm": "M", "ss": "S"},
+    "postgres": {"YYYY": "Y", "MM": "m", "DD": "d", "DDD": "j", "HH24": "H", "MI": "M", "SS": "S"},
+}
+_PLAIN = r"[^A-Za-z%'\"\\\[\]{}#]+"
+_PIECES: Mapping[str, re.Pattern[str]] = {
+    "duckdb": re.compile(r"(?P<field>%.)|(?P<plain>[^%]+)", re.DOTALL),
+    "datafusion": re.compile(r"(?P<field>%.)|(?P<plain>[^%]+)", re.DOTALL),
+    "trino": re.compile(r"(?P<field>%.)|(?P<plain>[^%]+)", re.DOTALL),
+    "spark": re.compile(rf"(?P<field>([A-Za-z])\2*)|'(?P<quoted>[^']+)'|(?P<plain>{_PLAIN})"),
+    "postgres": re.compile(
+        rf"(?P<field>YYYY|DDD|MM|DD|HH24|MI|SS)|\"(?P<quoted>[^\"\\]+)\"|(?P<plain>{_PLAIN})"
+    ),
+}
+
+
+def from_dialect(text: str, dialect: str) -> str:
+    """The format in the words of `format_time`; ValueError where it is not known to be the same."""
+    made, place = [], 0
+    while place < len(text):
+        piece = _PIECES[dialect].match(text, place)
+        if piece is None:
+            raise ValueError(f"the format at {text[place:]!r}")
+        groups = piece.groupdict()
+        if groups["field"] and (field := FIELDS[dialect].get(groups["field"])) is None:
+            raise ValueError(f"the field {groups['field']!r} of the format")
+        plain = groups.get("quoted") or groups["plain"]
+        made.append(f"%{field}" if groups["field"] else plain.replace("%", "%%"))
+        place = piece.end()
+    return "".join(made)
+
+
+def to_dialect(text: str, dialect: str) -> str:
+    """A format of `format_time` in the dialect's words; ValueError where it has none."""
+    names = {field: name for name, field in FIELDS[dialect].items()}
+    made = "".join(names[field] if field else plain for field, plain in pieces_of(text) or ())
+    if from_dialect(made, dialect) != text:
+        raise ValueError("the format means something else there")
+    return made
+
+
+def formatted(reader: Reads, node: Any, call: Call) -> Call:
+    """A time as text, by the format as it stands in the text: the grammar rewrites it."""
+    text = _last_string(reader, node)
+    if text is None:
+        raise reader.source.refusal(node, "the format is a quoted constant, the last argument")
+    try:
+        made = from_dialect(text, reader.dialect.name)
+    except ValueError as error:
+        raise reader.source.refusal(
+            node, f"in formats of {reader.dialect.name} this is not read: {error}"
+        ) from error
+    return Call(call.function, (call.arguments[0], Literal(made, String())))
+
+
+def in_words(call: Call, dialect: str) -> Call | None:
+    """The same call with its format in the dialect's words; None where it has none."""
+    text = call.arguments[1].value if isinstance(call.arguments[1], Literal) else None
+    try:
+        made = to_dialect(text, dialect) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    if made is None:
+        return None
+    return Call(call.function, (call.arguments[0], Literal(made, String())))
+
+
+def _last_string(reader: Reads, node: Any) -> str | None:
+    """The quoted text before the end of the call, where exactly one stands at its level."""
+    tokens = reader.source.tokens
+    start = node.meta.get("start")
+    begun = next((i for i, token in enumerate(tokens) if token.start == start), None)
+    if begun is None:
+        return None
+    depth = 0
+    for place in range(begun + 1, len(tokens)):
+        kind = tokens[place].token_type.name
+        depth += (kind == "L_PAREN") - (kind == "R_PAREN")
+        if depth == 0:
+            last = tokens[place - 1]
+            return last.text if last.token_type.name == "STRING" else None
+    return None

@@ -1,0 +1,76 @@
+"""Formats of times in each dialect's words, read and written; what is not listed is refused."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from rowsieve.bridges.sql.time_formats import FIELDS, from_dialect, to_dialect
+from rowsieve.bridges.where import to_operand, to_predicate
+from rowsieve.errors import EvaluationError, InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate.bind import bind, bind_operand
+from rowsieve.predicate.evaluate import matching
+from rowsieve.predicate.ir import Call
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import schema_of
+
+ROWS = pa.record_batch(
+    {
+        "ts": pa.array([0, 1_700_000_000_000_000, None], pa.timestamp("us")),
+        "far": pa.array([2**62, 0, None], pa.timestamp("us")),
+        "day": pa.array([0, 19_000, None], pa.date32()),
+    }
+)
+SCHEMA, _ = schema_of(ROWS.schema)
+
+
+@pytest.mark.parametrize("dialect", FIELDS)
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d/%m/%Y %H:%M:%S", "%Y-%j", "%H:%M"])
+def test_a_format_is_written_and_read_back(form: str, dialect: str) -> None:
+    assert from_dialect(to_dialect(form, dialect), dialect) == form
+
+
+@pytest.mark.parametrize(
+    ("dialect", "form"),
+    [
+        *(("spark", form) for form in ("YYYY", "M", "yy", "d", "hh", "a", "yyyyy", "'", "[yyyy]")),
+        *(("postgres", form) for form in ("Month", "HH12", "FMDD", "YYYYth", "YY", "yyyy-mm")),
+        *(("duckdb", form) for form in ("%y", "%-d", "%f", "%b", "%", "%%")),
+        *(("datafusion", form) for form in ("%y", "%-d", "%b", "%.3f", "%Z")),
+        *(("trino", form) for form in ("%M", "%S", "%y", "%f")),
+    ],
+)
+def test_a_field_that_engines_spell_otherwise_is_refused(form: str, dialect: str) -> None:
+    with pytest.raises(ValueError, match="the f"):
+        from_dialect(form, dialect)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "strftime(ts, s)",
+        "strftime('%Y', ts)",
+        "strftime(ts)",
+        "strftime(ts, ('%Y'))",
+        "strftime(day, '%H')",
+    ],
+)
+def test_a_format_that_is_no_constant_of_its_type_is_refused(text: str) -> None:
+    with pytest.raises((InvalidPredicate, UnsupportedOperation)):
+        bind_operand(to_operand(text, "duckdb", SCHEMA), SCHEMA, Semantics.DUCKDB)
+
+
+def test_the_format_is_read_from_the_text_and_not_from_what_the_grammar_makes_of_it() -> None:
+    read = to_operand("date_format(ts, 'yyyy-MM')", "spark", SCHEMA)
+    assert isinstance(read, Call)
+    assert "%Y-%m" in str(read)
+    with pytest.raises(InvalidPredicate, match="'YYYY'"):
+        to_operand("date_format(ts, 'YYYY-MM')", "spark", SCHEMA)
+
+
+def test_a_year_without_four_digits_fails() -> None:
+    text = "strftime(far, '%Y') = '1970'"
+    predicate = bind(to_predicate(text, "duckdb", SCHEMA), SCHEMA, Semantics.DUCKDB)
+    with pytest.raises(EvaluationError):
+        matching(predicate, ROWS)
+    assert matching(predicate, ROWS.slice(1)).tolist() == [True, False]
