@@ -10,10 +10,10 @@ After the interpreter of Materialize (`src/expr/src/interpret.rs`), over arrays 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import assert_never
+from typing import Final, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -81,8 +81,10 @@ from rowsieve.predicate.nested_facts import implied_by_equality
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.ordered_members import are_members, members_within
 from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
-from rowsieve.types.logical import Bool, Float, Int, Struct, Timestamp, is_nested
+from rowsieve.types.logical import Bool, Float, Int, Struct, Timestamp, is_nested, is_ordered
 
+_MANY: Final = 32  # terms of an OR or AND from which on its comparisons are made together
+_MOST_AT_ONCE: Final = 1_000_000  # parts times constants
 _END_OF_TIME = 253_402_300_799_999_999  # the year 9999: no statement runs later
 
 
@@ -126,7 +128,7 @@ def _refuted_together(terms: Sequence[Predicate], interpreter: _Interpreter) -> 
         return nowhere(interpreter.part_count)
     within = narrowed(interpreter.columns, facts)
     refuted = within.refuted
-    inside = replace(interpreter, columns=within)
+    inside = replace(interpreter, columns=within, compared={})
     for term in others:
         truth = inside.predicate(term)
         refuted = refuted | ~(truth.true | truth.fails)
@@ -147,6 +149,7 @@ class _Interpreter:
     semantics: Semantics
     part_count: int
     now_us: int | None
+    compared: Mapping[int, Truth] = field(default_factory=dict)  # of comparisons, by `id`
 
     def predicate(self, node: Predicate) -> Truth:
         none, all_ = nowhere(self.part_count), everywhere(self.part_count)
@@ -159,13 +162,15 @@ class _Interpreter:
                 truth = self.predicate(term)
                 return Truth(truth.false, truth.true, truth.null, truth.fails)
             case And(terms=terms):
-                return _conjunction([self.predicate(term) for term in terms], all_)
+                here = self.comparing(terms)
+                return _conjunction([here.predicate(term) for term in terms], all_)
             case Or(terms=terms):
+                here = self.comparing(terms)
                 return _negated(
-                    _conjunction([_negated(self.predicate(term)) for term in terms], all_)
+                    _conjunction([_negated(here.predicate(term)) for term in terms], all_)
                 )
             case Comparison():
-                return self.comparison(node)
+                return self.compared.get(id(node)) or self.comparison(node)
             case InList():
                 return self.in_list(node)
             case IsNull(operand=operand):
@@ -180,6 +185,56 @@ class _Interpreter:
             case _:
                 assert_never(node)
 
+    def comparing(self, terms: Sequence[Predicate]) -> _Interpreter:
+        """The same, with the comparisons of columns and constants in many terms made together."""
+        if len(terms) < _MANY:
+            return self
+        alike: dict[tuple[BoundColumn, ComparisonOp], list[Comparison]] = {}
+        for node in _comparisons(terms):
+            assert isinstance(node.left, BoundColumn)
+            alike.setdefault((node.left, node.op), []).append(node)
+        found = dict(self.compared)
+        for (column, op), nodes in alike.items():
+            step = max(1, _MOST_AT_ONCE // max(1, self.part_count))
+            for start in range(0, len(nodes), step):
+                some = nodes[start : start + step]
+                found.update(
+                    zip(map(id, some), self.compared_with_each(column, op, some), strict=True)
+                )
+        return replace(self, compared=found)
+
+    def compared_with_each(
+        self, column: BoundColumn, op: ComparisonOp, nodes: Sequence[Comparison]
+    ) -> Iterator[Truth]:
+        """What `comparison` gives of each: parts times constants as that many parts."""
+        count, each = len(nodes), self.part_count
+        value = self.operand(column)
+        again = pa.array(np.tile(np.arange(each), count))
+        left = AbstractValue(
+            value.type,
+            value.lower.take(again),
+            value.upper.take(again),
+            np.tile(value.present, count),
+            np.tile(value.null, count),
+            np.tile(value.fails, count),
+            np.tile(value.nan, count),
+        )
+        constants = [scalar(node.right) for node in nodes if isinstance(node.right, Literal)]
+        bounds = pa.array(constants, value.lower.type).take(
+            pa.array(np.repeat(np.arange(count), each))
+        )
+        none, all_ = nowhere(count * each), everywhere(count * each)
+        right = AbstractValue(value.type, bounds, bounds, all_, none, none, none)
+        truth = _compared(op, left, right, none)
+        for start in range(0, count * each, each) if each else [0] * count:
+            stop = start + each
+            yield Truth(
+                truth.true[start:stop],
+                truth.false[start:stop],
+                truth.null[start:stop],
+                truth.fails[start:stop],
+            )
+
     def comparison(self, node: Comparison) -> Truth:
         left, right = self.operand(node.left), self.operand(node.right)
         if is_nested(left.type):
@@ -191,11 +246,7 @@ class _Interpreter:
             nan = nowhere(self.part_count)
         if node.left == node.right and not nan.any():
             return _reflexive(node.op, left)
-        if node.op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
-            return _distinct(node.op, left, right, _ordered(ComparisonOp.EQ, left, right, nan))
-        true, false = _ordered(node.op, left, right, nan)
-        null = (left.null & (right.null | right.present)) | (right.null & left.present)
-        return Truth(true, false, null, left.fails | right.fails)
+        return _compared(node.op, left, right, nan)
 
     def nested_comparison(
         self, node: Comparison, left: AbstractValue, right: AbstractValue
@@ -379,7 +430,19 @@ class _Interpreter:
         if not facts.columns:
             return self, nowhere(self.part_count)
         inner = narrowed(self.columns, facts)
-        return replace(self, columns=inner), inner.refuted
+        return replace(self, columns=inner, compared={}), inner.refuted
+
+
+def _comparisons(terms: Sequence[Predicate]) -> Iterator[Comparison]:
+    """Those of a column and a constant of its type, in the terms and in ANDs or ORs of them."""
+    for term in terms:
+        for node in term.terms if isinstance(term, And | Or) else (term,):
+            match node:
+                case Comparison(
+                    left=BoundColumn(type=type_), right=Literal(value=value, type=other)
+                ) if value is not None and type_ == other and is_ordered(type_):
+                    if not isinstance(type_, Float):  # of NaN each case is looked at for itself
+                        yield node
 
 
 def unbounded_below(value: AbstractValue) -> AbstractValue:
@@ -435,6 +498,15 @@ def prefix_truth(value: AbstractValue, prefix: str) -> tuple[Mask, Mask]:
     if not prefix:
         inside = value.present
     return true, value.present & ~inside
+
+
+def _compared(op: ComparisonOp, left: AbstractValue, right: AbstractValue, nan: Mask) -> Truth:
+    """`left op right` of two values that are not nested; `nan`: IEEE's NaN."""
+    if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+        return _distinct(op, left, right, _ordered(ComparisonOp.EQ, left, right, nan))
+    true, false = _ordered(op, left, right, nan)
+    null = (left.null & (right.null | right.present)) | (right.null & left.present)
+    return Truth(true, false, null, left.fails | right.fails)
 
 
 def _ordered(

@@ -40,9 +40,15 @@ from rowsieve.predicate.ir import (
 from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.semantics import NanOrder, Semantics
-from rowsieve.types.logical import Float, LogicalType, Timestamp
+from rowsieve.types.logical import Date, Float, Int, LogicalType, Timestamp
 
-_Points: TypeAlias = tuple[Operand, LogicalType | None, type | None]
+_Points: TypeAlias = tuple[Operand, LogicalType | None, type | None, ComparisonOp]
+_WEAKEST = {  # of constants that one operand is compared with so, which an OR needs alone
+    ComparisonOp.LT: max,
+    ComparisonOp.LE: max,
+    ComparisonOp.GT: min,
+    ComparisonOp.GE: min,
+}
 
 _OPPOSITE = {
     ComparisonOp.EQ: ComparisonOp.NE,
@@ -138,16 +144,15 @@ def _folded(node: Comparison) -> Predicate:
 
 
 def _with_lists(disjunction: Or) -> Predicate:
-    """Equals and INs of one operand as one IN, where the first of them stood."""
+    """Equals and INs of one operand as one IN, where the first of them stood; `<` and such as one.
+
+    Of `x > 1 OR x > 2` the first is enough, whatever x is, NULL or failed.
+    """
     groups: dict[_Points, list[Predicate]] = {}
     for term in disjunction.terms:
         if (key := _points_of(term)) is not None:
             groups.setdefault(key, []).append(term)
-    merged = {
-        id(terms[0]): InList(key[0], _members(terms, key[1]))
-        for key, terms in groups.items()
-        if len(terms) > 1
-    }
+    merged = {id(terms[0]): _merged(key, terms) for key, terms in groups.items() if len(terms) > 1}
     absorbed = {id(term) for terms in groups.values() if len(terms) > 1 for term in terms[1:]}
     return disjoin(
         merged.get(id(term), term) for term in disjunction.terms if id(term) not in absorbed
@@ -198,23 +203,42 @@ def _one_pair(terms: Sequence[Predicate], side: int) -> Predicate:
 
 
 def _points_of(term: Predicate) -> _Points | None:
-    """The operand and the kind of constants of a term that is a set of points.
+    """The operand, the kind of constants and `=`, or `<` and such, of a term that is one of these.
 
     Floats are left out: IN may tell -0.0 from 0.0 where `=` does not.
     """
     match term:
+        case Comparison(op=op, left=operand, right=Literal(value=int(), type=type_)) if (
+            op in _WEAKEST and isinstance(type_, Int | Date | Timestamp)
+        ):
+            return None if isinstance(operand, Literal) else (operand, type_, None, op)
         case Comparison(op=ComparisonOp.EQ, left=operand, right=Literal(value=value, type=type_)):
             if value is None or isinstance(operand, Literal):
                 return None
             if type_ is None:
                 small = isinstance(value, int) and not isinstance(value, bool) and _fits(value)
-                return (operand, None, type(value)) if small or isinstance(value, str) else None
-            return None if isinstance(type_, Float) else (operand, type_, None)
+                known = small or isinstance(value, str)
+                return (operand, None, type(value), ComparisonOp.EQ) if known else None
+            return None if isinstance(type_, Float) else (operand, type_, None, ComparisonOp.EQ)
         case InList(operand=operand, values=values):
             if values.type is None or isinstance(values.type, Float):
                 return None
-            return operand, values.type, None
+            return operand, values.type, None, ComparisonOp.EQ
     return None
+
+
+def _merged(key: _Points, terms: Sequence[Predicate]) -> Predicate:
+    operand, type_, _, op = key
+    if op is ComparisonOp.EQ:
+        return InList(operand, _members(terms, type_))
+    constants = [
+        term.right.value
+        for term in terms
+        if isinstance(term, Comparison)
+        and isinstance(term.right, Literal)
+        and isinstance(term.right.value, int)
+    ]
+    return Comparison(op, operand, Literal(_WEAKEST[op](constants), type_))
 
 
 def _fits(value: int) -> bool:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.evaluate import evaluate
-from rowsieve.predicate.interpret import Verdict, interpret
+from rowsieve.predicate.interpret import Verdict, _Interpreter, interpret
 from rowsieve.predicate.ir import (
     And,
     BooleanOperand,
@@ -139,6 +140,56 @@ def check(
             assert not outcome.failed.any()
         if verdict == Verdict.ALL:
             assert outcome.true.all()
+
+
+@examples(200)
+@given(
+    st.lists(predicates(), min_size=2, max_size=6),
+    st.lists(batches(), max_size=3),
+    st.sampled_from(SEMANTICS),
+    st.sampled_from([And, Or]),
+)
+@known_texts()
+def test_comparisons_made_together_are_those_made_alone(
+    terms: list[Predicate], parts: list[pa.RecordBatch], semantics: Semantics, kind: type[And | Or]
+) -> None:
+    bound = bind(Not(kind(tuple(terms))), SCHEMA, semantics)
+    known = statistics(parts, frozenset())
+    alone = interpret(bound, known)
+    with (
+        mock.patch("rowsieve.predicate.interpret._MANY", 1),
+        mock.patch("rowsieve.predicate.interpret._MOST_AT_ONCE", 4),
+    ):
+        assert interpret(bound, known).tolist() == alone.tolist()
+
+
+def test_many_comparisons_of_one_column_are_those_made_alone() -> None:
+    bounds = [(None, None), (0, 3), (3, 3), (5, 9), (None, 4), (4, None), (None, None)]
+    flags = np.array([True, False, False, True, False, False, True])
+    lower, upper = zip(*bounds, strict=True)
+    column = BoundColumn(1, "i32", COLUMN_TYPES["i32"])
+    known = Known(
+        len(bounds),
+        {
+            "i32": AbstractColumn(
+                arrow_array(list(lower), column.type),
+                arrow_array(list(upper), column.type),
+                np.array([False] * 6 + [True]),
+                flags,
+            )
+        },
+    )
+    nodes = [
+        Comparison(op, column, Literal(value, column.type))
+        for op in ComparisonOp
+        for value in range(-1, 11)
+    ]
+    alone = _Interpreter(known, Semantics.SQL, len(bounds), None)
+    together = alone.comparing(nodes)
+    for node in nodes:
+        wanted, found = alone.comparison(node), together.compared[id(node)]
+        for outcome in ("true", "false", "null", "fails"):
+            assert getattr(found, outcome).tolist() == getattr(wanted, outcome).tolist(), node
 
 
 _NAMES = st.frozensets(st.sampled_from(list(COLUMN_TYPES)), max_size=6)

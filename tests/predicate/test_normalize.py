@@ -95,7 +95,42 @@ def test_thousands_of_pairs_become_a_few_terms() -> None:
     assert len(many.terms) == 7
 
 
+def ray(op: ComparisonOp, name: str, value: int) -> Comparison:
+    return Comparison(op, Column(name), Literal(value, Int(64)))
+
+
+def test_of_alike_comparisons_an_or_keeps_the_weakest() -> None:
+    above, below = [ray(GE, "x", value) for value in (7, 5, 9)], [ray(LT, "x", v) for v in (1, 2)]
+    assert normalize(Or((*above, A, *below))) == Or((above[1], A, below[1]))
+    assert normalize(And(tuple(above))) == And(tuple(above))
+    pairs_of_rays = Or(tuple(And((term, ray(LT, "y", 3))) for term in above))
+    assert normalize(pairs_of_rays) == And((above[1], ray(LT, "y", 3)))
+    mixed = Or((ray(GE, "x", 1), Comparison(GE, Column("x"), Literal(0.5, Float()))))
+    assert normalize(mixed) == mixed
+
+
 SMALL = st.integers(0, 3)
+
+
+@examples(100)
+@given(
+    st.lists(st.tuples(st.sampled_from([LT, GE, EQ]), SMALL, SMALL), min_size=2, max_size=8),
+    st.lists(st.tuples(st.none() | SMALL, st.none() | SMALL), min_size=1, max_size=16),
+    st.booleans(),
+)
+def test_the_weakest_means_the_same(
+    wanted: list[tuple[ComparisonOp, int, int]],
+    rows: list[tuple[int | None, int | None]],
+    negated: bool,
+) -> None:
+    schema = Schema(0, (Field(1, "x", Int(64)), Field(2, "y", Int(64))))
+    columns = [pa.array([row[i] for row in rows], pa.int64()) for i in (0, 1)]
+    batch = pa.record_batch(columns, ["x", "y"])
+    whole = Or(tuple(And((ray(op, "x", i), ray(LT, "y", j))) for op, i, j in wanted))
+    predicate: Predicate = Not(whole) if negated else whole
+    plain = bind(predicate, schema, Semantics.SQL, simplified=False)
+    shorter = BoundPredicate(normalize(plain.root, Semantics.SQL), 0, Semantics.SQL)
+    assert answers(evaluate(shorter, batch)) == answers(evaluate(plain, batch))
 
 
 @examples(100)

@@ -7,8 +7,8 @@ becomes `InvalidPredicate` with the place in the text that was given.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect as Grammar
@@ -19,6 +19,7 @@ from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.limits import MAX_NESTING, check_length, too_deep
 from rowsieve.bridges.sql.lists import Lifted, lift_lists, stand_in_place
 from rowsieve.bridges.sql.nodes import Reader
+from rowsieve.bridges.sql.plain_chains import plain_chain
 from rowsieve.bridges.sql.source import Source, split_at_and
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import IsNull, Operand, Predicate
@@ -37,17 +38,29 @@ _OPERATORS: Mapping[str, str] = {
     "!!": "write NOT",
     "^@": "write starts_with(text, prefix)",
 }
-_T = TypeVar("_T")
 
 
 def predicate(text: str, dialect: str) -> Predicate:
     """Read a condition."""
-    return _read(text, dialect, Reader.predicate)
+    try:
+        source = _source(text, dialect_named(dialect))
+
+        def read(tokens: Sequence[Any]) -> Predicate:
+            return Reader(source).predicate(_node(source, tokens))
+
+        found = plain_chain(source, read)
+        return read(source.tokens) if found is None else found
+    except RecursionError:
+        raise _too_nested() from None
 
 
 def expression(text: str, dialect: str) -> Operand:
     """Read a value."""
-    return _read(text, dialect, Reader.operand)
+    try:
+        source, node = _parsed(text, dialect_named(dialect))
+        return Reader(source).operand(node)
+    except RecursionError:
+        raise _too_nested() from None
 
 
 def conditions(text: str, dialect: str) -> list[tuple[str, Predicate | InvalidPredicate]]:
@@ -62,7 +75,7 @@ def conditions(text: str, dialect: str) -> list[tuple[str, Predicate | InvalidPr
             return [(text.strip(), _attempt(source, node))]
         return [(piece, _attempt(source, term)) for piece, term in zip(pieces, terms, strict=True)]
     except RecursionError:
-        raise InvalidPredicate("the filter nests too deeply to be read; simplify it") from None
+        raise _too_nested() from None
 
 
 def uncollated(text: str, dialect: str) -> list[Predicate]:
@@ -96,15 +109,17 @@ def _terms(node: Any) -> list[Any]:
     return found
 
 
-def _read(text: str, dialect: str, read: Callable[[Reader, Any], _T]) -> _T:
-    try:
-        source, node = _parsed(text, dialect_named(dialect))
-        return read(Reader(source), node)
-    except RecursionError:
-        raise InvalidPredicate("the filter nests too deeply to be read; simplify it") from None
+def _too_nested() -> InvalidPredicate:
+    return InvalidPredicate("the filter nests too deeply to be read; simplify it")
 
 
 def _parsed(text: str, dialect: Dialect) -> tuple[Source, Any]:
+    source = _source(text, dialect)
+    return source, _node(source, source.tokens)
+
+
+def _source(text: str, dialect: Dialect) -> Source:
+    """The text as tokens, which are few enough and not nested too deeply for the grammar."""
     check_text(text)
     source = _tokenised(text, dialect)
     if not source.tokens:
@@ -120,14 +135,19 @@ def _parsed(text: str, dialect: Dialect) -> tuple[Source, Any]:
             raise source.refusal_at(token.start, token.end + 1, _OPERATORS[token.text])
     if (token := too_deep(source.tokens)) is not None:
         raise source.refusal_at(token.start, token.end + 1, f"nesting is deeper than {MAX_NESTING}")
-    parser = Grammar.get_or_raise(dialect.grammar).parser()
+    return source
+
+
+def _node(source: Source, tokens: Sequence[Any]) -> Any:
+    """The tokens as the grammar takes them."""
+    parser = Grammar.get_or_raise(source.dialect.grammar).parser()
     try:
-        (node,) = parser.parse_into(exp.Condition, source.tokens, source.lifted.text)
+        (node,) = parser.parse_into(exp.Condition, list(tokens), source.lifted.text)
     except ParseError as error:
         raise _syntax_refusal(source, error) from error
     if node is None:
         raise _start_refusal(source)
-    return source, node
+    return node
 
 
 def _is_quoted(token: Any) -> bool:
