@@ -36,7 +36,8 @@ class AbstractColumn:
 
     `lower` and `upper` are in the column's storage type; `empty`: it has no non-NULL value there.
     `may_be_nan` is read for floats only; None means that nothing is known of NaN. `all_nan`: every
-    value that is not NULL is NaN; None claims that of no part.
+    value that is not NULL is NaN; None claims that of no part. `ranges`: inclusive bounds, one
+    array a side, of which each value that is not NULL lies in some; none claims nothing.
     """
 
     lower: pa.Array
@@ -45,6 +46,7 @@ class AbstractColumn:
     may_be_null: Mask
     may_be_nan: Mask | None = None
     all_nan: Mask | None = None
+    ranges: tuple[tuple[pa.Array, pa.Array], ...] = ()
 
 
 class AbstractColumns(Protocol):
@@ -152,7 +154,17 @@ def from_column(
     value = AbstractValue(
         column.type, known.lower, known.upper, present, known.may_be_null, none, nan
     )
-    return settled(value)
+    value = settled(value)
+    if not known.ranges or isinstance(column.type, Float):
+        return value
+    return with_alternatives(value, [_cut(value, *ends) for ends in known.ranges])
+
+
+def _cut(value: AbstractValue, lower: pa.Array, upper: pa.Array) -> AbstractValue:
+    """The values of a range, if there may be any."""
+    low = inner_bound(ComparisonOp.GE, value.lower, lower)
+    high = inner_bound(ComparisonOp.LE, value.upper, upper)
+    return limited(replace(value, lower=low, upper=high), ~inverted(low, high))
 
 
 def nan_alone(value: AbstractValue, known: AbstractColumn | None) -> AbstractValue:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import as_mask, compare
 from rowsieve.predicate.ir import (
+    And,
     BooleanOperand,
     BoundColumn,
     Comparison,
@@ -45,16 +47,25 @@ _NEGATED: Mapping[ComparisonOp, ComparisonOp] = {
 }
 _TRUE, _FALSE = (Literal(value=truth, type=Bool()) for truth in (True, False))
 _MOST_EXCLUDED = 16
+MOST_RANGES = 4
 DISCRETE = Int | Date | Timestamp
+
+
+Range: TypeAlias = tuple[pa.Scalar | None, pa.Scalar | None]
+"""Inclusive bounds; None is no bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Inclusive bounds of a column's values, and values it does not have; None is no bound."""
+    """Inclusive bounds of a column's values, and values it does not have; None is no bound.
+
+    The values lie in one of the `ranges`, too, if there are any.
+    """
 
     lower: pa.Scalar | None = None
     upper: pa.Scalar | None = None
     excluded: frozenset[int] = frozenset()
+    ranges: tuple[Range, ...] = ()
     sources: int = 0  # conditions that say so
 
 
@@ -129,6 +140,8 @@ def _with(found: Facts, term: Predicate) -> Facts:
             found = _inside(found, column, term)
         case Not(term=InList(operand=BoundColumn() as column) as listed):
             found = _outside(found, column, listed)
+        case Or():
+            return _in_a_range(found, term)
         case IsNull(operand=BoundColumn() as column):
             return replace(found, null=found.null | {column})
         case (
@@ -163,7 +176,7 @@ def _bounded(found: Facts, op: ComparisonOp, column: BoundColumn, constant: Lite
 
 
 def _inside(found: Facts, column: BoundColumn, listed: InList) -> Facts:
-    """Between the least and the greatest member."""
+    """Between the least and the greatest member; one of them, if they are few."""
     members = listed.values.array.drop_null()
     if listed.values.type != column.type or not len(members) or not is_ordered(column.type):
         return found
@@ -173,7 +186,76 @@ def _inside(found: Facts, column: BoundColumn, listed: InList) -> Facts:
     span = found.spans.get(column, Span())
     lower = _outer(span.lower, ends["min"], ComparisonOp.GT)
     upper = _outer(span.upper, ends["max"], ComparisonOp.LT)
-    return _spanned(found, column, replace(span, lower=lower, upper=upper))
+    ranges = span.ranges
+    if 1 < len(members) <= MOST_RANGES:
+        ranges = _intersected(ranges, [(member, member) for member in members])
+    return _spanned(found, column, replace(span, lower=lower, upper=upper, ranges=ranges))
+
+
+def _in_a_range(found: Facts, term: Or) -> Facts:
+    """What all branches of an OR say of one column: its values lie in the range of one of them.
+
+    Only of branches that cannot fail: a row that raises may satisfy none of them.
+    """
+    if len(term.terms) > MOST_RANGES:
+        return found
+    spans = []
+    for branch in term.terms:
+        terms = branch.terms if isinstance(branch, And) else (branch,)
+        facts = facts_of(terms) if all(map(_is_plain, terms)) else None
+        if facts is None or len(facts.spans) != 1 or facts.present != facts.spans.keys():
+            return found
+        spans.append(facts.spans)
+    column = next(iter(spans[0]))
+    if isinstance(column.type, Float) or any(column not in each for each in spans):
+        return found
+    ranges = [each for said in spans for each in ranges_of(said[column])]
+    span = found.spans.get(column, Span())
+    if len(ranges) > MOST_RANGES or (None, None) in ranges:
+        return replace(found, present=found.present | {column})
+    span = replace(span, ranges=_intersected(span.ranges, ranges))
+    return _spanned(replace(found, present=found.present | {column}), column, span)
+
+
+def _is_plain(term: Predicate) -> bool:
+    match term:
+        case Comparison(op=op, left=BoundColumn(), right=Literal()):
+            return op in _NEGATED
+        case InList(operand=BoundColumn()) | Not(term=InList(operand=BoundColumn())):
+            return True
+        case _:
+            return False
+
+
+def ranges_of(span: Span) -> list[Range]:
+    """The ranges of a span within its bounds; values that are excluded stay inside."""
+    return list(_intersected(span.ranges, [(span.lower, span.upper)]))
+
+
+def _intersected(left: Sequence[Range], right: Sequence[Range]) -> tuple[Range, ...]:
+    """The ranges of the values that both allow; one that is empty if they allow none."""
+    if not left:
+        return tuple(right)
+    found = [
+        (
+            b[0] if a[0] is None else a[0] if b[0] is None else _outer(a[0], b[0], ComparisonOp.GT),
+            b[1] if a[1] is None else a[1] if b[1] is None else _outer(a[1], b[1], ComparisonOp.LT),
+        )
+        for a in left
+        for b in right
+    ]
+    filled = [each for each in found if not _is_empty(each)]
+    if len(filled) > MOST_RANGES:
+        return tuple(left)
+    return tuple(filled or found[:1])
+
+
+def _is_empty(range_: Range) -> bool:
+    low, high = range_
+    if low is None or high is None:
+        return False
+    sides = [pa.repeat(side, 1) for side in (low, high)]
+    return bool(as_mask(compare(ComparisonOp.GT, sides[0], sides[1], NanOrder.GREATEST))[0])
 
 
 def _outside(found: Facts, column: BoundColumn, listed: InList) -> Facts:

@@ -9,7 +9,7 @@ refute parts, never to prove that all of their rows match.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +25,15 @@ from rowsieve.predicate.abstract import (
     known,
 )
 from rowsieve.predicate.arrays import Mask, compare, filled, null_mask, with_nulls
-from rowsieve.predicate.facts import DISCRETE, Facts, Span, whole_range
+from rowsieve.predicate.facts import (
+    DISCRETE,
+    MOST_RANGES,
+    Facts,
+    Range,
+    Span,
+    ranges_of,
+    whole_range,
+)
 from rowsieve.predicate.ir import (
     BoundColumn,
     Comparison,
@@ -36,6 +44,7 @@ from rowsieve.predicate.ir import (
     Predicate,
     walk,
 )
+from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Float, Int, Timestamp
@@ -102,6 +111,7 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
         found[column] = AbstractColumn(
             *(own.lower, own.upper, ~own.present, own.null, own.nan),
             all_nan=None if said is None else said.all_nan,
+            ranges=() if said is None else said.ranges,
         )
     for column, span in facts.spans.items():
         found[column] = _within(found[column], column, span)
@@ -117,6 +127,9 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
         compared = bounded or column in paired
         if compared and not isinstance(column.type, Float):  # NaN lies beyond every bound
             gone = gone | known(_GT, within.lower, within.upper)
+        if span_of is not None and (ranges := _ranges(column, span_of, part_count)):
+            within = replace(within, ranges=ranges)  # noqa: PLW2901
+            gone = gone | ~_reached(within)
         null = within.may_be_null
         if column in facts.present:
             refuted, null = refuted | gone, none
@@ -136,6 +149,59 @@ def _within(own: AbstractColumn, column: BoundColumn, span: Span) -> AbstractCol
         lower = _beyond(lower, column, span.excluded, 1)
         upper = _beyond(upper, column, span.excluded, -1)
     return replace(own, lower=lower, upper=upper, may_be_nan=nan, all_nan=all_nan)
+
+
+def _ranges(
+    column: BoundColumn, span: Span, part_count: int
+) -> tuple[tuple[pa.Array, pa.Array], ...]:
+    """The ranges of a span around the values that it excludes; none of floats, for their NaN."""
+    if isinstance(column.type, Float):
+        return ()
+    ends = ranges_of(span) if span.ranges else []
+    if isinstance(column.type, DISCRETE) and 0 < len(span.excluded) < MOST_RANGES:
+        ends = [
+            piece
+            for each in ends or [(span.lower, span.upper)]
+            for piece in _around(column, span, each)
+        ]
+    if not 0 < len(ends) <= MOST_RANGES:
+        return ()
+    nothing = pa.nulls(part_count, arrow_type(column.type))
+    return tuple(
+        (
+            nothing if low is None else pa.repeat(low, part_count),
+            nothing if high is None else pa.repeat(high, part_count),
+        )
+        for low, high in ends
+    )
+
+
+def _around(column: BoundColumn, span: Span, ends: Range) -> Iterator[Range]:
+    """A range without the values that a span excludes."""
+    assert isinstance(column.type, DISCRETE)
+    low, (least, greatest) = ends[0], whole_range(column.type)
+    for value in sorted(span.excluded):
+        if least < value:
+            yield low, scalar(Literal(value - 1, column.type))
+        if value == greatest:
+            return
+        low = scalar(Literal(value + 1, column.type))
+        if ends[0] is not None:
+            low = _later(ends[0], low)
+    yield low, ends[1]
+
+
+def _later(one: pa.Scalar, other: pa.Scalar) -> pa.Scalar:
+    sides = [pa.repeat(side, 1) for side in (one, other)]
+    return _inner(sides[0], sides[1], _GT)[0]
+
+
+def _reached(within: AbstractColumn) -> Mask:
+    """(n,) parts in which some range has a value between the bounds."""
+    met = np.zeros(len(within.empty), dtype=np.bool_)
+    for lower, upper in within.ranges:
+        met |= ~known(_GT, _inner(within.lower, lower, _GT), _inner(within.upper, upper, _LT))
+    return met
 
 
 def _tightened(bound: pa.Array, end: pa.Scalar | None, op: ComparisonOp) -> pa.Array:

@@ -7,10 +7,11 @@ from tests.mutants.workshop import Mutant
 ABSTRACT, CALLS, INTERPRET = (
     f"predicate/{name}.py" for name in ("abstract", "abstract_calls", "interpret")
 )
+FACTS, NARROW = "predicate/facts.py", "predicate/narrow.py"
 COLUMNAR = "stats/columnar.py"
 _TESTS = ("tests/predicate/test_alternatives.py",)
 SUITES = {
-    **dict.fromkeys((ABSTRACT, CALLS, INTERPRET), _TESTS),
+    **dict.fromkeys((ABSTRACT, CALLS, INTERPRET, FACTS, NARROW), _TESTS),
     COLUMNAR: ("tests/stats/test_columnar.py",),
 }
 
@@ -62,5 +63,23 @@ MUTANTS = (
         "a column with a NaN is one of NaN alone",
         "all_nan &= nan_count + null_count == cells",
         "all_nan &= nan_count <= cells",
+    ),
+    Mutant(
+        FACTS,
+        "two conditions leave the wider of two ranges",
+        "_outer(a[0], b[0], ComparisonOp.GT)",
+        "_outer(a[0], b[0], ComparisonOp.LT)",
+    ),
+    Mutant(
+        FACTS,
+        "only the first branch of OR counts",
+        "for said in spans for each in ranges_of(said[column])",
+        "for said in spans[:1] for each in ranges_of(said[column])",
+    ),
+    Mutant(
+        NARROW,
+        "the neighbour of a value that is excluded is excluded, too",
+        "scalar(Literal(value - 1, column.type))",
+        "scalar(Literal(max(least, value - 2), column.type))",
     ),
 )

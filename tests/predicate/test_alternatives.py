@@ -16,6 +16,7 @@ from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.interpret import Verdict, interpret, interpret_operand
 from rowsieve.predicate.ir import (
+    And,
     Call,
     Case,
     Cast,
@@ -25,7 +26,9 @@ from rowsieve.predicate.ir import (
     InList,
     Like,
     Literal,
+    Not,
     Operand,
+    Or,
     Predicate,
     ValueSet,
 )
@@ -74,8 +77,28 @@ def _choice(rng: random.Random, depth: int = 2) -> Operand:
     return Cast(inner[0], Int(8), try_=rng.random() < 0.5)
 
 
+def _fact(rng: random.Random) -> Predicate:
+    """What leaves several ranges of a column."""
+    column = rng.choice([X, Y])
+    leaves: list[Predicate] = [
+        Comparison(rng.choice(OPS), column, _number(rng)) for _ in range(rng.choice([2, 3]))
+    ]
+    listed = ValueSet(pa.array([_number(rng).value for _ in range(3)], pa.int8()), Int(8))
+    kind = rng.randrange(5)
+    if kind == 0:
+        return Or((And((leaves[0], leaves[1])), *leaves[2:], InList(column, listed)))
+    if kind == 1:
+        return Or(tuple(leaves))
+    if kind == 2:
+        return Comparison(ComparisonOp.NE, column, _number(rng))
+    inside = InList(column, listed)
+    return Not(inside) if kind == 3 else inside
+
+
 def _condition(rng: random.Random) -> Predicate:
-    kind = rng.randrange(4)
+    kind = rng.randrange(6)
+    if kind > 3:
+        return And((_fact(rng), *(_fact(rng) for _ in range(kind - 4)), _condition(rng)))
     if kind == 0:
         members: list[int | None] = [_number(rng).value for _ in range(3)]  # type: ignore[misc]
         members += [None] if rng.random() < 0.2 else []
@@ -147,7 +170,7 @@ def _part(**cells: Sequence[object]) -> Parts:
 
 
 ROWS = _part(x=[1, 2, None], y=[50, 60, 70], s=["m", "n", None])
-EQ, GT = ComparisonOp.EQ, ComparisonOp.GT
+EQ, NE, LT, GT = ComparisonOp.EQ, ComparisonOp.NE, ComparisonOp.LT, ComparisonOp.GT
 FLAG = Case(((Comparison(GT, X, whole(1)), whole(3)),), whole(90))
 HOLES: Mapping[str, tuple[Predicate, Verdict]] = {
     "between two columns of coalesce": (
@@ -181,6 +204,48 @@ HOLES: Mapping[str, tuple[Predicate, Verdict]] = {
         Verdict.SOME,
     ),
 }
+
+
+WIDE = _part(x=[1, 30, 50], y=[1, 2, 3])
+
+
+def _plus_one(value: int) -> Predicate:
+    return Comparison(EQ, Call("add", (X, whole(1))), whole(value))
+
+
+def _either(*terms: Predicate) -> Predicate:
+    return Or((Comparison(LT, X, whole(10)), Comparison(GT, X, whole(40)), *terms))
+
+
+def _listed(*members: int) -> Predicate:
+    return InList(X, ValueSet(pa.array(members, pa.int8()), Int(8)))
+
+
+FAILING = Comparison(EQ, Call("divide", (X, Y)), whole(10))
+TOGETHER: Mapping[str, tuple[tuple[Predicate, ...], Verdict]] = {
+    "between two ranges": ((_either(), _plus_one(20)), Verdict.NONE),
+    "in one of two ranges": ((_either(), _plus_one(42)), Verdict.SOME),
+    "two ranges of two ranges": (
+        (_either(), Or((Comparison(LT, X, whole(5)), Comparison(EQ, X, whole(45)))), _plus_one(50)),
+        Verdict.NONE,
+    ),
+    "ranges that exclude each other": ((_either(), _listed(15, 30)), Verdict.NONE),
+    "few members of a list": ((_listed(2, 49), _plus_one(20)), Verdict.NONE),
+    "a member of a list": ((_listed(2, 49), _plus_one(3)), Verdict.SOME),
+    "a value that it is not": ((Comparison(NE, X, whole(20)), _plus_one(21)), Verdict.NONE),
+    "values that it is not": ((Not(_listed(20, 21)), _plus_one(22)), Verdict.NONE),
+    "besides a branch of another column": (
+        (_either(Comparison(EQ, Y, whole(2))), _plus_one(20)),
+        Verdict.SOME,
+    ),
+    "besides a branch that may fail": ((_either(FAILING), _plus_one(20)), Verdict.SOME),
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_conjuncts_leave_ranges(name: str) -> None:
+    terms, expected = TOGETHER[name]
+    assert interpret(bind(And(terms), SCHEMA, Semantics.SQL), WIDE) == [expected]
 
 
 @pytest.mark.parametrize("name", HOLES)
