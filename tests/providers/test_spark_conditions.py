@@ -73,6 +73,11 @@ DDL = (
     "st struct<x:int,Y:string>, b boolean, day date, tz timestamp, ts timestamp_ntz, bin binary"
 )
 SESSIONS = (("UTC", True), ("America/New_York", False))
+# 02:30 of that day was skipped in New York, and a cast to an instant makes 03:30 of it. Spark's
+# analyser adds that cast to the column; its optimiser drops it again, which is not the same.
+SKIPPED = "ts = timestamp'2024-03-10 02:30:00'"
+EXCLUDED = "spark.sql.optimizer.excludedRules"
+UNWRAPPING = "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
 
 
 def rows() -> list[dict[str, Any]]:
@@ -103,7 +108,11 @@ def test_text_of_every_kind_selects_what_spark_selects(session: Any, tmp_path: A
         for text in TEXTS if IS_DEEP else TEXTS[::12]:
             ours = by_us(table, Triple(zone, ansi, text))
             refused, asked = refused + (ours == "refused"), asked + 1
-            if ours != "refused" and ours != by_spark(lambda each=text: truth.where(each)):
+            if text == SKIPPED:
+                session.conf.set(EXCLUDED, UNWRAPPING)
+            expected = by_spark(lambda each=text: truth.where(each))
+            session.conf.unset(EXCLUDED)
+            if ours not in ("refused", expected):
                 wrong.append((zone, ansi, text, ours))
     assert not wrong
     assert refused <= asked // 2

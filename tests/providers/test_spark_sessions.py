@@ -260,6 +260,7 @@ def test_a_connect_client_reads_by_the_settings_of_its_session(
     [
         ("timestampType", "TIMESTAMP_NTZ"),
         ("legacy.interval.enabled", "true"),  # 36 hours are no day and 12 hours then
+        ("legacy.sizeOfNull", "false"),
     ],
 )
 def test_a_setting_that_changes_the_grammar_is_refused(

@@ -76,6 +76,19 @@ def _coalesce(reader: Reads, node: Any) -> Operand:
     return Call("coalesce", tuple(reader.operand(item) for item in items))
 
 
+def array_size(reader: Reads, node: Any) -> Operand:
+    """Spark's `array_size`, which is NULL of NULL in every session, as `size` is not."""
+    reader.only(node, "this")
+    word = reader.source.lifted.text[node.meta["start"] : node.meta["end"] + 1]
+    length = Call("list_length", (reader.operand(node.this),))
+    match word.lower():
+        case "size":
+            return length
+        case "array_size":
+            return Call("nullif", (length, Literal(-1, Int(64))))
+    raise reader.source.refusal(node, f"spark has no function {word}; write size")
+
+
 def _sign(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this")
     found = Call("sign", (reader.operand(node.this),))

@@ -73,6 +73,14 @@ def _signed(typer: Types, node: Call, values: list[Value]) -> Value:
     return Value(Call(node.function, (value.exact,)), value.type)
 
 
+def _length(typer: Types, node: Call, values: list[Value]) -> Value:
+    """`size` and `cardinality`: -1 of NULL where ANSI mode is off."""
+    found = plain(typer, node, values)
+    if typer.ansi:
+        return found
+    return Value(Call("coalesce", (found.exact, Literal(-1, Int(32)))), Int(32))
+
+
 def _to_whole(typer: Types, node: Call, values: list[Value]) -> Value:
     (value,) = values
     match value.type:
@@ -204,6 +212,7 @@ _FIELDS = (
 HANDLERS: Mapping[str, Handler] = {
     "negate": _signed,
     "abs": _signed,
+    "list_length": _length,
     "floor": _to_whole,
     "ceil": _to_whole,
     "round": _rounded,

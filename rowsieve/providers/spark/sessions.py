@@ -41,6 +41,7 @@ _PLAIN: Final[Mapping[str, str]] = {
     "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "false",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.legacy.interval.enabled": "false",
+    "spark.sql.legacy.sizeOfNull": "true",
 }
 _FIXED: Final = Semantics.of_spark(ansi=True, time_zone="UTC")
 _OTHERS: Final = (

@@ -11,7 +11,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.bridges.where import to_predicate
-from rowsieve.errors import EvaluationError, UnsupportedOperation
+from rowsieve.errors import EvaluationError, InvalidPredicate, UnsupportedOperation
 from rowsieve.planner.scan import plan_scan
 from rowsieve.predicate.semantics import Semantics
 
@@ -23,6 +23,7 @@ SCHEMA = pa.schema(
         ("f32", pa.float32()),
         ("s", pa.string()),
         ("tz", pa.timestamp("us", "UTC")),
+        ("l", pa.list_(pa.int32())),
     ]
 )
 LATE = datetime.datetime(2024, 10, 27, 2, 30, tzinfo=datetime.UTC)
@@ -143,3 +144,26 @@ def test_computed_columns_and_assignments_have_the_types_of_spark() -> None:
     found = table.scan(columns={"x": "n / 2", "y": "n div 2", "z": "n + 1"}, dialect="spark")
     assert found.to_arrow().to_pylist() == [{"x": 3.5, "y": 3, "z": 8}]
     assert found.schema.field("z").type == pa.int32()
+
+
+@pytest.mark.parametrize(
+    ("text", "in_ansi", "otherwise"),
+    [
+        ("size(l) = -1", False, True),
+        ("cardinality(l) < 0", False, True),
+        ("size(l) IS NULL", True, False),
+        ("array_size(l) IS NULL", True, True),
+        ("array_size(l) < 0", False, False),
+    ],
+)
+def test_the_size_of_null_depends_on_the_mode(text: str, in_ansi: bool, otherwise: bool) -> None:
+    assert selected(text, ansi=True, l=None) == in_ansi
+    assert selected(text, ansi=False, l=None) == otherwise
+    for ansi in (True, False):
+        assert selected(text, ansi=ansi, l=[]) is False
+        assert selected("size(l) = 2 AND array_size(l) = 2", ansi=ansi, l=[1, None])
+
+
+def test_another_name_that_the_grammar_takes_for_size_is_refused() -> None:
+    with pytest.raises(InvalidPredicate, match="spark has no function array_length"):
+        selected("array_length(l) = 1", l=[1])
