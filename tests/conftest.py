@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from hypothesis.vendor.pretty import for_type_by_name
 
 from tests.stores.s3_server import S3, s3_server
 
@@ -19,6 +20,11 @@ pytest_plugins = ["tests.cpu_times", "tests.shards"]
 settings.register_profile("small", deadline=None, print_blob=True, derandomize=True)
 settings.register_profile("deep", deadline=None, print_blob=True)
 settings.load_profile("deep" if os.environ.get("ROWSIEVE_TESTS") == "deep" else "small")
+# Hypothesis prints the class variables of a dataclass, too: those of Semantics are Semantics, each
+# with all others inside, so that a failing example would never be printed.
+for_type_by_name(
+    "rowsieve.predicate.semantics", "Semantics", lambda shown, to, _: to.text(repr(shown))
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,9 +1,11 @@
-"""Counts that we promise are kept whatever the factor of the deep profile is."""
+"""Promised counts are kept whatever the factor of the deep profile is; failures are printed."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis.vendor.pretty import pretty
 
+from rowsieve.predicate.semantics import Semantics
 from tests import profiles
 
 
@@ -22,3 +24,8 @@ def test_a_promised_count_is_a_floor_in_the_deep_profile(
         """Anything that settings can be attached to."""
 
     assert law._hypothesis_internal_use_settings.max_examples == expected
+
+
+def test_semantics_in_a_failing_example_are_printed() -> None:
+    """Without a printer of their own this takes for ever."""
+    assert pretty(Semantics.SPARK) == repr(Semantics.SPARK)
