@@ -46,7 +46,8 @@ def _supported(old: Answer, new: Answer) -> Finding:
     before, after = _support(old), _support(new)
     if after != before:
         return Finding.MORE if after > before else Finding.LOST
-    return Finding.REWORDED if new.rows == old.rows else Finding.CHANGED
+    # Beside a residual, which conditions are said decides on the rows: they must not be too few.
+    return Finding.REWORDED if new.rows == old.rows or new.left else Finding.CHANGED
 
 
 def _support(answer: Answer) -> tuple[int, int, int]:

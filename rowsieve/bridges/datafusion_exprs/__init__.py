@@ -1,8 +1,8 @@
-"""DataFusion's expressions as predicates and back.
+"""DataFusion's expressions as predicates and back: another encoding of its SQL.
 
-`table` lists what there is on their side, `read` and `write` go either way. Soundness: a condition
-that means the same on every row is kept, any other is left out whole and named, so that what is
-left is TRUE wherever the original is. DataFusion is imported at its first use.
+`spell` turns an expression into text of the dialect "datafusion", `build` has DataFusion parse the
+text that the dialect writes; `table` lists what there is on their side. All that is known of what
+DataFusion means is the dialect's (`rowsieve.bridges.sql`). DataFusion is imported at its first use.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from rowsieve.bridges.conditions import read_conditions, write_conditions
-from rowsieve.bridges.datafusion_exprs.merged_lists import checked
-from rowsieve.bridges.datafusion_exprs.zones import check_zones
-from rowsieve.bridges.meanings import with_meaning_kept
+from rowsieve.bridges.conditions import write_conditions
+from rowsieve.bridges.sql.dialects import DATAFUSION
+from rowsieve.bridges.sql.encoded import read_encoded
+from rowsieve.bridges.sql.translation import in_words_of
 from rowsieve.bridges.translation import Translation
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
@@ -39,15 +39,14 @@ def from_datafusion(
     The schema is wanted because DataFusion decides by the columns' types in which type a comparison
     is made. With `strict`, a part that cannot be read is `UnsupportedOperation`.
     """
-    from rowsieve.bridges.datafusion_exprs import read  # noqa: PLC0415 - an extra
+    from rowsieve.bridges.datafusion_exprs import spell  # noqa: PLC0415 - as an extra
 
-    reader = read.Reader(schema)
-    return read_conditions(
-        read.conditions(expression),
-        lambda term: check_zones(checked(reader.predicate(term)), schema),
-        read.joined,
+    return read_encoded(
+        spell.conditions(expression),
+        spell.spelled,
+        spell.joined,
         schema,
-        Semantics.DATAFUSION,
+        DATAFUSION,
         shown=_shown,
         strict=strict,
     )
@@ -64,16 +63,12 @@ def to_datafusion(
 
     A row on which an operation fails may fail there even where another condition excludes the row.
     """
-    from rowsieve.bridges.datafusion_exprs import write  # noqa: PLC0415 - an extra
+    from rowsieve.bridges.datafusion_exprs import build  # noqa: PLC0415 - an extra
 
-    theirs = Semantics.DATAFUSION
-    writer = write.Writer(theirs)
     return write_conditions(
         predicate,
-        lambda root: writer.predicate(
-            check_zones(checked(with_meaning_kept(root, semantics, theirs)), schema)
-        ),
-        writer.conjunction,
+        lambda root: build.built(in_words_of(DATAFUSION, root, schema, semantics)),
+        build.all_of,
         schema,
         semantics,
         strict=strict,

@@ -1,14 +1,15 @@
 """What DataFusion's expressions consist of, and what each part is here: every one is listed.
 
-`reads` is from `datafusion.Expr` to our tree, `writes` the way back. Soundness: a row is EXACT only
-where rows of awkward data come out the same in the engine; the note says under which condition, and
-the reader and the writer refuse outside it. What is not in a table is refused by name.
+`reads` is from `datafusion.Expr` to our tree, `writes` the way back; either goes through text of
+the SQL dialect, whose rules decide, and whose functions are listed here from the one table of them.
+Soundness: what is not in a table is refused by name, or by the reader of the text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from rowsieve.bridges.functions import TABLE
 from rowsieve.bridges.translation import Exactness, Row
 from rowsieve.predicate.ir import ComparisonOp
 
@@ -28,8 +29,28 @@ def _none(foreign: str, note: str) -> Row:
     return Row(foreign, "", _NO, _NO, note)
 
 
+def _cases(name: str) -> str:
+    """The condition on the arguments, as the table of functions has it."""
+    spelling = TABLE[name].spelling("datafusion")
+    assert spelling is not None
+    return "; ".join(case.text for case in spelling.cases) or spelling.reason
+
+
+def _functions() -> Iterator[Row]:
+    """The functions that have a spelling of their own in the table."""
+    for name, row in TABLE.items():
+        spelling = row.spelling("datafusion")
+        if spelling is None or name in {**BITS, **ARITHMETIC}.values() or not spelling.templates:
+            continue
+        exact = _EXACT if spelling.cases else _NO
+        reads = _NO if spelling.write_only else exact
+        note = "; ".join(filter(None, (_cases(name), spelling.write_only)))
+        yield Row(spelling.templates[0], name, reads, exact, note)
+
+
 _QUERY = "a filter over one table holds no query"
 _NO_ROW = "it is no value of one row"
+_SIMILAR = "a regular expression there, and SQL's own pattern elsewhere; write ~"
 _NO_NODE = "there is no such operation here"
 
 VARIANTS: tuple[Row, ...] = (
@@ -42,20 +63,20 @@ VARIANTS: tuple[Row, ...] = (
     _both("IsNull", "IsNull"),
     _both("InList", "InList", "a list of constants; floats of other signs of zero get a guard"),
     _both("Case", "Case"),
-    _both("Cast", "Cast", "between the types in CASTS"),
-    _read("TryCast", "Cast(try_)", "never written: it may fail on other values than ours"),
-    _read("IsNotNull", "Not(IsNull)", "written as NOT … IS NULL"),
-    _read("IsTrue", "IS NOT DISTINCT FROM TRUE", "written as COALESCE"),
-    _read("IsFalse", "IS NOT DISTINCT FROM FALSE", "written as COALESCE"),
-    _read("IsNotTrue", "IS DISTINCT FROM TRUE", "written as COALESCE"),
-    _read("IsNotFalse", "IS DISTINCT FROM FALSE", "written as COALESCE"),
+    _both("Cast", "Cast", "as in SQL text; to a named zone as AT TIME ZONE"),
+    _read("TryCast", "Cast(try_)", "where no value can fail"),
+    _both("IsNotNull", "Not(IsNull)"),
+    _both("IsTrue", "IS NOT DISTINCT FROM TRUE"),
+    _both("IsFalse", "IS NOT DISTINCT FROM FALSE"),
+    _both("IsNotTrue", "IS DISTINCT FROM TRUE"),
+    _both("IsNotFalse", "IS DISTINCT FROM FALSE"),
     _read("IsUnknown", "IsNull", "written as IS NULL"),
-    _read("IsNotUnknown", "Not(IsNull)", "written as NOT … IS NULL"),
+    _read("IsNotUnknown", "Not(IsNull)", "written as IS NOT NULL"),
     _read("Between", "And of two comparisons", "written as the two comparisons"),
-    _read("Like", "Like", "a constant pattern; written as regexp_like, Python has no LIKE"),
-    _read("Negative", "negate", "not of floats, where the sign of NaN shows; written as 0 - x"),
-    _none("RLike", "regular expressions have no counterpart here"),
-    _none("SimilarTo", "regular expressions have no counterpart here"),
+    _both("Like", "Like", "a constant pattern"),
+    _both("Negative", "negate", "not of bits; of floats where the sign of NaN does not show"),
+    _none("RLike", _SIMILAR),
+    _none("SimilarTo", _SIMILAR),
     _none("ILike", "never shown: an ILIKE is a Like whose operator says so"),
     _none("HigherOrderFunction", "functions of functions have no counterpart here"),
     _none("Lambda", "functions of functions have no counterpart here"),
@@ -74,14 +95,9 @@ VARIANTS: tuple[Row, ...] = (
     _none("SortExpr", _NO_ROW),
 )
 
+_PATTERNS = "constant patterns that RE2 shares"
 _RANK = "equal types, whole numbers, decimals, dates and timestamps, or a constant that fits"
-_NAN = (
-    "of floats: read only beside a finite constant other than 0, because NaN of either sign may "
-    "come out; written with nanvl around it"
-)
-_SHIFTS = "shifts have no counterpart here: the width of their result hangs on literals"
-_BITS = "of signed numbers; never written: Python's operators are taken by AND and OR"
-_REGEX = "regular expressions have no counterpart here"
+_NAN = "of floats: written with nanvl around it, because NaN of either sign may come out"
 _ARRAYS = "containment of lists and JSON has no counterpart here"
 
 COMPARISONS: Mapping[str, ComparisonOp] = {
@@ -101,101 +117,38 @@ ARITHMETIC: Mapping[str, str] = {
     "/": "divide",
     "%": "modulo",
 }
-BITS: Mapping[str, str] = {"&": "bit_and", "|": "bit_or", "BIT_XOR": "bit_xor"}
+BITS: Mapping[str, str] = {
+    "&": "bit_and",
+    "|": "bit_or",
+    "BIT_XOR": "bit_xor",
+    "<<": "shift_left",
+    ">>": "shift_right",
+}
 OPERATORS: tuple[Row, ...] = (
     *(_both(name, op.value, _RANK) for name, op in COMPARISONS.items()),
     _both("AND", "And"),
     _both("OR", "Or"),
     *(_both(name, ours, _NAN) for name, ours in ARITHMETIC.items()),
     _both("||", "concat_strict", "of text"),
-    *(_none(name, _REGEX) for name in ("~", "~*", "!~", "!~*")),
+    _both("~", "regex_matches", _PATTERNS),
+    *(_read(name, "regex_matches", _PATTERNS) for name in ("~*", "!~", "!~*")),
     *(_none(name, "written as the variant Like") for name in ("~~", "~~*", "!~~", "!~~*")),
-    *(_read(name, ours, _BITS) for name, ours in BITS.items()),
-    *(_none(name, _SHIFTS) for name in ("<<", ">>")),
+    *(_both(name, ours, _cases(ours)) for name, ours in BITS.items()),
     *(_none(name, _ARRAYS) for name in ("@>", "<@", "?", "?|", "?&", "@?", "#-", "@@")),
     *(_none(name, "JSON has no counterpart in DataFusion") for name in ("->", "->>", "#>", "#>>")),
     *(_none(name, _NO_NODE) for name in ("DIV", ":")),
 )
 
-_TEXT = "of text"
-_COUNTED = "of text, with constants"
-_DOUBLES = "of float64"
-_SAME = "arguments of one type"
 FUNCTIONS: tuple[Row, ...] = (
-    _both("abs", "abs", "of floats; the least whole number has none"),
-    _both("floor", "floor", "of floats"),
-    _both("ceil", "ceil", "of floats"),
-    _both("round", "round", "of floats, without digits"),
-    _both("sqrt", "sqrt", f"{_DOUBLES}; a negative number fails"),
-    _both("degrees", "degrees", _DOUBLES),
-    _both("radians", "radians", _DOUBLES),
-    _both("signum", "sign", _DOUBLES),
-    _both("isnan", "is_nan", "of floats"),
-    _both("octet_length", "octet_length", _TEXT),
-    _both("bit_length", "bit_length", _TEXT),
-    _both("ascii", "ascii", _TEXT),
-    _both("md5", "md5", _TEXT),
-    _both("translate", "translate", _TEXT),
-    _both("repeat", "repeat", _COUNTED),
-    _both("lpad", "lpad", _COUNTED),
-    _both("rpad", "rpad", _COUNTED),
-    _both("split_part", "split_part", _COUNTED),
-    _both("concat_ws", "concat_ws", "of text, with a constant separator"),
-    _both("lower", "lower", _TEXT),
-    _both("upper", "upper", _TEXT),
-    _both("character_length", "length", _TEXT),
-    _both("starts_with", "starts_with", _TEXT),
-    _both("ends_with", "ends_with", _TEXT),
-    _both("contains", "contains", _TEXT),
-    _both("concat", "concat", _TEXT),
-    _both("replace", "replace", _TEXT),
-    _both("strpos", "position", _TEXT),
-    _both("reverse", "reverse", _TEXT),
-    _both("substr", "substr", "a constant start of 1 or more, a constant count of 0 or more"),
-    _both("left", "left", "with a constant count"),
-    _both("right", "right", "with a constant count"),
-    _both("btrim", "trim", _TEXT),
-    _both("ltrim", "ltrim", _TEXT),
-    _both("rtrim", "rtrim", _TEXT),
-    _both("coalesce", "coalesce", _SAME),
-    _both("nullif", "nullif", f"{_SAME}, not floats"),
-    _both("greatest", "greatest", f"{_SAME}, not floats"),
-    _both("least", "least", f"{_SAME}, not floats"),
-    _both("cardinality", "list_length", "of a list"),
-    _both("array_element", "list_element", "a constant place from 1"),
+    *_functions(),
+    _both("date_trunc", "date_trunc", _cases("date_trunc")),
+    _both("date_part", "extract", _cases("extract")),
+    _both("to_local_time", "local_time", "of AT TIME ZONE 'Area/City'"),
     _both("get_field", "FieldAccess", "a constant name; written with a guard for a NULL struct"),
+    _both("array_element", "list_element", _cases("list_element")),
     _both("array_has", "InList", "a constant list without NULL; long lists are written so"),
-    _both("date_trunc", "date_trunc", "of timestamps; the units in UNITS"),
-    _both("date_part", "extract", "the parts in PARTS"),
     _both("now", "Now"),
     _read("current_date", "CAST(Now AS date)", "written as the cast"),
 )
-UNITS = frozenset({"second", "minute", "hour", "day", "week", "month", "quarter", "year"})
-PARTS = frozenset(
-    {"year", "quarter", "month", "day", "hour", "minute", "doy", "week"}
-    | {"dow", "isodow", "isoyear"}
-)
-REALS = frozenset({"sqrt", "degrees", "radians", "sign"})
-COUNTED = frozenset(row.ours for row in FUNCTIONS if row.note == _COUNTED)
-TEXT_FUNCTIONS = frozenset(row.ours for row in FUNCTIONS if row.note == _TEXT) | {"substr"}
-FLOAT_FUNCTIONS = frozenset({"floor", "ceil", "round"})
-SAME_TYPES = frozenset({"coalesce", "nullif", "greatest", "least"})
-NO_FLOATS = frozenset({"nullif", "greatest", "least"})
 VARIANT_ROWS: Mapping[str, Row] = {row.foreign: row for row in VARIANTS}
 OPERATOR_ROWS: Mapping[str, Row] = {row.foreign: row for row in OPERATORS}
-FUNCTION_ROWS: Mapping[str, Row] = {row.foreign: row for row in FUNCTIONS}
-FUNCTION_NAMES: Mapping[str, str] = {row.ours: row.foreign for row in FUNCTIONS}
-# Kinds of types between which a cast gives the same value or fails alike.
-CASTS = frozenset(
-    {
-        ("Int", "Int"),
-        ("Int", "Float"),
-        ("Int", "Decimal"),
-        ("Int", "String"),
-        ("Float", "Float"),
-        ("Date", "String"),
-        ("Date", "Timestamp"),
-        ("Timestamp", "Date"),
-        ("Timestamp", "Timestamp"),
-    }
-)

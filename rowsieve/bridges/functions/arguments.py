@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rowsieve.predicate.ir import Call, Literal
-from rowsieve.types.logical import Date, Decimal, Float, Int, List, LogicalType, String, Timestamp
+from rowsieve.types.logical import (
+    Date,
+    Decimal,
+    Float,
+    Int,
+    List,
+    LogicalType,
+    String,
+    Time,
+    Timestamp,
+)
 
 _LARGEST = 2**31
 _MOST_DIGITS = 38
@@ -96,6 +105,10 @@ text_and_counts = Arguments(
     "text, with a constant count of 0 or more",
     lambda use: _first(String)(use) and count_from_zero.holds(use),
 )
+text_and_ends = Arguments(
+    "text, with a constant count",
+    lambda use: _first(String)(use) and all(abs(n) < _LARGEST for n in use.numbers),
+)
 start_from_one = Arguments(
     "a constant start of 1 or more", lambda use: 1 <= use.numbers[0] < _LARGEST
 )
@@ -131,28 +144,19 @@ signed_short = Arguments(
 )
 
 
-def _whole_not_bits(use: Use) -> bool:
+def _not_bits(use: Use) -> bool:
     """DataFusion's optimiser rewrites `-(a & b)` to `-a | -b`, as if it were NOT of bits."""
     of = use.call.arguments[0]
-    whole = isinstance(use.result, Int | Decimal) and use.is_even
-    return whole and not (isinstance(of, Call) and of.function in ("bit_and", "bit_or"))
+    return signed.holds(use) and not (isinstance(of, Call) and of.function in ("bit_and", "bit_or"))
 
 
-whole_not_bits = Arguments("whole numbers and decimals, not of bits", _whole_not_bits)
+not_bits = Arguments("numbers, not of bits", _not_bits)
 
 
 def _sum(use: Use) -> bool:
     if isinstance(use.result, Decimal):
         return _all((Int, Decimal))(use) and use.result.precision < _MOST_DIGITS
     return isinstance(use.result, Int | Float) and use.is_even
-
-
-def _finite_sum(use: Use) -> bool:
-    if not isinstance(use.result, Float):
-        return _sum(use)
-    values = [item.value for item in use.call.arguments if isinstance(item, Literal)]
-    steady = any(isinstance(v, float) and v != 0 and math.isfinite(v) for v in values)
-    return steady and use.is_even
 
 
 def _constant_divisor(use: Use) -> bool:
@@ -163,13 +167,13 @@ def _constant_divisor(use: Use) -> bool:
 
 _SUM = "numbers of one type; decimals of fewer than 38 digits in the result"
 sums = Arguments(_SUM, _sum)
-finite_sums = Arguments(
-    f"{_SUM}; floats beside a finite constant other than 0, because NaN keeps its sign",
-    _finite_sum,
-)
 sums_not_floats = Arguments(
     f"{_SUM}; not of floats, which overflow in another way there",
     lambda use: not isinstance(use.result, Float) and _sum(use),
+)
+quotients = Arguments(
+    "whole numbers or floats of one type",
+    lambda use: isinstance(use.result, Int | Float) and use.is_even,
 )
 constant_divisor = Arguments("whole numbers by a constant other than 0 and -1", _constant_divisor)
 signed_bits = Arguments(
@@ -199,6 +203,26 @@ days = Arguments(
     _LOCAL, lambda use: all(isinstance(type_, Date) or is_local(type_) for type_ in use.types)
 )
 local_times = Arguments("timestamps without a time zone", lambda use: all(map(is_local, use.types)))
+_ANY = "dates, timestamps and instants"
+known_unit_of_any = Arguments(
+    "timestamps, instants and units from second to year",
+    lambda use: use.field in UNITS and isinstance(use.types[1], Timestamp),
+)
+
+
+def _has_clock(use: Use) -> bool:
+    time = isinstance(use.types[1], Time) and use.field in _OF_THE_CLOCK
+    return time or isinstance(use.types[1], Timestamp)
+
+
+common_part_of_any = Arguments(
+    f"{_ANY} and the parts that all engines count alike",
+    lambda use: use.field in PARTS and (_has_clock(use) or _dated(use)),
+)
+more_parts_of_any = Arguments(
+    f"{_ANY} and days of weeks, ISO years and whole seconds",
+    lambda use: use.field in MORE_PARTS and (_has_clock(use) or _dated(use)),
+)
 known_unit = Arguments(
     "timestamps without a time zone and units from second to year",
     lambda use: use.field in UNITS and is_local(use.types[1]),
@@ -217,6 +241,11 @@ whole_seconds = Arguments(
 moved_local_time = Arguments(
     "timestamps without a time zone, by constants",
     lambda use: is_local(use.types[0]) and all(abs(n) < _LARGEST * 10**6 for n in use.numbers),
+)
+
+moved_time = Arguments(
+    f"{_ANY} that keep their type, by constants",
+    lambda use: use.types[0] == use.result and all(abs(n) < _LARGEST * 10**6 for n in use.numbers),
 )
 
 # Lists

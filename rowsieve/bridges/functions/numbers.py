@@ -5,18 +5,18 @@ from __future__ import annotations
 from rowsieve.bridges.functions.arguments import (
     constant_divisor,
     constant_shift,
-    finite_sums,
+    not_bits,
     one_float,
+    quotients,
     signed,
     signed_bits,
     signed_short,
     sums,
     sums_not_floats,
-    whole_not_bits,
 )
 from rowsieve.bridges.functions.row import SQL_ENGINES, Absent, Spelling, function, unverified
 
-_SUMS = {"postgres": sums_not_floats, "spark": sums_not_floats, "datafusion": finite_sums}
+_SUMS = {"postgres": sums_not_floats, "spark": sums_not_floats}
 _QUOTIENT = unverified("other kinds of quotients are rounded in another way there", "{0} / {1}")
 _LAST_DIGITS = "its last digits differ between math libraries; store the value as a column"
 _DIGITS = "it rounds to other digits"
@@ -40,11 +40,11 @@ ROWS = (
         "{0} / {1}",
         constant_divisor,
         spark=_QUOTIENT,
-        datafusion=_QUOTIENT,
+        datafusion=quotients,
         duckdb=_QUOTIENT,
     ),
-    function("modulo", "{0} % {1}", constant_divisor),
-    function("negate", "", signed, spark=signed_short, datafusion=whole_not_bits),
+    function("modulo", "{0} % {1}", constant_divisor, datafusion=quotients),
+    function("negate", "", signed, spark=signed_short, datafusion=not_bits),
     function("abs", "abs({0})", signed, spark=signed_short, datafusion=one_float),
     function("floor", "floor({0})", one_float),
     function("ceil", "ceil({0})", one_float),

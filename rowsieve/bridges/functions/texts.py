@@ -10,6 +10,7 @@ from rowsieve.bridges.functions.arguments import (
     replaced_not_empty,
     start_from_one,
     text_and_counts,
+    text_and_ends,
     text_from_one,
     with_constants,
 )
@@ -106,14 +107,14 @@ ROWS = (
         spark=Absent("its concat is NULL where an argument is NULL; write ||"),
         trino=Absent(),
     ),
-    function("replace", "replace({0}, {1}, {2})", replaced_not_empty),
+    function("replace", "replace({0}, {1}, {2})", replaced_not_empty, datafusion=of_text),
     function(
         "trim",
         _TRIM,
         constant_text_not_empty,
         postgres=Spelling(_TRIM, ("trim({0}, {1})",)),
         spark=Spelling(_TRIM, ("trim({1}, {0})", "btrim({0})", "btrim({0}, {1})")),
-        datafusion=Spelling(_TRIM, ("trim({0}, {1})",)),
+        datafusion=Spelling(_TRIM, ("trim({0}, {1})",), (of_text,)),
         duckdb=Spelling(_TRIM, ("trim({0}, {1})",)),
         trino=_SPACES,
     ),
@@ -122,6 +123,7 @@ ROWS = (
             name,
             (f"{name}({{0}})", f"trim({side} {{1}} FROM {{0}})"),
             constant_text_not_empty,
+            datafusion=of_text,
             trino=_SPACES,
         )
         for name, side in (("ltrim", "LEADING"), ("rtrim", "TRAILING"))
@@ -130,6 +132,7 @@ ROWS = (
         "left",
         "left({0}, {1})",
         text_and_counts,
+        datafusion=text_and_ends,
         spark=Spelling(cases=(text_and_counts,), reads=count_from_zero),
         trino="substr({0}, 1, {1})",
     ),
@@ -137,6 +140,7 @@ ROWS = (
         "right",
         "right({0}, {1})",
         text_and_counts,
+        datafusion=text_and_ends,
         spark=Spelling(cases=(text_and_counts,), reads=count_from_zero),
         trino=Absent(),
     ),
@@ -149,13 +153,20 @@ ROWS = (
             for engine in ("spark", "datafusion", "duckdb", "trino")
         },
     ),
-    function("position", "strpos({0}, {1})", constant_text_not_empty, spark="instr({0}, {1})"),
+    function(
+        "position",
+        "strpos({0}, {1})",
+        constant_text_not_empty,
+        spark="instr({0}, {1})",
+        datafusion=of_text,
+    ),
     function(
         "starts_with",
         "starts_with({0}, {1})",
         constant_text,
         spark="startswith({0}, {1})",
         duckdb=Spelling(("starts_with({0}, {1})",), ("prefix({0}, {1})",)),
+        datafusion=of_text,
     ),
     function(
         "ends_with",
@@ -164,12 +175,14 @@ ROWS = (
         postgres=Spelling(("(right({0}, length({1})) = {1})",), ("ends_with({0}, {1})",)),
         spark="endswith({0}, {1})",
         duckdb=Spelling(("ends_with({0}, {1})",), ("suffix({0}, {1})",)),
+        datafusion=of_text,
     ),
     function(
         "contains",
         "contains({0}, {1})",
         constant_text,
         postgres=Spelling(("(position({1} IN {0}) > 0)",), ("contains({0}, {1})",)),
+        datafusion=of_text,
         trino="(strpos({0}, {1}) > 0)",
     ),
     function(

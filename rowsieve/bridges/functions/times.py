@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from rowsieve.bridges.functions.arguments import (
     common_part,
+    common_part_of_any,
     days,
     known_unit,
+    known_unit_of_any,
     local_times,
     more_parts,
+    more_parts_of_any,
     moved_local_time,
+    moved_time,
     whole_seconds,
 )
 from rowsieve.bridges.functions.row import Absent, Spelling, function, unverified
@@ -78,7 +82,7 @@ ROWS = (
         duckdb=unverified(_UNJUDGED, "to_timestamp({0})"),
         trino=Absent(),
     ),
-    function("date_trunc", (), known_unit),
+    function("date_trunc", (), known_unit, datafusion=known_unit_of_any),
     function(
         "format_time",
         (),
@@ -98,13 +102,14 @@ ROWS = (
         (),
         common_part,
         **dict.fromkeys(
-            ("postgres", "spark", "datafusion", "duckdb"),
+            ("postgres", "spark", "duckdb"),
             Spelling(cases=(common_part, more_parts)),
         ),
+        datafusion=Spelling(cases=(common_part_of_any, more_parts_of_any)),
         trino=Spelling(cases=(common_part, whole_seconds)),
     ),
     *(
-        function(name, (), moved_local_time, trino=Absent())
+        function(name, (), moved_local_time, datafusion=moved_time, trino=Absent())
         for name in ("add_interval", "shift", "shift_timestamp")
     ),
 )

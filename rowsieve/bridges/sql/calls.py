@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -40,7 +40,7 @@ from rowsieve.bridges.sql.zones import (
     zone_function,
 )
 from rowsieve.predicate.ir import Call, Case, Cast, Condition, IsNull, Literal, Not, Now, Operand
-from rowsieve.types.logical import Date, Float, Int, Timestamp
+from rowsieve.types.logical import Date, Float, Int, Timestamp, Uuid
 
 # Functions that never give a boolean, for a message that comes before `bind`'s.
 NOT_CONDITIONS = frozenset(
@@ -159,12 +159,22 @@ def _arrow_cast(reader: Reads, node: Any) -> Operand:
         name = target.value if isinstance(target, Literal) else None
         inner = node.expressions[0]
         if isinstance(name, str) and (type_ := arrow_named(name)) is not None:
-            return reader.cast(node, reader.operand(inner), type_)
+            value = reader.operand(inner)
+            if type_ == Uuid() and isinstance(value, Literal) and type(value.value) is bytes:
+                return Literal(value.value, type_)
+            held = Int(32) if type_ == Date() else Int(64)
+            if isinstance(type_, Date | Timestamp) and _is_number(value, held):
+                return Literal(value.value, type_)
+            return reader.cast(node, value, type_)
     raise reader.source.refusal(
         node,
         "arrow_cast is read to numbers, text, bytes, Date32, 'Timestamp(Microsecond, None)' and "
         f"{DATAFUSION_INSTANT!r}",
     )
+
+
+def _is_number(operand: Operand, type_: Int) -> TypeGuard[Literal]:
+    return isinstance(operand, Literal) and operand.type == type_ and operand.value is not None
 
 
 def _now(reader: Reads, node: Any) -> Operand:

@@ -195,7 +195,16 @@ TRINO = Dialect(
 )
 
 # DataFusion's TIMESTAMPTZ hangs on the session; an instant has this name, for `arrow_cast`.
+DATAFUSION_LOCAL = "Timestamp(Microsecond, None)"
 DATAFUSION_INSTANT = 'Timestamp(Microsecond, Some("UTC"))'
+
+DATAFUSION_TYPES: Mapping[LogicalType, str] = {
+    Timestamp(utc=False): DATAFUSION_LOCAL,  # a TIMESTAMP has nanoseconds, which end in 2262
+    Timestamp(utc=True): DATAFUSION_INSTANT,
+    Time(): "Time64(Microsecond)",  # a TIME has nanoseconds, and meets no other
+    Uuid(): "FixedSizeBinary(16)",
+    Date(): "Date32",
+}
 
 DIALECTS: Mapping[str, Dialect] = {
     dialect.name: dialect for dialect in (POSTGRES, SPARK, DATAFUSION, DUCKDB, TRINO)

@@ -15,11 +15,11 @@ from typing import assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.datafusion_exprs.merged_lists import checked
 from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.functions import Use
-from rowsieve.bridges.sql.dialects import Dialect, IntegerWidths
-from rowsieve.bridges.sql.render_calls import BYTE_ORDER
+from rowsieve.bridges.sql.dialects import DATAFUSION_TYPES, Dialect, IntegerWidths
+from rowsieve.bridges.sql.merged_lists import checked
+from rowsieve.bridges.sql.render_calls import BYTE_ORDER, UNSIGNED_NAN
 from rowsieve.bridges.sql.templates import is_bare_trim
 from rowsieve.bridges.sql.vouched import CASTS, doubt, is_narrow
 from rowsieve.errors import UnsupportedOperation
@@ -49,6 +49,7 @@ from rowsieve.predicate.ir import (
     TruePredicate,
     ValueSet,
 )
+from rowsieve.predicate.nan_signs import may_be_negative_nan
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.logical import (
@@ -68,8 +69,12 @@ from rowsieve.types.logical import (
 
 _RANGES = (ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.GT, ComparisonOp.GE)
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo", "negate", "abs"})
-_INT64 = Int(64)
-_LAST_NANOS = (2**63 - 1) // 1000  # in microseconds
+_MOVES = frozenset({"add_interval", "shift", "shift_timestamp"})
+_INT64, _INSTANT = Int(64), Timestamp(utc=True)
+# Casts that give a value for every value, and so do the same as TRY_CAST.
+_NEVER_FAIL = frozenset(
+    {("Int", "Float"), ("Int", "String"), ("Float", "Float"), ("Date", "String")}
+)
 
 
 def said_exactly(root: Predicate, dialect: Dialect) -> Predicate:
@@ -125,8 +130,10 @@ class _Exact:
 
     def operand(self, node: Operand) -> Operand:
         match node:
-            case BoundColumn() | Now():
+            case BoundColumn():
                 return node
+            case Now():  # of the session's zone there
+                return Cast(node, _INSTANT) if self.is_datafusion else node
             case Column(name=name):
                 raise AssertionError(f"the column {name!r} is not bound")
             case Literal():
@@ -174,21 +181,19 @@ class _Exact:
     def in_list(self, node: InList) -> Predicate:
         self.check_order(type_of(node.operand))
         operand, values = self.operand(node.operand), node.values
-        if isinstance(values.type, Timestamp):
-            self.check_moments(values.type, values.array.cast(pa.int64()))
         if values.type is not None and not self.has(values.type):
             self.renamed(values.type)
             try:
                 values = ValueSet(values.array.cast(pa.int64()), _INT64)
             except pa.ArrowInvalid as error:
                 raise self.lacks(node.values.type) from error
-        return InList(operand, self.with_zeros(node.operand, values))
+        return InList(operand, self.with_zeros(values))
 
-    def with_zeros(self, operand: Operand, values: ValueSet) -> ValueSet:
-        """DataFusion compares bits in short lists too where no column itself is looked for."""
+    def with_zeros(self, values: ValueSet) -> ValueSet:
+        """DataFusion compares bits in short lists, too, of which it may make a long one."""
         members, semantics = values.array, self.dialect.semantics
         short = not semantics.compares_bits(len(values))
-        if semantics.bitwise_lists_from is None or not short or isinstance(operand, BoundColumn):
+        if semantics.bitwise_lists_from is None or not short:
             return values
         if not pa.types.is_floating(members.type) or not pc.any(pc.equal(members, 0.0)).as_py():
             return values
@@ -196,7 +201,7 @@ class _Exact:
         return ValueSet(pa.concat_arrays([members, zeros]), values.type)
 
     def like(self, node: Like) -> Predicate:
-        if node.ignore_case:
+        if node.ignore_case and not self.is_datafusion:
             raise UnsupportedOperation(
                 f"{self.dialect.name} may fold other letters than we do when ignoring their case"
             )
@@ -205,7 +210,7 @@ class _Exact:
     def check_order(self, type_: LogicalType) -> None:
         if is_nested(type_) or isinstance(type_, Json):
             raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
-        if isinstance(type_, Time | Uuid) and self.dialect.name in ("spark", "datafusion"):
+        if isinstance(type_, Time | Uuid) and self.dialect.name == "spark":
             raise self.lacks(type_)
 
     # Values
@@ -213,8 +218,6 @@ class _Exact:
     def literal(self, node: Literal) -> Operand:
         type_ = node.type
         assert type_ is not None
-        if isinstance(type_, Timestamp):
-            self.check_moments(type_, pa.array([node.value], pa.int64()))
         if self.has(type_):
             return node
         self.renamed(type_)
@@ -232,6 +235,9 @@ class _Exact:
         arguments = [self.operand(argument) for argument in node.arguments]
         if self.dialect.trims_all_spaces and is_bare_trim(node):
             arguments.append(Literal(" ", String()))
+        if self.is_datafusion and node.function in _MOVES and isinstance(types[0], Timestamp):
+            exact = isinstance(arguments[-1], Literal) and arguments[-1].value
+            return Call("shift_timestamp" if exact else "shift", tuple(arguments))
         if node.function in _ARITHMETIC:
             arguments = [
                 Cast(item, type_) if is_narrow(item) else item
@@ -240,6 +246,10 @@ class _Exact:
             narrow = self.dialect.gives_types or self.dialect.widths is not IntegerWidths.WIDE
             if narrow and result == _INT64 and all(map(_has_32_bits, arguments)):
                 arguments[0] = Cast(arguments[0], _INT64)
+            signed = isinstance(result, Float) and may_be_negative_nan(node)
+            if self.is_datafusion and signed:
+                positive = self.literal(Literal(math.nan, result))
+                return Call(UNSIGNED_NAN, (replace(node, arguments=tuple(arguments)), positive))
         return replace(node, arguments=tuple(arguments))
 
     def cast(self, node: Cast) -> Operand:
@@ -247,17 +257,17 @@ class _Exact:
         if source == target:
             return self.operand(node.operand)
         shown = f"a cast of {type_name(source)} to {type_name(target)}"
-        if node.try_:
-            raise UnsupportedOperation(f"{shown} may fail on other values in {self.dialect.name}")
         kinds = type(source).__name__, type(target).__name__
+        if node.try_ and not (self.is_datafusion and kinds in _NEVER_FAIL):
+            raise UnsupportedOperation(f"{shown} may fail on other values in {self.dialect.name}")
         zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
-        if zoned:
+        if zoned and not self.is_datafusion:  # it goes by the zone of the column
             raise UnsupportedOperation(f"{shown} depends on the time zone of the session there")
         if kinds not in CASTS[self.dialect.name]:
             raise UnsupportedOperation(f"{shown} may give other values in {self.dialect.name}")
         if not self.has(target):
             raise self.lacks(target)
-        if self.dialect.name == "datafusion" and may_be_infinite(node.operand, source, target):
+        if self.is_datafusion and may_be_infinite(node.operand, source, target):
             raise UnsupportedOperation(REASON)
         if self.dialect.name == "postgres" and (source, target) == (Float(64), Float(32)):
             raise UnsupportedOperation(f"{shown} fails in postgres where it gives 0 or infinity")
@@ -267,7 +277,7 @@ class _Exact:
         """A member; DataFusion shows what lies hidden under a struct that is NULL."""
         inner, type_ = self.operand(node.operand), type_of(node)
         found = FieldAccess(inner, node.name)
-        if self.dialect.name != "datafusion":
+        if not self.is_datafusion:
             return found
         if is_nested(type_):
             raise UnsupportedOperation("a nested member shows through a struct that is NULL")
@@ -275,24 +285,17 @@ class _Exact:
 
     # Types
 
+    @property
+    def is_datafusion(self) -> bool:
+        return self.dialect.name == "datafusion"
+
     def has(self, type_: LogicalType) -> bool:
         """Whether the engine itself, and not only our text for it, has the type."""
         if isinstance(type_, Decimal | Float):
             return True
         if type_ in self.dialect.borrowed:
             return False
-        instant = Timestamp(utc=True)
-        return type_ in self.dialect.types or (
-            self.dialect.name == "datafusion" and type_ == instant
-        )
-
-    def check_moments(self, type_: Timestamp, micros: pa.Array) -> None:
-        """DataFusion fails on TIMESTAMP '…' where nanoseconds end, whatever the rows."""
-        beyond = pc.or_(pc.greater(micros, _LAST_NANOS), pc.less(micros, -_LAST_NANOS))
-        if self.dialect.name == "datafusion" and not type_.utc and pc.any(beyond).as_py():
-            raise UnsupportedOperation(
-                "datafusion makes nanoseconds of a TIMESTAMP, which end in 1677 and 2262"
-            )
+        return type_ in self.dialect.types or (self.is_datafusion and type_ in DATAFUSION_TYPES)
 
     def renamed(self, type_: LogicalType) -> None:
         """Refuse a type that no other of the engine can stand in for."""

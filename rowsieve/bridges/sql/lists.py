@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -29,7 +29,7 @@ from rowsieve.bridges.sql.typed_lists import (
     typed_members,
 )
 from rowsieve.errors import InvalidPredicate
-from rowsieve.predicate.ir import ValueSet
+from rowsieve.predicate.ir import Literal, ValueSet
 from rowsieve.types.logical import Decimal, Int
 
 SHORT = 64  # members that the grammar reads well enough
@@ -41,11 +41,15 @@ _NUMBER = r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:E[+-]?[0-9]++)?"
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """Text whose long lists are names, the lists by name, and where text was cut."""
+    """Text whose long lists are names, the lists by name, and where text was cut.
+
+    `constants`: names that stand for constants, of conditions that an engine hands over as a tree.
+    """
 
     text: str
-    lists: dict[str, ValueSet]
+    lists: Mapping[str, ValueSet]
     cuts: tuple[tuple[int, int], ...] = ()  # (offset after the cut, characters missing so far)
+    constants: Mapping[str, Literal] = field(default_factory=dict)
 
     def offset(self, position: int) -> int:
         """The place in the original text of a place in this one."""

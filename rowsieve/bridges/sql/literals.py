@@ -48,7 +48,7 @@ INT64 = Int(64)
 MAX_DIGITS = 38
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
-_ZONED = re.compile(r".*\d\d:.*(?:Z|[+-]\d\d(?::?\d\d)?)\s*", re.ASCII)
+OFFSET_TOLD = re.compile(r".*\d\d:.*(?:Z|[+-]\d\d(?::?\d\d)?)\s*", re.ASCII)
 _NAMED_MOMENT = re.compile(r"(?P<local>.*\d\d:.*\d)\s+(?P<zone>[A-Za-z_]+/[A-Za-z_/+-]+|UTC)\s*")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d{1,20}", re.ASCII)
@@ -114,7 +114,7 @@ def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
             return text
         case Timestamp(utc=True) if (moment := _named_moment(text, dialect)) is not None:
             return moment
-        case Timestamp(utc=True) if not _ZONED.fullmatch(text):
+        case Timestamp(utc=True) if not OFFSET_TOLD.fullmatch(text):
             raise LookupError("its time zone is the session's")
         case Bool() | Date() | Time() | Timestamp() | Uuid():
             return parse_text(text, type_)

@@ -12,10 +12,11 @@ import decimal
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.datafusion_exprs.constants import as_decimal
+from rowsieve.bridges.sql.drawn_floats import as_decimal
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.ir import (
@@ -66,10 +67,11 @@ def as_compared(predicate: Predicate, schema: Schema, semantics: Semantics) -> P
             return And(group) if isinstance(predicate, And) else Or(group)
         case Not(term=term):
             return Not(as_compared(term, schema, semantics))
-        case Comparison(op=op, left=Column() as column, right=Literal(type=Float()) as constant):
+        case Comparison(op=op, left=left, right=Literal(type=Float()) as constant):
             drawn = _DRAWS_FLOATS.get(semantics.name, ())
-            if isinstance(_type(column, schema, semantics), drawn):
-                return Comparison(op, column, as_decimal(constant))
+            if isinstance(_type(left, schema, semantics), drawn):
+                return Comparison(op, left, as_decimal(constant))
+            return Comparison(op, *_narrowed((left, constant), schema, semantics))
         case Comparison(op=op, left=left, right=right):
             sides = _narrowed((left, right), schema, semantics)
             return Comparison(op, *sides)
@@ -114,6 +116,8 @@ def _as_real(side: Operand, type_: LogicalType | None, semantics: Semantics) -> 
     if not isinstance(type_, _TO_FLOAT32[semantics.name]):
         return side
     if isinstance(type_, Int):
+        if isinstance(side, Literal) and isinstance(side.value, int):
+            return Literal(float(np.float32(side.value)), Float(32))
         return Cast(side, Float(32))
     constant = isinstance(side, Literal) and isinstance(side.value, decimal.Decimal)
     if not constant or not isinstance(type_, Decimal):
@@ -280,8 +284,13 @@ def _check_zeros(
     zeros = {math.copysign(1.0, value) for value in values if value == 0}
     types = {_type(member, schema, semantics) for member in members}
     own = {type_ for type_ in types if not isinstance(type_, Int)}  # constants become the column's
-    plain = isinstance(operand, Column) and len(own) == 1
+    of_floats = isinstance(_type(operand, schema, semantics), Float)
+    plain = isinstance(operand, Column) and of_floats and len(own) == 1
     known = plain and (what != _RANGE or not semantics.compares_bits(len(values)))
+    by_bits = any(
+        isinstance(each, ValueSet) and semantics.compares_bits(len(each)) for each in listed
+    )
+    known = known or by_bits  # a long list is, here as there
     if any(isinstance(type_, Float) for type_ in types) and len(zeros) == 1 and not known:
         raise UnsupportedOperation(
             f"a list of floats with one zero, which {semantics.name} tells from the other; give "
@@ -312,6 +321,8 @@ def _type(member: Operand | ValueSet, schema: Schema, semantics: Semantics) -> L
 def _values(member: Operand | ValueSet) -> Sequence[object] | None:
     """The values of constants; None of what is none."""
     if isinstance(member, ValueSet):
+        if pa.types.is_temporal(member.array.type):
+            return []  # none is a number, and Python has no moments beyond the year 9999
         return list(pc.unique(member.array).to_pylist())
     return [member.value] if isinstance(member, Literal) else None
 

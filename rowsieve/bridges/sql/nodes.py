@@ -367,6 +367,8 @@ def _column(reader: Reader, node: Any) -> Operand:
     parts = [part for part in names if part is not None]
     if not all(isinstance(part, exp.Identifier) for part in parts):
         raise reader.source.refusal(node, "name one column")
+    if len(parts) == 1 and (known := reader.source.lifted.constants.get(parts[0].name)) is not None:
+        return known
     if any(part.name in reader.source.lifted.lists for part in parts):
         raise reader.source.refusal(node, "a long list of constants may only stand after IN")
     operand: Operand = Column(parts[0].name)

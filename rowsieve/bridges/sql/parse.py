@@ -21,6 +21,7 @@ from rowsieve.bridges.sql.lists import Lifted, lift_lists, stand_in_place
 from rowsieve.bridges.sql.nodes import Reader
 from rowsieve.bridges.sql.plain_chains import plain_chain
 from rowsieve.bridges.sql.source import Source, split_at_and
+from rowsieve.bridges.sql.stand_ins import StandIns
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import IsNull, Operand, Predicate
 from rowsieve.predicate.limits import check_text
@@ -42,16 +43,7 @@ _OPERATORS: Mapping[str, str] = {
 
 def predicate(text: str, dialect: str) -> Predicate:
     """Read a condition."""
-    try:
-        source = _source(text, dialect_named(dialect))
-
-        def read(tokens: Sequence[Any]) -> Predicate:
-            return Reader(source).predicate(_node(source, tokens))
-
-        found = plain_chain(source, read)
-        return read(source.tokens) if found is None else found
-    except RecursionError:
-        raise _too_nested() from None
+    return _predicate(_source(text, dialect_named(dialect)))
 
 
 def expression(text: str, dialect: str) -> Operand:
@@ -61,6 +53,13 @@ def expression(text: str, dialect: str) -> Operand:
         return Reader(source).operand(node)
     except RecursionError:
         raise _too_nested() from None
+
+
+def encoded(text: str, stand_ins: StandIns, dialect: Dialect) -> Predicate:
+    """Read a condition in which names stand for constants and lists."""
+    lifted = Lifted(text, stand_ins.lists, constants=stand_ins.constants)
+    source = Source(text, lifted, _tokens(lifted, dialect), dialect, is_encoded=True)
+    return _predicate(_checked(source))
 
 
 def conditions(text: str, dialect: str) -> list[tuple[str, Predicate | InvalidPredicate]]:
@@ -88,6 +87,17 @@ def uncollated(text: str, dialect: str) -> list[Predicate]:
         *(reader.predicate(each) for each in tests if not isinstance(each.this, exp.Collate)),
         *(IsNull(reader.operand(each)) for each in choices if type(each.this) is not exp.Collate),
     ]
+
+
+def _predicate(source: Source) -> Predicate:
+    def read(tokens: Sequence[Any]) -> Predicate:
+        return Reader(source).predicate(_node(source, tokens))
+
+    try:
+        found = plain_chain(source, read)
+        return read(source.tokens) if found is None else found
+    except RecursionError:
+        raise _too_nested() from None
 
 
 def _attempt(source: Source, node: Any) -> Predicate | InvalidPredicate:
@@ -119,9 +129,13 @@ def _parsed(text: str, dialect: Dialect) -> tuple[Source, Any]:
 
 
 def _source(text: str, dialect: Dialect) -> Source:
-    """The text as tokens, which are few enough and not nested too deeply for the grammar."""
     check_text(text)
-    source = _tokenised(text, dialect)
+    return _checked(_tokenised(text, dialect))
+
+
+def _checked(source: Source) -> Source:
+    """The text as tokens, which are few enough and not nested too deeply for the grammar."""
+    dialect = source.dialect
     if not source.tokens:
         raise InvalidPredicate("the filter is empty; write a condition, as in delay > 5")
     for token, after in zip(source.tokens, [*source.tokens[1:], None], strict=True):

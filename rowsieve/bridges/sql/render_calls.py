@@ -23,6 +23,7 @@ from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import Float
 
 BYTE_ORDER = "in the order of bytes"  # a text so; no function of the registry
+UNSIGNED_NAN = "a NaN without its sign"  # a float, and the NaN that stands for its own; likewise
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -39,6 +40,8 @@ def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
         )
     if name == BYTE_ORDER:
         return f'{writer.atom(arguments[0])} COLLATE "C"', True
+    if name == UNSIGNED_NAN:
+        return f"nanvl({', '.join(map(writer.text, arguments))})", False
     if name == "negate" and len(arguments) == 1:
         operand = writer.atom(arguments[0])
         return f"-({operand})" if isinstance(arguments[0], Literal) else f"-{operand}", True

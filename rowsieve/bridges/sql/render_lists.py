@@ -113,7 +113,8 @@ def _moments(array: pa.Array, type_: Date | Timestamp, dialect: Dialect) -> pa.A
 
 def _around(texts: pa.Array, type_: LogicalType, dialect: Dialect) -> tuple[str, pa.Array, str]:
     name = dialect.types.get(type_, "(")
-    if "(" not in name:
+    by_function = dialect.name == "datafusion" and isinstance(type_, Timestamp)
+    if "(" not in name and not by_function:
         return f"{name} '", texts, "'"
     before, after = _cast_around(type_, dialect)
     return before, texts, after

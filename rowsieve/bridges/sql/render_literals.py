@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT, BinaryText, Dialect
+from rowsieve.bridges.sql.dialects import DATAFUSION_TYPES, BinaryText, Dialect
 from rowsieve.bridges.sql.literals import negated, number, spelt
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.ir import Literal, PhysicalValue
 from rowsieve.predicate.literals import natural_type
+from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -19,6 +20,7 @@ from rowsieve.types.logical import (
     Struct,
     Time,
     Timestamp,
+    Uuid,
     type_name,
 )
 
@@ -47,10 +49,26 @@ def literal_text(literal: Literal, dialect: Dialect) -> tuple[str, bool]:
             return _number_text(value, type_, dialect)
         case Binary() if isinstance(value, bytes) and dialect.binary_text is BinaryText.UTF8:
             return f"X'{value.hex()}'", False
+        case Uuid() if dialect.name == "datafusion" and isinstance(value, bytes):
+            return cast_text(f"X'{value.hex()}'", type_, dialect), False
+        case Timestamp() | Date() if _is_beyond_calendar(value, type_, dialect):
+            held = Int(32 if isinstance(type_, Date) else 64)
+            number = cast_text(f"'{value!s}'", held, dialect)
+            return f"arrow_cast({number}, '{DATAFUSION_TYPES[type_]}')", False
+        case Timestamp() | Time() if dialect.name == "datafusion":
+            return cast_text(quoted(_spelt(value, type_, dialect), dialect), type_, dialect), False
         case Date() | Time() | Timestamp() if "(" not in dialect.types.get(type_, "("):
             return f"{dialect.types[type_]} '{_spelt(value, type_, dialect)}'", False
         case _:
             return cast_text(quoted(_spelt(value, type_, dialect), dialect), type_, dialect), False
+
+
+def _is_beyond_calendar(value: PhysicalValue, type_: Timestamp | Date, dialect: Dialect) -> bool:
+    """Whether DataFusion must be told the number of a moment, as no text has it."""
+    if dialect.name != "datafusion" or not isinstance(value, int):
+        return False
+    day = value if isinstance(type_, Date) else value // DAY_US
+    return not FIRST_DAY <= day <= LAST_DAY
 
 
 def _made(value: tuple[PhysicalValue, ...], type_: List | Struct, dialect: Dialect) -> str:
@@ -69,8 +87,9 @@ def _made(value: tuple[PhysicalValue, ...], type_: List | Struct, dialect: Diale
 
 def cast_text(operand: str, type_: LogicalType, dialect: Dialect, *, try_: bool = False) -> str:
     """A cast of an operand's text."""
-    if dialect.name == "datafusion" and type_ == Timestamp(utc=True) and not try_:
-        return f"arrow_cast({operand}, '{DATAFUSION_INSTANT}')"
+    by_function = dialect.name == "datafusion" and not isinstance(type_, Date) and not try_
+    if by_function and type_ in DATAFUSION_TYPES:
+        return f"arrow_cast({operand}, '{DATAFUSION_TYPES[type_]}')"
     name = dialect.types.get(type_)
     if isinstance(type_, Decimal):
         name = f"DECIMAL({type_.precision}, {type_.scale})"

@@ -30,9 +30,12 @@ class Source:
     lifted: Lifted
     tokens: list[Any]
     dialect: Dialect
+    is_encoded: bool = False  # nobody wrote the text: errors do not point into it
 
     def refusal(self, node: Any, why: str) -> InvalidPredicate:
         """The error that names the text of this node and its place."""
+        if self.is_encoded:
+            return InvalidPredicate(why)
         start, stop = self._span(node)
         if start is None or stop is None:
             return InvalidPredicate(f"cannot read the filter: {why}")
@@ -40,6 +43,8 @@ class Source:
 
     def refusal_at(self, start: int, stop: int, why: str) -> InvalidPredicate:
         """The error that names the text from `start` to `stop` and its place."""
+        if self.is_encoded:
+            return InvalidPredicate(why)
         piece = self.lifted.text[start:stop]
         if piece.count("(") > piece.count(")"):  # the grammar marks a call without its end
             piece = self.lifted.text[start : self.lifted.text.find(")", stop) + 1 or stop]

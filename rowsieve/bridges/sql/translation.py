@@ -11,9 +11,11 @@ from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.spark_columns.zones import check_repeated
 from rowsieve.bridges.sql import parse_predicate
+from rowsieve.bridges.sql.column_zones import check_zones
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exact import said_exactly
 from rowsieve.bridges.sql.integer_widths import with_widths
+from rowsieve.bridges.sql.merged_lists import check_equals
 from rowsieve.bridges.sql.mixtures import as_compared, check_mixtures
 from rowsieve.bridges.sql.render import Writer
 from rowsieve.bridges.sql.spark_types import with_spark_types
@@ -51,13 +53,10 @@ def from_text(
         found = condition[1]
         if isinstance(found, InvalidPredicate):
             raise found
-        found, root = _as_meant(found, schema, known, meant)
-        if known.translates_listed:
-            said_exactly(root, known)
-        if known.semantics.nan is NanOrder.SIGNED:
-            check_nan_signs(root)
-        check_read(root, dialect)
-        if known.orders_by_collation and orders_text(root):
+        found = as_engine_means(found, schema, known, meant)
+        if known.orders_by_collation and orders_text(
+            bind(found, schema, meant, simplified=False).root
+        ):
             for part in parse.uncollated(condition[0], dialect):
                 check_order(bind(part, schema, meant, simplified=False).root, dialect)
         return found
@@ -71,6 +70,21 @@ def from_text(
         shown=lambda condition: condition[0],
         strict=strict,
     )
+
+
+def as_engine_means(
+    found: Predicate, schema: Schema, known: Dialect, meant: Semantics
+) -> Predicate:
+    """The condition as the engine types its values; refused where it means another than we do."""
+    found, root = _as_meant(found, schema, known, meant)
+    if known.translates_listed:
+        said_exactly(root, known)
+    if known.name == "datafusion":
+        check_zones(found, schema)
+    if known.semantics.nan is NanOrder.SIGNED:
+        check_nan_signs(root)
+    check_read(root, known.name)
+    return found
 
 
 def where_text(
@@ -95,6 +109,8 @@ def _as_meant(
     found = as_compared(found, schema, meant)
     root = bind(found, schema, meant, simplified=False).root
     check_mixtures(found, root, schema, meant)
+    if known.name == "datafusion":
+        check_equals(root)
     if known.gives_types:
         check_repeated(root)
     return found, root
@@ -125,9 +141,26 @@ def to_text(
     text = writer.text if len(root_conjuncts(predicate)) == 1 else writer.conjunct
 
     def write(root: Predicate) -> str:
-        return text(said_exactly(with_meaning_kept(root, meant, theirs), known))
+        return text(in_words_of(known, root, schema, meant, theirs))
 
     return write_conditions(predicate, write, _joined, schema, meant, strict=strict)
+
+
+def in_words_of(
+    known: Dialect,
+    root: Predicate,
+    schema: Schema,
+    meant: Semantics,
+    theirs: Semantics | None = None,
+) -> Predicate:
+    """The bound condition in a form of which the dialect's text means the same to its engine.
+
+    `meant`: the rules that it is meant by; `theirs`: those of the engine's session.
+    """
+    kept = with_meaning_kept(root, meant, known.semantics if theirs is None else theirs)
+    if known.name == "datafusion":
+        check_zones(kept, schema)
+    return said_exactly(kept, known)
 
 
 def _joined(texts: list[str]) -> str:

@@ -12,7 +12,7 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT, Dialect
+from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT, DATAFUSION_LOCAL, Dialect
 from rowsieve.bridges.sql.literals import number
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import ValueSet
@@ -21,15 +21,15 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Decimal, Float, Int, LogicalType, Timestamp
 
 _QUOTED = r"'[0-9A-Z:. +-]*+'"
-_INSTANT = re.escape(DATAFUSION_INSTANT)
+_ARROW = "|".join(map(re.escape, (DATAFUSION_INSTANT, DATAFUSION_LOCAL)))
 _TYPE = r"[A-Z_]++(?: [A-Z]++)?(?:\([0-9]++(?:, ?[0-9]++)?\))?"
 TYPED = (
     rf"(?:(?:DATE|TIMESTAMP(?:_NTZ|TZ)?)\s*+{_QUOTED}|CAST\({_QUOTED} AS {_TYPE}\)"
-    rf"|arrow_cast\({_QUOTED}, '{_INSTANT}'\))"
+    rf"|arrow_cast\({_QUOTED}, '(?:{_ARROW})'\))"
 )
 _FIRST = re.compile(
     rf"(?P<open>(?P<word>[A-Z_]+)[\s(]*')[^']*"
-    rf"(?P<close>'(?: AS (?P<type>{_TYPE})\)|, '{_INSTANT}'\))?)",
+    rf"(?P<close>'(?: AS (?P<type>{_TYPE})\)|, '(?P<arrow>{_ARROW})'\))?)",
     re.IGNORECASE,
 )
 _DECIMAL = re.compile(r"DECIMAL\(([0-9]{1,2}), ?([0-9]{1,2})\)", re.IGNORECASE)
@@ -99,7 +99,8 @@ def _is_double(text: str, dialect: Dialect) -> bool:
 def _type_of(first: re.Match[str], dialect: Dialect) -> LogicalType | None:
     word, name = first["word"].upper(), (first["type"] or "").upper()
     if word == "ARROW_CAST":
-        return Timestamp(utc=True) if dialect.name == "datafusion" else None
+        zoned = (first["arrow"] or "").upper() == DATAFUSION_INSTANT.upper()
+        return Timestamp(utc=zoned) if dialect.name == "datafusion" else None
     if found := _DECIMAL.fullmatch(name):
         precision, scale = int(found[1]), int(found[2])
         return Decimal(precision, scale) if 0 <= scale <= precision <= 38 and precision else None

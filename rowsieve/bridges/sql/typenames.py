@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT, Dialect
+from rowsieve.bridges.sql.dialects import DATAFUSION_TYPES, Dialect
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -61,8 +61,7 @@ _ARROW: Mapping[str, LogicalType] = {
     **dict.fromkeys(("Utf8", "LargeUtf8", "Utf8View"), String()),
     **dict.fromkeys(("Binary", "LargeBinary", "BinaryView"), Binary()),
     "Date32": Date(),
-    "Timestamp(Microsecond, None)": Timestamp(utc=False),
-    DATAFUSION_INSTANT: Timestamp(utc=True),
+    **{name: type_ for type_, name in DATAFUSION_TYPES.items()},
 }
 
 
@@ -72,6 +71,25 @@ def arrow_named(name: str) -> LogicalType | None:
         precision, scale = int(found[1]), int(found[2])
         return Decimal(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
     return _ARROW.get(name)
+
+
+_SHOWN_DECIMAL = re.compile(r"Decimal(?:32|64|128)\((\d+), (\d+)\)")
+_SHOWN: Mapping[str, LogicalType] = {
+    **{name: type_ for name, type_ in _ARROW.items() if "(" not in name},
+    **dict.fromkeys(("Timestamp(ns)", "Timestamp(µs)"), Timestamp(utc=False)),
+    **{
+        f'Timestamp({unit}, "{name}")': Timestamp(utc=True)
+        for unit in ("ns", "µs")
+        for name in ("UTC", "+00:00")
+    },
+}
+
+
+def arrow_shown(name: str) -> LogicalType | None:
+    """The type that DataFusion's plans show so; None of one that holds other values."""
+    if found := _SHOWN_DECIMAL.fullmatch(name):
+        return Decimal(int(found[1]), int(found[2]))
+    return _SHOWN.get(name)
 
 
 # PostgreSQL's `numeric` without a precision has any number of digits; here 20 before the point.

@@ -26,9 +26,12 @@ _EXACT_CASTS = frozenset(
         ("Timestamp", "Date"),
     }
 )
+_OWN_CASTS: Mapping[str, frozenset[tuple[str, str]]] = {
+    "duckdb": frozenset({("Date", "String")}),
+    "datafusion": frozenset({("Date", "String"), ("Timestamp", "Timestamp")}),
+}
 CASTS: Mapping[str, frozenset[tuple[str, str]]] = {
-    name: _EXACT_CASTS | ({("Date", "String")} if name in ("duckdb", "datafusion") else set())
-    for name in SQL_ENGINES
+    name: _EXACT_CASTS | _OWN_CASTS.get(name, frozenset()) for name in SQL_ENGINES
 }
 
 

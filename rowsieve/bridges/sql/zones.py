@@ -89,7 +89,7 @@ def zone_function(reader: Reads, node: Any) -> Operand | None:
             raise reader.source.refusal(node, f"{reader.dialect.name} has no function timezone")
         return Call("timezone", (zone_argument(reader, arguments[0]), reader.operand(arguments[1])))
     if name == "to_local_time" and len(arguments) == 1 and reader.dialect.name == "datafusion":
-        inner = arguments[0]
+        inner = arguments[0].unnest()
         if isinstance(inner, exp.AtTimeZone):
             spelled = zone_argument(reader, inner.args["zone"])
             return zoned.local_time(str(spelled.value), reader.beside(inner.this))

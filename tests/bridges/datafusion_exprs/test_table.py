@@ -85,13 +85,17 @@ def test_every_variant_that_the_engine_shows_is_listed() -> None:
 
 
 def test_every_function_is_one_of_the_engine() -> None:
-    named_otherwise = {"get_field"}  # written with brackets
+    """By its name, or as the template that the table of functions has for it."""
+    frame = datafusion.SessionContext().sql("SELECT 1 AS x, 'x' AS s")
     for row in table.FUNCTIONS:
-        assert row.foreign in named_otherwise or hasattr(datafusion.functions, row.foreign)
+        if "{" in row.foreign:
+            assert frame.parse_sql_expr(re.sub(r"\{\w+\}", "s", row.foreign))
+        else:
+            assert row.foreign == "get_field" or hasattr(datafusion.functions, row.foreign)
 
 
 def test_what_is_not_said_by_name_alone_is_a_function_of_ours() -> None:
-    nodes = {"FieldAccess", "InList", "Now", "CAST(Now AS date)"}
+    nodes = {"FieldAccess", "InList", "Now", "CAST(Now AS date)", "local_time"}
     assert {row.ours for row in table.FUNCTIONS} <= BUILT_IN | nodes
 
 

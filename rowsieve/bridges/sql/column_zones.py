@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rowsieve.bridges.sql.literals import OFFSET_TOLD
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
     BoundColumn,
@@ -75,7 +76,8 @@ def _is_instant(side: Operand, schema: Schema) -> bool:
     match side:
         case Column(name=name) | BoundColumn(name=name):
             return schema.field(name).type == _INSTANT
-        case Literal(type=type_):
-            return type_ is None or type_ == _INSTANT
+        case Literal(value=value, type=type_):
+            told = isinstance(value, str) and OFFSET_TOLD.fullmatch(value) is not None
+            return value is None or type_ == _INSTANT or (type_ is None and told)
         case _:
             return False

@@ -7,8 +7,9 @@ equals count as lists, since the optimiser makes lists of them.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +28,8 @@ from rowsieve.predicate.ir import (
     Predicate,
     walk,
 )
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Float
 
 _BITS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 
@@ -37,6 +40,40 @@ def checked(condition: Predicate) -> Predicate:
         if isinstance(node, And | Or):
             _check(tuple(_terms(node, type(node), positive=True)), all_of=isinstance(node, And))
     return condition
+
+
+def check_equals(root: Predicate) -> None:
+    """Refuse equals and short lists that become one long list, which compares floats by bits."""
+    for node in walk(root):
+        if isinstance(node, And | Or):
+            _check_equals(node)
+
+
+def _check_equals(junction: And | Or) -> None:
+    counts: dict[Operand, int] = defaultdict(int)
+    zeros: dict[Operand, set[float]] = defaultdict(set)
+    for node in walk(junction):
+        match node:
+            case Comparison(op=ComparisonOp.EQ | ComparisonOp.NE, left=left, right=right):
+                for operand, other in ((left, right), (right, left)):
+                    if isinstance(other, Literal) and isinstance(other.type, Float):
+                        counts[operand] += 1
+                        zeros[operand] |= _zeros([other.value])
+            case InList(operand=operand, values=values) if isinstance(values.type, Float):
+                counts[operand] += len(values)
+                if not Semantics.DATAFUSION.compares_bits(len(values)):
+                    zeros[operand] |= _zeros(values.array.to_pylist())
+    for operand, signs in zeros.items():
+        if len(signs) == 1 and Semantics.DATAFUSION.compares_bits(counts[operand]):
+            raise UnsupportedOperation(
+                "so many comparisons of a float, one of them with 0.0, become a list that tells "
+                "it from -0.0; compare with both, or write IN"
+            )
+
+
+def _zeros(values: Iterable[object]) -> set[float]:
+    """The signs of the zeros among them."""
+    return {math.copysign(1.0, value) for value in values if isinstance(value, float) and not value}
 
 
 def _terms(node: Node, kind: type[And | Or], *, positive: bool) -> Iterator[tuple[Predicate, bool]]:

@@ -1,0 +1,108 @@
+"""The dialect's text as a `datafusion.Expr`, parsed by DataFusion itself.
+
+AND, OR and NOT are joined here, two by two, for DataFusion recurses as deep as a tree is; long
+lists become one constant. All else is text. The text is parsed in a session of our own, so that no
+setting of the user's decides how. Soundness: what comes in is what `said_exactly` let pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowsieve.bridges.datafusion_exprs.long_lists import LONG, found_in
+from rowsieve.bridges.extras import imported
+from rowsieve.bridges.sql.dialects import DATAFUSION
+from rowsieve.bridges.sql.render import Writer
+from rowsieve.predicate.ir import (
+    And,
+    BoundColumn,
+    FalsePredicate,
+    InList,
+    IsNull,
+    Node,
+    Not,
+    Or,
+    Predicate,
+    TruePredicate,
+    walk,
+)
+from rowsieve.types.encodings import arrow_type
+
+if TYPE_CHECKING:
+    from datafusion import DataFrame, Expr
+
+
+def built(root: Predicate) -> Expr:
+    """The bound condition, put exactly, as an expression."""
+    columns = {node.name: node.type for node in walk(root) if isinstance(node, BoundColumn)}
+    frame = _frame(tuple((name, arrow_type(type_)) for name, type_ in columns.items()))
+    writer = Writer(DATAFUSION)
+    return _built(root, lambda node: frame.parse_sql_expr(writer.text(node)))
+
+
+def all_of(terms: list[Expr]) -> Expr:
+    """AND of expressions."""
+    return _balanced(terms, lambda a, b: a & b, empty=True)
+
+
+def _built(node: Predicate, parsed: Callable[[Node], Expr]) -> Expr:
+    match node:
+        case And(terms=terms):
+            return all_of([_built(term, parsed) for term in terms])
+        case Or(terms=terms):
+            joined = [_built(term, parsed) for term in terms]
+            return _balanced(joined, lambda a, b: a | b, empty=False)
+        case Not(term=And() | Or() | Not() | InList() as term):
+            return ~_built(term, parsed)
+        case InList(operand=operand, values=values) if len(values) >= LONG:
+            members = values.array
+            found = found_in(parsed(operand), members.drop_null())
+            return found | _constant(None) if members.null_count else found
+        case InList(operand=operand, values=values) if not len(values):
+            return parsed(IsNull(operand)) & _constant(None)
+        case TruePredicate():
+            return _constant(value=True)
+        case FalsePredicate():
+            return _constant(value=False)
+        case _:
+            return parsed(node)
+
+
+def _balanced(terms: list[Expr], join: Callable[[Any, Any], Any], *, empty: bool) -> Expr:
+    """The terms joined two by two."""
+    while len(terms) > 1:
+        joined = [join(a, b) for a, b in zip(terms[::2], terms[1::2], strict=False)]
+        terms = joined + terms[len(joined) * 2 :]
+    return terms[0] if terms else _constant(value=empty)
+
+
+def _constant(value: bool | None) -> Expr:
+    datafusion = imported("datafusion", "datafusion")
+    made: Expr = datafusion.Expr.literal(pa.scalar(value, pa.bool_()))
+    return made
+
+
+@lru_cache(maxsize=64)
+def _frame(columns: tuple[tuple[str, pa.DataType], ...]) -> DataFrame:
+    """A frame of no rows with these columns, by their names alone."""
+    datafusion = imported("datafusion", "datafusion")
+    schema = pa.schema(list(columns) or [("", pa.bool_())])
+    none = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
+    frame = _context().create_dataframe([[none]])
+    made: DataFrame = frame.select(
+        *(datafusion.col(_quoted(name)).alias(name) for name in schema.names)
+    )
+    return made
+
+
+@lru_cache(maxsize=1)
+def _context() -> Any:
+    return imported("datafusion", "datafusion").SessionContext()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

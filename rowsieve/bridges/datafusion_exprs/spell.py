@@ -1,0 +1,298 @@
+"""A `datafusion.Expr` as text of DataFusion's SQL, node by node, without a thought of its own.
+
+Constants that text does not say in few words stand in it by a name. Soundness: DataFusion parses
+the text to the same expression, up to the types of constants, which the names keep; what its SQL
+has no words for is refused by name, as is what `table` lists as unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.bridges.datafusion_exprs import table
+from rowsieve.bridges.pyarrow_exprs.literals import literal_of, negative_nans, stored
+from rowsieve.bridges.sql.dialects import DATAFUSION, DATAFUSION_INSTANT
+from rowsieve.bridges.sql.render_literals import cast_text, quoted
+from rowsieve.bridges.sql.stand_ins import StandIns
+from rowsieve.bridges.sql.typenames import arrow_shown
+from rowsieve.bridges.translation import Exactness
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.ir import Literal, ValueSet
+from rowsieve.predicate.limits import MAX_DEPTH
+from rowsieve.types.logical import Int, String
+
+if TYPE_CHECKING:
+    from datafusion import Expr
+
+_LONGEST = 200  # characters of a text that is spelt
+_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_ZONED = re.compile(r'Timestamp\((?:ns|µs), "([A-Za-z]+/[A-Za-z0-9_+/-]+)"\)')
+_IN_UTC = f", '{DATAFUSION_INSTANT}')"
+_TESTS = {
+    "IsNull": "IS NULL",
+    "IsNotNull": "IS NOT NULL",
+    "IsUnknown": "IS NULL",
+    "IsNotUnknown": "IS NOT NULL",
+    "IsTrue": "IS TRUE",
+    "IsNotTrue": "IS NOT TRUE",
+    "IsFalse": "IS FALSE",
+    "IsNotFalse": "IS NOT FALSE",
+}
+
+
+class Binding(IntEnum):
+    """How tightly a piece of text holds together."""
+
+    LOOSE = 1
+    CONDITION = 2  # stands beside AND and OR
+    ATOM = 3  # stands anywhere
+
+
+def conditions(expression: Expr) -> list[Expr]:
+    """The terms of the AND at the top, in the order written; aliases are seen through."""
+    return _chain(expression, "AND")
+
+
+def joined(terms: Sequence[Expr]) -> Expr:
+    """AND of expressions."""
+    whole = terms[0]
+    for term in terms[1:]:
+        whole = whole & term
+    return whole
+
+
+def spelled(expression: Expr, stand_ins: StandIns) -> str:
+    """The condition as SQL; `UnsupportedOperation` names what has no words there."""
+    return _Speller(stand_ins).piece(expression)[0]
+
+
+def _chain(expression: Expr, operator: str) -> list[Expr]:
+    found: list[Expr] = []
+    stack = [expression]
+    while stack:
+        item = stack.pop()
+        kind = item.variant_name()
+        if kind == "Alias":
+            stack.append(item.to_variant().expr())
+        elif kind == "BinaryExpr" and item.rex_call_operator() == operator:
+            stack.extend(reversed(item.rex_call_operands()))
+        else:
+            found.append(item)
+    return found
+
+
+class _Speller:
+    def __init__(self, stand_ins: StandIns) -> None:
+        self._stand_ins = stand_ins
+        self._depth = 0
+
+    def atom(self, expression: Expr) -> str:
+        text, binding = self.piece(expression)
+        return text if binding is Binding.ATOM else f"({text})"
+
+    def piece(self, expression: Expr) -> tuple[str, Binding]:
+        self._depth += 1
+        try:
+            if self._depth > MAX_DEPTH:
+                raise UnsupportedOperation(f"it nests deeper than {MAX_DEPTH} levels")
+            kind = expression.variant_name()
+            if kind == "Literal":
+                return self._literal(expression.python_value()), Binding.ATOM
+            if kind == "ScalarFunction":
+                return self._function(expression)
+            row = table.VARIANT_ROWS.get(kind)
+            if row is None or row.reads is not Exactness.EXACT:
+                raise UnsupportedOperation(f"{kind}: {row.note if row else 'not known here'}")
+            return self._variant(kind, expression)
+        finally:
+            self._depth -= 1
+
+    def _variant(self, kind: str, expression: Expr) -> tuple[str, Binding]:
+        inner: Any = expression.to_variant()
+        if (test := _TESTS.get(kind)) is not None:
+            return f"{self.atom(inner.expr())} {test}", Binding.CONDITION
+        match kind:
+            case "Column":
+                return f'"{inner.name().replace(chr(34), chr(34) * 2)}"', Binding.ATOM
+            case "Alias":
+                return self.piece(inner.expr())
+            case "BinaryExpr":
+                return self._binary(expression)
+            case "Not":
+                return f"NOT {self.atom(inner.expr())}", Binding.LOOSE
+            case "Negative":
+                return f"-{self.atom(inner.expr())}", Binding.LOOSE
+            case "InList":
+                members = self._members(inner.list())
+                return f"{self.atom(inner.expr())} {_no(inner)}IN {members}", Binding.CONDITION
+            case "Between":
+                low, high = self.atom(inner.low()), self.atom(inner.high())
+                text = f"{self.atom(inner.expr())} {_no(inner)}BETWEEN {low} AND {high}"
+                return text, Binding.LOOSE
+            case "Like":
+                return self._like(expression, inner), Binding.CONDITION
+            case "Case":
+                return self._case(inner), Binding.ATOM
+            case "Cast" | "TryCast":
+                return self._cast(expression, inner, try_=kind == "TryCast"), Binding.ATOM
+        raise AssertionError(kind)
+
+    # Operators
+
+    def _binary(self, expression: Expr) -> tuple[str, Binding]:
+        operator = expression.rex_call_operator()
+        row = table.OPERATOR_ROWS.get(operator)
+        if row is None or row.reads is not Exactness.EXACT:
+            why = row.note if row else "not known here"
+            raise UnsupportedOperation(f"the operator {operator}: {why}")
+        if operator in ("AND", "OR"):
+            pieces = [self.piece(term) for term in _chain(expression, operator)]
+            terms = [text if held > Binding.LOOSE else f"({text})" for text, held in pieces]
+            return f" {operator} ".join(terms), Binding.LOOSE
+        if operator == "||":
+            return " || ".join(map(self.atom, _chain(expression, operator))), Binding.LOOSE
+        left, right = map(self.atom, expression.rex_call_operands())
+        spelt = "^" if operator == "BIT_XOR" else operator
+        is_plain = operator in table.COMPARISONS and "DISTINCT" not in operator
+        return f"{left} {spelt} {right}", Binding.CONDITION if is_plain else Binding.LOOSE
+
+    def _like(self, expression: Expr, inner: Any) -> str:
+        word = "ILIKE" if "ilike" in expression.rex_call_operator() else "LIKE"
+        text = f"{self.atom(inner.expr())} {_no(inner)}{word} {self.atom(inner.pattern())}"
+        escape = inner.escape_char()
+        return f"{text} ESCAPE {quoted(escape, DATAFUSION)}" if escape else text
+
+    def _members(self, members: Sequence[Expr]) -> str:
+        if (values := _plain_members(members)) is not None:
+            return self._stand_ins.members(values)
+        return f"({', '.join(map(self.atom, members))})"
+
+    def _case(self, inner: Any) -> str:
+        subject, last = inner.expr(), inner.else_expr()
+        pieces = ["CASE" if subject is None else f"CASE {self.atom(subject)}"]
+        pieces += [
+            f"WHEN {self.atom(when)} THEN {self.atom(then)}"
+            for when, then in inner.when_then_expr()
+        ]
+        if last is not None:
+            pieces.append(f"ELSE {self.atom(last)}")
+        return " ".join([*pieces, "END"])
+
+    def _cast(self, expression: Expr, inner: Any, *, try_: bool) -> str:
+        text = expression.canonical_name()
+        shown = text[text.rindex(" AS ") + 4 : -1]
+        operand = self.piece(inner.expr())[0]
+        if (named := _ZONED.fullmatch(shown)) is not None and not try_:
+            return f"({self.atom(inner.expr())} AT TIME ZONE '{named[1]}')"
+        if (type_ := arrow_shown(shown)) is None:
+            raise UnsupportedOperation(f"a cast to {shown} has no type here")
+        return cast_text(operand, type_, DATAFUSION, try_=try_)
+
+    def _in_zone(self, expression: Expr) -> str:
+        text = self.piece(expression)[0]
+        if expression.variant_name() == "Cast" and text.endswith(_IN_UTC):
+            inner: Any = expression.to_variant()
+            return f"{self.atom(inner.expr())} AT TIME ZONE 'UTC'"
+        return text
+
+    # Constants
+
+    def _literal(self, value: pa.Scalar) -> str:
+        if pa.types.is_interval(value.type) and value.is_valid:
+            return _interval(*value.as_py())
+        if pa.types.is_null(value.type):
+            return "NULL"
+        found = pa.array([value])
+        _check_sign(found)
+        literal = literal_of(found)
+        match literal.value:
+            case bool():
+                return "TRUE" if literal.value else "FALSE"
+            case int() if literal.type == Int(64) and 0 <= literal.value < 2**53:
+                return str(literal.value)
+            case str(text) if len(text) <= _LONGEST and text.isprintable():
+                return quoted(text, DATAFUSION)
+            case str(text):
+                return self._stand_ins.constant(Literal(text))
+            case _:
+                return self._stand_ins.constant(literal)
+
+    # Functions
+
+    def _function(self, expression: Expr) -> tuple[str, Binding]:
+        name, operands = expression.rex_call_operator(), expression.rex_call_operands()
+        if name == "array_has" and (members := _listed(operands[0])) is not None:
+            listed = self._stand_ins.members(members, typed=True)
+            return f"{self.atom(operands[1])} IN {listed}", Binding.CONDITION
+        if name == "to_local_time":  # its argument must name a zone, be it UTC's
+            return f"to_local_time({self._in_zone(operands[0])})", Binding.ATOM
+        arguments = [self.piece(operand)[0] for operand in operands]
+        if name == "get_field":
+            keys = "".join(f"[{key}]" for key in arguments[1:])
+            return f"{self.atom(operands[0])}{keys}", Binding.ATOM
+        if name == "array_element":
+            return f"{self.atom(operands[0])}[{arguments[1]}]", Binding.ATOM
+        if name == "date_part" and _NAME.fullmatch(part := arguments[0].strip("'").lower()):
+            return f"EXTRACT({part} FROM {arguments[1]})", Binding.ATOM
+        if name == "date_trunc":
+            arguments[0] = arguments[0].lower()
+        if name == "current_date":
+            return "CURRENT_DATE", Binding.ATOM
+        if not _NAME.fullmatch(name):
+            raise UnsupportedOperation(f"the function {name} has no counterpart here")
+        return f"{name}({', '.join(arguments)})", Binding.ATOM
+
+
+def _no(inner: Any) -> str:
+    return "NOT " if inner.negated() else ""
+
+
+def _interval(months: int, days: int, nanos: int) -> str:
+    if nanos % 1000:
+        raise UnsupportedOperation("an interval of less than a microsecond")
+    seconds, micros = divmod(nanos // 1000, 1_000_000)
+    parts = {"months": months, "days": days, "seconds": seconds, "microseconds": micros}
+    named = " ".join(f"{count} {unit}" for unit, count in parts.items() if count)
+    return f"INTERVAL '{named or '0 days'}'"
+
+
+def _plain_members(members: Sequence[Expr]) -> ValueSet | None:
+    """Members that are constants of one Arrow type, all at once: lists may be long."""
+    values = []
+    for member in members:
+        if member.variant_name() != "Literal":
+            return None
+        values.append(member.python_value())
+    if not values or any(value.type != values[0].type for value in values):
+        return None
+    found = pa.array(values, values[0].type)
+    _check_sign(found)
+    array, type_ = stored(found)
+    if isinstance(type_, String):
+        return ValueSet(array)  # as quoted text, it takes the type of what it meets
+    return None if type_ is None else ValueSet(array, type_)
+
+
+def _listed(expression: Expr) -> ValueSet | None:
+    """The members of a constant list."""
+    if expression.variant_name() != "Literal":
+        return None
+    value = expression.python_value()
+    if not pa.types.is_list(value.type) or not value.is_valid:
+        return None
+    if value.values.null_count:
+        raise UnsupportedOperation("array_has takes a constant list without NULL here")
+    return ValueSet(*stored(value.values))
+
+
+def _check_sign(values: pa.Array) -> None:
+    if pc.any(negative_nans(values)).as_py():
+        raise UnsupportedOperation(
+            "NaN with its sign bit set, which DataFusion orders below every number"
+        )

@@ -1,0 +1,68 @@
+"""Conditions that an engine hands over as trees, read by the rules of its SQL dialect.
+
+A bridge spells each condition of the AND at the top as text of the dialect, dumbly, node by node,
+with names for its constants and lists (`stand_ins`). The text then passes everything that text of
+that dialect passes. Soundness: the text must be what the engine itself would read as that tree;
+what a bridge cannot spell so it refuses, and the condition is left in the engine's own form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from rowsieve.bridges.conditions import read_conditions
+from rowsieve.bridges.sql.dialects import Dialect
+from rowsieve.bridges.sql.stand_ins import StandIns
+from rowsieve.bridges.sql.translation import as_engine_means
+from rowsieve.bridges.translation import Translation
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.ir import InList, Predicate, walk
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import type_name
+from rowsieve.types.schema import Schema
+
+E = TypeVar("E")
+R = TypeVar("R")
+
+
+def read_encoded(
+    conditions: Sequence[E],
+    spell: Callable[[E, StandIns], str],
+    join: Callable[[list[E]], R],
+    schema: Schema,
+    dialect: Dialect,
+    *,
+    meant: Semantics | None = None,
+    shown: Callable[[E], object] = str,
+    strict: bool = False,
+) -> Translation[Predicate, R]:
+    """Read each condition in the text that `spell` makes of it; the residual is what is left.
+
+    `spell` raises `UnsupportedOperation` for what the dialect has no text for. `meant`: the rules
+    of the session, the dialect's own unless given.
+    """
+    from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
+
+    rules = dialect.semantics if meant is None else meant
+
+    def read(condition: E) -> Predicate:
+        stand_ins = StandIns(schema, dialect)
+        found = parse.encoded(spell(condition, stand_ins), stand_ins, dialect)
+        _check_types(found, stand_ins, schema, rules)
+        return as_engine_means(found, schema, dialect, rules)
+
+    return read_conditions(conditions, read, join, schema, rules, shown=shown, strict=strict)
+
+
+def _check_types(
+    found: Predicate, stand_ins: StandIns, schema: Schema, semantics: Semantics
+) -> None:
+    for node in walk(found) if stand_ins.of_one_type else ():
+        if isinstance(node, InList) and any(node.values is each for each in stand_ins.of_one_type):
+            type_ = bind_operand(node.operand, schema, semantics).type
+            if type_ != node.values.type:
+                raise UnsupportedOperation(
+                    f"{type_name(type_)} is sought in a list of another type; cast it to that"
+                )
