@@ -36,7 +36,7 @@ def compared(old: Answer, now: Judged) -> Finding:
         return _decided(old, now)
     found = _supported(old, new)
     new_words = found in (Finding.MORE, Finding.REWORDED)
-    return Finding.WRONG if new_words and not _is_right(now) else found
+    return Finding.WRONG if new_words and not is_right(now) else found
 
 
 def _supported(old: Answer, new: Answer) -> Finding:
@@ -55,7 +55,7 @@ def _support(answer: Answer) -> tuple[int, int, int]:
     return _RANK.get(answer.said, 0), -answer.left, _RANK.get(answer.read, 0)
 
 
-def _is_right(now: Judged) -> bool:
+def is_right(now: Judged) -> bool:
     """Whether what is read back keeps the rows that were asked for, and if exact, no others."""
     if now.wanted is None or now.found is None:
         return True

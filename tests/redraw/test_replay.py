@@ -14,8 +14,10 @@ import pytest
 from tests.profiles import IS_DEEP
 from tests.redraw import record as records
 from tests.redraw.answers import Answer, Judged
-from tests.redraw.comparison import FAILURES, Finding, compared
+from tests.redraw.comparison import FAILURES, Finding, compared, is_right
 
+# Inputs of which more is translated beside the same residual: their rows are fewer, and right.
+NARROWER = {("polars", 815): "regex_matches is written"}
 STEP = 1 if IS_DEEP else 9
 SHOWN = 5
 
@@ -34,6 +36,8 @@ def replayed(group: str) -> tuple[Counter[Finding], list[str]]:
         old = record.answers[group][number]
         now = record.asked(group, number)
         finding = compared(old, now)
+        if (group, number) in NARROWER and is_right(now):
+            finding = Finding.MORE
         counts[finding] += 1
         if finding in FAILURES:
             shown = record.shown(group, number)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.meanings import with_meaning_kept
@@ -67,7 +68,7 @@ def to_polars(
     from rowsieve.bridges.polars_exprs import write, write_calls  # noqa: PLC0415 - an extra
 
     writer = write.Writer(semantics, write_calls.written)
-    join: Any = writer.conjunction
+    join = partial(writer.junction, all_of=True)
     own = {name: getattr(semantics, name) for name in write.SAID_BY_THE_WRITER}
     theirs = replace(Semantics.POLARS, **own)
 

@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from rowsieve.bridges.functions import Use, polars
 from rowsieve.bridges.polars_exprs import table
 from rowsieve.bridges.polars_exprs.operands import Operands
+from rowsieve.bridges.sql.regexes import Flavour, to_re2
 from rowsieve.bridges.translation import Row
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
@@ -40,6 +42,8 @@ class Calls:
     def read(self, name: str, row: Row, arguments: tuple[Operand, ...], options: Any) -> Operand:
         """The call, or `UnsupportedOperation` with the reason."""
         family = name.partition(".")[0]
+        if (method := polars.BY_NODE.get(name)) is not None:
+            return self._method(method, arguments)
         if family == "StringExpr":
             return self._text(name, row, arguments, options)
         if family == "TemporalExpr":
@@ -48,23 +52,28 @@ class Calls:
             self._operands.expect(row.foreign, arguments[:1], Struct)
             return FieldAccess(arguments[0], options)
         if family == "ListExpr":
-            return self._list(name, row, arguments, options)
-        if name in ("Abs", "Floor", "Ceil", "Round"):
+            return self._list(row, arguments, options)
+        if name == "Round":
             self._operands.expect(row.foreign, arguments, Float)
-            return (
-                self._rounded(options, arguments) if name == "Round" else Call(row.ours, arguments)
-            )
+            return self._rounded(options, arguments)
         if name == "Negate":
             type_ = self._operands.expect(row.foreign, arguments, Int, Float)
             if isinstance(type_, Int) and not type_.signed:
                 raise UnsupportedOperation("neg of unsigned numbers has no counterpart here")
             return Call("negate", arguments)
-        if name in ("MaxHorizontal", "MinHorizontal"):
-            aligned = tuple(self._operands.aligned(row.foreign, arguments))
-            if isinstance(self._operands.type_of(aligned[0]), Float):
-                raise UnsupportedOperation(f"{row.foreign} of floats passes NaN over")
-            return Call(row.ours, aligned)
         return Call(row.ours, tuple(self._operands.aligned(row.foreign, arguments)))
+
+    def _method(self, method: polars.Method, arguments: tuple[Operand, ...]) -> Operand:
+        """A call by its row, which says for which arguments it is ours."""
+        if method.of_module:
+            arguments = tuple(self._operands.aligned(method.name, arguments))
+        call = Call(method.function, arguments)
+        found = [self._operands.type_of(item) for item in arguments]
+        known = next((type_ for type_ in found if type_ is not None), String())
+        types = [type_ or (Int(64) if method.plain else known) for type_ in found]
+        if not method.case.holds(Use(call, types, types[0])):
+            raise UnsupportedOperation(f"{method.name} is read for {method.case.text} only")
+        return call
 
     def _rounded(self, options: Any, arguments: tuple[Operand, ...]) -> Operand:
         if options != {"decimals": 0, "mode": "HalfToEven"}:
@@ -83,10 +92,6 @@ class Calls:
                     raise UnsupportedOperation("slice wants a constant length")
                 made = tuple(Literal(number, Int(64)) for number in numbers)
                 return Call("substr", (arguments[0], *made))
-            case "Head" | "Tail":
-                if (count := _number(arguments[1], -(2**31))) is None:
-                    raise UnsupportedOperation(f"{row.foreign} wants a constant count")
-                return Call(row.ours, (arguments[0], Literal(count, Int(64))))
             case "Contains" if not options["literal"]:
                 return self._plain_pattern(arguments[0], _text_of(arguments[1]))
             case "Replace":
@@ -96,15 +101,12 @@ class Calls:
                     raise UnsupportedOperation("concat_str with a separator")
                 self._operands.expect(row.foreign, arguments, String)
                 return Call("concat" if options["ignore_nulls"] else "concat_strict", arguments)
-            case "StripChars" | "StripCharsStart" | "StripCharsEnd":
-                if _text_of(arguments[1]) is None:
-                    raise UnsupportedOperation("what is stripped must be given, and constant")
         self._operands.expect(row.foreign, arguments, String)
         return Call(row.ours, arguments)
 
     @staticmethod
     def _plain_pattern(text: Operand, pattern: str | None) -> Operand:
-        """A regular expression of plain text, perhaps bound to the beginning or to the end."""
+        """A regular expression: of plain text, perhaps bound to an end, or one that RE2 shares."""
         if pattern is None:
             raise UnsupportedOperation("contains of a pattern that is no constant")
         body = pattern.removeprefix("^")
@@ -112,7 +114,13 @@ class Calls:
         whole = body.removesuffix("$")
         ends, part = whole != body, Literal(whole, String())
         if any(sign in _SPECIAL for sign in whole):
-            raise UnsupportedOperation("contains of a regular expression; give literal=True")
+            try:
+                shared = to_re2(pattern, Flavour.RUST)
+            except ValueError as error:
+                raise UnsupportedOperation(
+                    f"contains of a regular expression, which holds {error}; give literal=True"
+                ) from error
+            return Call("regex_matches", (text, Literal(shared, String())))
         if begins and ends:
             return Condition(Comparison(ComparisonOp.EQ, text, part))
         return Call("starts_with" if begins else "ends_with" if ends else "contains", (text, part))
@@ -123,10 +131,8 @@ class Calls:
             raise UnsupportedOperation("replace_all of constant text with literal=True only")
         return Call("replace", tuple(arguments))
 
-    def _list(self, name: str, row: Row, arguments: tuple[Operand, ...], options: Any) -> Operand:
+    def _list(self, row: Row, arguments: tuple[Operand, ...], options: Any) -> Operand:
         self._operands.expect(row.foreign, arguments[:1], List)
-        if name == "ListExpr.Length":
-            return Call(row.ours, arguments)
         place = _number(arguments[1], 0)
         if place is None or options is not True:
             raise UnsupportedOperation("list.get of a constant place from 0 with null_on_oob=True")

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
+from rowsieve.bridges.base import TreeReader
 from rowsieve.bridges.polars_exprs import table
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.ir import (
     BoundColumn,
     Call,
@@ -22,16 +23,13 @@ from rowsieve.predicate.ir import (
     Column,
     Comparison,
     ComparisonOp,
-    Condition,
     Literal,
     Operand,
     walk,
 )
 from rowsieve.predicate.literals import int_range
-from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
     Binary,
-    Bool,
     Decimal,
     Float,
     Int,
@@ -40,26 +38,10 @@ from rowsieve.types.logical import (
     Uuid,
     type_name,
 )
-from rowsieve.types.schema import Schema
 
 
-class Operands:
+class Operands(TreeReader[Any]):
     """What operands over the columns of one schema are, and become beside others."""
-
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
-
-    def type_of(self, operand: Operand) -> LogicalType | None:
-        """The type; None of NULL and of a number written plainly."""
-        match operand:
-            case Column(name=name):
-                return self._schema.field(name).type
-            case Literal(type=type_) | Cast(type=type_):
-                return type_
-            case Condition():
-                return Bool()
-            case _:
-                return bind_operand(operand, self._schema, Semantics.POLARS).type
 
     def expect(
         self, what: str, operands: Sequence[Operand], *kinds: type[LogicalType]

@@ -12,26 +12,22 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rowsieve.bridges.base import flattened, supported
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.polars_exprs import constants, table, zones
 from rowsieve.bridges.polars_exprs.calls import Calls
 from rowsieve.bridges.polars_exprs.messagepack import decode
 from rowsieve.bridges.polars_exprs.operands import Operands
-from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
-    FALSE,
-    TRUE,
     And,
-    BooleanOperand,
     Call,
     Case,
     Cast,
     Column,
     Comparison,
     ComparisonOp,
-    Condition,
     InList,
     IsNull,
     Literal,
@@ -41,6 +37,7 @@ from rowsieve.predicate.ir import (
     Predicate,
     ValueSet,
 )
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -57,7 +54,6 @@ if TYPE_CHECKING:
     from polars import Expr
 
 _SHOWN_BYTES = 4_000
-_DEPTH = 100  # each level is five calls of Python's
 _CLOSED = {
     "Both": (ComparisonOp.GE, ComparisonOp.LE),
     "Left": (ComparisonOp.GE, ComparisonOp.LT),
@@ -106,20 +102,16 @@ class Source:
 
 
 def _chain(node: Any, operator: str) -> list[Any]:
-    found: list[Any] = []
-    stack = [node]
-    while stack:
-        node = stack.pop()
-        kind, content = constants.single(node)
+    def terms_of(item: Any) -> Sequence[Any] | None:
+        kind, content = constants.single(item)
         if kind == "Alias":
-            stack.append(content[0])
-        elif kind == "BinaryExpr" and content["op"] == operator:
-            stack.extend((content["right"], content["left"]))
-        elif _function_name(kind, content) == f"Boolean.{_HORIZONTAL[operator]}":
-            stack.extend(reversed(content["input"]))
-        else:
-            found.append(node)
-    return found
+            return [content[0]]
+        if kind == "BinaryExpr" and content["op"] == operator:
+            return content["left"], content["right"]
+        horizontal = _function_name(kind, content) == f"Boolean.{_HORIZONTAL[operator]}"
+        return list(content["input"]) if horizontal else None
+
+    return flattened(node, terms_of)
 
 
 _HORIZONTAL = {"And": "AllHorizontal", "Or": "AnyHorizontal"}
@@ -134,54 +126,23 @@ def _function_name(kind: str, content: Any) -> str:
     return family
 
 
-class Reader:
-    """Reads decoded expressions over the columns of one schema; recursion ends at `_DEPTH`."""
+class Reader(Operands):
+    """Reads decoded expressions over the columns of one schema."""
 
     def __init__(self, schema: Schema) -> None:
-        self._operands = Operands(schema)
-        self._depth = 0
+        super().__init__(schema, Semantics.POLARS)
 
-    def predicate(self, node: Any) -> Predicate:
-        """The expression as a condition."""
-        read = self._node(node)
-        if isinstance(read, Condition):
-            return read.predicate
-        if isinstance(read, Literal) and isinstance(read.value, bool):
-            return TRUE if read.value else FALSE
-        return read if isinstance(read, Predicate) else BooleanOperand(read)
-
-    def type_of(self, operand: Operand) -> LogicalType | None:
-        """The type of what was read."""
-        return self._operands.type_of(operand)
-
-    def operand(self, node: Any) -> Operand:
-        """The expression as a value."""
-        read = self._node(node)
-        if isinstance(read, BooleanOperand):
-            return read.operand
-        return Condition(read) if isinstance(read, Predicate) else read
-
-    def _node(self, node: Any) -> Predicate | Operand:
-        self._depth += 1
-        try:
-            if self._depth > _DEPTH:
-                raise UnsupportedOperation(f"it nests deeper than {_DEPTH} levels")
-            kind, content = constants.single(node)
-            row = table.NODE_ROWS.get(kind)
-            if row is None or row.reads is not Exactness.EXACT:
-                raise UnsupportedOperation(f"{kind}: {row.note if row else 'not known here'}")
-            return self._known(kind, content)
-        finally:
-            self._depth -= 1
-
-    def _known(self, kind: str, content: Any) -> Predicate | Operand:
+    def read(self, node: Any) -> Predicate | Operand:
+        """One node of the expression."""
+        kind, content = constants.single(node)
+        supported(table.NODE_ROWS.get(kind), kind, "not known here")
         match kind:
             case "Column":
                 return Column(content)
             case "Literal":
                 return constants.literal_of(content)
             case "Alias":
-                return self._node(content[0])
+                return self.read(content[0])
             case "BinaryExpr":
                 return self._binary(content)
             case "Cast":
@@ -194,10 +155,7 @@ class Reader:
 
     def _binary(self, content: Any) -> Predicate | Operand:
         operator = content["op"]
-        row = table.OPERATOR_ROWS.get(operator)
-        if row is None or row.reads is not Exactness.EXACT:
-            reason = row.note if row else "not known here"
-            raise UnsupportedOperation(f"the operator {operator}: {reason}")
+        supported(table.OPERATOR_ROWS.get(operator), f"the operator {operator}", "not known here")
         if operator in _HORIZONTAL:
             terms = tuple(
                 self.predicate(term) for term in _chain({"BinaryExpr": content}, operator)
@@ -207,14 +165,14 @@ class Reader:
             return moved
         left, right = self.operand(content["left"]), self.operand(content["right"])
         if operator == "Xor":
-            self._operands.expect("^", (left, right), Bool)
+            self.expect("^", (left, right), Bool)
             return Comparison(ComparisonOp.NE, left, right)
         if operator in table.COMPARISONS:
             return self._compared(table.COMPARISONS[operator], left, right)
-        return self._operands.arithmetic(operator, left, right)
+        return self.arithmetic(operator, left, right)
 
     def _compared(self, op: ComparisonOp, left: Operand, right: Operand) -> Predicate:
-        return Comparison(op, *self._operands.met(left, right))
+        return Comparison(op, *self.met(left, right))
 
     def _moved(self, content: Any) -> Operand | None:
         """A moment and a constant duration; None where there is no duration."""
@@ -229,7 +187,7 @@ class Reader:
             if side == "left" and content["op"] == "Minus":
                 raise UnsupportedOperation("a duration less a moment is no moment")
             moment = self.operand(content[other])
-            self._operands.expect("a duration added", (moment,), Timestamp)
+            self.expect("a duration added", (moment,), Timestamp)
             sign = 1 if content["op"] == "Plus" else -1
             parts = (Literal(number, Int(64)) for number in (0, 0, sign * micros))
             return Call("shift_timestamp", (moment, *parts))
@@ -237,7 +195,7 @@ class Reader:
 
     def _cast(self, content: Any) -> Operand:
         operand, target = self.operand(content["expr"]), constants.type_of_name(content["dtype"])
-        source = self._operands.type_of(operand)
+        source = self.type_of(operand)
         if content["options"] not in ("Strict", "NonStrict"):
             raise UnsupportedOperation("a cast that wraps around has no counterpart here")
         if isinstance(operand, Literal) and operand.type is None and operand.value is not None:
@@ -262,7 +220,7 @@ class Reader:
                 break
             content = following
         values.append(self.operand(content["falsy"]))
-        *branches, otherwise = self._operands.aligned("when", values)
+        *branches, otherwise = self.aligned("when", values)
         return Case(tuple(zip(conditions, branches, strict=True)), otherwise)
 
     # Functions
@@ -272,10 +230,7 @@ class Reader:
         if family == "Boolean":
             return self._boolean(*constants.single(detail), content["input"])
         name = _function_name(kind, content)
-        row = table.FUNCTIONS.get(name)
-        if row is None or row.reads is not Exactness.EXACT:
-            reason = row.note if row else "it has no counterpart here"
-            raise UnsupportedOperation(f"the function {name}: {reason}")
+        row = supported(table.FUNCTIONS.get(name), f"the function {name}")
         options = constants.single(detail)[1] if "." in name else detail
         match name:
             case "TemporalExpr.ConvertTimeZone":
@@ -284,15 +239,13 @@ class Reader:
                 return zones.replaced(self, options, content["input"])
         if row.ours.startswith(("extract ", "CAST")):
             local = zones.local_argument(self, content["input"][0])
-            return Calls(self._operands).read(name, row, (local,), options)
+            return Calls(self).read(name, row, (local,), options)
         arguments = tuple(self.operand(item) for item in content["input"])
-        return Calls(self._operands).read(name, row, arguments, options)
+        return Calls(self).read(name, row, arguments, options)
 
     def _boolean(self, name: str, options: Any, inputs: Sequence[Any]) -> Predicate | Operand:
         row = table.BOOLEANS.get(name)
-        if row is None or row.reads is not Exactness.EXACT:
-            reason = row.note if row else "it has no counterpart here"
-            raise UnsupportedOperation(f"the function {row.foreign if row else name}: {reason}")
+        supported(row, f"the function {row.foreign if row else name}")
         if name in ("AnyHorizontal", "AllHorizontal"):
             terms = tuple(self.predicate(item) for item in inputs)
             return Or(terms) if name == "AnyHorizontal" else And(terms)
@@ -311,7 +264,7 @@ class Reader:
         return self._about_floats(name, operand)
 
     def _about_floats(self, name: str, operand: Operand) -> Predicate:
-        type_ = self._operands.expect(name, (operand,), Float)
+        type_ = self.expect(name, (operand,), Float)
 
         def against(op: ComparisonOp, value: float) -> Predicate:
             return Comparison(op, operand, Literal(value, type_))
@@ -331,9 +284,9 @@ class Reader:
     def _between(self, operand: Operand, bounds: Sequence[Any], closed: str) -> Predicate:
         low, high = (self.operand(bound) for bound in bounds)
         kinds = {(type(b.value) if isinstance(b, Literal) else None) for b in (low, high)}
-        types = {self._operands.type_of(b) for b in (low, high)}
+        types = {self.type_of(b) for b in (low, high)}
         typed = types - {None}
-        drawn = len(types) > 1 and typed != {self._operands.type_of(operand)}
+        drawn = len(types) > 1 and typed != {self.type_of(operand)}
         if len(kinds - {type(None)}) > 1 or len(typed) > 1 or drawn:
             raise UnsupportedOperation("is_between with bounds of two types")
         if any(isinstance(b, Literal) and b.type is None and b.value is None for b in (low, high)):
@@ -350,7 +303,7 @@ class Reader:
         if kind != "Literal" or content is None:
             raise UnsupportedOperation("is_in takes a list of constants here")
         values = constants.members_of(content)
-        self._check_members(self._operands.type_of(operand), values.type)
+        self._check_members(self.type_of(operand), values.type)
         found: Predicate = InList(operand, ValueSet(values.array.drop_null(), values.type))
         if not nulls_equal:
             return found  # NULL among the members is never found, and hides nothing

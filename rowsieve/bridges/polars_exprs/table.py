@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rowsieve.bridges.functions import polars
 from rowsieve.bridges.translation import Exactness, Row
 from rowsieve.predicate.ir import ComparisonOp
 
@@ -127,32 +128,17 @@ BOOLEANS: Mapping[str, Row] = {
     "IsSorted": _none("is_sorted", _NO_ROW),
 }
 FUNCTIONS: Mapping[str, Row] = {
-    "Abs": _both("abs", "abs", f"{_FLOATS}; the least whole number has none"),
+    **{row.node: _both(row.name, row.function, f"only {row.case.text}") for row in polars.ROWS},
     "Negate": _both("neg", "negate", "of signed numbers"),
-    "Floor": _both("floor", "floor", _FLOATS),
-    "Ceil": _both("ceil", "ceil", _FLOATS),
     "Round": _both("round", "round", f"{_FLOATS}, without digits"),
-    "Coalesce": _both("coalesce", "coalesce", _SAME),
     "FillNull": _read("fill_null", "coalesce", "with a value; written as coalesce"),
-    "MaxHorizontal": _both("max_horizontal", "greatest", f"{_SAME}, not floats"),
-    "MinHorizontal": _both("min_horizontal", "least", f"{_SAME}, not floats"),
-    "StringExpr.StartsWith": _both("str.starts_with", "starts_with", _TEXT),
-    "StringExpr.EndsWith": _both("str.ends_with", "ends_with", _TEXT),
     "StringExpr.Contains": _both(
         "str.contains",
         "contains",
-        "plain text, perhaps after ^ or before $; LIKE is written as a regular expression",
+        "plain text; a pattern means `regex_matches`, where Rust's and RE2's agree",
     ),
-    "StringExpr.Lowercase": _both("str.to_lowercase", "lower", _TEXT),
-    "StringExpr.Uppercase": _both("str.to_uppercase", "upper", _TEXT),
-    "StringExpr.LenChars": _both("str.len_chars", "length", _TEXT),
     "StringExpr.Reverse": _none("str.reverse", "polars turns what belongs to one sign as one"),
     "StringExpr.Slice": _both("str.slice", "substr", f"{_CONSTANT} of 0 or more"),
-    "StringExpr.Head": _both("str.head", "left", _CONSTANT),
-    "StringExpr.Tail": _both("str.tail", "right", _CONSTANT),
-    "StringExpr.StripChars": _both("str.strip_chars", "trim", "the signs constant and given"),
-    "StringExpr.StripCharsStart": _both("str.strip_chars_start", "ltrim", "the same"),
-    "StringExpr.StripCharsEnd": _both("str.strip_chars_end", "rtrim", "the same"),
     "StringExpr.Replace": _both(
         "str.replace_all", "replace", "with literal=True; constants, what is replaced not empty"
     ),
@@ -160,7 +146,6 @@ FUNCTIONS: Mapping[str, Row] = {
         "concat_str", "concat", "concat with ignore_nulls=True, otherwise concat_strict"
     ),
     "StructExpr.FieldByName": _both("struct.field", "FieldAccess"),
-    "ListExpr.Length": _both("list.len", "list_length"),
     "ListExpr.Get": _both("list.get", "list_element", "a constant place; null_on_oob=True"),
     "TemporalExpr.Truncate": _both("dt.truncate", "date_trunc", "one of the units in UNITS"),
     "TemporalExpr.OffsetBy": _both("dt.offset_by", "shift", "months, days, microseconds"),

@@ -9,39 +9,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.base import TreeWriter, part_of_text
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.polars_exprs import table
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
     BoundColumn,
     Call,
     Case,
     Cast,
-    Column,
-    Comparison,
     ComparisonOp,
-    Condition,
-    FalsePredicate,
     FieldAccess,
     InList,
-    IsNull,
     Like,
     Literal,
-    Not,
-    Now,
-    Opaque,
     Operand,
-    Or,
-    Predicate,
-    TruePredicate,
 )
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literals import scalar
@@ -88,74 +76,50 @@ SAID_BY_THE_WRITER = (
 )
 
 
-class Writer:
+class Writer(TreeWriter["Expr"]):
     """Writes bound trees that are meant under the semantics given; `call` writes its calls."""
+
+    engine = "polars"
 
     def __init__(self, semantics: Semantics, call: Callable[[Writer, Call], Expr]) -> None:
         self.semantics = semantics
         self._call = call
         self.polars: Any = imported("polars", "polars")
 
-    def predicate(self, node: Predicate) -> Expr:
-        """The condition, or `UnsupportedOperation` with the reason."""
-        match node:
-            case TruePredicate():
-                return self.truth(value=True)
-            case FalsePredicate():
-                return self.truth(value=False)
-            case And(terms=terms):
-                return self.conjunction([self.predicate(term) for term in terms])
-            case Or(terms=terms):
-                return self._balanced([self.predicate(term) for term in terms], all_of=False)
-            case Not(term=term):
-                return ~self.predicate(term)
-            case Comparison(op=op, left=left, right=right):
-                return self._comparison(op, left, right)
-            case InList():
-                return self._in_list(node)
-            case IsNull(operand=operand):
-                return self.operand(operand).is_null()
-            case Like():
-                return self._like(node)
-            case BooleanOperand(operand=operand):
-                return self.operand(operand)
-            case Opaque(description=description):
-                raise UnsupportedOperation(f"{description} is another engine's condition")
-            case _:
-                assert_never(node)
+    def pair(self, left: Expr, right: Expr, *, all_of: bool) -> Expr:
+        """`&` or `|`."""
+        return left & right if all_of else left | right
 
-    def conjunction(self, terms: list[Expr]) -> Expr:
-        """AND of expressions."""
-        return self._balanced(terms, all_of=True)
+    def negation(self, term: Expr) -> Expr:
+        """`~`."""
+        return ~term
 
-    def operand(self, node: Operand) -> Expr:
-        """The value, or `UnsupportedOperation` with the reason."""
-        match node:
-            case BoundColumn(name=name):
-                return self._named(name)
-            case Column(name=name):
-                raise AssertionError(f"the column {name!r} is not bound")
-            case Literal():
-                return self.constant(node)
-            case Call():
-                return self._call(self, node)
-            case Cast():
-                return self._cast(node)
-            case FieldAccess(operand=operand, name=name):
-                if any(mark in name for mark in "*^"):
-                    raise UnsupportedOperation(f"the member {name!r} would be a pattern there")
-                return self._made(self.operand(operand).struct.field(name))
-            case Case(branches=branches, otherwise=otherwise):
-                made = self.operand(otherwise)
-                for when, then in reversed(branches):
-                    made = self.choose(self.predicate(when), self.operand(then), made)
-                return made
-            case Now():
-                raise UnsupportedOperation("polars has no now(); bind with a time first")
-            case Condition(predicate=predicate):
-                return self.predicate(predicate)
-            case _:
-                assert_never(node)
+    def is_null(self, operand: Expr) -> Expr:
+        """`is_null`."""
+        return operand.is_null()
+
+    def call(self, node: Call) -> Expr:
+        """A function of values."""
+        return self._call(self, node)
+
+    def column(self, node: BoundColumn) -> Expr:
+        """A column, unless its name would be a pattern."""
+        if node.name == "*" or (node.name.startswith("^") and node.name.endswith("$")):
+            raise UnsupportedOperation(f"the name {node.name!r} would be a pattern there")
+        return self._made(self.polars.col(node.name))
+
+    def member(self, node: FieldAccess) -> Expr:
+        """A field of a struct, unless its name would be a pattern."""
+        if any(mark in node.name for mark in "*^"):
+            raise UnsupportedOperation(f"the member {node.name!r} would be a pattern there")
+        return self._made(self.operand(node.operand).struct.field(node.name))
+
+    def case(self, node: Case) -> Expr:
+        """`when`, `then`, `otherwise`."""
+        made = self.operand(node.otherwise)
+        for when, then in reversed(node.branches):
+            made = self.choose(self.predicate(when), self.operand(then), made)
+        return made
 
     def constant(self, literal: Literal) -> Expr:
         """A constant of its type."""
@@ -187,7 +151,8 @@ class Writer:
         """CASE WHEN … THEN … ELSE … END."""
         return self._made(self.polars.when(when).then(then).otherwise(otherwise))
 
-    def _comparison(self, op: ComparisonOp, left: Operand, right: Operand) -> Expr:
+    def comparison(self, op: ComparisonOp, left: Operand, right: Operand) -> Expr:
+        """A comparison, with NaN as the semantics have it."""
         types = type_of(left), type_of(right)
         if any(is_nested(type_) for type_ in types):
             raise UnsupportedOperation("lists, structs and maps are not compared")
@@ -203,7 +168,8 @@ class Writer:
         missing = sides[0].is_null() | sides[1].is_null()
         return self.choose(missing, self.truth(value=None), known)
 
-    def _in_list(self, node: InList) -> Expr:
+    def in_list(self, node: InList) -> Expr:
+        """`is_in` with a Series; NULL in it is a guard."""
         operand, members = self.operand(node.operand), node.values.array
         known = members.drop_null()
         if pa.types.is_floating(members.type):
@@ -217,32 +183,25 @@ class Writer:
             return found
         return self.choose(found, self.truth(value=True), self.truth(value=None))
 
-    def _like(self, node: Like) -> Expr:
-        text = self.operand(node.operand)
-        pattern = parse_pattern(node.pattern, node.escape)
-        if not node.ignore_case and (plain := self._plain_pattern(node, text)) is not None:
-            return plain
-        body = pattern.regex.removeprefix("(?s)^").removesuffix("$")
+    def like(self, node: Like) -> Expr:
+        """A function of its own, which is read back, or a regular expression."""
+        text: Any = self.operand(node.operand)
+        match part_of_text(node):
+            case "=", value:
+                return self._made(text == self.polars.lit(value))
+            case "contains", value:
+                return self._made(text.str.contains(value, literal=True))
+            case name, value:
+                return self._made(getattr(text.str, name)(value))
+        body = parse_pattern(node.pattern, node.escape).regex
+        body = body.removeprefix("(?s)^").removesuffix("$")
         for space in " \t\n\r\v\f":  # Python escapes them in a way that Rust does not know
             body = body.replace(f"\\{space}", f"\\x{ord(space):02x}")
         flags = "si" if node.ignore_case else "s"
         return self._made(text.str.contains(rf"(?{flags})\A{body}\z"))
 
-    def _plain_pattern(self, node: Like, text: Any) -> Expr | None:
-        """A pattern with a function of its own, which is read back; the others are regular."""
-        whole = parse_pattern(node.pattern, node.escape)
-        if whole.is_exact:
-            return self._made(text == self.polars.lit(whole.prefix))
-        if whole.is_prefix:
-            return self._made(text.str.starts_with(whole.prefix))
-        if node.pattern[0] != "%":
-            return None
-        rest = parse_pattern(node.pattern.lstrip("%"), node.escape)
-        if rest.is_exact:
-            return self._made(text.str.ends_with(rest.prefix))
-        return self._made(text.str.contains(rest.prefix, literal=True)) if rest.is_prefix else None
-
-    def _cast(self, node: Cast) -> Expr:
+    def cast(self, node: Cast) -> Expr:
+        """A cast between types that agree."""
         source, target = type_of(node.operand), node.type
         operand = self.operand(node.operand)
         if source == target:
@@ -258,19 +217,6 @@ class Writer:
             raise UnsupportedOperation("a time zone other than UTC")
         may_fail = node.try_ or self.semantics.failed_cast is OnFailure.NULL
         return self._made(operand.cast(self.dtype(target), strict=not may_fail))
-
-    def _named(self, name: str) -> Expr:
-        if name == "*" or (name.startswith("^") and name.endswith("$")):
-            raise UnsupportedOperation(f"the name {name!r} would be a pattern there")
-        return self._made(self.polars.col(name))
-
-    def _balanced(self, terms: list[Expr], *, all_of: bool) -> Expr:
-        """The terms joined two by two: the tree is as shallow as it can be."""
-        while len(terms) > 1:
-            pairs = zip(terms[::2], terms[1::2], strict=False)
-            made = [a & b if all_of else a | b for a, b in pairs]
-            terms = made + terms[len(made) * 2 :]
-        return terms[0] if terms else self.truth(value=all_of)
 
     def _made(self, made: Any) -> Expr:
         expression: Expr = made

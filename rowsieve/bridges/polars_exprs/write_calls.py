@@ -6,30 +6,27 @@ Whole numbers are computed in 128 bits and cast back where the semantics do not 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from rowsieve.bridges.functions import Use, polars
 from rowsieve.bridges.polars_exprs import table, zones
 from rowsieve.bridges.polars_exprs.operands import check_divisor
 from rowsieve.bridges.polars_exprs.write import Writer
+from rowsieve.bridges.sql.regexes import Flavour, from_re2
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.ir import Call, Literal, Operand
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import OnFailure
-from rowsieve.types.logical import Date, Float, Int, List, LogicalType, String, Timestamp, type_name
+from rowsieve.types.logical import Bool, Date, Float, Int, LogicalType, String, Timestamp, type_name
 
 if TYPE_CHECKING:
     from polars import Expr
 
 _ARITHMETIC = ("add", "subtract", "multiply", "divide", "modulo", "negate")
+_TRIMS = ("trim", "ltrim", "rtrim")
 _MOVES = ("add_interval", "shift", "shift_timestamp")
-_PLAIN_TEXT = {
-    "lower": "to_lowercase",
-    "upper": "to_uppercase",
-    "starts_with": "starts_with",
-    "ends_with": "ends_with",
-}
-_TRIMS = {"trim": "strip_chars", "ltrim": "strip_chars_start", "rtrim": "strip_chars_end"}
 
 
 def written(writer: Writer, node: Call) -> Expr:
@@ -58,45 +55,42 @@ class _CallWriter:
         if made is None:
             raise UnsupportedOperation(f"the function {name!r} has no counterpart there")
         result = resolve(name, known_of(arguments, types))[1].result
-        cast: Expr = made if result == types[0] else made.cast(self._writer.dtype(result))
+        cast: Expr = made if result in (types[0], Bool()) else made.cast(self._writer.dtype(result))
         return cast
 
     def _known(self, name: str, arguments: Sequence[Operand], types: Sequence[LogicalType]) -> Any:
         value: Any = self._writer.operand
         texts = all(isinstance(type_, String) for type_ in types)
         constants = [item.value if isinstance(item, Literal) else None for item in arguments]
+        if name in ("lower", "upper") and not self._writer.semantics.full_case:
+            raise UnsupportedOperation("a letter may become several in the other case there")
+        if name in ("floor", "ceil", "abs"):
+            self._check_floats()
+        if name in _TRIMS and len(arguments) == 1:
+            arguments, types = [*arguments, Literal(" ", String())], [*types, String()]
+        if name == "length" and not texts:
+            name = "list_length"
+        if (method := polars.BY_FUNCTION.get(name)) is not None:
+            return self._method(method, arguments, types)
         match name:
-            case "abs" | "floor" | "ceil" | "round":
+            case "round":
                 self._check(isinstance(types[0], Float) and len(types) == 1, "of floats")
                 self._check_floats()
-                if name == "round":
-                    even = self._writer.semantics.rounds_half_to_even
-                    mode = "half_to_even" if even else "half_away_from_zero"
-                    return value(arguments[0]).round(0, mode=mode)
-                return getattr(value(arguments[0]), name)()
-            case "coalesce":
-                self._same(name, types)
-                return self._writer.polars.coalesce(*map(value, arguments))
+                even = self._writer.semantics.rounds_half_to_even
+                mode = "half_to_even" if even else "half_away_from_zero"
+                return value(arguments[0]).round(0, mode=mode)
             case "nullif":
                 self._same(name, types)
                 self._check(not isinstance(types[0], Float), "not of floats")
                 left, right = map(value, arguments)
                 null = self._writer.constant(Literal(None, types[0]))
                 return self._writer.choose(left == right, null, left)
-            case "greatest" | "least":
-                self._same(name, types)
-                self._check(not isinstance(types[0], Float), "not of floats, where NaN is passed")
-                polars = self._writer.polars
-                most = polars.max_horizontal if name == "greatest" else polars.min_horizontal
-                return most(*map(value, arguments))
+            case "regex_matches":
+                return self._matched(arguments, constants)
             case "concat" | "concat_strict":
                 self._check(texts, "of text")
                 parts = list(map(value, arguments))
                 return self._writer.polars.concat_str(parts, ignore_nulls=name == "concat")
-            case "length" if texts:
-                return value(arguments[0]).str.len_chars()
-            case "list_length" | "length" if isinstance(types[0], List):
-                return value(arguments[0]).list.len()
             case "list_element":
                 place = constants[1]
                 self._check(type(place) is int and 1 <= place < 2**31, "of a constant place from 1")
@@ -104,20 +98,38 @@ class _CallWriter:
                 return value(arguments[0]).list.get(place - 1, null_on_oob=True)
             case "date_trunc" | "extract":
                 return self._temporal(name, str(constants[0]).lower(), arguments[1], types[1])
-        return self._text(name, arguments, constants) if texts or name in _COUNTED else None
+        return self._text(name, arguments, constants) if texts or name == "substr" else None
+
+    def _method(
+        self, method: polars.Method, arguments: Sequence[Operand], types: Sequence[LogicalType]
+    ) -> Any:
+        """A call by its row of the table."""
+        holds = method.case.holds(Use(Call(method.function, tuple(arguments)), types, types[0]))
+        self._check(holds, f"for {method.case.text}")
+        written = [
+            item.value
+            if method.plain and place and isinstance(item, Literal)
+            else self._writer.operand(item)
+            for place, item in enumerate(arguments)
+        ]
+        if method.of_module:
+            return getattr(self._writer.polars, method.name)(*written)
+        return attrgetter(method.name)(written[0])(*written[1:])
+
+    def _matched(self, arguments: Sequence[Operand], constants: Sequence[Any]) -> Any:
+        """A regular expression in Rust's flavour."""
+        self._check(len(arguments) == 2 and isinstance(constants[1], str), "of constant patterns")
+        try:
+            pattern = from_re2(constants[1], Flavour.RUST)
+        except ValueError as error:
+            raise UnsupportedOperation(f"a regular expression: {error}") from error
+        value: Any = self._writer.operand(arguments[0])
+        return value.str.contains(pattern)
 
     def _text(self, name: str, arguments: Sequence[Operand], constants: Sequence[Any]) -> Any:
         value: Any = self._writer.operand
         text = value(arguments[0]).str
         rest = constants[1:]
-        if name in ("lower", "upper") and not self._writer.semantics.full_case:
-            raise UnsupportedOperation("a letter may become several in the other case there")
-        if name in _PLAIN_TEXT:
-            return getattr(text, _PLAIN_TEXT[name])(*map(value, arguments[1:]))
-        if name in _TRIMS:
-            signs = rest[0] if rest else " "
-            self._check(isinstance(signs, str), "of constant signs")
-            return getattr(text, _TRIMS[name])(signs)
         if name == "contains":
             return text.contains(value(arguments[1]), literal=True)
         if name == "replace":
@@ -127,9 +139,6 @@ class _CallWriter:
             whole = all(type(number) is int for number in rest)
             self._check(whole and rest[0] >= 1 and rest[-1] >= 0, "of constants from 1 and 0")
             return text.slice(rest[0] - 1, *rest[1:])
-        if name in ("left", "right"):
-            self._check(type(rest[0]) is int and abs(rest[0]) < 2**31, "of a constant count")
-            return (text.head if name == "left" else text.tail)(rest[0])
         return None
 
     def _temporal(self, name: str, unit: str, moment: Operand, type_: LogicalType) -> Any:
@@ -228,6 +237,3 @@ class _CallWriter:
     def _check(holds: object, note: str) -> None:
         if not holds:
             raise UnsupportedOperation(f"it means the same there only {note}")
-
-
-_COUNTED = frozenset({"substr", "left", "right"})

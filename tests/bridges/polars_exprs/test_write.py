@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, reject
@@ -14,6 +15,7 @@ from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import (
     And,
+    BooleanOperand,
     Call,
     Cast,
     Column,
@@ -38,6 +40,9 @@ from tests.profiles import examples
 from tests.strategies import IEEE, SCHEMA, SEMANTICS, arrow_array, batches, predicates
 
 ELSEWHERE = Opaque("rlike(s, 'a')", "spark", ("s",))
+
+
+TEXTS = pa.array(["", "a", "a\n", "xac", "bacc", "b\na", "ab", "é", "aab", "abb", None])
 
 
 def equals(name: str, value: int) -> Comparison:
@@ -120,6 +125,41 @@ EDGES = [
     *(2.0**63 - 1024, 2.0**63, -(2.0**63), -(2.0**63) - 2048, 2.0**64 - 2048, 2.0**64, 1e300),
     *(math.nan, math.inf, -math.inf, -0.0, 5e-324, None),
 ]
+
+
+EVERY_CHARACTER = pa.array([chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000])
+REGEXES = [r"^\w$", r"\D", r"^\s$", "^.$", "(?i)^k$", "^[^a-f]$", "[a-c]|^x", "(?:a|b)+?c{1,2}"]
+
+
+@pytest.mark.parametrize("pattern", REGEXES)
+def test_a_regular_expression_finds_the_same_texts(pattern: str) -> None:
+    batch = pa.record_batch({"s": pa.concat_arrays([EVERY_CHARACTER, TEXTS])})
+    schema = schema_of(batch.schema)[0]
+    expression = pl.col("s").str.contains(pattern)
+    read = from_polars(expression, schema).exact()
+    kept = theirs(expression, batch)
+    assert ours(read, schema, batch, Semantics.POLARS) == kept
+    written = to_polars(read, schema).exact()
+    assert theirs(written, batch) == kept
+    assert from_polars(written, schema).exact() == read
+
+
+@pytest.mark.parametrize("pattern", ["^a", "b$", "^ab$", "ab"])
+def test_a_regular_expression_of_plain_text_is_read_as_its_function(pattern: str) -> None:
+    schema = schema_of(pa.schema([("s", pa.string())]))[0]
+    batch = pa.record_batch({"s": TEXTS})
+    predicate = BooleanOperand(Call("regex_matches", (Column("s"), Literal(pattern))))
+    written = to_polars(predicate, schema).exact()
+    assert theirs(written, batch) == ours(predicate, schema, batch, Semantics.POLARS)
+    read = from_polars(written, schema).exact()
+    assert ours(read, schema, batch, Semantics.POLARS) == theirs(written, batch)
+
+
+@pytest.mark.parametrize("pattern", ["a\\\\b", r"\bword", "(?P<name>a)"])
+def test_a_regular_expression_that_flavours_take_apart_is_left(pattern: str) -> None:
+    schema = schema_of(pa.schema([("s", pa.string())]))[0]
+    predicate = BooleanOperand(Call("regex_matches", (Column("s"), Literal(pattern))))
+    assert "a regular expression" in to_polars(predicate, schema).notes[0]
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
