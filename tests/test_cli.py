@@ -421,6 +421,35 @@ def test_conditions_in_other_words(flights: Path) -> None:
     run("translate", "id > 1", code=2)
 
 
+def test_a_condition_is_printed_to_be_pasted() -> None:
+    words = ("translate", "--from", "spark", "--to", "pyarrow_exprs", "--schema", "id bigint")
+    result = CliRunner().invoke(cli.app, [*words, "id > 5 AND md5(id) = '\n'"])
+    assert result.stdout == "pc.field('id') > 5\n"
+    told = result.stderr.splitlines()
+    assert told[:2] == ["# rowsieve: superset", "# rowsieve: with import pyarrow.compute as pc"]
+    assert all(line.startswith("# rowsieve: ") for line in told)
+    assert any("to be checked besides: md5(id) = " in line for line in told)
+    found = run_json(*words, "id > 5")
+    assert (found["expression"], found["imports"]) == (
+        "pc.field('id') > 5",
+        ["import pyarrow.compute as pc"],
+    )
+
+
+def test_a_condition_is_meant_in_the_session_of_its_options(tmp_path: Path) -> None:
+    rows = pa.table({"id": [1], "at": [datetime(2024, 7, 1, 23, 30, tzinfo=UTC)]})
+    rs.create_table(str(tmp_path / "t"), rows, key=["id"])
+    where, zone = "CAST(at AS DATE) = DATE '2024-07-02'", ("--time-zone", "Europe/Berlin")
+    assert "nothing to delete" in run("delete", tmp_path / "t", f"NOT ({where})", *zone)
+    words = ("translate", "--from", "spark", "--to", "duckdb", "--schema", "at timestamp")
+    here = run_json(*words, where, *zone)
+    assert here != run_json(*words, where)
+    assert "Nowhere" in run("explain", tmp_path / "t", where, "--time-zone", "Nowhere/X", code=3)
+    told = run("delete", tmp_path / "t", where, "--no-ansi", code=3)
+    assert "ansi is a setting of Spark" in told
+    assert "1 deleted" in run("delete", tmp_path / "t", where, *zone, "--dialect", "duckdb")
+
+
 def test_properties_are_set_and_unset(flights: Path) -> None:
     told = run("set", flights, "checkpoint_interval=8", "critical_columns=delay,at")
     assert told == "version 1: set_properties checkpoint_interval=8, critical_columns=delay,at\n"

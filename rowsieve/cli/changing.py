@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from rowsieve.cli.files import Input, read_rows
 from rowsieve.cli.options import (
+    Ansi,
     AsJson,
     Delimiter,
     Dialect,
@@ -22,12 +23,14 @@ from rowsieve.cli.options import (
     Notes,
     Nulls,
     StorageOptions,
+    TimeZone,
     TokenText,
     Uri,
     existing_file,
     open_at,
     read_pairs,
     read_token,
+    session_of,
 )
 from rowsieve.cli.output import messages, print_commit, print_json
 from rowsieve.cli.progress import Change, begin, watch
@@ -167,6 +170,8 @@ def delete(
         typer.Option(help="A file with the keys to delete; - is stdin.", callback=existing_file),
     ] = None,
     dialect: Dialect = "postgres",
+    time_zone: TimeZone = None,
+    ansi: Ansi = None,
     file_format: FileFormat = None,
     delimiter: Delimiter = None,
     null: Nulls = None,
@@ -184,6 +189,7 @@ def delete(
         where,
         keys=None if source is None else read_rows(source, table.schema),
         dialect=dialect,
+        session=session_of(time_zone, ansi),
         metadata=read_pairs(metadata, "--metadata"),
         token=read_token(token),
     )
@@ -248,6 +254,8 @@ def update(
         typer.Option("--set", metavar="NAME=SQL", help="A column's new value; repeatable."),
     ],
     dialect: Dialect = "postgres",
+    time_zone: TimeZone = None,
+    ansi: Ansi = None,
     metadata: Notes = None,
     token: TokenText = None,
     storage_option: StorageOptions = None,
@@ -259,6 +267,7 @@ def update(
         read_pairs(assignments, "--set"),
         where=where,
         dialect=dialect,
+        session=session_of(time_zone, ansi),
         metadata=read_pairs(metadata, "--metadata"),
         token=read_token(token),
     )
@@ -271,6 +280,8 @@ def overwrite(
     where: Annotated[str, typer.Argument(help="Which rows to replace, as SQL; all of them: TRUE.")],
     *,
     dialect: Dialect = "postgres",
+    time_zone: TimeZone = None,
+    ansi: Ansi = None,
     file_format: FileFormat = None,
     delimiter: Delimiter = None,
     null: Nulls = None,
@@ -287,6 +298,7 @@ def overwrite(
             rows,
             where=None if where.strip().upper() == "TRUE" else where,
             dialect=dialect,
+            session=session_of(time_zone, ansi),
             metadata=read_pairs(metadata, "--metadata"),
             token=read_token(token),
         )

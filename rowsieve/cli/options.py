@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from rowsieve.bridges.session import Session
 from rowsieve.opening import open_table
 from rowsieve.table import Table
 
@@ -74,6 +75,20 @@ AsOf = Annotated[
 Dialect = Annotated[
     str, typer.Option(help="The SQL dialect of conditions: postgres, spark, datafusion, duckdb.")
 ]
+TimeZone = Annotated[
+    str | None,
+    typer.Option(
+        "--time-zone",
+        metavar="AREA/CITY",
+        help="The time zone of the session that the condition is meant in; UTC unless given.",
+    ),
+]
+Ansi = Annotated[
+    bool | None,
+    typer.Option(
+        "--ansi/--no-ansi", help="Whether the Spark session is in ANSI mode; by default it is."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Nulls = Annotated[
     list[str] | None,
@@ -116,6 +131,13 @@ def read_token(text: str | None) -> tuple[str, int] | None:
     if not (application and sequence.isascii() and sequence.isdigit()):
         raise typer.BadParameter(f"--token takes APP:SEQUENCE, such as loader:17, not {text!r}")
     return application, int(sequence)
+
+
+def session_of(time_zone: str | None, ansi: bool | None) -> Session | None:
+    """The session of the options, None if none is given."""
+    if time_zone is None and ansi is None:
+        return None
+    return Session("UTC" if time_zone is None else time_zone, ansi)
 
 
 def open_at(

@@ -12,15 +12,18 @@ import typer
 from rowsieve import errors
 from rowsieve.bridges.extras import imported
 from rowsieve.cli.options import (
+    Ansi,
     AsJson,
     AsOf,
     Dialect,
     StorageOptions,
+    TimeZone,
     Uri,
     Version,
     Wide,
     open_at,
     read_pairs,
+    session_of,
 )
 from rowsieve.cli.output import print_facts, print_json, print_table
 from rowsieve.cli.writing import Format, write_rows
@@ -83,6 +86,8 @@ def explain(
     version: Version = None,
     as_of: AsOf = None,
     dialect: Dialect = "postgres",
+    time_zone: TimeZone = None,
+    ansi: Ansi = None,
     row_groups: Annotated[
         bool, typer.Option("--row-groups", help="Explain row groups, too; opens the parts.")
     ] = False,
@@ -90,7 +95,9 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Say which parts a read skips, and which condition and bounds prove it."""
-    scan = open_at(uri, storage_option, version, as_of).scan(where, dialect=dialect)
+    scan = open_at(uri, storage_option, version, as_of).scan(
+        where, dialect=dialect, session=session_of(time_zone, ansi)
+    )
     explanation = scan.explain(row_groups=row_groups)
     if as_json:
         print_json(explanation.as_dict())

@@ -6,13 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
-from rowsieve.bridges.registry import BRIDGES
+from rowsieve.bridges.pasted import Pasted, pasted
 from rowsieve.bridges.sql.columns import columns_of
 from rowsieve.bridges.sql.dialects import DIALECTS
-from rowsieve.bridges.translate import translate as translated
-from rowsieve.cli.options import AsJson, StorageOptions, open_at
+from rowsieve.bridges.sql.syntax import in_syntax
+from rowsieve.cli.options import Ansi, AsJson, StorageOptions, TimeZone, open_at, session_of
 from rowsieve.cli.output import print_json
 from rowsieve.errors import InvalidInput
+from rowsieve.shown import printable
 
 _NAMES = ", ".join(DIALECTS)
 
@@ -42,6 +43,15 @@ def translate(
             "--syntax-only", help="Only put it in other words, in any dialect of sqlglot's."
         ),
     ] = False,
+    time_zone: TimeZone = None,
+    ansi: Ansi = None,
+    target_time_zone: Annotated[
+        str | None,
+        typer.Option(metavar="AREA/CITY", help="The same of the session that runs the result."),
+    ] = None,
+    target_ansi: Annotated[
+        bool | None, typer.Option("--target-ansi/--no-target-ansi", help="The same of that one.")
+    ] = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
@@ -60,25 +70,46 @@ def translate(
             "the types of the columns decide what a condition means: give them with --schema "
             "'id bigint, name varchar' or --table TABLE, or ask for --syntax-only"
         )
-    made = translated(
-        condition, source, target=target, schema=columns, strict=strict, syntax_only=syntax_only
-    )
-    is_text = syntax_only or any(each.is_text for each in BRIDGES if each.name == target)
-    expression = made.expression if is_text or made.expression is None else str(made.expression)
+    if syntax_only:
+        words = in_syntax(condition, source, target)
+        made = Pasted(
+            words.expression,
+            is_python=False,
+            imports=(),
+            exactness=words.exactness,
+            residual=words.residual,
+            notes=words.notes,
+        )
+        if strict:
+            raise InvalidInput("--syntax-only promises nothing, so it is never --strict")
+    else:
+        made = pasted(
+            condition,
+            source,
+            target=target,
+            schema=columns,
+            session=session_of(time_zone, ansi),
+            target_session=session_of(target_time_zone, target_ansi),
+            strict=strict,
+        )
     if as_json:
+        imports = {"imports": made.imports} if made.is_python else {}
         print_json(
             {
-                "expression": expression,
+                "expression": made.text,
+                **imports,
                 "exactness": made.exactness.value,
                 "residual": made.residual,
                 "notes": made.notes,
             }
         )
         return
-    if expression is not None:
-        typer.echo(expression)
-    typer.echo(f"rowsieve: {made.exactness.value}", err=True)
+    if made.text is not None:
+        typer.echo(made.text)
+    told = [made.exactness.value]
+    told += [f"with {statement}" for statement in made.imports]
     if made.residual is not None:
-        typer.echo(f"rowsieve: to be checked besides: {made.residual}", err=True)
-    for note in made.notes:
-        typer.echo(f"rowsieve: {note}", err=True)
+        told.append(f"to be checked besides: {made.residual}")
+    mark = "#" if made.is_python else "--"  # a comment, should it be pasted, too
+    for line in (*told, *made.notes):
+        typer.echo(f"{mark} rowsieve: {printable(line)}", err=True)

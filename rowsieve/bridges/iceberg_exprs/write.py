@@ -18,6 +18,7 @@ from rowsieve.bridges.iceberg_exprs import table
 from rowsieve.bridges.iceberg_exprs.columns import check_known, path_of
 from rowsieve.bridges.iceberg_exprs.lists import LONG, literal_set, with_literals
 from rowsieve.bridges.leaves import KeptRows, Leaf, Members, zeros_apart
+from rowsieve.bridges.python_text import is_recording, recorded
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import PhysicalValue
 from rowsieve.predicate.operand_types import type_of
@@ -50,8 +51,8 @@ class Writer(KeptRows["BooleanExpression"]):
 
     def __init__(self, semantics: Semantics) -> None:
         super().__init__(semantics)
-        self._expressions: Any = imported("pyiceberg.expressions", "iceberg")
-        self._literals: Any = imported("pyiceberg.expressions.literals", "iceberg")
+        self._expressions: Any = recorded(imported("pyiceberg.expressions", "iceberg"))
+        self._literals: Any = recorded(imported("pyiceberg.expressions.literals", "iceberg"))
 
     def always(self, *, value: bool) -> BooleanExpression:
         """AlwaysTrue or AlwaysFalse."""
@@ -109,7 +110,7 @@ class Writer(KeptRows["BooleanExpression"]):
     def _set(
         self, test: str, path: str, values: list[PhysicalValue], type_: LogicalType
     ) -> BooleanExpression:
-        if len(values) < LONG or type_ == Float(32):
+        if len(values) < LONG or type_ == Float(32) or is_recording():
             constants = [self._constant(value, type_) for value in values]
             return self._made(_NAMES[test], path, constants)
         literals = literal_set(self._constant(values[0], type_), values)

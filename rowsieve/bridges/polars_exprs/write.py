@@ -18,6 +18,7 @@ from rowsieve.bridges.base import TreeWriter, part_of_text
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.polars_exprs import table
+from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
     BoundColumn,
@@ -84,7 +85,7 @@ class Writer(TreeWriter["Expr"]):
     def __init__(self, semantics: Semantics, call: Callable[[Writer, Call], Expr]) -> None:
         self.semantics = semantics
         self._call = call
-        self.polars: Any = imported("polars", "polars")
+        self.polars: Any = recorded(imported("polars", "polars"), "pl", "import polars as pl")
 
     def pair(self, left: Expr, right: Expr, *, all_of: bool) -> Expr:
         """`&` or `|`."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.pyarrow_exprs import table, zones
+from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
     And,
@@ -120,7 +121,7 @@ def _predicate(node: Predicate, *, judging: bool = False) -> Expression:
 def _operand(node: Operand) -> Expression:
     match node:
         case BoundColumn(name=name):
-            return pc.field(name)
+            return _pc().field(name)
         case Column(name=name):
             raise AssertionError(f"the column {name!r} is not bound")
         case Literal():
@@ -187,7 +188,7 @@ def _like(node: Like) -> Expression:
         escaped = character == node.escape
         plain = next(characters) if escaped else character
         pieces.append(f"\\{plain}" if plain == "\\" or (escaped and plain in "%_") else plain)
-    return pc.match_like(_operand(node.operand), "".join(pieces), ignore_case=node.ignore_case)
+    return _pc().match_like(_operand(node.operand), "".join(pieces), ignore_case=node.ignore_case)
 
 
 def _cast(node: Cast) -> Expression:
@@ -202,7 +203,7 @@ def _cast(node: Cast) -> Expression:
     zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
     if node.try_ or kinds not in table.CASTS or narrower or zoned:
         raise UnsupportedOperation(f"{shown} may give other values in pyarrow")
-    options = pc.CastOptions(
+    options = _pc().CastOptions(
         arrow_type(target), allow_float_truncate=True, allow_time_truncate=True
     )
     return _operand(node.operand).cast(options=options)
@@ -216,7 +217,7 @@ def _member(node: FieldAccess) -> Expression:
         inner = inner.operand
     if not isinstance(inner, BoundColumn):
         raise UnsupportedOperation("pyarrow names members of columns only")
-    return pc.field(inner.name, *reversed(path))
+    return _pc().field(inner.name, *reversed(path))
 
 
 def _case(node: Case) -> Expression:
@@ -228,7 +229,7 @@ def _case(node: Case) -> Expression:
     false = _constant(pa.scalar(value=False))
     made = _operand(node.otherwise)
     for when, then in reversed(node.branches):
-        made = pc.if_else(pc.coalesce(_predicate(when), false), _operand(then), made)
+        made = _pc().if_else(_pc().coalesce(_predicate(when), false), _operand(then), made)
     return made
 
 
@@ -246,13 +247,15 @@ def _call(node: Call) -> Expression:
     if name in ("add", "subtract", "multiply", "divide", "negate", "abs"):
         return _arithmetic(node, types, result)
     if name == "coalesce" and all(type_ == result for type_ in types):
-        return pc.coalesce(*map(_operand, node.arguments))
+        return _pc().coalesce(*map(_operand, node.arguments))
     if name in table.ROUNDING.values() and len(types) == 1 and isinstance(types[0], Float):
-        return getattr(pc, _TO_PYARROW[name])(_operand(node.arguments[0]))
+        return getattr(_pc(), _TO_PYARROW[name])(_operand(node.arguments[0]))
     if name == "extract" and str(constants[0]) in _PARTS and _is_clock(types[1], constants[0]):
-        return getattr(pc, _PARTS[str(constants[0])])(_operand(node.arguments[1])).cast(pa.int64())
+        return getattr(_pc(), _PARTS[str(constants[0])])(_operand(node.arguments[1])).cast(
+            pa.int64()
+        )
     if name == "date_trunc" and str(constants[0]) in table.UNITS and types[1] == Timestamp():
-        return pc.floor_temporal(_operand(node.arguments[1]), unit=str(constants[0]))
+        return _pc().floor_temporal(_operand(node.arguments[1]), unit=str(constants[0]))
     if name in ("local_time", "instant"):
         return zones.written(node, _operand(node.arguments[1]))
     if isinstance(types[0], String):
@@ -268,20 +271,22 @@ def _text(node: Call, types: Sequence[LogicalType], constants: Sequence[Any]) ->
     name, operand = node.function, _operand(node.arguments[0])
     rest = constants[1:]
     if name in table.TEXT.values():
-        made = getattr(pc, _TO_PYARROW[name])(operand)
+        made = getattr(_pc(), _TO_PYARROW[name])(operand)
         return made.cast(pa.int64()) if name == "length" else made
     if name in table.SEARCHES.values() and isinstance(rest[0], str):
-        return getattr(pc, _TO_PYARROW[name])(operand, rest[0])
+        return getattr(_pc(), _TO_PYARROW[name])(operand, rest[0])
     if name in table.TRIMS.values() and (not rest or isinstance(rest[0], str)):
-        return getattr(pc, _TO_PYARROW[name])(operand, rest[0] if rest else " ")
+        return getattr(_pc(), _TO_PYARROW[name])(operand, rest[0] if rest else " ")
     if name == "concat_strict" and all(isinstance(type_, String) for type_ in types):
-        return pc.binary_join_element_wise(*map(_operand, node.arguments), "")
+        return _pc().binary_join_element_wise(*map(_operand, node.arguments), "")
     if name == "replace" and all(isinstance(item, str) for item in rest) and rest[0]:
-        return pc.replace_substring(operand, rest[0], rest[1])
+        return _pc().replace_substring(operand, rest[0], rest[1])
     whole = all(type(item) is int and 0 <= item < 2**31 for item in rest)
     if name == "substr" and whole and rest[0] >= 1:
         start = rest[0] - 1
-        return pc.utf8_slice_codeunits(operand, start, start + rest[1] if len(rest) > 1 else None)
+        return _pc().utf8_slice_codeunits(
+            operand, start, start + rest[1] if len(rest) > 1 else None
+        )
     raise _unknown(node)
 
 
@@ -290,15 +295,15 @@ def _arithmetic(node: Call, types: Sequence[LogicalType], result: LogicalType) -
     alike = all(type_ == result for type_ in types)
     match result:
         case Int() | Float() if alike and name == "divide":
-            return (pc.divide if isinstance(result, Float) else pc.divide_checked)(*sides)
+            return (_pc().divide if isinstance(result, Float) else _pc().divide_checked)(*sides)
         case Int() | Float() if alike:
-            return getattr(pc, _TO_PYARROW[name])(*sides)
+            return getattr(_pc(), _TO_PYARROW[name])(*sides)
         case Decimal(precision=precision) if (
             name in ("add", "subtract", "multiply") and precision < _MOST_DIGITS
         ):
-            return getattr(pc, _TO_PYARROW[name])(*sides)
+            return getattr(_pc(), _TO_PYARROW[name])(*sides)
         case Decimal() if alike and name in ("negate", "abs"):
-            return getattr(pc, _TO_PYARROW[name])(*sides)
+            return getattr(_pc(), _TO_PYARROW[name])(*sides)
         case _:
             raise _unknown(node)
 
@@ -310,8 +315,12 @@ def _unknown(node: Call) -> UnsupportedOperation:
     return UnsupportedOperation(f"{node.function} means the same in pyarrow only {row.note}")
 
 
+def _pc() -> Any:
+    return recorded(pc, "pc", "import pyarrow.compute as pc")
+
+
 def _constant(value: pa.Scalar) -> Expression:
-    return pc.scalar(value)
+    return _pc().scalar(value)
 
 
 def _balanced(terms: list[Expression], *, all_of: bool) -> Expression:

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import zoned
 from rowsieve.predicate.ir import Call, Cast, Column, Literal, Operand
@@ -70,14 +71,18 @@ def written(node: Call, value: Any) -> Any:
         raise UnsupportedOperation(f"Arrow has other changes of the time zone {name} here")
     plain = name.removesuffix(IN_ARROW)
     if node.function == "local_time":
-        return pc.local_timestamp(value.cast(pa.timestamp("us", plain)))
+        return _pc().local_timestamp(value.cast(pa.timestamp("us", plain)))
     ambiguous, nonexistent = (_RULES.get(_text(node, place)) for place in (2, 3))
     if ambiguous is None or nonexistent is None:
         raise UnsupportedOperation(
             f"a local time by the rules {_text(node, 2)!r} and {_text(node, 3)!r}"
         )
-    made = pc.assume_timezone(value, plain, ambiguous=ambiguous, nonexistent=nonexistent)
+    made = _pc().assume_timezone(value, plain, ambiguous=ambiguous, nonexistent=nonexistent)
     return made.cast(pa.timestamp("us", "UTC"))
+
+
+def _pc() -> Any:
+    return recorded(pc, "pc", "import pyarrow.compute as pc")
 
 
 def _in_arrow(name: str) -> str:

@@ -1,0 +1,92 @@
+"""A condition in another engine's words as text to paste: SQL, or Python that makes the expression.
+
+Soundness: Python text is what was called to make the expression that `translate` gives, its values
+spelled exactly; a Spark column is `F.expr` of the text that means the same in a Spark session, and
+an expression of DataFusion what the frame `df` that is filtered parses of its text.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rowsieve.bridges.native import is_predicate
+from rowsieve.bridges.python_text import Recorded, recording, spelled
+from rowsieve.bridges.registry import bridge_named
+from rowsieve.bridges.session import Session
+from rowsieve.bridges.translate import translate
+from rowsieve.bridges.translation import Exactness
+from rowsieve.predicate.codec import predicate_to_json
+
+_SPARK: Final = "from pyspark.sql import functions as F"
+# Bridges whose expressions an engine parses of text: the dialect, the call, and what it imports.
+_PARSED: Final[Mapping[str, tuple[str, str, frozenset[str]]]] = {
+    "spark_columns": ("spark", "F.expr", frozenset({_SPARK})),
+    "datafusion_exprs": ("datafusion", "df.parse_sql_expr", frozenset()),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pasted:
+    """The text, None where nothing could be said, and what has to be imported for it.
+
+    `exactness`, `residual` and `notes` are those of the translation.
+    """
+
+    text: str | None
+    is_python: bool
+    imports: tuple[str, ...]
+    exactness: Exactness
+    residual: Any
+    notes: tuple[str, ...]
+
+
+def pasted(
+    condition: Any,
+    source: str | None,
+    *,
+    target: str,
+    schema: Any,
+    session: Session | None = None,
+    target_session: Session | None = None,
+    strict: bool = False,
+) -> Pasted:
+    """The condition, such as SQL text of the dialect `source`, in the language `target`."""
+    is_python = not bridge_named(target).is_text
+    with recording():
+        made = translate(
+            condition,
+            source,
+            target=_PARSED[target][0] if target in _PARSED else target,
+            schema=schema,
+            session=session,
+            target_session=target_session,
+            strict=strict,
+        )
+    text, imports = made.expression, frozenset[str]()
+    if is_python and text is not None:
+        text, imports = _parsed(text, target) if target in _PARSED else _python(text)
+    return Pasted(
+        text, is_python, tuple(sorted(imports)), made.exactness, made.residual, made.notes
+    )
+
+
+def _parsed(text: str, target: str) -> tuple[str, frozenset[str]]:
+    _, call, imports = _PARSED[target]
+    return f"{call}({text!r})", imports
+
+
+def _python(expression: Any) -> tuple[str, frozenset[str]]:
+    if isinstance(expression, Recorded):
+        return expression.text, expression.imports
+    if isinstance(expression, bytes):
+        encoded = base64.b64encode(expression).decode()
+        return f'base64.b64decode("{encoded}")', frozenset({"import base64"})
+    if is_predicate(expression):
+        form = json.dumps(predicate_to_json(expression))
+        imports = {"import json", "from rowsieve.predicate import predicate_from_json"}
+        return f"predicate_from_json(json.loads({form!r}))", frozenset(imports)
+    return spelled(expression)

@@ -1,0 +1,312 @@
+"""Expressions of engines as Python text: the calls that made an expression, written as one does.
+
+A writer takes the modules of its engine from `recorded`. Within `recording` they come wrapped: what
+is called on them is done, and beside the object stands the text of the call and what it imports.
+Soundness: the text is made of the very calls that made the object, so that it gives the same one;
+a value that cannot be written exactly refuses its condition.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+import math
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from rowsieve.errors import UnsupportedOperation
+
+Text: TypeAlias = tuple[str, frozenset[str]]
+"""An expression of Python's, and the import statements that it needs."""
+
+_RECORDS: ContextVar[bool] = ContextVar("records", default=False)
+_NOTHING: Final[frozenset[str]] = frozenset()
+_PYARROW: Final = frozenset({"import pyarrow as pa"})
+_PLAIN_TYPES: Final[Mapping[pa.DataType, str]] = {
+    pa.bool_(): "bool_",
+    pa.float32(): "float32",
+    pa.float64(): "float64",
+    pa.date32(): "date32",
+    pa.month_day_nano_interval(): "month_day_nano_interval",
+}
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """Within this, modules from `recorded` write down what is called on them."""
+    token = _RECORDS.set(True)
+    try:
+        yield
+    finally:
+        _RECORDS.reset(token)
+
+
+def is_recording() -> bool:
+    """Whether expressions are made to be written as text."""
+    return _RECORDS.get()
+
+
+def recorded(module: Any, name: str = "", imports: str = "") -> Any:
+    """The module, or within `recording` what records it; without a name, its members are imported.
+
+    `imports` is the statement after which `name` stands for the module.
+    """
+    return Recorded(module, name, frozenset({imports} - {""})) if _RECORDS.get() else module
+
+
+class Recorded:
+    """An object and the text that makes it; what is called on it is called on the object, too."""
+
+    __slots__ = ("bare", "imports", "is_operation", "text", "value")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        value: Any,
+        text: str,
+        imports: frozenset[str],
+        *,
+        is_operation: bool = False,
+        bare: str | None = None,
+    ) -> None:
+        self.value = value
+        self.text = text
+        self.imports = imports
+        self.is_operation = is_operation
+        self.bare = bare  # what may stand for it at the right of a comparison
+
+    def __getattr__(self, name: str) -> Recorded:
+        value = getattr(self.value, name)
+        if not self.text:
+            return Recorded(value, name, frozenset({f"from {self.value.__name__} import {name}"}))
+        return Recorded(value, f"{_grouped(self)}.{name}", self.imports)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Recorded:  # noqa: D102 - the object's
+        value = self.value(
+            *map(_value, arguments), **{name: _value(each) for name, each in named.items()}
+        )
+        takes_any = self.text == "pc.scalar"  # pyarrow makes a scalar of what it is given
+        written = [("", (takes_any and natural(each)) or spelled(each)) for each in arguments]
+        written += [(f"{name}=", spelled(each)) for name, each in named.items()]
+        inner = ", ".join(f"{name}{text}" for name, (text, _) in written)
+        imports = self.imports.union(*(found for _, (_, found) in written))
+        bare = inner if takes_any and not inner.startswith("pa.") else None
+        return Recorded(value, f"{self.text}({inner})", imports, bare=bare)
+
+    def __getitem__(self, key: Any) -> Recorded:
+        text, imports = spelled(key)
+        return Recorded(
+            self.value[_value(key)], f"{_grouped(self)}[{text}]", self.imports | imports
+        )
+
+    def __invert__(self) -> Recorded:
+        return Recorded(~self.value, f"~{_grouped(self)}", self.imports, is_operation=True)
+
+    def __neg__(self) -> Recorded:
+        return Recorded(-self.value, f"-{_grouped(self)}", self.imports, is_operation=True)
+
+    def __and__(self, other: Any) -> Recorded:
+        return self._with("&", other, lambda a, b: a & b)
+
+    def __or__(self, other: Any) -> Recorded:
+        return self._with("|", other, lambda a, b: a | b)
+
+    def __add__(self, other: Any) -> Recorded:
+        return self._with("+", other, lambda a, b: a + b)
+
+    def __sub__(self, other: Any) -> Recorded:
+        return self._with("-", other, lambda a, b: a - b)
+
+    def __mul__(self, other: Any) -> Recorded:
+        return self._with("*", other, lambda a, b: a * b)
+
+    def __truediv__(self, other: Any) -> Recorded:
+        return self._with("/", other, lambda a, b: a / b)
+
+    def __mod__(self, other: Any) -> Recorded:
+        return self._with("%", other, lambda a, b: a % b)
+
+    def __eq__(self, other: object) -> Any:
+        return self._with("==", other, lambda a, b: a == b)
+
+    def __ne__(self, other: object) -> Any:
+        return self._with("!=", other, lambda a, b: a != b)
+
+    def __lt__(self, other: Any) -> Recorded:
+        return self._with("<", other, lambda a, b: a < b)
+
+    def __le__(self, other: Any) -> Recorded:
+        return self._with("<=", other, lambda a, b: a <= b)
+
+    def __gt__(self, other: Any) -> Recorded:
+        return self._with(">", other, lambda a, b: a > b)
+
+    def __ge__(self, other: Any) -> Recorded:
+        return self._with(">=", other, lambda a, b: a >= b)
+
+    def _with(self, sign: str, other: Any, apply: Callable[[Any, Any], Any]) -> Recorded:
+        right, imports = spelled(other)
+        if isinstance(other, Recorded):
+            bare = other.bare if sign[0] in "=!<>" else None
+            right = bare or _grouped(other)
+        return Recorded(
+            apply(self.value, _value(other)),
+            f"{_grouped(self)} {sign} {right}",
+            self.imports | imports,
+            is_operation=True,
+        )
+
+
+def spelled(value: Any) -> Text:
+    """A value, or what was recorded, as Python text; UnsupportedOperation where it has none."""
+    match value:
+        case Recorded():
+            plain = _constant(value.value)
+            return (value.text, value.imports) if plain is None else plain
+        case pa.DataType():
+            return _type(value)
+        case pa.Scalar():
+            return _scalar(value)
+        case pa.Array():
+            return _array(value)
+        case list() | tuple() | set() | frozenset():
+            return _members(value)
+    found = _constant(value)
+    if found is None and dataclasses.is_dataclass(value):
+        return _dataclass(value)
+    if found is None:
+        raise UnsupportedOperation(f"a {type(value).__name__} has no form in Python text")
+    return found
+
+
+def _value(given: Any) -> Any:
+    """The object itself of what was recorded, in lists, too."""
+    if isinstance(given, Recorded):
+        return given.value
+    if isinstance(given, list | tuple):
+        return type(given)(map(_value, given))
+    return given
+
+
+def _grouped(given: Recorded) -> str:
+    return f"({given.text})" if given.is_operation else given.text
+
+
+def _constant(value: Any) -> Text | None:
+    """A constant of Python's, or a type of polars'; None of anything else."""
+    match value:
+        case None | bool() | int() | str() | bytes():
+            return repr(value), _NOTHING
+        case float():
+            if math.isnan(value) and math.copysign(1, value) < 0:
+                return '-float("nan")', _NOTHING
+            return (repr(value) if math.isfinite(value) else f'float("{value}")'), _NOTHING
+        case decimal.Decimal():
+            return f"decimal.{value!r}", frozenset({"import decimal"})
+        case uuid.UUID():
+            return f"uuid.{value!r}", frozenset({"import uuid"})
+        case datetime.datetime() if value.tzinfo not in (None, datetime.UTC):
+            text, imports = repr(value), frozenset({"import datetime", "import zoneinfo"})
+            return (text, imports) if "zoneinfo.ZoneInfo(" in text else None
+        case datetime.date() | datetime.time() | datetime.timedelta():
+            return repr(value), frozenset({"import datetime"})
+    if any("polars.datatypes" in kind.__module__ for kind in type(value).__mro__):
+        text = re.sub(
+            r"(?<![\w'/])(?=[A-Z])(?!None)", "pl.", repr(value)
+        )  # not within a zone's name
+        return text, frozenset({"import polars as pl"})
+    return None
+
+
+def _members(values: Any) -> Text:
+    written = [spelled(each) for each in values]
+    inner = ", ".join(text for text, _ in written)
+    imports = _NOTHING.union(*(found for _, found in written))
+    match values:
+        case list():
+            return f"[{inner}]", imports
+        case tuple():
+            return (f"({inner},)" if len(written) == 1 else f"({inner})"), imports
+        case _:
+            return (f"{{{inner}}}" if written else "set()"), imports
+
+
+def _dataclass(value: Any) -> Text:
+    """A filter of Spark's, or another object that is its fields."""
+    written = [(f.name, spelled(getattr(value, f.name))) for f in dataclasses.fields(value)]
+    kind = type(value)
+    inner = ", ".join(f"{name}={text}" for name, (text, _) in written)
+    imports = frozenset({f"from {kind.__module__} import {kind.__name__}"})
+    return f"{kind.__name__}({inner})", imports.union(*(found for _, (_, found) in written))
+
+
+def _type(type_: pa.DataType) -> Text:
+    types = pa.types
+    if (name := _PLAIN_TYPES.get(type_)) is not None:
+        return f"pa.{name}()", _PYARROW
+    if types.is_timestamp(type_):
+        zone = "" if type_.tz is None else f", {type_.tz!r}"
+        return f"pa.timestamp({type_.unit!r}{zone})", _PYARROW
+    if types.is_time64(type_):
+        return f"pa.time64({type_.unit!r})", _PYARROW
+    if types.is_decimal128(type_) or types.is_decimal256(type_):
+        return f"pa.decimal{type_.bit_width}({type_.precision}, {type_.scale})", _PYARROW
+    if types.is_fixed_size_binary(type_):
+        return f"pa.binary({type_.byte_width})", _PYARROW
+    if types.is_integer(type_) or types.is_string(type_) or types.is_binary(type_):
+        return f"pa.{type_}()", _PYARROW
+    raise UnsupportedOperation(f"the Arrow type {type_} has no form in Python text")
+
+
+def _scalar(scalar: pa.Scalar) -> Text:
+    """A number or a truth by itself where Arrow takes it for this type."""
+    if type(scalar) in _BARE and (alone := natural(scalar)) is not None:
+        return alone
+    if scalar.type == pa.month_day_nano_interval() and scalar.is_valid:
+        return f"pa.scalar({tuple(scalar.as_py())!r}, {_type(scalar.type)[0]})", _PYARROW
+    type_, imports = _type(scalar.type)
+    try:
+        plain = scalar.as_py()
+        if pa.scalar(plain, scalar.type).equals(scalar) or pa.types.is_floating(scalar.type):
+            text, found = spelled(plain)
+            return f"pa.scalar({text}, {type_})", imports | found
+    except (ValueError, OverflowError, pa.ArrowException):
+        pass
+    text, imports = _array(pa.array([scalar], scalar.type))
+    return f"{text}[0]", imports
+
+
+def natural(scalar: pa.Scalar) -> Text | None:
+    """The value alone, where that is what Arrow makes this scalar of."""
+    try:
+        plain = scalar.as_py()
+        again = pa.scalar(plain)
+    except (ValueError, OverflowError, pa.ArrowException):
+        return None
+    same = again.equals(scalar) or (isinstance(plain, float) and again.type == scalar.type)
+    return _constant(plain) if same and plain is not None else None
+
+
+_BARE: Final = (pa.BooleanScalar, pa.Int64Scalar, pa.DoubleScalar)
+
+
+def _array(values: pa.Array) -> Text:
+    """The array by its values, or by the numbers beneath them where Python has no such moment."""
+    text, imports = _type(values.type)
+    try:
+        members, found = spelled(values.to_pylist())
+        again = pa.array(values.to_pylist(), values.type)
+        if again.equals(values) or pa.types.is_floating(values.type):
+            return f"pa.array({members}, {text})", imports | found
+    except (ValueError, OverflowError, pa.ArrowException):
+        pass
+    beneath = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
+    members, _ = spelled(values.view(beneath).to_pylist())
+    return f"pa.array({members}, pa.{beneath}()).view({text})", imports
