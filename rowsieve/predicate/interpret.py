@@ -71,15 +71,15 @@ from rowsieve.predicate.ir import (
     Predicate,
     TruePredicate,
     root_conjuncts,
-    walk,
 )
 from rowsieve.predicate.like import Pattern, after_prefix, parse_pattern
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.nan_signs import may_be_negative_nan
-from rowsieve.predicate.narrow import narrowed, touches
+from rowsieve.predicate.narrow import narrowed, said_together
 from rowsieve.predicate.nested_facts import implied_by_equality
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.ordered_members import are_members, members_within
+from rowsieve.predicate.plain_comparisons import plain_truth
 from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
 from rowsieve.types.logical import Bool, Float, Int, Struct, Timestamp, is_nested, is_ordered
 
@@ -112,18 +112,17 @@ def interpret(
         refuted |= ~(truth.true | truth.fails)
         certain &= ~(truth.false | truth.null | truth.fails)
     if len(terms) > 1:
-        refuted |= _refuted_together(terms, interpreter)
+        refuted |= _refuted_together(predicate, terms, interpreter)
     verdicts = np.where(certain, Verdict.ALL, Verdict.SOME).astype(np.int8)
     verdicts[refuted] = Verdict.NONE
     return verdicts
 
 
-def _refuted_together(terms: Sequence[Predicate], interpreter: _Interpreter) -> Mask:
+def _refuted_together(
+    predicate: BoundPredicate, terms: Sequence[Predicate], interpreter: _Interpreter
+) -> Mask:
     """Parts none of whose rows satisfies all conjuncts that cannot fail, and the others besides."""
-    facts = facts_of(terms)
-    others = [term for term in terms if touches(term, facts)]
-    asked = {node for term in others for node in walk(term) if isinstance(node, BoundColumn)}
-    facts = facts.about(facts.connected | asked)
+    facts, others = said_together(predicate, terms)
     if not facts.columns:
         return nowhere(interpreter.part_count)
     within = narrowed(interpreter.columns, facts)
@@ -236,6 +235,8 @@ class _Interpreter:
             )
 
     def comparison(self, node: Comparison) -> Truth:
+        if (plain := plain_truth(node, self.columns)) is not None:
+            return plain
         left, right = self.operand(node.left), self.operand(node.right)
         if is_nested(left.type):
             return self.nested_comparison(node, left, right)

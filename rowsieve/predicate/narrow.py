@@ -25,12 +25,14 @@ from rowsieve.predicate.abstract import (
     known,
 )
 from rowsieve.predicate.arrays import Mask, compare, filled, null_mask, with_nulls
+from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.facts import (
     DISCRETE,
     MOST_RANGES,
     Facts,
     Range,
     Span,
+    facts_of,
     ranges_of,
     whole_range,
 )
@@ -61,6 +63,7 @@ _LEAVES: dict[ComparisonOp, frozenset[str]] = {  # what of less, same and greate
     _GE: frozenset(">="),
 }
 _ROUNDS = 2
+_TOGETHER = "what the conjuncts say together"
 
 
 def touches(term: Predicate, facts: Facts) -> bool:
@@ -72,6 +75,44 @@ def touches(term: Predicate, facts: Facts) -> bool:
         return False
     columns = facts.columns
     return any(isinstance(node, BoundColumn) and node in columns for node in walk(term))
+
+
+def said_together(
+    predicate: BoundPredicate, terms: Sequence[Predicate]
+) -> tuple[Facts, Sequence[Predicate]]:
+    """What the conjuncts say together, but none by itself, and the conjuncts to hold against it.
+
+    `terms` are those of the predicate, which remembers the answer: parts, row groups and pages are
+    asked one after another.
+    """
+    known = predicate.remembered
+    if _TOGETHER not in known:
+        facts = facts_of(terms)
+        others = [term for term in terms if touches(term, facts)]
+        asked = {node for term in others for node in walk(term) if isinstance(node, BoundColumn)}
+        facts = facts.about(facts.connected | asked)
+        void = not others and adds_nothing(facts)
+        known[_TOGETHER] = (Facts(), ()) if void else (facts, others)
+    found: tuple[Facts, Sequence[Predicate]] = known[_TOGETHER]
+    return found
+
+
+def adds_nothing(facts: Facts) -> bool:
+    """Whether the facts refute no part that one of their conjuncts does not refute by itself.
+
+    So it is of bounds of columns that leave room between them: a range of values meets all of
+    `a <= x`, `x <= b` and `a <= b`, or fails one of the first two.
+    """
+    if facts.pairs or facts.null:
+        return False
+    spans = facts.spans.values()
+    return not any(span.excluded or span.ranges or _is_void(span) for span in spans)
+
+
+def _is_void(span: Span) -> bool:
+    if span.lower is None or span.upper is None:
+        return False
+    return bool(known(_GT, pa.repeat(span.lower, 1), pa.repeat(span.upper, 1))[0])
 
 
 @dataclass(frozen=True, slots=True)

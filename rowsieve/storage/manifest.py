@@ -216,7 +216,8 @@ class PartTable:
 
     def select(self, *prefixes: str) -> PartTable:
         """Only the columns that start with one of these."""
-        return PartTable(self._columns.select(lambda name: name.startswith(prefixes)))
+        chosen = {name for name in self._columns.schema.names if name.startswith(prefixes)}
+        return PartTable(self._columns.select(chosen.__contains__))
 
     def unions(self) -> Iterator[tuple[int, npt.NDArray[np.int64], pa.Table]]:
         """For runs of parts that lie in shards: the first's place, their shards, the unions."""
@@ -239,8 +240,8 @@ class PartTable:
     @property
     def key_ids(self) -> tuple[int, ...]:
         """Field ids of the key columns in key order; of an empty manifest possibly none."""
-        names = (name.split(".") for name in self._columns.schema.names)
-        return tuple(int(name[1]) for name in names if name[0] == "key" and name[2] == "lower")
+        names = [name for name in self._columns.schema.names if name.startswith("key.")]
+        return tuple([int(name[4:-6]) for name in names if name.endswith(".lower")])
 
     def __len__(self) -> int:
         return len(self._columns)

@@ -8,6 +8,8 @@ PRUNING, BOUNDS = "planner/prune_pages.py", "parquet/page_statistics.py"
 READER, DIRECTORY, MINI = (f"parquet/{name}.py" for name in ("page_reader", "pages", "mini_file"))
 GROUPS, LIVE, EXECUTE = (f"executor/{name}.py" for name in ("row_groups", "live_rows", "execute"))
 JOINED = "executor/joined_groups.py"
+PLAIN, NARROW = "predicate/plain_comparisons.py", "predicate/narrow.py"
+_PLAIN = ("tests/predicate/test_plain_comparisons.py",)
 _PRUNING = ("tests/planner/test_prune_pages.py",)
 _MEMBERS = ("tests/planner/test_prune_members.py",)
 _PAGES = ("tests/parquet/test_pages.py",)
@@ -63,6 +65,27 @@ MUTANTS = (
         "integers are unsigned",
         'INT64": lambda data: int.from_bytes(data, "little", signed=True)',
         'INT64": lambda data: int.from_bytes(data, "little")',
+    ),
+    Mutant(
+        PLAIN,
+        "a page that ends at the constant holds nothing greater or equal",
+        "return upper >= value, lower < value",
+        "return upper > value, lower < value",
+        _PLAIN,
+    ),
+    Mutant(
+        PLAIN,
+        "bounds the wrong way round are believed",
+        "if (lower > upper).any():",
+        "if len(lower) < 0:",
+        _PLAIN,
+    ),
+    Mutant(
+        NARROW,
+        "values that a column does not have add nothing to its bounds",
+        "span.excluded or span.ranges or _is_void(span)",
+        "span.ranges or _is_void(span)",
+        _PLAIN,
     ),
     Mutant(BOUNDS, "short lists are believed", "len(one) == count", "len(one) <= count"),
     Mutant(

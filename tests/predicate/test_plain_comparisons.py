@@ -1,0 +1,195 @@
+"""The interpreter's short way says what the general one says, wherever it says anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rowsieve.predicate import interpret as interpreter
+from rowsieve.predicate import narrow
+from rowsieve.predicate.abstract import AbstractColumn
+from rowsieve.predicate.bind import BoundPredicate
+from rowsieve.predicate.interpret import interpret
+from rowsieve.predicate.ir import (
+    And,
+    BoundColumn,
+    Comparison,
+    ComparisonOp,
+    InList,
+    IsNull,
+    Literal,
+    Not,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.plain_comparisons import plain_truth
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Date, Int, LogicalType, Timestamp
+from tests.profiles import examples
+
+TYPES: tuple[LogicalType, ...] = (
+    Int(64),
+    Int(8),
+    Int(32, signed=False),
+    Int(64, signed=False),
+    Date(),
+    Timestamp(),
+)
+SMALL = st.integers(0, 6)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Statistics of a few parts."""
+
+    part_count: int
+    columns: Mapping[str, AbstractColumn]
+
+    def column(self, column: BoundColumn) -> AbstractColumn | None:
+        """What is known."""
+        return self.columns.get(column.name)
+
+
+@st.composite
+def statistics(draw: st.DrawFn, type_: LogicalType, count: int) -> AbstractColumn:
+    """Bounds that are sometimes missing, and sometimes the wrong way round."""
+    gap = st.sampled_from([None, 0, 1]) if draw(st.booleans()) else st.just(0)
+    sides: list[list[int | None]] = [[], []]
+    for _ in range(count):
+        both = sorted((draw(SMALL), draw(SMALL)), reverse=draw(st.integers(0, 19)) == 0)
+        for side, value in zip(sides, both, strict=True):
+            side.append(None if draw(gap) is None else value)
+    lower, upper = (pa.array(side, pa.int64()) for side in sides)
+    masks = st.lists(st.booleans(), min_size=count, max_size=count)
+    empty, may_be_null = (np.array(draw(masks), dtype=np.bool_) for _ in range(2))
+    target = arrow_type(type_)
+    if pa.types.is_date32(target):
+        lower, upper = (side.cast(pa.int32()) for side in (lower, upper))
+    return AbstractColumn(lower.cast(target), upper.cast(target), empty, may_be_null)
+
+
+@st.composite
+def terms(draw: st.DrawFn, columns: list[BoundColumn]) -> Predicate:
+    """A conjunct of the kinds that conditions on columns are made of."""
+    column = draw(st.sampled_from(columns))
+    match draw(st.integers(0, 9)):
+        case 0:
+            return Not(IsNull(column)) if draw(st.booleans()) else IsNull(column)
+        case 1 | 2:
+            values = pa.array(draw(st.lists(SMALL, min_size=1)), pa.int64())
+            if pa.types.is_date32(arrow_type(column.type)):
+                values = values.cast(pa.int32())
+            listed = InList(column, ValueSet(values.cast(arrow_type(column.type)), column.type))
+            return Not(listed) if draw(st.booleans()) else listed
+        case _:
+            op = draw(st.sampled_from(list(ComparisonOp)))
+            return Comparison(op, column, Literal(draw(SMALL), column.type))
+
+
+_PAIRS = [(low, high) for low in range(5) for high in range(low, 5)]
+_LEAVES = [(op, value) for op in ComparisonOp for value in range(-1, 6)]
+
+
+@pytest.mark.parametrize("type_", TYPES, ids=str)
+def test_every_comparison_of_every_interval(type_: LogicalType) -> None:
+    column = BoundColumn(1, "c", type_)
+    for op, value in _LEAVES:
+        if value >= 0:
+            node = Comparison(op, column, Literal(value, type_))
+            assert verdicts(node, intervals(type_)) == general(node, intervals(type_)), node
+
+
+@pytest.mark.parametrize("first", list(ComparisonOp), ids=str)
+def test_every_two_comparisons_of_every_interval(first: ComparisonOp) -> None:
+    column = BoundColumn(1, "c", Int(64))
+    known = intervals(Int(64))
+    for value in (1, 2):
+        for op, other in _LEAVES:
+            node = And(
+                (
+                    Comparison(first, column, Literal(value, Int(64))),
+                    Comparison(op, column, Literal(other, Int(64))),
+                )
+            )
+            assert verdicts(node, known) == general(node, known), node
+
+
+def intervals(type_: LogicalType) -> Known:
+    """A part for each interval of small numbers: full, with NULLs, and of NULLs alone."""
+    lower, upper = (pa.array([pair[side] for pair in _PAIRS] * 3, pa.int32()) for side in (0, 1))
+    target = arrow_type(type_)
+    if not pa.types.is_date32(target):
+        lower, upper = lower.cast(pa.int64()), upper.cast(pa.int64())
+    kind = np.repeat(np.arange(3), len(_PAIRS))
+    column = AbstractColumn(lower.cast(target), upper.cast(target), kind == 2, kind > 0)
+    return Known(len(kind), {"c": column})
+
+
+def verdicts(root: Predicate, known: Known) -> list[int]:
+    """What the interpreter says of each part."""
+    found: list[int] = interpret(BoundPredicate(root, 0, Semantics.SQL), known).tolist()
+    return found
+
+
+def general(root: Predicate, known: Known) -> list[int]:
+    """What it says without its short ways."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interpreter, "plain_truth", lambda *_: None)
+        patch.setattr(narrow, "adds_nothing", lambda *_: False)
+        return verdicts(root, known)
+
+
+@given(st.data())
+@examples(300)
+def test_verdicts_are_those_of_the_general_path(data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 5))
+    types = data.draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=2))
+    columns = [BoundColumn(i, f"c{i}", type_) for i, type_ in enumerate(types)]
+    known = Known(count, {c.name: data.draw(statistics(c.type, count)) for c in columns})
+    parts = data.draw(st.lists(terms(columns), min_size=1, max_size=4))
+    root = parts[0] if len(parts) == 1 else And(tuple(parts))
+    assert verdicts(root, known) == general(root, known)
+
+
+def one(lower: Any, upper: Any, type_: LogicalType) -> Known:
+    """Statistics of one part without NULLs."""
+    none = np.zeros(1, dtype=np.bool_)
+    low, high = (pa.array([each], arrow_type(type_)) for each in (lower, upper))
+    return Known(1, {"c": AbstractColumn(low, high, none, none)})
+
+
+@pytest.mark.parametrize("type_", TYPES, ids=str)
+def test_plain_comparisons_take_the_short_way(type_: LogicalType) -> None:
+    column = BoundColumn(1, "c", type_)
+    node = Comparison(ComparisonOp.LT, column, Literal(3, type_))
+    assert plain_truth(node, one(3, 5, type_)) is not None
+
+
+def test_ends_of_the_range_compare_as_numbers() -> None:
+    unsigned, signed = Int(64, signed=False), Int(64)
+    for type_, ends in ((unsigned, (0, 2**64 - 1)), (signed, (-(2**63), 2**63 - 1))):
+        column = BoundColumn(1, "c", type_)
+        for value, verdict in zip(ends, (1, 2), strict=True):
+            node = Comparison(ComparisonOp.LE, column, Literal(value, type_))
+            assert interpret(BoundPredicate(node, 0, Semantics.SQL), one(*ends, type_)) == [verdict]
+
+
+def test_what_is_not_plain_is_left() -> None:
+    column = BoundColumn(1, "c", Int(64))
+    less = Comparison(ComparisonOp.LT, column, Literal(3, Int(64)))
+    assert plain_truth(less, one(None, 5, Int(64))) is None
+    assert plain_truth(less, one(6, 5, Int(64))) is None
+    assert plain_truth(less, one(1, 5, Int(32))) is None
+    assert plain_truth(less, Known(1, {})) is None
+    for op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+        assert plain_truth(Comparison(op, column, Literal(3, Int(64))), one(1, 5, Int(64))) is None
+    unknown = Comparison(ComparisonOp.LT, column, Literal(None, Int(64)))
+    assert plain_truth(unknown, one(1, 5, Int(64))) is None
