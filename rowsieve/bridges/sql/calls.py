@@ -36,6 +36,7 @@ from rowsieve.bridges.sql.zones import (
     at_time_zone,
     converted,
     from_time_zone,
+    of_local_time,
     zone_argument,
     zone_function,
 )
@@ -296,13 +297,13 @@ def _extract(reader: Reads, node: Any) -> Operand:
     if name == "epoch" and dialect in ("duckdb", "datafusion"):
         return seconds(reader.operand(node.expression))
     if (own := EXTRACTED.get((dialect, name))) is not None:
-        found: Operand = Call(f"extract_{own[0]}", (reader.operand(node.expression),))
+        found: Operand = Call(f"extract_{own[0]}", (of_local_time(reader, node.expression),))
         return Call("add", (found, Literal(own[1], Int(64)))) if own[1] else found
     part = PART_ALIASES.get(name, name)
     known = PARTS if dialect == "postgres" else PORTABLE_PARTS
     if part not in known:
         raise reader.source.refusal(node, f"extract takes one of {', '.join(sorted(known))}")
-    return Call(f"extract_{part}", (reader.operand(node.expression),))
+    return Call(f"extract_{part}", (of_local_time(reader, node.expression),))
 
 
 def _substring(reader: Reads, node: Any) -> Operand:

@@ -12,6 +12,7 @@ from rowsieve.bridges.sql.literals import OFFSET_TOLD
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
     BoundColumn,
+    Call,
     Column,
     Comparison,
     InList,
@@ -63,6 +64,8 @@ def _compared_as_instants(node: object, schema: Schema) -> Iterator[Operand]:
     """The operands of this node that it only compares as instants, or asks for NULL."""
     match node:
         case IsNull(operand=operand):
+            yield operand
+        case Call(function="local_time", arguments=(_, operand)):
             yield operand
         case Comparison(left=left, right=right):
             if all(_is_instant(side, schema) for side in (left, right)):

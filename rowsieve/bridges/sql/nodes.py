@@ -31,6 +31,7 @@ from rowsieve.bridges.sql.pattern_calls import similar
 from rowsieve.bridges.sql.source import Source
 from rowsieve.bridges.sql.spark_coercion import AMONG
 from rowsieve.bridges.sql.typenames import logical_type
+from rowsieve.bridges.sql.zones import of_local_time
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.casts import cast as computed_cast
 from rowsieve.predicate.ir import (
@@ -57,7 +58,17 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.predicate.literals import from_scalar
 from rowsieve.predicate.semantics import TextReading
-from rowsieve.types.logical import Binary, Bool, Decimal, Float, Int, LogicalType, String, type_name
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    type_name,
+)
 
 _READ_BY_ENGINES = (Bool, Int, Float, Decimal)
 _COMPARISONS: Mapping[type[Any], ComparisonOp] = {
@@ -441,7 +452,9 @@ def _cast(reader: Reader, node: Any) -> Operand:
     except ValueError as error:
         raise reader.source.refusal(node, str(error)) from error
     try_ = isinstance(node, exp.TryCast) and bool(node.args.get("safe"))
-    return reader.cast(node, reader.operand(node.this), type_, try_=try_)
+    dated = type_ == Date() and not try_
+    operand = of_local_time(reader, node.this) if dated else reader.operand(node.this)
+    return reader.cast(node, operand, type_, try_=try_)
 
 
 def _case(reader: Reader, node: Any) -> Operand:

@@ -14,6 +14,7 @@ from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.column_zones import check_zones
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exact import said_exactly
+from rowsieve.bridges.sql.instant_zones import with_local_times
 from rowsieve.bridges.sql.integer_widths import with_widths
 from rowsieve.bridges.sql.merged_lists import check_equals
 from rowsieve.bridges.sql.mixtures import as_compared, check_mixtures
@@ -79,8 +80,6 @@ def as_engine_means(
     found, root = _as_meant(found, schema, known, meant)
     if known.translates_listed:
         said_exactly(root, known)
-    if known.name == "datafusion":
-        check_zones(found, schema)
     if known.semantics.nan is NanOrder.SIGNED:
         check_nan_signs(root)
     check_read(root, known.name)
@@ -106,11 +105,14 @@ def _as_meant(
     if known.gives_types:
         found = with_spark_types(found, schema, ansi=meant.is_ansi)
     found = with_widths(found, schema, known)
+    if known.name == "datafusion":
+        found = with_local_times(found, schema)
     found = as_compared(found, schema, meant)
     root = bind(found, schema, meant, simplified=False).root
     check_mixtures(found, root, schema, meant)
     if known.name == "datafusion":
         check_equals(root)
+        check_zones(found, schema)
     if known.gives_types:
         check_repeated(root)
     return found, root

@@ -81,6 +81,16 @@ def at_time_zone(reader: Reads, node: Any) -> Operand:
     return Call("timezone", (zone_argument(reader, node.args["zone"]), reader.beside(node.this)))
 
 
+def of_local_time(reader: Reads, node: Any) -> Operand:
+    """What a field or a date is taken of: in DataFusion of `x AT TIME ZONE z` those in the zone."""
+    inner = node.unnest()
+    if reader.dialect.name != "datafusion" or not isinstance(inner, exp.AtTimeZone):
+        return reader.operand(node)
+    reader.only(inner, "this", "zone")
+    spelled = zone_argument(reader, inner.args["zone"])
+    return zoned.local_time(str(spelled.value), reader.beside(inner.this))
+
+
 def zone_function(reader: Reads, node: Any) -> Operand | None:
     """`timezone(z, x)`, and DataFusion's `to_local_time(x AT TIME ZONE z)`; None for others."""
     name, arguments = node.name.lower(), node.expressions
