@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.ir import (
     FALSE,
     TRUE,
@@ -103,6 +104,7 @@ _VERBS: Mapping[OnFailure, str] = {
     OnFailure.WRAP: "it wraps around",
     OnFailure.IEEE: "it is infinite or NaN",
 }
+_DIGITS = 38  # with fewer, the type of a result holds them all
 _NARROW = (Int(64), Float(32))
 # What the guards of comparisons and lists see to.
 GUARDED = frozenset({"name", "nan", "bitwise_lists_from"})
@@ -251,7 +253,7 @@ class _Guards:
         touched = [field for field, names in _CALLS.items() if name in names]
         if isinstance(result, Int) and name in _WHOLE:
             touched += ["integer_overflow", "integer_division_by_zero"]
-        if isinstance(result, Decimal) and name in _WHOLE:
+        if isinstance(result, Decimal) and result.precision >= _DIGITS and name in _WHOLE:
             touched.append("decimal_overflow")
         if floats:
             touched += [field for field, names in _CALLS_OF_FLOATS.items() if name in names]
@@ -275,8 +277,10 @@ class _Guards:
 
     def check_cast(self, node: Cast) -> None:
         source, target = type_of(node.operand), node.type
-        touched = [] if node.try_ else ["failed_cast"]
-        if not node.try_ and isinstance(target, Int) and isinstance(source, Int | Float | Decimal):
+        rule = cast_rule(source, target)
+        fails = not node.try_ and (rule is None or rule.can_fail)
+        touched = ["failed_cast"] if fails else []
+        if fails and isinstance(target, Int) and isinstance(source, Int | Float | Decimal):
             touched.append("casts_wrap")
         if isinstance(target, Int) and isinstance(source, Float | Decimal):
             touched.append("casts_cut_fractions")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rowsieve.predicate.ir import Call, Literal
 from rowsieve.types.logical import (
+    Binary,
     Date,
     Decimal,
     Float,
@@ -83,6 +84,7 @@ def _first(*kinds: type[LogicalType]) -> Callable[[Use], bool]:
 # Text
 
 of_text = Arguments("text", _all(String))
+text_or_bytes = Arguments("text and bytes", _all((String, Binary)))
 with_constants = Arguments(
     "text, with constants", lambda use: _first(String)(use) and None not in use.constants
 )
@@ -179,6 +181,10 @@ constant_divisor = Arguments("whole numbers by a constant other than 0 and -1", 
 signed_bits = Arguments(
     "signed numbers of 32 or 64 bits",
     lambda use: all(type_ in (Int(32), Int(64)) for type_ in use.types),
+)
+signed_whole = Arguments(
+    "signed numbers",
+    lambda use: all(isinstance(type_, Int) and type_.signed for type_ in use.types),
 )
 constant_shift = Arguments(
     "64-bit numbers, by a constant",

@@ -11,6 +11,7 @@ from rowsieve.bridges.functions.arguments import (
     signed,
     signed_bits,
     signed_short,
+    signed_whole,
     sums,
     sums_not_floats,
 )
@@ -85,13 +86,16 @@ ROWS = (
         one_float,
         postgres=unverified(_DIGITS, "radians({0})"),
     ),
-    function("bit_and", "{0} & {1}", signed_bits, trino="bitwise_and({0}, {1})"),
-    function("bit_or", "{0} | {1}", signed_bits, trino="bitwise_or({0}, {1})"),
+    function(
+        "bit_and", "{0} & {1}", signed_bits, spark=signed_whole, trino="bitwise_and({0}, {1})"
+    ),
+    function("bit_or", "{0} | {1}", signed_bits, spark=signed_whole, trino="bitwise_or({0}, {1})"),
     function(
         "bit_xor",
         "{0} ^ {1}",
         signed_bits,
         postgres="{0} # {1}",
+        spark=signed_whole,
         duckdb="xor({0}, {1})",
         trino="bitwise_xor({0}, {1})",
     ),
@@ -105,6 +109,7 @@ ROWS = (
         "hex_digits",
         "hex({0})",
         signed_bits,
+        spark=signed_whole,
         postgres=Spelling(("upper(to_hex(CAST({0} AS BIGINT)))",), write_only=_LOWER_HEX),
         datafusion=Spelling(("upper(to_hex({0}))",), write_only=_LOWER_HEX),
         trino=Absent(),

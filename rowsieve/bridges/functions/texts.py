@@ -12,6 +12,7 @@ from rowsieve.bridges.functions.arguments import (
     text_and_counts,
     text_and_ends,
     text_from_one,
+    text_or_bytes,
     with_constants,
 )
 from rowsieve.bridges.functions.row import Absent, Spelling, function, unverified
@@ -26,6 +27,10 @@ def _padded(name: str) -> tuple[str, ...]:
     return (f"{name}({{0}}, {{1}}, {{2}})", f"{name}({{0}}, {{1}}, ' ')", f"{name}({{0}}, {{1}})")
 
 
+def _part(name: str) -> Spelling:
+    return Spelling((f"{name}({{0}}, {{1}})",), cases=(of_text,))
+
+
 ROWS = (
     function(
         "initcap",
@@ -36,7 +41,7 @@ ROWS = (
         duckdb=Absent(),
         trino=Absent(),
     ),
-    function("length", "length({0})", of_text),
+    function("length", "length({0})", of_text, spark=text_or_bytes),
     function(
         "lower",
         "lower({0})",
@@ -66,7 +71,7 @@ ROWS = (
         "sha256({0})",
         of_text,
         postgres="encode(sha256(convert_to({0}, 'UTF8')), 'hex')",
-        spark="sha2({0}, 256)",
+        spark=Spelling(("sha2({0}, 256)",), ("sha2({0}, 0)",), cases=(of_text,)),
         datafusion="encode(sha256({0}), 'hex')",
         trino="lower(to_hex(sha256(to_utf8({0}))))",
     ),
@@ -164,7 +169,7 @@ ROWS = (
         "starts_with",
         "starts_with({0}, {1})",
         constant_text,
-        spark="startswith({0}, {1})",
+        spark=_part("startswith"),
         duckdb=Spelling(("starts_with({0}, {1})",), ("prefix({0}, {1})",)),
         datafusion=of_text,
     ),
@@ -173,7 +178,7 @@ ROWS = (
         "ends_with({0}, {1})",
         constant_text,
         postgres=Spelling(("(right({0}, length({1})) = {1})",), ("ends_with({0}, {1})",)),
-        spark="endswith({0}, {1})",
+        spark=_part("endswith"),
         duckdb=Spelling(("ends_with({0}, {1})",), ("suffix({0}, {1})",)),
         datafusion=of_text,
     ),
@@ -183,6 +188,7 @@ ROWS = (
         constant_text,
         postgres=Spelling(("(position({1} IN {0}) > 0)",), ("contains({0}, {1})",)),
         datafusion=of_text,
+        spark=_part("contains"),
         trino="(strpos({0}, {1}) > 0)",
     ),
     function(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from rowsieve.bridges.conditions import read_conditions, write_conditions
+from rowsieve.bridges.conditions import read_conditions
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.spark_columns import sessions
 from rowsieve.bridges.spark_columns.sessions import ColumnSession
@@ -60,13 +60,12 @@ def from_spark_column(
     the client's active session if it has one.
     """
     if not hasattr(column, "_jc"):
-        from rowsieve.bridges.spark_columns import read_connect  # noqa: PLC0415 - large
+        from rowsieve.bridges.spark_columns import read_text  # noqa: PLC0415 - large
 
         if session is not None:
             ansi, time_zone = session.ansi is not False, session.time_zone
         settings = sessions.client_session(ansi=ansi, time_zone=time_zone)
-        trees = read_connect.trees_of(column, schema, settings)
-        return _translated(trees, schema, settings, strict=strict)
+        return read_text.from_client(column, schema, settings, strict=strict)
     if session is not None:
         raise InvalidInput(
             "session=: a classic Spark column is meant by the settings of its own running session; "
@@ -96,18 +95,11 @@ def to_spark_column(
     out. A row on which an operation fails may fail there even where another
     condition excludes the row.
     """
-    from rowsieve.bridges.spark_columns import (  # noqa: PLC0415 - an extra
-        write,
-        write_calls,
-        write_zones,
-    )
+    from rowsieve.bridges.spark_columns import write  # noqa: PLC0415 - an extra
 
     sessions.check_session()
-    calls = {**write_calls.CALLS, **write_zones.CALLS}
-    writer = write.Writer(semantics, calls, sessions.settings_for(session))
-    return write_conditions(
-        predicate, writer.predicate, writer.conjunction, schema, semantics, strict=strict
-    )
+    settings = sessions.settings_for(session)
+    return write.written(predicate, schema, semantics, settings, strict=strict)
 
 
 def _translated(
@@ -173,19 +165,14 @@ def _shown(part: Junction | Leaf, node: Junction | Leaf | Node) -> str:
 def _residual(left: list[tuple[Junction | Leaf, Any]]) -> Any:
     """AND of the columns that conditions were left out of, each once."""
     columns = [_column(part) for part in {id(part): part for part, _ in left}.values()]
-    return _balanced(columns, all_of=True)
+    from rowsieve.bridges.spark_columns.write import balanced  # noqa: PLC0415 - as large as it is
+
+    return balanced(columns, all_of=True)
 
 
 def _column(part: Junction | Leaf) -> Any:
     if isinstance(part, Leaf):
         return part.column
-    return _balanced([_column(term) for term in part.terms], all_of=part.all_of)
+    from rowsieve.bridges.spark_columns.write import balanced  # noqa: PLC0415 - as large as it is
 
-
-def _balanced(columns: list[Any], *, all_of: bool) -> Any:
-    """The columns joined two by two: Spark recurses as deep as a column is."""
-    while len(columns) > 1:
-        pairs = zip(columns[::2], columns[1::2], strict=False)
-        joined = [a & b if all_of else a | b for a, b in pairs]
-        columns = joined + columns[len(joined) * 2 :]
-    return columns[0]
+    return balanced([_column(term) for term in part.terms], all_of=part.all_of)

@@ -14,9 +14,8 @@ from typing import Any
 
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.session import Session
-from rowsieve.errors import InvalidInput, InvalidPredicate
+from rowsieve.errors import InvalidInput
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.zones import zone
 
 _GIVEN: ContextVar[Any] = ContextVar("the session that columns belong to", default=None)
 _NONE = "a Spark column belongs to a session, and none is running: start one first"
@@ -29,25 +28,13 @@ class ColumnSession:
     ansi: bool = True
     time_zone: str | None = None
     session: Any = None  # of the client, for the settings that few columns hang on
+    named: bool = False  # its trees name their time zones themselves
 
     @property
     def rules(self) -> Semantics:
-        """Those of trees that name their zones."""
-        return Semantics.of_spark(ansi=self.ansi, time_zone="UTC")
-
-    def is_in(self, name: str) -> bool:
-        """Whether this is its time zone."""
-        if self.time_zone is None:
-            return False
-        try:
-            return zone(self.time_zone).name == zone(name).name
-        except InvalidPredicate:  # a name that engines read differently
-            return False
-
-    @property
-    def shown_zone(self) -> str:
-        """How a message calls its time zone."""
-        return self.time_zone or "of an unknown time zone"
+        """Those that its columns are meant by once read."""
+        zone = "UTC" if self.named or self.time_zone is None else self.time_zone
+        return Semantics.of_spark(ansi=self.ansi, time_zone=zone)
 
     @property
     def null_in_empty_list(self) -> bool:
@@ -99,7 +86,8 @@ def settings_for(session: Session | None) -> ColumnSession:
 def _classic_settings() -> ColumnSession:
     conf = active_session().conf
     ansi = str(conf.get("spark.sql.ansi.enabled")).lower() == "true"
-    return ColumnSession(ansi=ansi, time_zone=str(conf.get("spark.sql.session.timeZone")))
+    zone = str(conf.get("spark.sql.session.timeZone"))
+    return ColumnSession(ansi=ansi, time_zone=zone, named=True)
 
 
 def client_session(*, ansi: bool | None, time_zone: str | None) -> ColumnSession:

@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from rowsieve.bridges.functions import TABLE
+from rowsieve.bridges.spark_columns.table import UNITS
 from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT
 from rowsieve.bridges.sql.functions import (
     FILE_READERS,
@@ -29,6 +30,9 @@ from rowsieve.bridges.sql.own_calls import HANDLERS, NAMES, array_size, day, sec
 from rowsieve.bridges.sql.parts import EXTRACTED, PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.pattern_calls import regex, substring
 from rowsieve.bridges.sql.spark_coercion import QUOTIENT, WHOLE_QUOTIENT
+from rowsieve.bridges.sql.spark_names import NODES as SPARK
+from rowsieve.bridges.sql.spark_names import named as named_by_spark
+from rowsieve.bridges.sql.spark_names import truncated_date
 from rowsieve.bridges.sql.templates import forms, recognise
 from rowsieve.bridges.sql.typenames import arrow_named
 from rowsieve.bridges.sql.visits import Reads
@@ -55,6 +59,8 @@ NOT_CONDITIONS = frozenset(
 def call(reader: Reads, node: Any) -> Operand:
     """A function call or arithmetic; anything that is not listed is refused by its kind."""
     kind = type(node)
+    if reader.dialect.name == "spark" and (own := SPARK.get(kind)):
+        return own(reader, node)
     if handler := _HANDLERS.get(kind):
         return handler(reader, node)
     if kind in (exp.Add, exp.Sub) and (later := moved(reader, node)) is not None:
@@ -72,16 +78,27 @@ def call(reader: Reads, node: Any) -> Operand:
     raise reader.source.refusal(node, _reason(reader, node))
 
 
-def check_escapes(reader: Reads, node: Any) -> None:
-    """Refuse a string with backslash sequences on whose meaning engine and grammar may differ."""
-    start = node.meta.get("start")
+def unescaped(reader: Reads, node: Any) -> str:
+    """The text of a string; refused where engine and grammar may differ on a backslash in it."""
+    start, text = node.meta.get("start"), str(node.this)
     if not reader.dialect.backslash_strings or start is None:
-        return
+        return text
     raw = reader.source.lifted.text[start : node.meta["end"] + 1]
-    if "\\" in re.sub(r"\\[\\'\"nrt]", "", raw):
+    rest = _ESCAPES.sub("", raw)
+    if "\\" in rest:
         raise reader.source.refusal(
-            node, "in strings only \\\\, \\', \\\", \\n, \\r and \\t are supported"
+            node, "in strings only \\\\, \\', \\\", \\n, \\r, \\t and \\uffff are supported"
         )
+    return _ESCAPES.sub(_character, raw[1:-1]) if "\\u" in raw else text
+
+
+_ESCAPES = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([\\'\"nrt]))")
+
+
+def _character(escape: re.Match[str]) -> str:
+    if escape[1]:
+        return chr(int(escape[1], 16))
+    return {"n": "\n", "r": "\r", "t": "\t"}.get(escape[2], escape[2])
 
 
 def _reason(reader: Reads, node: Any) -> str:
@@ -141,6 +158,8 @@ def _anonymous(reader: Reads, node: Any) -> Operand:
         return _from_zero(reader, node, arguments)
     if name == "weekday" and reader.dialect.name == "spark":
         return Call("subtract", (Call("extract_isodow", arguments), Literal(1, Int(64))))
+    if reader.dialect.name == "spark" and (own := named_by_spark(reader, node, name, arguments)):
+        return own
     return recognise(reader, node) or Call(NAMES.get((reader.dialect.name, name), name), arguments)
 
 
@@ -255,29 +274,14 @@ def _concat(reader: Reads, node: Any) -> Operand:
     return Call("concat" if node.args.get("coalesce") else "concat_strict", tuple(parts))
 
 
-_DAY_UNITS: Mapping[str, str] = {
-    **dict.fromkeys(("year", "yyyy", "yy"), "year"),
-    "quarter": "quarter",
-    **dict.fromkeys(("month", "mon", "mm"), "month"),
-    "week": "week",
-}
-
-
-def _is_named(reader: Reads, node: Any, name: str) -> bool:
-    """Whether the text calls the function by this name."""
-    first = reader.source.token_after(node, 0)
-    return first is not None and first.text.lower() == name
-
-
 def _truncation(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this", "unit", "zone", input_type_preserved=True)
     unit = node.args.get("unit")
     name = str(unit.name if unit is not None else "").lower()
-    if reader.dialect.name == "spark" and _is_named(reader, node, "trunc"):
-        if (own := _DAY_UNITS.get(name)) is None:
-            raise reader.source.refusal(node, f"trunc takes one of {', '.join(_DAY_UNITS)}")
-        day = Cast(reader.operand(node.this), Date())
-        return Cast(Call("date_trunc", (Literal(own), day)), Date())
+    if reader.dialect.name == "spark":
+        if isinstance(node, exp.DateTrunc):
+            return truncated_date(reader, node)
+        name = UNITS.get(name, "")  # of others Spark makes NULL
     quoted = reader.source.token_after(node, 2)
     if name not in TRUNCATIONS or quoted is None or quoted.token_type != TokenType.STRING:
         raise reader.source.refusal(

@@ -8,7 +8,7 @@ be expressed, reading and writing refuse; they never approximate.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from rowsieve.errors import InvalidInput
@@ -52,6 +52,7 @@ class Dialect:
     grammar: str  # sqlglot's name of the grammar that it is read with
     quote: str = '"'  # around identifiers
     backslash_strings: bool = False  # '\'' inside strings, rather than ''
+    hex_strings: bool = False  # a string with a quote or a backslash is written as its bytes
     exponent_is_float: bool = True  # 1e5 is a double
     point_is_float: bool = False  # 1.5 is a double
     zeros_count: bool = False  # 0.5 has two of the 38 digits that a decimal may have
@@ -174,6 +175,10 @@ SPARK = Dialect(
         Timestamp(utc=True): "TIMESTAMP",
     },
 )
+
+# Text that means the same whatever the settings of Spark's parser are: they decide what a backslash
+# in a string is, and an exponent.
+SPARK_SETTLED = replace(SPARK, hex_strings=True, exponent_is_float=False)
 
 # A TIMESTAMP without (6) has milliseconds there. No Trino was at hand: what is not listed by its
 # documents is refused both ways.

@@ -81,7 +81,7 @@ def said_exactly(root: Predicate, dialect: Dialect) -> Predicate:
     """The bound condition, meant by the dialect's rules, in a form that its engine means alike."""
     if dialect.name == "datafusion":
         checked(root)
-    return _Exact(dialect).predicate(root)
+    return Exact(dialect).predicate(root)
 
 
 def _has_32_bits(operand: Operand) -> bool:
@@ -100,10 +100,13 @@ def _has_32_bits(operand: Operand) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Exact:
+class Exact:
+    """Puts conditions so for one dialect."""
+
     dialect: Dialect
 
     def predicate(self, node: Predicate) -> Predicate:
+        """A condition."""
         match node:
             case TruePredicate() | FalsePredicate():
                 return node
@@ -129,6 +132,7 @@ class _Exact:
                 assert_never(node)
 
     def operand(self, node: Operand) -> Operand:
+        """A value."""
         match node:
             case BoundColumn():
                 return node
@@ -155,6 +159,7 @@ class _Exact:
     # Conditions
 
     def comparison(self, node: Comparison) -> Predicate:
+        """A comparison of two values."""
         type_ = type_of(node.left)
         self.check_order(type_)
         ieee = self.dialect.semantics.nan is NanOrder.IEEE and isinstance(type_, Float)
@@ -174,11 +179,13 @@ class _Exact:
         return Comparison(node.op, left, right)
 
     def is_null(self, operand: Operand) -> Predicate:
+        """IS NULL of a value."""
         if self.dialect.name == "postgres" and isinstance(type_of(operand), Struct):
             raise UnsupportedOperation("postgres takes a row of NULLs for NULL")
         return IsNull(self.operand(operand))
 
     def in_list(self, node: InList) -> Predicate:
+        """IN of constants."""
         self.check_order(type_of(node.operand))
         operand, values = self.operand(node.operand), node.values
         if values.type is not None and not self.has(values.type):
@@ -201,6 +208,7 @@ class _Exact:
         return ValueSet(pa.concat_arrays([members, zeros]), values.type)
 
     def like(self, node: Like) -> Predicate:
+        """LIKE with a constant pattern."""
         if node.ignore_case and not self.is_datafusion:
             raise UnsupportedOperation(
                 f"{self.dialect.name} may fold other letters than we do when ignoring their case"
@@ -208,6 +216,7 @@ class _Exact:
         return replace(node, operand=self.operand(node.operand))
 
     def check_order(self, type_: LogicalType) -> None:
+        """Refuse values that are not compared there."""
         if is_nested(type_) or isinstance(type_, Json):
             raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
         if isinstance(type_, Time | Uuid) and self.dialect.name == "spark":
@@ -216,6 +225,7 @@ class _Exact:
     # Values
 
     def literal(self, node: Literal) -> Operand:
+        """A constant."""
         type_ = node.type
         assert type_ is not None
         if self.has(type_):
@@ -226,33 +236,41 @@ class _Exact:
         return Literal(node.value, _INT64)
 
     def call(self, node: Call) -> Operand:
+        """A call of a function."""
         types, result = [type_of(argument) for argument in node.arguments], type_of(node)
         if reason := doubt(Use(node, types, result), self.dialect.name):
             raise UnsupportedOperation(reason)
         for type_ in (*types, result):
             if isinstance(type_, Int) and not self.has(type_):
                 raise self.lacks(type_)
-        arguments = [self.operand(argument) for argument in node.arguments]
+        arguments = self.arguments(node)
         if self.dialect.trims_all_spaces and is_bare_trim(node):
             arguments.append(Literal(" ", String()))
+        made = replace(node, arguments=tuple(arguments))
         if self.is_datafusion and node.function in _MOVES and isinstance(types[0], Timestamp):
             exact = isinstance(arguments[-1], Literal) and arguments[-1].value
             return Call("shift_timestamp" if exact else "shift", tuple(arguments))
+        signed = isinstance(result, Float) and node.function in _ARITHMETIC
+        if self.is_datafusion and signed and may_be_negative_nan(node):
+            return Call(UNSIGNED_NAN, (made, self.literal(Literal(math.nan, result))))
+        return made
+
+    def arguments(self, node: Call) -> list[Operand]:
+        """The arguments of a call; those of arithmetic as wide there as they are here."""
+        arguments = [self.operand(argument) for argument in node.arguments]
         if node.function in _ARITHMETIC:
+            types = [type_of(argument) for argument in node.arguments]
             arguments = [
                 Cast(item, type_) if is_narrow(item) else item
                 for item, type_ in zip(arguments, types, strict=True)
             ]
             narrow = self.dialect.gives_types or self.dialect.widths is not IntegerWidths.WIDE
-            if narrow and result == _INT64 and all(map(_has_32_bits, arguments)):
+            if narrow and type_of(node) == _INT64 and all(map(_has_32_bits, arguments)):
                 arguments[0] = Cast(arguments[0], _INT64)
-            signed = isinstance(result, Float) and may_be_negative_nan(node)
-            if self.is_datafusion and signed:
-                positive = self.literal(Literal(math.nan, result))
-                return Call(UNSIGNED_NAN, (replace(node, arguments=tuple(arguments)), positive))
-        return replace(node, arguments=tuple(arguments))
+        return arguments
 
     def cast(self, node: Cast) -> Operand:
+        """A cast."""
         source, target = type_of(node.operand), node.type
         if source == target:
             return self.operand(node.operand)
@@ -287,6 +305,7 @@ class _Exact:
 
     @property
     def is_datafusion(self) -> bool:
+        """Whether it puts them so for DataFusion."""
         return self.dialect.name == "datafusion"
 
     def has(self, type_: LogicalType) -> bool:
@@ -303,6 +322,7 @@ class _Exact:
             raise self.lacks(type_)
 
     def lacks(self, type_: LogicalType | None) -> UnsupportedOperation:
+        """The refusal of a type."""
         shown = "that" if type_ is None else type_name(type_)
         return UnsupportedOperation(f"{self.dialect.name} has no type for {shown}")
 

@@ -17,6 +17,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from rowsieve.bridges.sql.spark_names import INTERVALS, steps
 from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate.ir import Call, Literal, Operand
 from rowsieve.types.logical import Int
@@ -38,6 +39,9 @@ _MICROS = {
 _PLURALS = {"centuries": "century"}
 _PIECE = re.compile(r"\s*([+-]?[0-9]{1,12}(?:\.[0-9]{1,9})?)\s*([a-zA-Z]+)\s*", re.ASCII)
 _CLOCK = re.compile(r"\s*([+-]?)([0-9]{1,4}):([0-5][0-9])(?::([0-5][0-9](?:\.[0-9]{1,6})?))?\s*")
+_SPAN = re.compile(
+    r"\s*([+-]?)([0-9]{1,9}) ([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2}(?:\.[0-9]{1,6})?)\s*"
+)
 _FOUND_BY_GRAMMAR = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)\s*")
 _LARGEST = 2**62
 
@@ -120,11 +124,20 @@ def interval_of(reader: Reads, node: Any) -> Interval | None:
         return None if inner is None else inner.times(-1)
     if isinstance(node, exp.Mul):
         return _multiple(reader, node)
+    if reader.dialect.name == "spark" and isinstance(node, exp.Anonymous):
+        parts = steps(reader, node) if node.name.lower() in INTERVALS else None
+        return None if parts is None else Interval(months=parts[0], micros=parts[1])
     if not isinstance(node, exp.Interval):
         return None
     reader.only(node, "this", "unit", fraction_in_string=True)
     _refuse_what_the_grammar_drops(reader, node)
     value, unit = node.this, node.args.get("unit")
+    span = unit.sql() if isinstance(unit, exp.IntervalSpan) else ""
+    whole = _SPAN.fullmatch(str(value.name)) if reader.dialect.name == "spark" else None
+    if whole is not None and span == "DAY TO SECOND":
+        days, hours, minutes = (int(whole[place]) for place in (2, 3, 4))
+        seconds = ((days * 24 + hours) * 60 + minutes) * 60 + Fraction(whole[5])
+        return Interval(micros=(-1 if whole[1] == "-" else 1) * int(seconds * _SECOND))
     if isinstance(unit, exp.IntervalSpan) or not isinstance(value, exp.Literal):
         raise reader.source.refusal(node, "write an interval as in INTERVAL '1 month 2 days'")
     text = value.name if unit is None else f"{value.name} {unit.name}"

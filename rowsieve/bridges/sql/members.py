@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from rowsieve.bridges.sql.spark_names import place
 from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate.ir import Call, FieldAccess, Literal, Operand
 from rowsieve.types.logical import Int
@@ -22,6 +23,10 @@ def bracket(reader: Reads, node: Any) -> Operand:
     """`list[1]`, and `struct['name']` or `map['key']` where the dialect has them."""
     reader.only(node, "this", "expressions", "offset", "safe")
     keys = node.expressions
+    named = [key for key in keys if isinstance(key, exp.Literal) and key.is_string]
+    offset = bool(node.args.get("offset"))
+    if reader.dialect.name == "spark" and len(keys) == 1 and (offset or not named):
+        return place(reader, node)
     if len(keys) == 1 and isinstance(keys[0], exp.Literal):
         if not keys[0].is_string:
             return _element(reader, node, keys[0])
@@ -33,10 +38,6 @@ def bracket(reader: Reads, node: Any) -> Operand:
 
 
 def _element(reader: Reads, node: Any, key: Any) -> Operand:
-    if reader.dialect.name == "spark":
-        raise reader.source.refusal(
-            node, "spark fails where a list has no such element; write get(list, place)"
-        )
     if not key.name.isdecimal() or len(key.name) > 9:
         raise reader.source.refusal(node, "a subscript is a place in a list from 1")
     place = int(key.name) + 1  # the grammar counts from 0

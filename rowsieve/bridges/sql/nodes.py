@@ -29,7 +29,7 @@ from rowsieve.bridges.sql.members import bracket
 from rowsieve.bridges.sql.pattern_calls import PREDICATES as PATTERNS
 from rowsieve.bridges.sql.pattern_calls import similar
 from rowsieve.bridges.sql.source import Source
-from rowsieve.bridges.sql.spark_coercion import AMONG
+from rowsieve.bridges.sql.spark_coercion import AMONG, text_of_bytes
 from rowsieve.bridges.sql.typenames import logical_type
 from rowsieve.bridges.sql.zones import of_local_time
 from rowsieve.errors import UnsupportedOperation
@@ -150,7 +150,10 @@ class Reader:
         if semantics.text_reading is not TextReading.STRICT and isinstance(type_, _READ_BY_ENGINES):
             return self._read_by_engine(node, text, type_, try_=try_)
         try:
-            return Literal(typed(text, type_, self.dialect), type_)
+            made = Literal(typed(text, type_, self.dialect), type_)
+            # A bare number has as many bits as it needs there; this one is said to have 64.
+            bare = self.dialect.gives_types and type_ == Int(64)
+            return Cast(made, type_) if bare else made
         except LookupError:
             return Cast(operand, type_, try_)  # its time zone is the session's: bind knows it
         except ValueError as error:
@@ -343,6 +346,8 @@ def _matched(reader: Reader, node: Any, escape: str | None) -> Predicate:
 def _pattern(reader: Reader, node: Any, escape: str | None) -> tuple[str, str | None]:
     """A constant pattern, and its escape character if it has any."""
     pattern = reader.operand(node)
+    if reader.dialect.gives_types and isinstance(pattern, Cast):
+        pattern = text_of_bytes(pattern) or pattern
     if not (isinstance(pattern, Literal) and isinstance(pattern.value, str)):
         raise reader.source.refusal(node, "the pattern of LIKE must be a quoted constant")
     if escape is None or escape not in pattern.value:
@@ -399,10 +404,14 @@ def _is_text(node: Any) -> bool:
     return isinstance(node, exp.Literal) and bool(node.is_string)
 
 
+def _raw(reader: Reader, node: Any) -> Operand:
+    reader.only(node, "this")
+    return Literal(str(node.this))
+
+
 def _literal(reader: Reader, node: Any) -> Operand:
     if node.is_string:
-        calls.check_escapes(reader, node)
-        return Literal(node.this)
+        return Literal(calls.unescaped(reader, node))
     return _number(reader, node)
 
 
@@ -502,6 +511,7 @@ _OPERANDS: Mapping[type[Any], Callable[[Reader, Any], Operand]] = {
     exp.Dot: _member,
     exp.Bracket: bracket,
     exp.Literal: _literal,
+    exp.RawString: _raw,
     exp.Boolean: _truth,
     exp.Null: _null,
     exp.HexString: _hexadecimal,

@@ -159,6 +159,10 @@ def _node(source: Source, tokens: Sequence[Any]) -> Any:
         (node,) = parser.parse_into(exp.Condition, list(tokens), source.lifted.text)
     except ParseError as error:
         raise _syntax_refusal(source, error) from error
+    except IndexError as error:  # the grammar's own, as of map(key)
+        raise InvalidPredicate(
+            "cannot read the filter: a function has too few arguments"
+        ) from error
     if node is None:
         raise _start_refusal(source)
     return node

@@ -195,7 +195,8 @@ class Writer:
             case Case():
                 return self._case(node), Binding.ATOM
             case Now():
-                return "CURRENT_TIMESTAMP", Binding.ATOM
+                call = "()" if self.dialect.gives_types else ""  # else a column may have the name
+                return f"CURRENT_TIMESTAMP{call}", Binding.ATOM
             case Condition(predicate=predicate):
                 return f"({self._piece(predicate)[0]})", Binding.ATOM
             case Call():
@@ -209,7 +210,7 @@ class Writer:
         return f"{quote}{name.replace(quote, quote * 2)}{quote}"
 
     def _member(self, operand: Operand, name: str) -> str:
-        if self.dialect.bracket_members:
+        if self.dialect.bracket_members and not self.dialect.hex_strings:
             return f"{self.atom(operand)}[{quoted(name, self.dialect)}]"
         return f"({self.text(operand)}).{self._identifier(name)}"
 

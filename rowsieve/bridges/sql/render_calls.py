@@ -13,8 +13,9 @@ from rowsieve.bridges.sql.parts import PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.pattern_calls import FOUND, in_flavour
 from rowsieve.bridges.sql.regexes import Flavour, from_re2
 from rowsieve.bridges.sql.render_literals import quoted
+from rowsieve.bridges.sql.spark_names import WRITTEN
 from rowsieve.bridges.sql.spellings import PARTS as OWN_PARTS
-from rowsieve.bridges.sql.templates import fill
+from rowsieve.bridges.sql.templates import fill, written
 from rowsieve.bridges.sql.time_formats import FORMATTED, in_words
 from rowsieve.bridges.sql.visits import Writes
 from rowsieve.bridges.sql.zones import zone_text
@@ -30,6 +31,10 @@ _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
     """A call, and whether it is an operator between its operands."""
     name, arguments, dialect = call.function, call.arguments, writer.dialect
+    if "{" in name:  # a template of the engine's own, put there by `spark_exact`
+        return written(name, call, writer)
+    if dialect.name == "spark" and (own := WRITTEN.get(name)) is not None:
+        return written(own, call, writer)
     if (in_zone := zone_text(call, writer)) is not None:
         return in_zone
     if name == "concat_strict" and arguments[1:]:

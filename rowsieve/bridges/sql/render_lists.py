@@ -52,7 +52,9 @@ def _texts(
             return None
 
 
-def _strings(array: pa.Array, dialect: Dialect) -> pa.Array:
+def _strings(array: pa.Array, dialect: Dialect) -> pa.Array | None:
+    if dialect.hex_strings and pc.any(pc.match_substring_regex(array, r"['\\]")).as_py():
+        return None
     if dialect.backslash_strings:
         array = pc.replace_substring(array, "\\", "\\\\")
     quotes = pc.replace_substring(array, "'", "\\'" if dialect.backslash_strings else "''")

@@ -17,6 +17,7 @@ from rowsieve.types.logical import (
     Int,
     List,
     LogicalType,
+    String,
     Struct,
     Time,
     Timestamp,
@@ -27,6 +28,8 @@ from rowsieve.types.logical import (
 
 def quoted(text: str, dialect: Dialect) -> str:
     """A string constant."""
+    if dialect.hex_strings and ("'" in text or "\\" in text):
+        return cast_text(f"X'{text.encode().hex()}'", String(), dialect)
     if dialect.backslash_strings:
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return "'" + text.replace("'", "''") + "'"

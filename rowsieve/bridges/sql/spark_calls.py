@@ -11,15 +11,26 @@ from typing import Protocol
 
 from rowsieve.bridges.spark_columns.values import Value, held
 from rowsieve.bridges.sql.spark_coercion import INSTANT, is_text
+from rowsieve.bridges.sql.spark_names import ELEMENT, SUBSCRIPT, TRIED_ELEMENT
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.registry import known_of, resolve
-from rowsieve.predicate.ir import Call, Case, Cast, Comparison, ComparisonOp, Literal, Operand
+from rowsieve.predicate.ir import (
+    Call,
+    Case,
+    Cast,
+    Comparison,
+    ComparisonOp,
+    Literal,
+    Operand,
+)
 from rowsieve.types.logical import (
     Date,
     Decimal,
     Float,
     Int,
+    List,
     LogicalType,
+    Map,
     String,
     Timestamp,
     type_name,
@@ -166,6 +177,32 @@ def _truncated(typer: Types, node: Call, values: list[Value]) -> Value:
     return Value(Call(node.function, (unit.operand, instant)), INSTANT)
 
 
+def _truncated_date(typer: Types, _: Call, values: list[Value]) -> Value:
+    """`trunc` gives a date."""
+    unit, value = values[0], _day_of(typer, values[1])
+    day = typer.as_type(value, Date())
+    return Value(Cast(Call("date_trunc", (unit.operand, day)), Date()), Date())
+
+
+def _element(typer: Types, node: Call, values: list[Value]) -> Value:
+    """An element of a list at a constant place, or the value of a map at a constant key."""
+    value, key = values
+    constant = key.operand.value if isinstance(key.operand, Literal) else None
+    if isinstance(value.type, Map):
+        if constant is None:
+            raise UnsupportedOperation("a value of a map takes a constant key here")
+        return held(Call("map_value", (value.operand, key.operand)), value.type.value.type)
+    first = 0 if node.function == SUBSCRIPT else 1
+    if not isinstance(value.type, List) or not isinstance(constant, int) or constant < first:
+        raise UnsupportedOperation(f"an element of a list takes a constant place from {first}")
+    if node.function != TRIED_ELEMENT and typer.ansi:
+        raise UnsupportedOperation(
+            "spark fails where a list has no such element; write get(list, place) or try_element_at"
+        )
+    found = Call("list_element", (value.operand, Literal(constant + 1 - first, Int(64))))
+    return held(found, value.type.element.type)
+
+
 def _shifted(_: Types, __: Call, values: list[Value]) -> Value:
     value, *parts = values
     steps = tuple(
@@ -223,6 +260,8 @@ HANDLERS: Mapping[str, Handler] = {
     "format_time": _formatted,
     "epoch_us": _instant,
     "epoch_seconds": _instant,
+    "trunc": _truncated_date,
+    **dict.fromkeys((ELEMENT, SUBSCRIPT, TRIED_ELEMENT), _element),
     "last_day": _of_days(Date()),
     "days_between": _of_days(Int(32)),
 }

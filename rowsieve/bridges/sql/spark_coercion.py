@@ -106,6 +106,18 @@ def quoted_cast(text: str, node: Cast, *, ansi: bool) -> Value:
     return Value(Cast(Literal(text), node.type, node.try_), node.type)
 
 
+def text_of_bytes(node: Cast) -> Literal | None:
+    """`CAST(X'…' AS STRING)` as the text; None of any other cast, and of bytes that are none."""
+    literal = node.operand
+    value = literal.value if isinstance(literal, Literal) else None
+    if not isinstance(value, bytes) or node.type != String():
+        return None
+    try:
+        return Literal(value.decode(), String())
+    except UnicodeDecodeError:
+        return None
+
+
 def check_cast(source: LogicalType, target: LogicalType) -> None:
     """Refuse casts that Spark does in another way."""
     shown = f"a cast of {type_name(source)} to {type_name(target)}"

@@ -30,8 +30,9 @@ from rowsieve.bridges.sql.spark_coercion import (
     literal_of,
     quoted_cast,
     quoted_constant,
+    text_of_bytes,
 )
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.errors import UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.dated import later_by
 from rowsieve.predicate.ir import (
     And,
@@ -253,7 +254,7 @@ class _Typer:
             raise UnsupportedOperation(f"a member of something that is no struct: {found}")
         alike = [field for field in value.type.fields if field.name.lower() == name.lower()]
         if len(alike) != 1:
-            raise UnsupportedOperation(f"no single member {name!r} in the struct")
+            raise UnknownColumn(f"no single member {name!r} in the struct", name=name)
         return held(FieldAccess(value.operand, alike[0].name), alike[0].type)
 
     def case(self, branches: Sequence[tuple[Predicate, Operand]], otherwise: Operand) -> Value:
@@ -291,6 +292,8 @@ class _Typer:
         else:
             inner = self.value(node.operand)
         target = node.type
+        if (text := text_of_bytes(node)) is not None:
+            return Value(text, target)
         if inner.type is None and is_text(inner):
             assert isinstance(inner.operand, Literal)
             return quoted_cast(str(inner.operand.value), node, ansi=self.ansi)

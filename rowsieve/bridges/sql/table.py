@@ -15,10 +15,13 @@ from rowsieve.bridges.sql.dialects import DIALECTS
 from rowsieve.bridges.sql.regexes import Flavour
 from rowsieve.bridges.sql.vouched import CASTS, ZONED
 
-_OTHERS = [name for name in DIALECTS if name != "datafusion"]
-_LETTERS = dict.fromkeys(_OTHERS, "other letters may be folded than here")
-_TRY = dict.fromkeys(DIALECTS, "other values may fail there")
-_ZONE = dict.fromkeys(_OTHERS, "the time zone of the session is not known")
+_NOT_SPARK = [name for name in DIALECTS if name != "spark"]
+_NOT_DATAFUSION = [name for name in DIALECTS if name != "datafusion"]
+_LETTERS = dict.fromkeys(
+    (name for name in _NOT_SPARK if name != "datafusion"), "other letters may be folded than here"
+)
+_TRY = dict.fromkeys(_NOT_SPARK, "other values may fail there")
+_ZONE = dict.fromkeys(_NOT_DATAFUSION, "the time zone of the session is not known")
 _NO_TYPE = "it has no such type"
 
 
@@ -47,16 +50,21 @@ CONDITIONS: tuple[Construct, ...] = (
     ),
     Construct("IS [NOT] TRUE, FALSE", "b IS TRUE"),
     Construct("[NOT] LIKE", "s LIKE 'a!%' ESCAPE '!'"),
-    Construct("[NOT] ILIKE", "s ILIKE 'a%'", _LETTERS),
+    Construct("[NOT] ILIKE", "s ILIKE 'a%'", _LETTERS, note="of ASCII in spark"),
     Construct("AND OR NOT", "NOT (i64 = 1 OR b) AND b"),
     Construct("a boolean column", "b"),
     Construct("CASE", "CASE WHEN b THEN i64 ELSE 2 END = 1"),
     Construct("a member of a struct", "(pair).x = 1", note="with a guard in datafusion"),
-    Construct("a TIME", "time = '10:00:00'", dict.fromkeys(("spark", "trino"), _NO_TYPE)),
+    Construct(
+        "a TIME",
+        "time = '10:00:00'",
+        {"trino": _NO_TYPE},
+        note="in spark where `spark.sql.timeType.enabled` is on",
+    ),
     Construct(
         "a UUID",
         "uid = '00000000-0000-0000-0000-000000000000'",
-        {"spark": _NO_TYPE},
+        note="as text in spark",
     ),
     Construct("TRY_CAST", "TRY_CAST(i64 AS smallint) = 1", _TRY),
     Construct("a cast that meets a time zone", "CAST(tz AS date) = '2024-01-01'", _ZONE),

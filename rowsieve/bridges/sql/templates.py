@@ -97,6 +97,12 @@ def fill(call: Call, writer: Writes) -> tuple[str, bool] | None:
     return None
 
 
+def written(template: str, call: Call, writer: Writes) -> tuple[str, bool]:
+    """A call by this template, and whether it is an operator."""
+    pieces, places, _ = _pieces(template)
+    return _filled(pieces, call, places, writer), _is_operator(template)
+
+
 def _filled(pieces: tuple[str, ...], call: Call, places: int, writer: Writes) -> str:
     text = []
     for index, piece in enumerate(pieces):

@@ -19,6 +19,7 @@ from rowsieve.bridges.sql.integer_widths import with_widths
 from rowsieve.bridges.sql.merged_lists import check_equals
 from rowsieve.bridges.sql.mixtures import as_compared, check_mixtures
 from rowsieve.bridges.sql.render import Writer
+from rowsieve.bridges.sql.spark_exact import SparkExact, eased
 from rowsieve.bridges.sql.spark_types import with_spark_types
 from rowsieve.bridges.sql.unread import check_order, check_read, orders_text
 from rowsieve.bridges.translation import Translation
@@ -77,7 +78,7 @@ def as_engine_means(
     found: Predicate, schema: Schema, known: Dialect, meant: Semantics
 ) -> Predicate:
     """The condition as the engine types its values; refused where it means another than we do."""
-    found, root = _as_meant(found, schema, known, meant)
+    found, root = as_meant(found, schema, known, meant)
     if known.translates_listed:
         said_exactly(root, known)
     if known.semantics.nan is NanOrder.SIGNED:
@@ -95,10 +96,10 @@ def where_text(
     """
     known = dialect_named(dialect)
     meant = known.semantics if semantics is None else semantics
-    return _as_meant(parse_predicate(text, dialect), schema, known, meant)[0]
+    return as_meant(parse_predicate(text, dialect), schema, known, meant)[0]
 
 
-def _as_meant(
+def as_meant(
     found: Predicate, schema: Schema, known: Dialect, meant: Semantics
 ) -> tuple[Predicate, Predicate]:
     """The condition as the engine types and compares its values, unbound and bound."""
@@ -141,9 +142,10 @@ def to_text(
     meant = theirs if semantics is None else semantics
     writer = Writer(known)
     text = writer.text if len(root_conjuncts(predicate)) == 1 else writer.conjunct
+    zone = None if session is None else session.time_zone
 
     def write(root: Predicate) -> str:
-        return text(in_words_of(known, root, schema, meant, theirs))
+        return text(in_words_of(known, root, schema, meant, theirs, zone))
 
     return write_conditions(predicate, write, _joined, schema, meant, strict=strict)
 
@@ -154,12 +156,18 @@ def in_words_of(
     schema: Schema,
     meant: Semantics,
     theirs: Semantics | None = None,
+    zone: str | None = None,
 ) -> Predicate:
     """The bound condition in a form of which the dialect's text means the same to its engine.
 
-    `meant`: the rules that it is meant by; `theirs`: those of the engine's session.
+    `meant`: the rules that it is meant by; `theirs`: those of the engine's session; `zone`: the
+    time zone of a session of Spark, None if that is not known.
     """
-    kept = with_meaning_kept(root, meant, known.semantics if theirs is None else theirs)
+    theirs = known.semantics if theirs is None else theirs
+    if known.gives_types:
+        kept = with_meaning_kept(root, eased(meant, theirs), theirs)
+        return SparkExact(known, meant, theirs.is_ansi, zone).predicate(kept)
+    kept = with_meaning_kept(root, meant, theirs)
     if known.name == "datafusion":
         check_zones(kept, schema)
     return said_exactly(kept, known)

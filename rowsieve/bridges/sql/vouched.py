@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rowsieve.bridges.functions import SQL_ENGINES, TABLE, Use, refusal
+from rowsieve.bridges.spark_columns.table import CASTS as SPARK_CASTS
 from rowsieve.bridges.sql.pattern_calls import FOUND, in_flavour
 from rowsieve.bridges.sql.regexes import Flavour, from_re2
 from rowsieve.bridges.sql.zones import ZONE_FUNCTIONS, is_proved
@@ -31,7 +32,8 @@ _OWN_CASTS: Mapping[str, frozenset[tuple[str, str]]] = {
     "datafusion": frozenset({("Date", "String"), ("Timestamp", "Timestamp")}),
 }
 CASTS: Mapping[str, frozenset[tuple[str, str]]] = {
-    name: _EXACT_CASTS | _OWN_CASTS.get(name, frozenset()) for name in SQL_ENGINES
+    **{name: _EXACT_CASTS | _OWN_CASTS.get(name, frozenset()) for name in SQL_ENGINES},
+    "spark": SPARK_CASTS,
 }
 
 

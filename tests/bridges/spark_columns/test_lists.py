@@ -122,7 +122,7 @@ def test_only_long_lists_become_sets(spark: Any, count: int) -> None:
     assert node.kind == ("InSet" if count > SHORT else "In")
     written = to_spark_column(from_spark_column(column, SCHEMA).exact(), SCHEMA).exact()
     assert written._jc.node().getClass().getSimpleName() == (
-        "ExpressionColumnNode" if count > SHORT else "UnresolvedFunction"
+        "ExpressionColumnNode" if count > SHORT else "SqlExpression"
     )
 
 

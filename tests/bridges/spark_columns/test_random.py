@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from rowsieve.bridges.session import Session
 from rowsieve.bridges.spark_columns import from_spark_column
+from rowsieve.bridges.sql.translation import from_text
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.semantics import Semantics
@@ -29,16 +31,21 @@ def mode(request: pytest.FixtureRequest, spark: Any) -> Iterator[str]:
     spark.conf.unset("spark.sql.ansi.enabled")
 
 
-def test_conditions_are_on_each_row_what_they_are_in_spark(spark: Any, mode: str) -> None:
+@pytest.mark.parametrize("way", ["column", "text"])
+def test_conditions_are_on_each_row_what_they_are_in_spark(spark: Any, mode: str, way: str) -> None:
     from pyspark.sql import functions as f
 
     frame = numbered(spark)
     semantics = Semantics.of_spark(ansi=mode == "true", time_zone="UTC")
+    session = Session(ansi=mode == "true")
     kept = []
     for seed in range(COUNT):
         text = condition(seed)
         try:
-            read = from_spark_column(f.expr(text), SCHEMA)
+            if way == "column":
+                read: Any = from_spark_column(f.expr(text), SCHEMA)
+            else:
+                read = from_text(text, SCHEMA, dialect="spark", session=session)
         except InvalidPredicate:
             continue  # it means nothing to Spark
         if read.exactness is Exactness.EXACT:

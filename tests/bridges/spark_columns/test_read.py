@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.bridges.spark_columns import from_spark_column, is_spark_column
+from rowsieve.bridges.sql.translation import from_text
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.ir import FALSE, InList, Or
@@ -322,6 +323,13 @@ def test_rows_are_those_of_spark(text: str, spark: Any, judged: dict[str, list[i
     from pyspark.sql import functions as f
 
     read = from_spark_column(f.expr(text), SCHEMA)
+    assert read.exactness is Exactness.EXACT, read.notes
+    assert ours(read.exact()) == judged[text]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_text_is_read_as_spark_means_it(text: str, judged: dict[str, list[int]]) -> None:
+    read = from_text(text, SCHEMA, dialect="spark")
     assert read.exactness is Exactness.EXACT, read.notes
     assert ours(read.exact()) == judged[text]
 

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from rowsieve.bridges.spark_columns import functions, read, table
-from rowsieve.bridges.spark_columns.write_calls import CALLS
 from rowsieve.bridges.translation import Exactness, Row
-from rowsieve.predicate.functions.registry import BUILT_IN
 
 # A builder by the name of a function, where the class that it builds has another.
 BUILT = {
@@ -75,10 +73,3 @@ def test_what_is_read_has_a_reader_or_stands_for_something() -> None:
     assert {name for name, row in exact.items() if row.ours == "what Spark puts for it"} >= set(
         exact
     ) - handled
-
-
-def test_what_is_written_by_name_is_a_function_of_ours() -> None:
-    assert set(CALLS) <= BUILT_IN
-    written = {row.ours.split()[0] for row in table.EXPRESSIONS if row.writes is Exactness.EXACT}
-    assert written & BUILT_IN <= set(CALLS) | {"lower", "upper"}
-    assert set(CALLS) - written <= {"add_interval", "concat", "is_nan", "nullif"}

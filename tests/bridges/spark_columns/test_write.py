@@ -318,7 +318,10 @@ def test_a_session_without_ansi_mode_gets_what_it_says_alike(spark: Any) -> None
 
 def test_differences_of_semantics_are_not_passed_over(spark: Any) -> None:
     above = Comparison(ComparisonOp.GT, Column("f"), Literal(0.0, Float(64)))
-    assert to_spark_column(above, nasty.SCHEMA, IEEE).expression is None
+    bound = bind(above, nasty.SCHEMA, IEEE)
+    guarded = to_spark_column(above, nasty.SCHEMA, IEEE).exact()
+    kept = evaluate(bound, nasty.BATCH).true.nonzero()[0].tolist()
+    assert theirs(in_spark(spark), [guarded]) == [kept]
     zeros = InList(Column("f"), ValueSet(pa.array([0.0, 1.0, 2.0, 3.0]), Float(64)))
     assert to_spark_column(zeros, nasty.SCHEMA, Semantics.DATAFUSION).expression is None
     total = Comparison(ComparisonOp.GT, Call("add", (Column("i"), Column("i"))), Literal(0))

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.bridges.sql import parse_expression
+from rowsieve.bridges.sql.spark_types import spark_typed
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute
@@ -263,7 +264,10 @@ def test_a_row_of_text_is_refused_that_has_no_counterpart() -> None:
 def ours(text: str, engine: str, table: pa.Table) -> tuple[list[Any], list[bool]]:
     schema, _ = schema_of(table.schema)
     semantics = Semantics.named(engine)
-    operand = bind_operand(parse_expression(text, engine), schema, semantics)
+    parsed = parse_expression(text, engine)
+    if engine == "spark":
+        parsed = spark_typed(parsed, schema, ansi=True)
+    operand = bind_operand(parsed, schema, semantics)
     values, failed = compute(operand, table.combine_chunks().to_batches()[0])
     return values.to_pylist(), failed.tolist()
 

@@ -1,0 +1,507 @@
+"""A bound condition as Spark's text or column says it: the forms that are Spark's alone.
+
+What fails, wraps or is NULL by the rules that a condition is meant by and not by those of the
+session there is said by a function that does (`try_add`, `bround`, TRY_CAST), or refused.
+Soundness: what goes by the time zone of the session is written where that zone is known, and is the
+one that the condition names.
+"""
+
+from __future__ import annotations
+
+import decimal
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.bridges.spark_columns import table
+from rowsieve.bridges.spark_columns.types import held_type
+from rowsieve.bridges.sql.exact import Exact
+from rowsieve.bridges.sql.zones import is_proved
+from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate import zoned
+from rowsieve.predicate.functions.casts import cast_rule
+from rowsieve.predicate.ir import (
+    Call,
+    Cast,
+    Comparison,
+    InList,
+    Like,
+    Literal,
+    Operand,
+    PhysicalValue,
+    Predicate,
+    ValueSet,
+)
+from rowsieve.predicate.operand_types import type_of
+from rowsieve.predicate.semantics import DigitRounding, OnFailure, Semantics
+from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
+from rowsieve.types.logical import (
+    Date,
+    Decimal,
+    Float,
+    Int,
+    Json,
+    LogicalType,
+    Map,
+    String,
+    Timestamp,
+    Uuid,
+    is_nested,
+    type_name,
+)
+from rowsieve.types.zones import zone
+
+_INT64, _LOCAL, _INSTANT = Int(64), Timestamp(utc=False), Timestamp(utc=True)
+_LONGEST = Decimal(20, 0)  # what holds a uint64
+_MOST = 2**31 - 1
+_BY_TEXT = (DigitRounding.DECIMAL, DigitRounding.WIDE_DECIMAL)  # alike for float64
+_TRIED: Mapping[str, str] = {
+    name: f"try_{word}({{0}}, {{1}})"
+    for name, word in (
+        *((each, each) for each in ("add", "subtract", "multiply", "divide")),
+        ("modulo", "mod"),
+    )
+}
+# Our patterns of any case take a long s for an s, and a dotted capital I for no i.
+_FOLDED = (Literal("\u017f\u0130", String()), Literal("s\u00e9", String()))
+_BY_ZERO = "division by zero gives something else there"
+
+
+def eased(meant: Semantics, there: Semantics) -> Semantics:
+    """The rules of a condition without those that `SparkExact` sees to itself."""
+    own = ["integer_division_by_zero", "float_division_by_zero", "rounds_half_to_even"]
+    own.append("failed_cast")
+    if meant.integer_overflow is OnFailure.NULL:
+        own.append("integer_overflow")
+    if meant.digit_rounding in _BY_TEXT:
+        own.append("digit_rounding")
+    return replace(meant, **{field: getattr(there, field) for field in own})
+
+
+@dataclass(frozen=True, slots=True)
+class SparkExact(Exact):
+    """For one session there: its mode, and its time zone if that is known.
+
+    `meant`: the rules that the condition is meant by.
+    """
+
+    meant: Semantics
+    ansi: bool
+    zone: str | None
+
+    # Conditions
+
+    def comparison(self, node: Comparison) -> Predicate:
+        """A comparison; Spark compares decimals of 38 digits at most."""
+        left, right = type_of(node.left), type_of(node.right)
+        if isinstance(left, Decimal) and isinstance(right, Decimal):
+            whole = max(left.precision - left.scale, right.precision - right.scale)
+            if whole + max(left.scale, right.scale) > 38:
+                raise UnsupportedOperation("spark compares these decimals with fewer digits")
+        return Exact.comparison(self, node)
+
+    def in_list(self, node: InList) -> Predicate:
+        """IN, of members in the type that Spark has for them."""
+        self.check_order(type_of(node.operand))
+        values = node.values
+        if isinstance(values.type, Uuid):
+            texts = [None if each is None else _uuid(each) for each in values.array.to_pylist()]
+            values = ValueSet(pa.array(texts, pa.string()), String())
+        elif values.type == Int(64, signed=False) and _is_huge(values.array):
+            values = ValueSet(values.array.cast(pa.decimal128(20, 0)), _LONGEST)
+        return Exact.in_list(self, replace(node, values=values))
+
+    def like(self, node: Like) -> Predicate:
+        """LIKE; of any case by way of the lower one."""
+        if not node.ignore_case:
+            return Exact.like(self, node)
+        if not node.pattern.isascii() or (node.escape or "").isalpha():
+            raise UnsupportedOperation("a pattern for any case is of ASCII in spark")
+        plain = Call("translate", (self.operand(node.operand), *_FOLDED))
+        return Like(Call("lower", (plain,)), node.pattern.lower(), node.escape)
+
+    def check_order(self, type_: LogicalType) -> None:
+        """Refuse values that are not compared there."""
+        if is_nested(type_) or isinstance(type_, Json):
+            raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
+
+    # Values
+
+    def literal(self, node: Literal) -> Operand:
+        """A constant in Spark's type for it."""
+        type_, value = node.type, node.value
+        assert type_ is not None
+        match type_, value:
+            case _, None:
+                return Literal(None, held_type(type_))
+            case Uuid(), bytes():
+                return Literal(_uuid(value), String())
+            case Json(), str():
+                return Literal(value, String())
+            case Int(), int() if value >= 2**63:
+                return Literal(decimal.Decimal(value), _LONGEST)
+            case Date(), int() if not FIRST_DAY <= value <= LAST_DAY:
+                return Call("date_from_unix_date({0})", (Literal(value, _INT64),))
+            case Timestamp(utc=True), int() if not FIRST_DAY <= value // DAY_US <= LAST_DAY:
+                return Call("timestamp_micros({0})", (Literal(value, _INT64),))
+        return Exact.literal(self, node)
+
+    def cast(self, node: Cast) -> Operand:
+        """A cast that gives the same value, and fails alike."""
+        source, target = type_of(node.operand), node.type
+        operand = self.operand(node.operand)
+        if source == target or (isinstance(source, Uuid | Json) and target == String()):
+            return operand
+        if held_type(target) != target:
+            raise self.lacks(target)
+        pair = (type(held_type(source)).__name__, type(target).__name__)
+        if pair not in table.CASTS:
+            shown = f"a cast of {type_name(source)} to {type_name(target)}"
+            raise UnsupportedOperation(f"{shown} may give other values in spark")
+        table.check_cast(held_type(source), target)
+        if _INSTANT in (source, target):
+            self.check_zone()
+        rule = cast_rule(source, target)
+        fails = rule is None or rule.can_fail
+        if node.try_:
+            return Cast(operand, target, try_=True)
+        wraps = self.meant.casts_wrap and pair[0] in ("Int", "Float", "Decimal")
+        if fails and not (wraps and isinstance(target, Int)):
+            if self.meant.failed_cast is OnFailure.NULL:
+                return Cast(operand, target, try_=True)
+            if not self.ansi and pair not in table.CAST_ANY_MODE:
+                raise UnsupportedOperation("a failing cast gives no error where ANSI mode is off")
+        if pair == ("Decimal", "String") and not self.ansi:
+            raise UnsupportedOperation("spark writes decimals otherwise where ANSI mode is off")
+        return Cast(operand, target)
+
+    def call(self, node: Call) -> Operand:
+        """A call of a function."""
+        handler = _CALLS.get(node.function)
+        return Exact.call(self, node) if handler is None else handler(self, node)
+
+    # The session there
+
+    def is_in(self, name: str) -> bool:
+        """Whether this is the time zone of the session."""
+        if self.zone is None:
+            return False
+        try:
+            return zone(self.zone).name == zone(name).name
+        except InvalidPredicate:  # a name that engines read differently
+            return False
+
+    def check_zone(self, name: str = "UTC") -> None:
+        """Refuse what goes by the time zone of the session there, which is not this one."""
+        if not self.is_in(name):
+            shown = "not known" if self.zone is None else self.zone
+            raise UnsupportedOperation(
+                f"it is meant in {name}, and goes by the time zone of the session there, which is "
+                f"{shown}"
+            )
+
+
+_Handler = Callable[[SparkExact, Call], Operand]
+
+
+# Numbers
+
+
+def _arithmetic(exact: SparkExact, node: Call) -> Operand:
+    name, result = node.function, type_of(node)
+    types, meant = [type_of(argument) for argument in node.arguments], exact.meant
+    sides = tuple(exact.arguments(node))
+    match result:
+        case Int(signed=True) if all(type_ == result for type_ in types):
+            if name not in ("divide", "modulo"):
+                if meant.integer_overflow is OnFailure.NULL:
+                    return Call(_TRIED[name], sides)
+                _check_overflow(exact)
+                return Call(name, sides)
+            divisor = node.arguments[1]
+            known = isinstance(divisor, Literal) and divisor.value not in (None, 0, -1)
+            rules = {meant.integer_division_by_zero}
+            if name == "divide":
+                rules.add(meant.integer_overflow)
+            if not known and not (rules == {OnFailure.ERROR} and exact.ansi):
+                raise UnsupportedOperation(_BY_ZERO)
+            if name == "modulo":
+                return Call(name, sides)
+            quotient = Call("{0} div {1}", sides)  # of bigints
+            return quotient if result == _INT64 else Cast(quotient, result)
+        case Float() if all(type_ == result for type_ in types):
+            by_zero = meant.float_division_by_zero
+        case Decimal():
+            a, b = types
+            assert isinstance(a, Decimal)
+            assert isinstance(b, Decimal)
+            if table.decimal_result(name, a, b) != result:
+                raise UnsupportedOperation(f"{name} of decimals keeps other digits in spark")
+            by_zero = meant.integer_division_by_zero
+        case _:
+            raise UnsupportedOperation(f"{name} gives {type_name(result)} here and may not there")
+    if name not in ("divide", "modulo"):
+        return Call(name, sides)
+    if by_zero is OnFailure.NULL:
+        made = Call(_TRIED[name], sides)
+    elif by_zero is OnFailure.ERROR and exact.ansi:
+        made = Call("{0} / {1}" if name == "divide" else "{0} % {1}", sides)
+    else:
+        raise UnsupportedOperation(_BY_ZERO)
+    return Cast(made, result) if result == Float(32) else made
+
+
+def _check_overflow(exact: SparkExact) -> None:
+    there = OnFailure.ERROR if exact.ansi else OnFailure.WRAP
+    if exact.meant.integer_overflow is not there:
+        raise UnsupportedOperation("whole numbers that overflow do so in another way there")
+
+
+def _signed(exact: SparkExact, node: Call) -> Operand:
+    type_ = type_of(node)
+    if isinstance(type_, Int):
+        _check_overflow(exact)
+    return Exact.call(exact, node)
+
+
+def _to_whole(exact: SparkExact, node: Call) -> Operand:
+    (argument,) = node.arguments
+    operand = exact.operand(argument)
+    match type_of(argument):
+        case Int():
+            return operand
+        case Decimal():
+            return Cast(Call(node.function, (operand,)), type_of(node))
+        case Float() as type_ if exact.meant.floors_are_longs and exact.ansi:
+            return Cast(Call(node.function, (operand,)), type_)
+    raise UnsupportedOperation(f"{node.function} of a float becomes a bigint in spark")
+
+
+def _round(exact: SparkExact, node: Call) -> Operand:
+    argument, *rest = node.arguments
+    digits = _constant(rest[0]) if rest else 0
+    operand, meant = exact.operand(argument), exact.meant
+    made = Call("round", (operand, Literal(digits, _INT64)))
+    match type_of(argument):
+        case Float() if digits == 0:
+            return Call("bround({0}, 0)", (operand,)) if meant.rounds_half_to_even else made
+        case Float(bits=bits) if isinstance(digits, int) and digits > 0:
+            alike = meant.digit_rounding in _BY_TEXT and bits == 64
+            if not alike and meant.digit_rounding is not DigitRounding.WIDE_DECIMAL:
+                raise UnsupportedOperation("digits after the point are rounded another way there")
+            return made
+        case Int() if isinstance(digits, int) and digits >= 0:
+            return operand
+        case Decimal() if isinstance(digits, int) and digits >= 0:
+            return Cast(made, type_of(node))
+    raise UnsupportedOperation("rounding before the point has no counterpart in spark")
+
+
+def _shift(exact: SparkExact, node: Call) -> Operand:
+    places, type_ = _constant(node.arguments[1]), type_of(node)
+    wide = isinstance(type_, Int) and type_.signed and type_.bits >= 32
+    if not wide or not isinstance(places, int) or not 0 <= places < 32:
+        raise UnsupportedOperation("a shift of few bits, or by many places")
+    return Call(node.function, (exact.operand(node.arguments[0]), Literal(places, _INT64)))
+
+
+# Text, choices, lists
+
+
+def _length(exact: SparkExact, node: Call) -> Operand:
+    (argument,) = node.arguments
+    operand = exact.operand(argument)
+    if not isinstance(type_of(argument), Map):  # size(NULL) is -1 where ANSI mode is off
+        return Exact.call(exact, node) if exact.ansi else Call("array_size({0})", (operand,))
+    return Call("CASE WHEN {0} IS NOT NULL THEN size({0}) END", (operand,))
+
+
+def _concat(exact: SparkExact, node: Call) -> Operand:
+    empty = Literal("", String())
+    parts = [Call("coalesce", (exact.operand(each), empty)) for each in node.arguments]
+    return Call("concat_strict", tuple(parts))
+
+
+def _choice(exact: SparkExact, node: Call) -> Operand:
+    """Unsigned numbers too: there they are longer ones, among which the choice is the same."""
+    types = [type_of(argument) for argument in node.arguments]
+    if node.function != "coalesce":
+        exact.check_order(types[0])
+    if any(type_ != type_of(node) for type_ in types):
+        raise UnsupportedOperation(f"{node.function} of several types")
+    operands = tuple(exact.operand(argument) for argument in node.arguments)
+    return operands[0] if len(operands) == 1 else Call(node.function, operands)
+
+
+def _map_value(exact: SparkExact, node: Call) -> Operand:
+    key = node.arguments[1]
+    if not isinstance(key, Literal) or key.value is None:
+        raise UnsupportedOperation("a value of a map is taken there at a constant key")
+    named = Literal(key.value) if isinstance(key.type, String) else exact.operand(key)
+    return Call("{0}[{1}]", (exact.operand(node.arguments[0]), named))
+
+
+# Dates and times
+
+
+def _extract(exact: SparkExact, node: Call) -> Operand:
+    part, argument = str(_constant(node.arguments[0])).strip().lower(), node.arguments[1]
+    part, type_ = part.removesuffix("s"), type_of(argument)
+    if not isinstance(type_, Date | Timestamp):
+        raise UnsupportedOperation(f"the {part} of a {type_name(type_)}")
+    if type_ == _INSTANT:
+        exact.check_zone()
+    return Call("extract", (Literal(part, String()), exact.operand(argument)))
+
+
+def _date_trunc(exact: SparkExact, node: Call) -> Operand:
+    if exact.zone is None and type_of(node) == _LOCAL:
+        return Exact.call(exact, node)
+    exact.check_zone()
+    return _truncated(exact, node)
+
+
+def _truncated(exact: SparkExact, node: Call) -> Operand:
+    unit = str(_constant(node.arguments[0])).strip().lower().removesuffix("s")
+    if unit not in table.UNITS.values():
+        raise UnsupportedOperation(f"date_trunc to {unit!r} has no counterpart there")
+    operand = exact.operand(node.arguments[1])
+    return Call("date_trunc", (Literal(unit, String()), operand))
+
+
+def _moved(exact: SparkExact, node: Call) -> Operand:
+    if any(type_of(each) == _INSTANT for each in (node, node.arguments[0])):
+        exact.check_zone()
+    return _steps(exact, node)
+
+
+def _steps(exact: SparkExact, node: Call) -> Operand:
+    """A date or timestamp plus a constant interval, in the time zone of the session there."""
+    operand = exact.operand(node.arguments[0])
+    steps = [_constant(argument) for argument in node.arguments[1:]]
+    months, days, micros = (step if isinstance(step, int) else 2**63 for step in steps)
+    seconds = days * 86_400 + micros // 1_000_000
+    if max(abs(months), abs(days)) > _MOST or abs(seconds) >= 10**12:
+        raise UnsupportedOperation("only a constant interval of moderate size is added there")
+    if isinstance(type_of(node.arguments[0]), Date) and isinstance(type_of(node), Timestamp):
+        operand = Cast(operand, _LOCAL)
+    return Call("shift", (operand, *(Literal(step, _INT64) for step in (months, days, micros))))
+
+
+def _epoch(exact: SparkExact, node: Call) -> Operand:
+    if type_of(node.arguments[0]) == _INSTANT:
+        return Call("epoch_us", (exact.operand(node.arguments[0]),))
+    if exact.zone is not None:
+        exact.check_zone()
+    return Exact.call(exact, node)
+
+
+def _from_seconds(exact: SparkExact, node: Call) -> Operand:
+    made = Call("timestamp_seconds", (exact.operand(node.arguments[0]),))
+    if type_of(node) == _INSTANT:
+        return made
+    exact.check_zone()
+    return Cast(made, _LOCAL)
+
+
+def _made_date(exact: SparkExact, node: Call) -> Operand:
+    if not exact.ansi:
+        raise UnsupportedOperation("a date that does not exist is NULL where ANSI mode is off")
+    narrow = [Cast(exact.operand(argument), Int(32)) for argument in node.arguments]
+    return Call("make_date", tuple(narrow))
+
+
+# Zones
+
+
+def _local_time(exact: SparkExact, node: Call) -> Operand:
+    if is_proved(node, "spark"):
+        return Exact.call(exact, node)
+    name, operand = str(_constant(node.arguments[0])), exact.operand(node.arguments[1])
+    if exact.is_in(name):
+        return Cast(operand, _LOCAL)
+    exact.check_zone()
+    return Cast(Call("from_utc_timestamp({0}, {1})", (operand, Literal(name))), _LOCAL)
+
+
+def _instant(exact: SparkExact, node: Call) -> Operand:
+    if is_proved(node, "spark"):
+        return Exact.call(exact, node)
+    name, operand = str(_constant(node.arguments[0])), node.arguments[1]
+    if isinstance(operand, Cast) and type_of(operand.operand) == Date() and exact.is_in(name):
+        if node != _cast_in(name, operand.operand, Date()):
+            raise UnsupportedOperation(f"a date becomes another instant of {name} there")
+        return Cast(exact.operand(operand.operand), _INSTANT)
+    if node != _cast_in(name, operand, _LOCAL):
+        raise UnsupportedOperation(f"a local time of {name} becomes another instant there")
+    made = Cast(exact.operand(operand), _INSTANT)
+    if exact.is_in(name):
+        return made
+    exact.check_zone()
+    return Call("to_utc_timestamp({0}, {1})", (made, Literal(name)))
+
+
+def _zoned_trunc(exact: SparkExact, node: Call) -> Operand:
+    unit, name, operand = node.arguments[0], str(_constant(node.arguments[1])), node.arguments[2]
+    if node != zoned.zoned_trunc(unit, name, operand, _rules(name)):
+        raise UnsupportedOperation(f"date_trunc in {name} takes other instants there")
+    exact.check_zone(name)
+    return _truncated(exact, Call("date_trunc", (unit, operand)))
+
+
+def _zoned_shift(exact: SparkExact, node: Call) -> Operand:
+    name, parts = str(_constant(node.arguments[0])), node.arguments[1:5]
+    types = [type_of(part) for part in parts]
+    if node != zoned.zoned_call("shift_timestamp", parts, types, _rules(name)):
+        raise UnsupportedOperation(f"an interval in {name} leads to another instant there")
+    exact.check_zone(name)
+    return _steps(exact, Call("shift_timestamp", parts))
+
+
+def _rules(name: str) -> Semantics:
+    return Semantics.of_spark(ansi=True, time_zone=name)
+
+
+def _cast_in(name: str, operand: Operand, source: LogicalType) -> Operand | None:
+    return zoned.zoned_cast(operand, source, _INSTANT, _rules(name), try_=False)
+
+
+def _constant(operand: Operand) -> PhysicalValue:
+    return operand.value if isinstance(operand, Literal) else None
+
+
+def _uuid(value: bytes) -> str:
+    return str(uuid.UUID(bytes=value))
+
+
+def _is_huge(array: pa.Array) -> bool:
+    return bool(len(array) and (pc.max(array).as_py() or 0) >= 2**63)
+
+
+_CALLS: Mapping[str, _Handler] = {
+    **dict.fromkeys(_TRIED, _arithmetic),
+    "negate": _signed,
+    "abs": _signed,
+    "floor": _to_whole,
+    "ceil": _to_whole,
+    "round": _round,
+    "shift_left": _shift,
+    "shift_right": _shift,
+    "list_length": _length,
+    "concat": _concat,
+    **dict.fromkeys(("coalesce", "greatest", "least", "nullif"), _choice),
+    "map_value": _map_value,
+    "extract": _extract,
+    "date_trunc": _date_trunc,
+    **dict.fromkeys(("shift", "shift_timestamp", "add_interval"), _moved),
+    "epoch_us": _epoch,
+    "timestamp_seconds": _from_seconds,
+    "make_date": _made_date,
+    "local_time": _local_time,
+    "instant": _instant,
+    "zoned_trunc": _zoned_trunc,
+    "zoned_shift": _zoned_shift,
+}
