@@ -299,6 +299,21 @@ def test_no_part_is_pruned_in_which_a_later_instant_has_a_lesser_text(session: S
             assert pruned == rows_of(table, predicate, session, pruning=False), (op, spelt)
 
 
+@pytest.mark.parametrize("rules", [Semantics.POSTGRES, Semantics.DATAFUSION])
+def test_an_hour_that_keeps_its_offset_is_not_pruned(rules: Semantics) -> None:
+    """Lord Howe's clock goes back by half an hour at 15:00Z: 01:00 is 14:00Z, and here 14:30Z."""
+    session = replace(rules, time_zone="Australia/Lord_Howe")
+    start = datetime.datetime(2024, 4, 6, 15, tzinfo=datetime.UTC)
+    moments = [start + datetime.timedelta(minutes=each) for each in (0, 10, 29)]
+    assert set(found("date_trunc('hour', tz)", session, moments)) == {
+        start - datetime.timedelta(minutes=30)
+    }
+    table = appended({"k": range(3), "tz": moments, "ts": [None] * 3}, schema=ARROW)
+    predicate = parse_predicate("date_trunc('hour', tz) = TIMESTAMPTZ '2024-04-06 14:30:00+00'")
+    for pruning in (True, False):
+        assert rows_of(table, predicate, session, pruning=pruning) == [0, 1, 2]
+
+
 @examples(40)
 @given(
     seed=st.integers(0, 2**32),

@@ -159,7 +159,11 @@ def _zoned_trunc(arguments: Sequence[pa.Array], signature: Signature, _: Semanti
 def _trunc_range(
     arguments: Sequence[AbstractValue], signature: Signature, _: Semantics
 ) -> Range | None:
-    """Truncated local bounds as instants; one that keeps its offset is at most a unit earlier."""
+    """Truncated local bounds as instants.
+
+    A truncation that keeps its offset may give an instant that no rule gives its local time; it is
+    at most a unit earlier than the instant that is truncated.
+    """
     unit, option = signature.option.split(",", 1)
     own, repeated, skipped = _parts(option)
     value = arguments[2]
@@ -171,11 +175,10 @@ def _trunc_range(
     safe = ~unknown
     if repeated is RepeatedTime.KEPT:
         start, stop, unbounded = _ends(value)
-        steady = own.is_steady(start, stop)
-        least = np.where(
-            steady, least, np.minimum(least, np.maximum(start, _LEAST + DAY_US) - DAY_US)
-        )
-        most = np.where(steady, most, np.maximum(most, stop))
+        steady, offsets = own.is_steady(start, stop), own.offsets_at(start)
+        first = np.maximum(start, _LEAST + DAY_US) - DAY_US
+        least = np.where(steady, ends[0] - offsets, first)
+        most = np.where(steady, ends[1] - offsets, stop)
         unknown = unknown | unbounded
     if {repeated.value, skipped.value} & _NO_ANSWER:
         safe &= own.is_plain(*ends)
