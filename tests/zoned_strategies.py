@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
@@ -34,28 +34,46 @@ _UNITS = ("second", "hour", "day", "week", "month", "quarter", "year", "century"
 _FIELDS = ("year", "quarter", "month", "day", "week", "doy", "dow", "hour", "minute", "epoch")
 
 
-_NEAR = (0, -1, 1, 1_800_000_000, -1_800_000_000, 3_600_000_000, -3_600_000_000, 5_400_000_000)
+_EDGE = (0, -1, 1)  # exactly on a change, and a unit before and after it
+_NEAR = (*_EDGE, 1_800_000_000, -1_800_000_000, 3_600_000_000, -3_600_000_000, 5_400_000_000)
+
+
+@dataclass(frozen=True)
+class Change:
+    """An engine's rules in a zone, and times around one of the zone's changes since 1970.
+
+    Instants around the change, the local times that they have before and after it, all ascending.
+    """
+
+    semantics: Semantics
+    instants: tuple[int, ...] = MOMENTS
+    local: tuple[int, ...] = MOMENTS
+
+    @property
+    def moments(self) -> tuple[int, ...]:
+        """All of them."""
+        return tuple(sorted({*self.instants, *self.local}))
 
 
 @st.composite
-def zones(draw: st.DrawFn) -> tuple[Semantics, tuple[int, ...]]:
-    """An engine's rules in a zone, and times around one of the zone's changes since 1970.
-
-    Instants and the local times that they have before and after the change.
-    """
+def changes(draw: st.DrawFn) -> Change:
+    """A change of a zone of some engine's session."""
     semantics = draw(SEMANTICS)
     own = zone(semantics.time_zone)
     recent = [place for place, start in enumerate(own.starts) if 0 <= start < 4 * 10**9]
     if not recent:
-        return semantics, MOMENTS
+        return Change(semantics)
     place = draw(st.sampled_from(recent))
-    ends = (0, int(own.offsets[place - 1]), int(own.offsets[place]))
     start = int(own.starts[place])
-    near = {(start + east) * 1_000_000 + more for east in ends for more in _NEAR}
-    return semantics, tuple(sorted(near))
+    ends = [start + int(own.offsets[place - 1]), start + int(own.offsets[place])]
+    return Change(semantics, _around([start]), _around(ends))
 
 
-def _operands(names: Sequence[str]) -> st.SearchStrategy[Operand]:
+def _around(seconds: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted({each * 1_000_000 + more for each in seconds for more in _NEAR}))
+
+
+def operands(names: Sequence[str]) -> st.SearchStrategy[Operand]:
     """Times with a date."""
     instant = st.just(Column("tz"))
     column = st.sampled_from([Column("tz"), Column("ts"), Column("day")])
@@ -74,7 +92,7 @@ def _operands(names: Sequence[str]) -> st.SearchStrategy[Operand]:
     )
     cut = st.builds(
         lambda unit, inner: Call("date_trunc", (Literal(unit), inner)),
-        st.sampled_from(_UNITS),
+        st.one_of(st.sampled_from(("hour", "day")), st.sampled_from(_UNITS)),
         st.one_of(instant, moved, named),
     )
     return st.one_of(instant, cast, named, moved, cut)
@@ -98,7 +116,7 @@ def conditions(
 ) -> st.SearchStrategy[Predicate]:
     """Comparisons of times, of their parts, of their time of day and of their text; lists."""
     op = st.sampled_from(list(ComparisonOp))
-    whole = st.builds(Comparison, op, _operands(names), _constants(moments))
+    whole = st.builds(Comparison, op, operands(names), _constants(moments))
     part = st.builds(
         lambda op, field, operand, value: Comparison(
             op, Call("extract", (Literal(field), operand)), Literal(value, Int(64))

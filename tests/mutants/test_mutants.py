@@ -21,6 +21,7 @@ from tests.mutants import (
     of_resolved,
     of_rowsets,
     of_traps,
+    of_zones,
 )
 from tests.mutants import (
     workshop as shop,
@@ -35,6 +36,7 @@ SUITES = {
     **of_reads.SUITES,
     **of_pages.SUITES,
     **of_resolved.SUITES,
+    **of_zones.SUITES,
     **of_alternatives.SUITES,
 }
 MUTANTS = (
@@ -45,6 +47,7 @@ MUTANTS = (
     *of_traps.MUTANTS,
     *of_pages.MUTANTS,
     *of_resolved.MUTANTS,
+    *of_zones.MUTANTS,
     *of_alternatives.MUTANTS,
 )
 QUICK = (

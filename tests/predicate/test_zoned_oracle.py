@@ -1,38 +1,41 @@
-"""Conditions in a session's time zone: evaluator and interpreter against the oracle."""
+"""Conditions and operands in a session's time zone: evaluator, interpreter and the oracle."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+import numpy as np
 import pyarrow as pa
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from rowsieve.errors import InvalidPredicate
-from rowsieve.predicate.bind import bind
-from rowsieve.predicate.evaluate import evaluate
-from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.bind import bind, bind_operand
+from rowsieve.predicate.evaluate import compute, evaluate
+from rowsieve.predicate.interpret import interpret_operand
+from rowsieve.predicate.ir import Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, LogicalType, Timestamp
+from tests.predicate.claims import outside, shown
 from tests.predicate.test_evaluate import answers, expected
 from tests.predicate.test_interpret import check, statistics
 from tests.profiles import examples
 from tests.strategies import COLUMN_TYPES, SCHEMA
-from tests.zoned_strategies import conditions, zones
+from tests.zoned_strategies import Change, changes, conditions, operands
 
 _RARELY = st.integers(0, 9).map(lambda chance: chance == 9)
 TIMES: dict[str, LogicalType] = {"ts": Timestamp(), "tz": Timestamp(utc=True), "day": Date()}
 
 
 @st.composite
-def parts(draw: st.DrawFn, moments: Sequence[int]) -> list[pa.RecordBatch]:
-    """Parts whose times lie around the changes of zones; other columns are NULL."""
+def parts(draw: st.DrawFn, change: Change) -> list[pa.RecordBatch]:
+    """Parts whose times lie around the change of a zone; other columns are NULL."""
     made = []
     for _ in range(draw(st.integers(1, 3))):
-        count = draw(st.integers(1, 6))
+        count = draw(st.integers(1, 8))
         columns = {name: pa.nulls(count, arrow_type(type_)) for name, type_ in COLUMN_TYPES.items()}
         for name, type_ in TIMES.items():
+            own = change.instants if name == "tz" else change.local
+            moments = change.moments if draw(_RARELY) else own
             first = draw(st.integers(0, len(moments) - 1))  # neighbours, with changes between
             values = [
                 None if draw(_RARELY) else moments[(first + row) % len(moments)]
@@ -49,9 +52,9 @@ def parts(draw: st.DrawFn, moments: Sequence[int]) -> list[pa.RecordBatch]:
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Predicate, list[pa.RecordBatch], Semantics]:
     """A condition and parts around one change of the session's zone."""
-    semantics, moments = draw(zones())
-    where = draw(conditions(moments, (semantics.time_zone, "Asia/Kathmandu")))
-    return where, draw(parts(moments)), semantics
+    change = draw(changes())
+    where = draw(conditions(change.moments, (change.semantics.time_zone, "Asia/Kathmandu")))
+    return where, draw(parts(change)), change.semantics
 
 
 @examples(600)
@@ -67,3 +70,32 @@ def test_evaluator_and_interpreter_agree_with_the_oracle_in_every_zone(
     for batch in batches:
         assert answers(evaluate(bound, batch)) == expected(predicate, batch, semantics)
     check(predicate, batches, statistics(batches, frozenset()), semantics)
+
+
+@st.composite
+def computed(draw: st.DrawFn) -> tuple[list[Operand], list[pa.RecordBatch], Semantics]:
+    """Operands and parts around one change of the session's zone."""
+    change = draw(changes())
+    one = operands((change.semantics.time_zone, "Asia/Kathmandu"))
+    asked = draw(st.lists(one, min_size=4, max_size=4))
+    return asked, draw(parts(change)), change.semantics
+
+
+@examples(300)
+@given(computed())
+def test_what_an_operand_gives_lies_in_the_range_of_its_part(
+    case: tuple[list[Operand], list[pa.RecordBatch], Semantics],
+) -> None:
+    """A condition shows a range that is too narrow only if its constant lies just beside it."""
+    asked, batches, semantics = case
+    whole = pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    part_of_row = np.repeat(np.arange(len(batches)), [batch.num_rows for batch in batches])
+    known = statistics(batches, frozenset())
+    for operand in asked:
+        bound = bind_operand(operand, SCHEMA, semantics)
+        values, failed = compute(bound, whole)
+        wrong = outside(values, failed, interpret_operand(bound, known), part_of_row)
+        row = int(np.argmax(wrong))
+        assert not wrong.any(), (
+            f"{operand} is {shown([values], row)} for {shown(whole.select([*TIMES]).columns, row)}"
+        )
