@@ -118,8 +118,8 @@ MUTANTS = (
     Mutant(
         RANGES,
         "a truncation is by one offset in any range",
-        "steady = own.is_steady(start, stop)",
-        "steady = own.is_steady(start, start)",
+        "own.is_steady(start, stop), own",
+        "own.is_steady(start, start), own",
     ),
     Mutant(
         RANGES,

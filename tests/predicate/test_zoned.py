@@ -172,7 +172,16 @@ def test_a_zone_that_is_no_constant_is_refused() -> None:
 
 
 OF_NO_ZONE = {  # functions of instants for which no zone matters, or that name theirs
-    *("epoch_us", "coalesce", "nullif", "greatest", "least", "date_bin", "list_contains"),
+    *(
+        "epoch_us",
+        "epoch_seconds",
+        "coalesce",
+        "nullif",
+        "greatest",
+        "least",
+        "date_bin",
+        "list_contains",
+    ),
     *("local_time", "zoned_trunc", "zoned_shift", "zoned_text", "make_list", "make_struct"),
 }
 IN_A_ZONE = {"extract", "date_trunc", "last_day", "days_between"}
