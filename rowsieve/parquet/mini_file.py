@@ -18,7 +18,6 @@ from rowsieve.parquet.footer_memo import per_footer
 from rowsieve.parquet.thrift import (
     I32,
     I64,
-    Begun,
     MalformedThrift,
     ThriftStruct,
     Written,
@@ -27,6 +26,7 @@ from rowsieve.parquet.thrift import (
     read_struct,
     write_struct,
 )
+from rowsieve.varints import encode_varint
 
 _MAGIC: Final = b"PAR1"
 _NAME: Final = 4  # of a schema element
@@ -34,6 +34,13 @@ _CHILDREN: Final = 5
 _VERSION_FIELD: Final = 0x15  # field 1, 32 bits
 _LIST_FIELD: Final = 0x19  # the field after it, a list
 _LEAVES: Final = 4_096  # remembered
+# A chunk as thrift: its field 2, then field 3, a struct that goes on after its fourth field.
+_CHUNK: Final = b"\x26\x00\x1c"
+_VALUES: Final = b"\x16"  # the next field, 64 bits
+_SIZE: Final = b"\x16"
+_FIRST_PAGE: Final = b"\x26"  # the field after the next
+_DICTIONARY: Final = b"\x26"
+_END: Final = b"\x00"
 _ENCODINGS: Final = (I32(0), I32(3), I32(5), I32(8))  # plain, run lengths, deltas, dictionary
 _PHYSICAL: Final = {
     name: I32(number)
@@ -100,25 +107,30 @@ def _row_group(
         pieces += [column.dictionary, *column.pages]
         position = first_page + sum(len(page) for page in column.pages)
         chunk = column.chunk
-        stored = _how_stored(chunk.physical_type, chunk.path_in_schema, chunk.compression)
-        about = {
-            5: I64(_value_count(column, group.row_count)),
-            6: I64(position - start),
-            7: I64(position - start),
-            9: I64(first_page),
-        }
+        size = _signed(position - start)
+        about = [
+            _how_stored(chunk.physical_type, chunk.path_in_schema, chunk.compression),
+            _VALUES + _signed(_value_count(column, group.row_count)),
+            *(_SIZE + size, _SIZE + size, _FIRST_PAGE + _signed(first_page)),
+        ]
         if len(column.dictionary):
-            about[11] = I64(start)
-        chunks.append({2: I64(0), 3: write_struct(about, stored)})
-    size = I64(position - first)
-    return write_struct({1: chunks, 2: size, 3: I64(group.row_count)}), position
+            about.append(_DICTIONARY + _signed(start))
+        chunks.append(Written(b"".join([_CHUNK, *about, _END, _END])))
+    about_group = {1: chunks, 2: I64(position - first), 3: I64(group.row_count)}
+    return write_struct(about_group), position
+
+
+def _signed(value: int) -> bytes:
+    """A number that is not negative, as a signed one is written."""
+    return encode_varint(value << 1)
 
 
 @lru_cache(_LEAVES)
-def _how_stored(physical: str, path: str, codec: str) -> Begun:
+def _how_stored(physical: str, path: str, codec: str) -> bytes:
     """What a footer says of a leaf first, which is the same in every row group."""
     names = [part.encode() for part in path.split(".")]
-    return begin_struct({1: _PHYSICAL[physical], 2: _ENCODINGS, 3: names, 4: _CODECS[codec]})
+    first = {1: _PHYSICAL[physical], 2: _ENCODINGS, 3: names, 4: _CODECS[codec]}
+    return begin_struct(first).data
 
 
 class FileSchema:

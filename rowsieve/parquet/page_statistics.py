@@ -13,9 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.parquet as pq
 
 from rowsieve.parquet.columns import FileColumn
 from rowsieve.parquet.footer import Tail
+from rowsieve.parquet.footer_memo import per_footer
 from rowsieve.parquet.pages import PageDirectory
 from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.parquet.stored_bounds import StoredBounds, abstract_column
@@ -96,7 +98,14 @@ class PageStatistics:
 
     def _index(self, group: int, column: FileColumn) -> ThriftStruct | None:
         """The column index of a chunk; None unless it has something to say of every page."""
-        start = self._directory.chunk(self._tail.metadata, group, column.index).index_start
+        known = _indexes_of(self._tail.metadata)
+        place = group, column.index
+        if place not in known:
+            known[place] = self._parsed(*place)
+        return known[place]
+
+    def _parsed(self, group: int, leaf: int) -> ThriftStruct | None:
+        start = self._directory.chunk(self._tail.metadata, group, leaf).index_start
         if start is None:
             return None
         index, _ = read_struct(self._tail.data, start)
@@ -105,6 +114,12 @@ class PageStatistics:
         count = self._directory.page_count(group)
         whole = all(isinstance(one, list) and len(one) == count for one in lists)
         return index if whole else None
+
+
+@per_footer
+def _indexes_of(_: pq.FileMetaData) -> dict[tuple[int, int], ThriftStruct | None]:
+    """The column indexes that were parsed, by row group and leaf; less than the footer's own."""
+    return {}
 
 
 def _values(data: Sequence[bytes], there: Mask, column: FileColumn) -> list[Any]:

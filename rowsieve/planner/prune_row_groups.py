@@ -43,6 +43,7 @@ from rowsieve.types.schema import Schema
 Verdicts = npt.NDArray[np.int8]
 
 MAX_VALUES: Final = 1_000  # a longer list reaches most groups anyway
+HASHED_AT_ONCE: Final = 128  # values: of more, each row group has those within its bounds hashed
 MAX_PROBES: Final = 32  # at 3% false positives a group without any of 32 values goes 4 times in 10
 _FILTERS_AT_ONCE: Final = 64  # 4 MiB of them
 
@@ -207,10 +208,14 @@ def _candidates(
         yield from ((group, point.probes(column)) for group in groups)
         return
     known = from_column(point.column, statistics.column(point.column), statistics.part_count)
+    probes = point.probes(column) if len(point.values) <= HASHED_AT_ONCE else None
     for group in groups:
         inside = _within(point.values, known.lower[group], known.upper[group])
         if inside.sum() <= MAX_PROBES:
-            yield group, probes_of(point.values.filter(pa.array(inside)), column)
+            if probes is None:
+                yield group, probes_of(point.values.filter(pa.array(inside)), column)
+            else:
+                yield group, [probes[i] for i in np.flatnonzero(inside).tolist()]
 
 
 def _within(values: pa.Array, lower: pa.Scalar, upper: pa.Scalar) -> Mask:

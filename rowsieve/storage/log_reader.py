@@ -68,6 +68,7 @@ class LogReader:
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
+        self._last: tuple[int, bytes, LogEntry] | None = None  # that was read, with its bytes
 
     def latest(self, known: Snapshot | None = None) -> Snapshot:
         """Read the newest version; `known`, an earlier answer, saves what lies before it."""
@@ -178,7 +179,12 @@ class LogReader:
         path = log_path(version)
 
         def read() -> LogEntry:
-            return decode_entry(self._store.get(path), version, f"{path} in {self._store.uri}")
+            data, last = self._store.get(path), self._last
+            if last is not None and last[0] == version and last[1] == data:
+                return last[2]
+            entry = decode_entry(data, version, f"{path} in {self._store.uri}")
+            self._last = version, data, entry
+            return entry
 
         try:
             return reading_whole(self._store, read)

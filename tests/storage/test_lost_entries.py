@@ -172,3 +172,16 @@ def test_the_newest_checkpoints_own_entry_does_not_expire() -> None:
         cut.history()
     expired = CommitLog(copy(log._store, *map(log_path, range(4))))
     assert [line.version for line in expired.history()] == [6, 5, 4]
+
+
+def test_an_entry_that_is_remembered_is_read_again_and_compared(tmp_path: Path) -> None:
+    table = rowsieve.create_table(str(tmp_path / "t"), kv((1, 1), (2, 2)), key=["k"])
+    head = tmp_path / "t" / log_path(0)
+    for _ in range(2):
+        assert table.scan().count() == 2
+    whole = head.read_bytes()
+    head.write_bytes(whole[:-2] + b"?" + whole[-1:])
+    with pytest.raises(CorruptData):
+        table.scan().count()
+    head.write_bytes(whole)
+    assert table.scan().count() == 2
