@@ -25,7 +25,8 @@ from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Literal, ValueSet
 from rowsieve.predicate.limits import MAX_DEPTH
-from rowsieve.types.logical import Int, String
+from rowsieve.types.encodings import is_text
+from rowsieve.types.logical import String
 
 if TYPE_CHECKING:
     from datafusion import Expr
@@ -214,10 +215,6 @@ class _Speller:
         match literal.value:
             case bool():
                 return "TRUE" if literal.value else "FALSE"
-            case int() if literal.type == Int(64) and 0 <= literal.value < 2**53:
-                return str(literal.value)
-            case str(text) if len(text) <= _LONGEST and text.isprintable():
-                return quoted(text, DATAFUSION)
             case str(text):
                 return self._stand_ins.constant(Literal(text))
             case _:
@@ -232,7 +229,7 @@ class _Speller:
             return f"{self.atom(operands[1])} IN {listed}", Binding.CONDITION
         if name == "to_local_time":  # its argument must name a zone, be it UTC's
             return f"to_local_time({self._in_zone(operands[0])})", Binding.ATOM
-        arguments = [self.piece(operand)[0] for operand in operands]
+        arguments = [_spelt(operand) or self.piece(operand)[0] for operand in operands]
         if name == "get_field":
             keys = "".join(f"[{key}]" for key in arguments[1:])
             return f"{self.atom(operands[0])}{keys}", Binding.ATOM
@@ -247,6 +244,19 @@ class _Speller:
         if not _NAME.fullmatch(name):
             raise UnsupportedOperation(f"the function {name} has no counterpart here")
         return f"{name}({', '.join(arguments)})", Binding.ATOM
+
+
+def _spelt(expression: Expr) -> str | None:
+    """A constant argument that a call may be known by: a unit, a name, a place in a list."""
+    if expression.variant_name() != "Literal":
+        return None
+    found = expression.python_value()
+    value = found.as_py() if is_text(found.type) or pa.types.is_int64(found.type) else None
+    if isinstance(value, int) and 0 <= value < 2**53:
+        return str(value)
+    if isinstance(value, str) and len(value) <= _LONGEST and value.isprintable():
+        return quoted(value, DATAFUSION)
+    return None
 
 
 def _no(inner: Any) -> str:

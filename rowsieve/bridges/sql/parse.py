@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from sqlglot import exp
@@ -31,6 +32,7 @@ _STATEMENTS = re.compile(
     "COPY|GRANT|REVOKE|VALUES|FROM|WHERE|ATTACH|PRAGMA",
     re.IGNORECASE,
 )
+_SHORT = 1_000  # characters of a text that is kept parsed
 # PostgreSQL's operators that the grammar binds more tightly than it does.
 _OPERATORS: Mapping[str, str] = {
     "|/": "write sqrt(…)",
@@ -58,8 +60,25 @@ def expression(text: str, dialect: str) -> Operand:
 def encoded(text: str, stand_ins: StandIns, dialect: Dialect) -> Predicate:
     """Read a condition in which names stand for constants and lists."""
     lifted = Lifted(text, stand_ins.lists, constants=stand_ins.constants)
-    source = Source(text, lifted, _tokens(lifted, dialect), dialect, is_encoded=True)
-    return _predicate(_checked(source))
+    if len(text) > _SHORT:
+        source = Source(text, lifted, _tokens(lifted, dialect), dialect, is_encoded=True)
+        return _predicate(_checked(source))
+    tokens, node = _shape(text, dialect.name)
+    try:
+        return Reader(Source(text, lifted, tokens, dialect, is_encoded=True)).predicate(node)
+    except RecursionError:
+        raise _too_nested() from None
+
+
+@lru_cache(maxsize=512)
+def _shape(text: str, dialect: str) -> tuple[list[Any], Any]:
+    """The tokens and the tree of a short text: its constants are names, so texts come again."""
+    known, lifted = dialect_named(dialect), Lifted(text, {})
+    source = _checked(Source(text, lifted, _tokens(lifted, known), known, is_encoded=True))
+    try:
+        return source.tokens, _node(source, source.tokens)
+    except RecursionError:
+        raise _too_nested() from None
 
 
 def conditions(text: str, dialect: str) -> list[tuple[str, Predicate | InvalidPredicate]]:
