@@ -421,6 +421,23 @@ def test_conditions_in_other_words(flights: Path) -> None:
     run("translate", "id > 1", code=2)
 
 
+def test_messages_name_options_as_they_are_typed(flights: Path, parquet: Path) -> None:
+    told = run("create", flights, parquet, "--key", "id", code=3)
+    assert "--if-exists ignore" in told
+    assert "if_exists" not in told
+    large = "9" * 30
+    for wrong in (
+        ("inspect", flights, "--version", large),
+        ("restore", flights, large),
+        ("upsert", flights, parquet, "--token", f"x:{large}"),
+        ("upsert", flights, parquet, "--token", f"x:{2**63}"),
+    ):
+        told = run(*wrong, code=2)
+        assert "version=" not in told
+        assert "token=" not in told
+    assert "3 rows written" in run("upsert", flights, parquet, "--token", f"x:{2**63 - 1}")
+
+
 def test_a_condition_is_printed_to_be_pasted() -> None:
     words = ("translate", "--from", "spark", "--to", "pyarrow_exprs", "--schema", "id bigint")
     result = CliRunner().invoke(cli.app, [*words, "id > 5 AND md5(id) = '\n'"])

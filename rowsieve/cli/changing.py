@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from rowsieve.cli.files import Input, read_rows
 from rowsieve.cli.options import (
+    MOST,
     Ansi,
     AsJson,
     Delimiter,
@@ -35,7 +36,7 @@ from rowsieve.cli.options import (
 from rowsieve.cli.output import messages, print_commit, print_json
 from rowsieve.cli.progress import Change, begin, watch
 from rowsieve.cli.types import read_types, with_types
-from rowsieve.errors import TableNotFound
+from rowsieve.errors import TableExists, TableNotFound
 from rowsieve.opening import create_table, open_table
 from rowsieve.storage.log_entry import Commit
 from rowsieve.table import Table
@@ -84,16 +85,22 @@ def create(
     source = Input(file, file_format, delimiter, null or ())
     rows = with_types(read_rows(source, types), types, source.name)
     begin(Change(uri, None, options))
-    with messages().status(f"creating {uri}"):
-        table = create_table(
-            uri,
-            rows.schema if schema_only else rows,
-            key=key,
-            if_exists=if_exists,
-            properties=read_pairs(table_property, "--property"),
-            storage_options=options,
-            metadata=read_pairs(metadata, "--metadata"),
-        )
+    try:
+        with messages().status(f"creating {uri}"):
+            table = create_table(
+                uri,
+                rows.schema if schema_only else rows,
+                key=key,
+                if_exists=if_exists,
+                properties=read_pairs(table_property, "--property"),
+                storage_options=options,
+                metadata=read_pairs(metadata, "--metadata"),
+            )
+    except TableExists as error:
+        raise TableExists(
+            f"a table stands at {uri} already; --if-exists ignore leaves it as it is, and "
+            "rowsieve upsert adds rows to it"
+        ) from error
     print_commit(table.history(limit=1)[0], as_json=as_json)
 
 
@@ -307,7 +314,7 @@ def overwrite(
 
 def restore(
     uri: Uri,
-    version: Annotated[int, typer.Argument(min=0, help="The version to go back to.")],
+    version: Annotated[int, typer.Argument(min=0, max=MOST, help="The version to go back to.")],
     *,
     metadata: Notes = None,
     storage_option: StorageOptions = None,

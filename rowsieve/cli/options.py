@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from rowsieve.bridges.session import Session
 from rowsieve.opening import open_table
 from rowsieve.table import Table
+
+MOST: Final = 2**63 - 1  # of whole numbers
 
 
 def existing_file(path: Path | None) -> Path | None:
@@ -66,7 +68,8 @@ StorageOptions = Annotated[
     ),
 ]
 Version = Annotated[
-    int | None, typer.Option("--version", help="Read this version instead of the newest.")
+    int | None,
+    typer.Option("--version", max=MOST, help="Read this version instead of the newest."),
 ]
 AsOf = Annotated[
     str | None,
@@ -128,8 +131,11 @@ def read_token(text: str | None) -> tuple[str, int] | None:
     if text is None:
         return None
     application, _, sequence = text.rpartition(":")
-    if not (application and sequence.isascii() and sequence.isdigit()):
-        raise typer.BadParameter(f"--token takes APP:SEQUENCE, such as loader:17, not {text!r}")
+    whole = sequence.isascii() and sequence.isdigit() and len(sequence) < 20
+    if not (application and whole and int(sequence) <= MOST):
+        raise typer.BadParameter(
+            f"--token takes APP:SEQUENCE, such as loader:17, up to 63 bits, not {text!r}"
+        )
     return application, int(sequence)
 
 

@@ -138,3 +138,24 @@ def test_a_frame_without_rows_and_with_guessed_types_is_no_rows() -> None:
     empty = pd.DataFrame({"k": pd.Series([], dtype=object), "v": pd.Series([], dtype=float)})
     assert not table.upsert(empty).committed
     assert table.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "type_"),
+    [
+        ([[1, None, BIG], [2]], pa.list_(pa.int64())),
+        ([[[BIG], [None]], None], pa.list_(pa.list_(pa.int64()))),
+        ([{"a": BIG}, {"a": None}], pa.struct([("a", pa.int64())])),
+        ([[{"a": BIG}], [{"a": None}]], pa.list_(pa.struct([("a", pa.int64())]))),
+        ([[("x", BIG)], [("y", None)]], pa.map_(pa.string(), pa.int64())),
+        ([[1, None], [2]], pa.list_(pa.int64())),
+        ([[BIG], [2]], pa.list_(pa.int64())),
+    ],
+)
+def test_integers_within_lists_and_structs_keep_their_values(values: Any, type_: Any) -> None:
+    rows = pa.table({"k": [1, 2], "v": pa.array(values, type_)})
+    frame = rowsieve.create_table(fresh_uri(), rows, key=["k"]).to_pandas()
+    again = pa.Table.from_pandas(frame, schema=rows.schema, preserve_index=False)
+    assert again.to_pydict() == rows.to_pydict()
+    has_null_beside = "None" in str(values) and str(BIG) in str(values)
+    assert isinstance(frame.dtypes["v"], pd.ArrowDtype) is has_null_beside

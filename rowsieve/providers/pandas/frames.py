@@ -12,7 +12,10 @@ from rowsieve.errors import MissingExtra
 
 
 def frame_of(data: pa.Table) -> Any:
-    """Arrow rows as a pandas DataFrame; integers beside NULL that no float holds are Int64."""
+    """Arrow rows as a pandas DataFrame; integers beside NULL that no float holds are Int64.
+
+    Columns of lists, structs and maps with such integers in them stay Arrow's.
+    """
     try:
         frame = data.to_pandas()
     except ImportError as error:
@@ -23,7 +26,24 @@ def frame_of(data: pa.Table) -> Any:
         if field.type in nullable and _is_changed_by_floats(data.column(place)):
             column = data.select([place]).to_pandas(types_mapper=nullable.get)
             frame.isetitem(place, column.iloc[:, 0])
+        elif pa.types.is_nested(field.type) and _has_changed_items(data.column(place)):
+            column = data.select([place]).to_pandas(types_mapper=pandas.ArrowDtype)
+            frame.isetitem(place, column.iloc[:, 0])
     return frame
+
+
+def _has_changed_items(values: pa.ChunkedArray) -> bool:
+    """Whether pandas would change an integer within lists, structs or maps, at any depth."""
+    types, type_ = pa.types, values.type
+    if type_ in (pa.int64(), pa.uint64()):
+        return _is_changed_by_floats(values)
+    if types.is_map(type_):
+        key = pa.field("key", type_.key_type, nullable=False)
+        pairs = pa.list_(pa.struct([key, pa.field("value", type_.item_type)]))
+        return _has_changed_items(values.cast(pairs))
+    if types.is_list(type_):
+        return _has_changed_items(pc.list_flatten(values))
+    return types.is_struct(type_) and any(map(_has_changed_items, values.flatten()))
 
 
 def _is_changed_by_floats(column: pa.ChunkedArray) -> bool:
