@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.base import TreeReader, flattened, supported
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.iceberg_exprs import table
 from rowsieve.bridges.iceberg_exprs.columns import Columns
@@ -35,6 +36,7 @@ from rowsieve.predicate.ir import (
     Predicate,
     ValueSet,
 )
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Decimal, Float, Int, LogicalType, String, Time, Timestamp
 from rowsieve.types.schema import Schema
@@ -43,20 +45,15 @@ if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
 
 _SHOWN = 20  # leaves of an expression that a note still shows
-_DEPTH = 150
 
 
 def chain(expression: BooleanExpression, kind: str) -> list[BooleanExpression]:
-    """The terms of an AND or an OR, in the order written; iterative, for chains may be long."""
-    found: list[BooleanExpression] = []
-    stack = [expression]
-    while stack:
-        item: Any = stack.pop()
-        if type(item).__name__ == kind:
-            stack.extend((item.right, item.left))
-        else:
-            found.append(item)
-    return found
+    """The terms of an AND or an OR, in the order written."""
+
+    def terms_of(item: Any) -> tuple[Any, Any] | None:
+        return (item.left, item.right) if type(item).__name__ == kind else None
+
+    return flattened(expression, terms_of)
 
 
 def joined(terms: Sequence[BooleanExpression]) -> BooleanExpression:
@@ -77,58 +74,48 @@ def shown(expression: BooleanExpression) -> str:
     return str(expression) if leaves <= _SHOWN else f"a long {type(expression).__name__}"
 
 
-class Reader:
+class Reader(TreeReader[Any]):
     """Reads expressions over the columns of one schema."""
 
+    max_depth = 150
+
     def __init__(self, schema: Schema, *, two_valued: bool) -> None:
-        self._schema = schema
+        super().__init__(schema, Semantics.ICEBERG)
         self._columns = Columns(schema)
         self._two_valued = two_valued
-        self._depth = 0
 
-    def predicate(self, expression: BooleanExpression) -> Predicate:
-        """The condition, or `UnsupportedOperation` with the reason."""
-        self._depth += 1
-        try:
-            if self._depth > _DEPTH:
-                raise UnsupportedOperation(f"it nests deeper than {_DEPTH} levels")
-            return self._known(expression)
-        finally:
-            self._depth -= 1
-
-    def _known(self, expression: Any) -> Predicate:
-        kind = type(expression).__name__
-        row = table.ROWS.get(kind)
-        if row is None or row.reads is not Exactness.EXACT:
-            raise UnsupportedOperation(f"the expression {kind} is not known here")
+    def read(self, node: Any) -> Predicate:
+        """One expression, whose kind is its class."""
+        kind = type(node).__name__
+        supported(table.ROWS.get(kind), f"the expression {kind}", "not known here")
         match kind:
             case "AlwaysTrue":
                 return TRUE
             case "AlwaysFalse":
                 return FALSE
             case "And":
-                return And(tuple(self.predicate(term) for term in chain(expression, kind)))
+                return And(tuple(self.predicate(term) for term in chain(node, kind)))
             case "Or":
-                return Or(tuple(self.predicate(term) for term in chain(expression, kind)))
+                return Or(tuple(self.predicate(term) for term in chain(node, kind)))
             case "Not":
-                return Not(self.predicate(expression.child))
+                return Not(self.predicate(node.child))
         if kind.startswith("Bound"):
-            return self._leaf(expression, *self._columns.named(expression.term))
-        if kind in ("In", "NotIn") and len(expression.literals) >= LONG:
-            bound = self._attempt(expression, expression.term.bind)
+            return self._leaf(node, *self._columns.named(node.term))
+        if kind in ("In", "NotIn") and len(node.literals) >= LONG:
+            bound = self._attempt(node, node.term.bind)
             operand, type_ = self._columns.bound(bound.ref().field.field_id)
-            if (values := bound_values(expression.literals, type_)) is not None:
+            if (values := bound_values(node.literals, type_)) is not None:
                 return _in(kind, operand, self._members(values, type_))
-        bound = self._bound(expression)
+        bound = self._bound(node)
         if not type(bound).__name__.startswith("Bound"):
-            return self._known(bound)  # decided by the type alone
+            return self.read(bound)  # decided by the type alone
         return self._leaf(bound, *self._columns.bound(bound.term.ref().field.field_id))
 
     def _bound(self, expression: Any) -> Any:
         return self._attempt(expression, expression.bind)
 
     def _attempt(self, expression: Any, bind: Callable[..., Any]) -> Any:
-        self._schema.field(expression.term.name.partition(".")[0])
+        self.schema.field(expression.term.name.partition(".")[0])
         try:
             return bind(self._columns.foreign, case_sensitive=True)
         except (TypeError, ValueError, ArithmeticError) as error:

@@ -8,6 +8,8 @@ named, so that what is left is TRUE wherever the original is.
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow.compute as pc
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
@@ -72,10 +74,11 @@ def to_pyarrow(
 
     A row on which an operation fails may fail there even where another condition excludes the row.
     """
+    writer = write.Writer()
     return write_conditions(
         predicate,
-        lambda root: write.expression_of(with_meaning_kept(root, semantics, Semantics.PYARROW)),
-        write.conjunction,
+        lambda root: writer.kept(with_meaning_kept(root, semantics, Semantics.PYARROW)),
+        partial(writer.junction, all_of=True),
         schema,
         semantics,
         strict=strict,

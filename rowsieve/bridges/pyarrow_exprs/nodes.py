@@ -15,17 +15,13 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.base import as_predicate
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
-    FALSE,
-    TRUE,
     And,
-    BooleanOperand,
     Column,
-    Condition,
     FieldAccess,
-    Literal,
     Operand,
     Or,
     Predicate,
@@ -92,22 +88,6 @@ def names_in(expression: pc.Expression) -> set[str]:
             for _ in range(int(value) - 1):
                 next(pairs)
     return found
-
-
-def as_predicate(node: Decoded) -> Predicate:
-    """What was read as a condition."""
-    if isinstance(node, Condition):
-        return node.predicate
-    if isinstance(node, Literal) and isinstance(node.value, bool):
-        return TRUE if node.value else FALSE
-    return node if isinstance(node, Predicate) else BooleanOperand(node)
-
-
-def as_operand(node: Decoded) -> Operand:
-    """What was read as a value."""
-    if isinstance(node, BooleanOperand):
-        return node.operand
-    return Condition(node) if isinstance(node, Predicate) else node
 
 
 def junction(kind: type[And | Or]) -> Callable[[list[Any]], Predicate]:

@@ -15,11 +15,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.base import as_operand, as_predicate
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, negative_nans, stored
 from rowsieve.bridges.pyarrow_exprs.nodes import (
     Frame,
-    as_operand,
-    as_predicate,
     decode,
     junction,
     truth,

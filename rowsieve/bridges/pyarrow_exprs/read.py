@@ -13,13 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.base import as_operand, as_predicate
 from rowsieve.bridges.pyarrow_exprs import table, zones
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
 from rowsieve.bridges.pyarrow_exprs.nodes import (
     Decoded,
     Frame,
-    as_operand,
-    as_predicate,
     decode,
     junction,
     truth,

@@ -8,39 +8,30 @@ that datasets prune by them. NaN is IEEE's: other engines' order of it is writte
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.base import TreeWriter
 from rowsieve.bridges.pyarrow_exprs import table, zones
 from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
     And,
-    BooleanOperand,
     BoundColumn,
     Call,
     Case,
     Cast,
-    Column,
-    Comparison,
     ComparisonOp,
-    Condition,
-    FalsePredicate,
     FieldAccess,
     InList,
-    IsNull,
     Like,
     Literal,
     Node,
-    Not,
-    Now,
-    Opaque,
     Operand,
     Or,
     Predicate,
-    TruePredicate,
     walk,
 )
 from rowsieve.predicate.like import parse_pattern
@@ -79,80 +70,201 @@ _PARTS = {ours: theirs for theirs, ours in table.PARTS.items()}
 _MOST_DIGITS = 38
 
 
-def expression_of(root: Predicate) -> Expression:
-    """The bound condition, or `UnsupportedOperation` with the reason."""
-    return _predicate(root, judging=True)
+class Writer(TreeWriter[Expression]):
+    """Writes bound trees that are meant under `Semantics.PYARROW`."""
 
+    engine = "pyarrow"
 
-def conjunction(terms: Sequence[Expression]) -> Expression:
-    """AND of expressions; TRUE of none."""
-    return _balanced(list(terms), all_of=True)
+    def __init__(self) -> None:
+        self._pc: Any = recorded(pc, "pc", "import pyarrow.compute as pc")
 
+    def kept(self, node: Predicate) -> Expression:
+        """The condition where it only keeps rows, as at the top: NULL and FALSE are one."""
+        match node:
+            case And(terms=terms) | Or(terms=terms):
+                made = [self.kept(term) for term in terms]
+                return self.junction(made, all_of=isinstance(node, And))
+            case InList():
+                return self._found(node)[0]
+            case _:
+                return self.predicate(node)
 
-def _predicate(node: Predicate, *, judging: bool = False) -> Expression:
-    """`judging`: NULL and FALSE are one, as at the top."""
-    match node:
-        case TruePredicate():
-            return _constant(pa.scalar(value=True))
-        case FalsePredicate():
-            return _constant(pa.scalar(value=False))
-        case And(terms=terms):
-            return _balanced([_predicate(term, judging=judging) for term in terms], all_of=True)
-        case Or(terms=terms):
-            return _balanced([_predicate(term, judging=judging) for term in terms], all_of=False)
-        case Not(term=term):
-            return ~_predicate(term)
-        case Comparison(op=op, left=left, right=right):
-            return _comparison(op, left, right)
-        case InList():
-            return _in_list(node, judging=judging)
-        case IsNull(operand=operand):
-            return _operand(operand).is_null()
-        case Like():
-            return _like(node)
-        case BooleanOperand(operand=operand):
-            return _operand(operand)
-        case Opaque(description=description):
-            raise UnsupportedOperation(f"{description} is another engine's condition")
-        case _:
-            assert_never(node)
+    def truth(self, *, value: bool | None) -> Expression:
+        """A constant of booleans."""
+        return self._pc.scalar(pa.scalar(value, pa.bool_()))
 
+    def pair(self, left: Expression, right: Expression, *, all_of: bool) -> Expression:
+        """`&` or `|`."""
+        return left & right if all_of else left | right
 
-def _operand(node: Operand) -> Expression:
-    match node:
-        case BoundColumn(name=name):
-            return _pc().field(name)
-        case Column(name=name):
-            raise AssertionError(f"the column {name!r} is not bound")
-        case Literal():
-            return _constant(scalar(node))
-        case Call():
-            return _call(node)
-        case Cast():
-            return _cast(node)
-        case FieldAccess():
-            return _member(node)
-        case Case():
-            return _case(node)
-        case Now():
-            raise UnsupportedOperation("an expression of pyarrow has no time of its own; pass it")
-        case Condition(predicate=predicate):
-            return _predicate(predicate)
-        case _:
-            assert_never(node)
+    def negation(self, term: Expression) -> Expression:
+        """`~`."""
+        return ~term
 
+    def is_null(self, operand: Expression) -> Expression:
+        """`is_null`."""
+        return operand.is_null()
 
-def _comparison(op: ComparisonOp, left: Operand, right: Operand) -> Expression:
-    types = type_of(left), type_of(right)
-    for type_ in types:
-        if is_nested(type_) or isinstance(type_, Json):
-            raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
-    _check_digits(types)
-    a, b = _operand(left), _operand(right)
-    if op not in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
-        return _ORDER[op](a, b)
-    same = (a.is_null() & b.is_null()) | (~a.is_null() & ~b.is_null() & (a == b))
-    return same if op is ComparisonOp.NOT_DISTINCT else ~same
+    def column(self, node: BoundColumn) -> Expression:
+        """A column by its name."""
+        return self._pc.field(node.name)
+
+    def constant(self, literal: Literal) -> Expression:
+        """A constant of its type."""
+        return self._pc.scalar(scalar(literal))
+
+    def comparison(self, op: ComparisonOp, left: Operand, right: Operand) -> Expression:
+        """A comparison; IS DISTINCT FROM is spelt out."""
+        types = type_of(left), type_of(right)
+        for type_ in types:
+            if is_nested(type_) or isinstance(type_, Json):
+                raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
+        _check_digits(types)
+        a, b = self.operand(left), self.operand(right)
+        if op not in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+            return _ORDER[op](a, b)
+        same = (a.is_null() & b.is_null()) | (~a.is_null() & ~b.is_null() & (a == b))
+        return same if op is ComparisonOp.NOT_DISTINCT else ~same
+
+    def in_list(self, node: InList) -> Expression:
+        """`is_in`, NULL where it finds nothing and an operand or a member is NULL."""
+        found, operand = self._found(node)
+        none = self.truth(value=None)
+        has_null = node.values.array.null_count > 0
+        return found | none if has_null else found | (operand.is_null() & none)
+
+    def _found(self, node: InList) -> tuple[Expression, Expression]:
+        """`is_in` with the members but NULL and NaN, and the operand."""
+        members = node.values.array.drop_null()
+        if pa.types.is_floating(members.type):
+            members = members.filter(pc.invert(pc.is_nan(members)))  # nothing is equal to NaN
+        operand = self.operand(node.operand)
+        if not len(members) and pa.types.is_null(members.type):
+            members = pa.array([], arrow_type(type_of(node.operand)))
+        return operand.isin(members), operand
+
+    def like(self, node: Like) -> Expression:
+        """`match_like`."""
+        pieces: list[str] = []
+        characters = iter(node.pattern)
+        parse_pattern(node.pattern, node.escape)
+        for character in characters:
+            escaped = character == node.escape
+            plain = next(characters) if escaped else character
+            pieces.append(f"\\{plain}" if plain == "\\" or (escaped and plain in "%_") else plain)
+        text = self.operand(node.operand)
+        return self._pc.match_like(text, "".join(pieces), ignore_case=node.ignore_case)
+
+    def cast(self, node: Cast) -> Expression:
+        """A cast between types that agree."""
+        source, target = type_of(node.operand), node.type
+        if source == target:
+            return self.operand(node.operand)
+        if isinstance(source, Timestamp) and isinstance(target, Timestamp) and not node.try_:
+            return self.operand(node.operand).cast(arrow_type(target))  # local times of UTC
+        shown = f"a cast of {type_name(source)} to {type_name(target)}"
+        kinds = type(source).__name__, type(target).__name__
+        narrower = isinstance(source, Float) and target != Float(64)
+        zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
+        if node.try_ or kinds not in table.CASTS or narrower or zoned:
+            raise UnsupportedOperation(f"{shown} may give other values in pyarrow")
+        options = self._pc.CastOptions(
+            arrow_type(target), allow_float_truncate=True, allow_time_truncate=True
+        )
+        return self.operand(node.operand).cast(options=options)
+
+    def member(self, node: FieldAccess) -> Expression:
+        """A path from a column into structs."""
+        path: list[str] = []
+        inner: Operand = node
+        while isinstance(inner, FieldAccess):
+            path.append(inner.name)
+            inner = inner.operand
+        if not isinstance(inner, BoundColumn):
+            raise UnsupportedOperation("pyarrow names members of columns only")
+        return self._pc.field(inner.name, *reversed(path))
+
+    def case(self, node: Case) -> Expression:
+        """Nested `if_else`; all values are computed on all rows, so none may fail."""
+        values = [node.otherwise, *(then for _, then in node.branches)]
+        for part in (*values, *(when for when, _ in node.branches)):
+            if any(map(_may_fail, walk(part))):
+                raise UnsupportedOperation(
+                    "pyarrow computes every branch of a CASE, and one may fail"
+                )
+        false = self.truth(value=False)
+        made = self.operand(node.otherwise)
+        for when, then in reversed(node.branches):
+            made = self._pc.if_else(
+                self._pc.coalesce(self.predicate(when), false), self.operand(then), made
+            )
+        return made
+
+    def call(self, node: Call) -> Expression:
+        """A function of values."""
+        name, result = node.function, type_of(node)
+        types = [type_of(argument) for argument in node.arguments]
+        constants = [item.value if isinstance(item, Literal) else None for item in node.arguments]
+        if name in ("add", "subtract", "multiply", "divide", "negate", "abs"):
+            return self._arithmetic(node, types, result)
+        if name == "coalesce" and all(type_ == result for type_ in types):
+            return self._pc.coalesce(*map(self.operand, node.arguments))
+        if name in table.ROUNDING.values() and len(types) == 1 and isinstance(types[0], Float):
+            return getattr(self._pc, _TO_PYARROW[name])(self.operand(node.arguments[0]))
+        if name == "extract" and str(constants[0]) in _PARTS and _is_clock(types[1], constants[0]):
+            part = getattr(self._pc, _PARTS[str(constants[0])])
+            return part(self.operand(node.arguments[1])).cast(pa.int64())
+        if name == "date_trunc" and str(constants[0]) in table.UNITS and types[1] == Timestamp():
+            return self._pc.floor_temporal(self.operand(node.arguments[1]), unit=str(constants[0]))
+        if name in ("local_time", "instant"):
+            return zones.written(node, self.operand(node.arguments[1]))
+        if isinstance(types[0], String):
+            return self._text(node, types, constants)
+        raise _unknown(node)
+
+    def _text(
+        self, node: Call, types: Sequence[LogicalType], constants: Sequence[Any]
+    ) -> Expression:
+        name, operand = node.function, self.operand(node.arguments[0])
+        rest = constants[1:]
+        if name in table.TEXT.values():
+            made = getattr(self._pc, _TO_PYARROW[name])(operand)
+            return made.cast(pa.int64()) if name == "length" else made
+        if name in table.SEARCHES.values() and isinstance(rest[0], str):
+            return getattr(self._pc, _TO_PYARROW[name])(operand, rest[0])
+        if name in table.TRIMS.values() and (not rest or isinstance(rest[0], str)):
+            return getattr(self._pc, _TO_PYARROW[name])(operand, rest[0] if rest else " ")
+        if name == "concat_strict" and all(isinstance(type_, String) for type_ in types):
+            return self._pc.binary_join_element_wise(*map(self.operand, node.arguments), "")
+        if name == "replace" and all(isinstance(item, str) for item in rest) and rest[0]:
+            return self._pc.replace_substring(operand, rest[0], rest[1])
+        whole = all(type(item) is int and 0 <= item < 2**31 for item in rest)
+        if name == "substr" and whole and rest[0] >= 1:
+            start = rest[0] - 1
+            stop = start + rest[1] if len(rest) > 1 else None
+            return self._pc.utf8_slice_codeunits(operand, start, stop)
+        raise _unknown(node)
+
+    def _arithmetic(
+        self, node: Call, types: Sequence[LogicalType], result: LogicalType
+    ) -> Expression:
+        name, sides = node.function, [self.operand(argument) for argument in node.arguments]
+        alike = all(type_ == result for type_ in types)
+        match result:
+            case Int() | Float() if alike and name == "divide":
+                return (self._pc.divide if isinstance(result, Float) else self._pc.divide_checked)(
+                    *sides
+                )
+            case Int() | Float() if alike:
+                return getattr(self._pc, _TO_PYARROW[name])(*sides)
+            case Decimal(precision=precision) if (
+                name in ("add", "subtract", "multiply") and precision < _MOST_DIGITS
+            ):
+                return getattr(self._pc, _TO_PYARROW[name])(*sides)
+            case Decimal() if alike and name in ("negate", "abs"):
+                return getattr(self._pc, _TO_PYARROW[name])(*sides)
+            case _:
+                raise _unknown(node)
 
 
 def _check_digits(types: Sequence[LogicalType]) -> None:
@@ -164,75 +276,6 @@ def _check_digits(types: Sequence[LogicalType]) -> None:
             raise UnsupportedOperation("decimals that have no type in common")
 
 
-def _in_list(node: InList, *, judging: bool) -> Expression:
-    members = node.values.array
-    has_null = members.null_count > 0
-    members = members.drop_null()
-    if pa.types.is_floating(members.type):
-        members = members.filter(pc.invert(pc.is_nan(members)))  # nothing is equal to NaN
-    operand = _operand(node.operand)
-    if not len(members) and pa.types.is_null(members.type):
-        members = pa.array([], arrow_type(type_of(node.operand)))
-    found = operand.isin(members)
-    if judging:
-        return found
-    none = _constant(pa.scalar(None, pa.bool_()))
-    return found | none if has_null else found | (operand.is_null() & none)
-
-
-def _like(node: Like) -> Expression:
-    pieces: list[str] = []
-    characters = iter(node.pattern)
-    parse_pattern(node.pattern, node.escape)
-    for character in characters:
-        escaped = character == node.escape
-        plain = next(characters) if escaped else character
-        pieces.append(f"\\{plain}" if plain == "\\" or (escaped and plain in "%_") else plain)
-    return _pc().match_like(_operand(node.operand), "".join(pieces), ignore_case=node.ignore_case)
-
-
-def _cast(node: Cast) -> Expression:
-    source, target = type_of(node.operand), node.type
-    if source == target:
-        return _operand(node.operand)
-    if isinstance(source, Timestamp) and isinstance(target, Timestamp) and not node.try_:
-        return _operand(node.operand).cast(arrow_type(target))  # local times of UTC
-    shown = f"a cast of {type_name(source)} to {type_name(target)}"
-    kinds = type(source).__name__, type(target).__name__
-    narrower = isinstance(source, Float) and target != Float(64)
-    zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
-    if node.try_ or kinds not in table.CASTS or narrower or zoned:
-        raise UnsupportedOperation(f"{shown} may give other values in pyarrow")
-    options = _pc().CastOptions(
-        arrow_type(target), allow_float_truncate=True, allow_time_truncate=True
-    )
-    return _operand(node.operand).cast(options=options)
-
-
-def _member(node: FieldAccess) -> Expression:
-    path: list[str] = []
-    inner: Operand = node
-    while isinstance(inner, FieldAccess):
-        path.append(inner.name)
-        inner = inner.operand
-    if not isinstance(inner, BoundColumn):
-        raise UnsupportedOperation("pyarrow names members of columns only")
-    return _pc().field(inner.name, *reversed(path))
-
-
-def _case(node: Case) -> Expression:
-    """Nested `if_else`; all values are computed on all rows, so none may fail."""
-    values = [node.otherwise, *(then for _, then in node.branches)]
-    for part in (*values, *(when for when, _ in node.branches)):
-        if any(map(_may_fail, walk(part))):
-            raise UnsupportedOperation("pyarrow computes every branch of a CASE, and one may fail")
-    false = _constant(pa.scalar(value=False))
-    made = _operand(node.otherwise)
-    for when, then in reversed(node.branches):
-        made = _pc().if_else(_pc().coalesce(_predicate(when), false), _operand(then), made)
-    return made
-
-
 def _may_fail(node: Node) -> bool:
     if isinstance(node, Cast):
         return True
@@ -240,72 +283,8 @@ def _may_fail(node: Node) -> bool:
     return isinstance(node, Call) and node.function not in quiet
 
 
-def _call(node: Call) -> Expression:
-    name, result = node.function, type_of(node)
-    types = [type_of(argument) for argument in node.arguments]
-    constants = [item.value if isinstance(item, Literal) else None for item in node.arguments]
-    if name in ("add", "subtract", "multiply", "divide", "negate", "abs"):
-        return _arithmetic(node, types, result)
-    if name == "coalesce" and all(type_ == result for type_ in types):
-        return _pc().coalesce(*map(_operand, node.arguments))
-    if name in table.ROUNDING.values() and len(types) == 1 and isinstance(types[0], Float):
-        return getattr(_pc(), _TO_PYARROW[name])(_operand(node.arguments[0]))
-    if name == "extract" and str(constants[0]) in _PARTS and _is_clock(types[1], constants[0]):
-        return getattr(_pc(), _PARTS[str(constants[0])])(_operand(node.arguments[1])).cast(
-            pa.int64()
-        )
-    if name == "date_trunc" and str(constants[0]) in table.UNITS and types[1] == Timestamp():
-        return _pc().floor_temporal(_operand(node.arguments[1]), unit=str(constants[0]))
-    if name in ("local_time", "instant"):
-        return zones.written(node, _operand(node.arguments[1]))
-    if isinstance(types[0], String):
-        return _text(node, types, constants)
-    raise _unknown(node)
-
-
 def _is_clock(type_: LogicalType, part: object) -> bool:
     return type_ == Timestamp() or (type_ == Date() and part not in ("hour", "minute"))
-
-
-def _text(node: Call, types: Sequence[LogicalType], constants: Sequence[Any]) -> Expression:
-    name, operand = node.function, _operand(node.arguments[0])
-    rest = constants[1:]
-    if name in table.TEXT.values():
-        made = getattr(_pc(), _TO_PYARROW[name])(operand)
-        return made.cast(pa.int64()) if name == "length" else made
-    if name in table.SEARCHES.values() and isinstance(rest[0], str):
-        return getattr(_pc(), _TO_PYARROW[name])(operand, rest[0])
-    if name in table.TRIMS.values() and (not rest or isinstance(rest[0], str)):
-        return getattr(_pc(), _TO_PYARROW[name])(operand, rest[0] if rest else " ")
-    if name == "concat_strict" and all(isinstance(type_, String) for type_ in types):
-        return _pc().binary_join_element_wise(*map(_operand, node.arguments), "")
-    if name == "replace" and all(isinstance(item, str) for item in rest) and rest[0]:
-        return _pc().replace_substring(operand, rest[0], rest[1])
-    whole = all(type(item) is int and 0 <= item < 2**31 for item in rest)
-    if name == "substr" and whole and rest[0] >= 1:
-        start = rest[0] - 1
-        return _pc().utf8_slice_codeunits(
-            operand, start, start + rest[1] if len(rest) > 1 else None
-        )
-    raise _unknown(node)
-
-
-def _arithmetic(node: Call, types: Sequence[LogicalType], result: LogicalType) -> Expression:
-    name, sides = node.function, [_operand(argument) for argument in node.arguments]
-    alike = all(type_ == result for type_ in types)
-    match result:
-        case Int() | Float() if alike and name == "divide":
-            return (_pc().divide if isinstance(result, Float) else _pc().divide_checked)(*sides)
-        case Int() | Float() if alike:
-            return getattr(_pc(), _TO_PYARROW[name])(*sides)
-        case Decimal(precision=precision) if (
-            name in ("add", "subtract", "multiply") and precision < _MOST_DIGITS
-        ):
-            return getattr(_pc(), _TO_PYARROW[name])(*sides)
-        case Decimal() if alike and name in ("negate", "abs"):
-            return getattr(_pc(), _TO_PYARROW[name])(*sides)
-        case _:
-            raise _unknown(node)
 
 
 def _unknown(node: Call) -> UnsupportedOperation:
@@ -313,20 +292,3 @@ def _unknown(node: Call) -> UnsupportedOperation:
     if row is None:
         return UnsupportedOperation(f"the function {node.function!r} has no counterpart in pyarrow")
     return UnsupportedOperation(f"{node.function} means the same in pyarrow only {row.note}")
-
-
-def _pc() -> Any:
-    return recorded(pc, "pc", "import pyarrow.compute as pc")
-
-
-def _constant(value: pa.Scalar) -> Expression:
-    return _pc().scalar(value)
-
-
-def _balanced(terms: list[Expression], *, all_of: bool) -> Expression:
-    """The terms joined two by two: pyarrow recurses as deep as the tree is."""
-    while len(terms) > 1:
-        pairs = zip(terms[::2], terms[1::2], strict=False)
-        joined = [a & b if all_of else a | b for a, b in pairs]
-        terms = joined + terms[len(joined) * 2 :]
-    return terms[0] if terms else _constant(pa.scalar(value=all_of))
