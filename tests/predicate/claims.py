@@ -316,6 +316,11 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
         for name in ("regex_replace", "regex_replace_first")
     },
     "map_value": [Sample(call("map_value", X, "a"), NAMED)],
+    "map_has_key": [Sample(call("map_has_key", X, "a"), NAMED)],
+    "list_position": [Sample(call("list_position", X, Y), NUMBERS, Int(8))],
+    "lists_share": [Sample(call("lists_share", X, Y), NUMBERS, NUMBERS)],
+    **{name: [Sample(call(name, X), NUMBERS)] for name in ("list_min", "list_max")},
+    "list_text": [Sample(call("list_text", call("make_list", X, Y), "-"), String(), String())],
     "json_get": [Sample(call("json_get", X, "a"), Json())],
     "json_get_text": [Sample(call("json_get_text", X, "a"), Json())],
     "json_path": [Sample(call("json_path", X, "a", "0"), Json())],

@@ -55,7 +55,7 @@ _OF_ONE_TYPE: Final = frozenset(
 # Counts have 32 bits in PostgreSQL, 64 elsewhere; a field of a time is a numeric there.
 _COUNTS: Final = frozenset(
     {"length", "octet_length", "bit_length", "position", "list_length", "days_between", "ascii"}
-    | {"regex_count", "regex_position"}
+    | {"regex_count", "regex_position", "list_position"}
 )
 _WIDE: Final = Int(64)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from rowsieve.bridges.sql.members import element_at
 from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate.ir import (
     And,
@@ -27,7 +28,7 @@ from rowsieve.predicate.ir import (
     Or,
     Predicate,
 )
-from rowsieve.types.logical import Bool
+from rowsieve.types.logical import Bool, Int
 
 _NULL = Literal(None, Bool())
 _EQUALITIES = (ComparisonOp.EQ, ComparisonOp.NE)
@@ -71,6 +72,13 @@ def named_list(reader: Reads, node: Any) -> Operand | None:
         return made_list(reader, exp.Array(expressions=items))
     if len(items) != 2:
         return None
+    if name in _ELEMENTS.get(dialect, ()):
+        place = reader.operand(items[1])
+        if not isinstance(place, Literal) or type(place.value) is not int or not place.value:
+            raise reader.source.refusal(node, "a place in a list is a constant other than 0")
+        return element_at(reader.operand(items[0]), place.value)
+    if name in ("list_position", "list_indexof", "array_indexof") and dialect != "spark":
+        return _position(reader, exp.ArrayPosition(this=items[0], expression=items[1]))
     if (dialect, name) == ("datafusion", "list_contains") or (
         dialect == "datafusion" and name == "list_has"
     ):
@@ -84,7 +92,6 @@ def named_list(reader: Reads, node: Any) -> Operand | None:
 
 _OVERLAPS = frozenset(
     {
-        ("spark", "arrays_overlap"),
         ("datafusion", "array_has_any"),
         ("datafusion", "list_has_any"),
     }
@@ -97,6 +104,41 @@ _CONTAIN_ALL = frozenset(
         ("datafusion", "list_has_all"),
     }
 )
+
+
+_ELEMENTS: Mapping[str, frozenset[str]] = {
+    "duckdb": frozenset({"list_extract", "array_extract", "list_element"}),
+    "datafusion": frozenset({"list_extract", "array_extract", "list_element", "array_element"}),
+}
+
+
+def _position(reader: Reads, node: Any) -> Operand:
+    """`array_position(list, value)`: 0 of what is not there in Spark, elsewhere NULL."""
+    reader.only(node, "this", "expression")
+    values, sought = reader.operand(node.this), reader.operand(node.expression)
+    found = Call("list_position", (values, sought))
+    if reader.dialect.name in ("spark", "trino"):
+        return found
+    if not isinstance(sought, Literal) or sought.value is None:
+        raise reader.source.refusal(
+            node, "the value is a constant: a NULL is found among the items there"
+        )
+    return Call("nullif", (found, Literal(0, Int(64))))
+
+
+def _size(reader: Reads, node: Any) -> Operand:
+    """`array_length(list, 1)`: NULL of an empty list in PostgreSQL."""
+    reader.only(node, "this", "expression")
+    dimension = node.args.get("expression")
+    if dimension is not None and not (isinstance(dimension, exp.Literal) and dimension.name == "1"):
+        raise reader.source.refusal(node, "of the dimensions of a list there is the first, 1")
+    if dimension is None and reader.dialect.name == "postgres":
+        raise reader.source.refusal(node, "write array_length(list, 1)")
+    values = reader.operand(node.this)
+    found = Call("list_length", (values,))
+    if reader.dialect.name != "postgres":
+        return found
+    return Call("nullif", (found, Literal(0, Int(64))))
 
 
 def contained(reader: Reads, node: Any) -> Operand:
@@ -316,6 +358,8 @@ HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     exp.Array: made_list,
     exp.Struct: made_struct,
     exp.ArrayContains: contained,
+    exp.ArrayPosition: _position,
+    exp.ArraySize: _size,
     exp.ArrayOverlaps: _overlaps,
     exp.ArrayContainsAll: _contains_all,
     exp.ArrayContainedBy: _contained_by,

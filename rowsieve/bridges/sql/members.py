@@ -13,7 +13,16 @@ from sqlglot import exp
 
 from rowsieve.bridges.sql.spark_names import place
 from rowsieve.bridges.sql.visits import Reads
-from rowsieve.predicate.ir import Call, FieldAccess, Literal, Operand
+from rowsieve.predicate.ir import (
+    Call,
+    Case,
+    Cast,
+    Comparison,
+    ComparisonOp,
+    FieldAccess,
+    Literal,
+    Operand,
+)
 from rowsieve.types.logical import Int
 
 PLAIN_PATH = re.compile(r"\{\s*[^\s{},\"\\]+(?:\s*,\s*[^\s{},\"\\]+)*\s*\}")
@@ -32,9 +41,39 @@ def bracket(reader: Reads, node: Any) -> Operand:
             return _element(reader, node, keys[0])
         if reader.dialect.bracket_members and not node.args.get("offset"):
             return FieldAccess(reader.operand(node.this), keys[0].this)
+    if len(keys) == 1 and node.args.get("safe") is None and (found := _counted(reader, node)):
+        return found
     raise reader.source.refusal(
         node, "a subscript is a place in a list from 1, and a struct's member is point.x"
     )
+
+
+def _counted(reader: Reads, node: Any) -> Operand | None:
+    """An element counted from the end, or at the place that a column says; None of others."""
+    (key,), name = node.expressions, reader.dialect.name
+    if isinstance(key, exp.Neg) and isinstance(key.this, exp.Literal):
+        digits = key.this.name
+        back = int(digits) - 1 if digits.isdecimal() and len(digits) <= 9 else 0
+        if back < 1 or name not in ("duckdb", "datafusion"):
+            return None
+        return element_at(reader.operand(node.this), -back)
+    if not isinstance(key, exp.Column) or name not in ("postgres", "duckdb", "datafusion"):
+        return None
+    values, place = reader.operand(node.this), reader.operand(key)
+    found = Call("list_element", (values, place))
+    if name == "postgres":
+        return found
+    start = Call("add", (Call("list_length", (values,)), Literal(1, Int(64))))
+    from_end = Call("list_element", (values, Call("add", (start, Cast(place, Int(64))))))
+    return Case(((Comparison(ComparisonOp.LT, place, Literal(0, Int(64))), from_end),), found)
+
+
+def element_at(values: Operand, place: int) -> Operand:
+    """The element at a constant place from 1 or, below 0, from the end; NULL if it is not there."""
+    if place >= 0:
+        return Call("list_element", (values, Literal(place, Int(64))))
+    length = Call("list_length", (values,))
+    return Call("list_element", (values, Call("add", (length, Literal(1 + place, Int(64))))))
 
 
 def _element(reader: Reads, node: Any, key: Any) -> Operand:

@@ -24,7 +24,7 @@ from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate.functions.found_patterns import group_count
 from rowsieve.predicate.functions.patterns import BY_LOCALE
 from rowsieve.predicate.ir import BooleanOperand, Call, Literal, Operand, Predicate
-from rowsieve.types.logical import Int, String
+from rowsieve.types.logical import Int
 
 _FLAVOURS = {flavour.value: flavour for flavour in Flavour}
 
@@ -138,9 +138,9 @@ def in_flavour(call: Call, dialect: str) -> Call | None:
         return None
     arguments = list(call.arguments)
     try:
-        arguments[1] = Literal(finding(texts[1], flavour), String())
+        arguments[1] = Literal(finding(texts[1], flavour))
         if call.function in _REPLACES:
-            arguments[2] = Literal(from_re2_replacement(texts[2] or "", flavour), String())
+            arguments[2] = Literal(from_re2_replacement(texts[2] or "", flavour))
     except ValueError:
         return None
     return Call(call.function, tuple(arguments))

@@ -13,7 +13,6 @@ from typing import Any
 from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate.functions.time_texts import pieces_of
 from rowsieve.predicate.ir import Call, Literal
-from rowsieve.types.logical import String
 
 FORMATTED = "format_time"
 _POSIX = {"%Y": "Y", "%m": "m", "%d": "d", "%j": "j", "%H": "H", "%M": "M", "%S": "S"}
@@ -72,7 +71,7 @@ def formatted(reader: Reads, node: Any, call: Call) -> Call:
         raise reader.source.refusal(
             node, f"in formats of {reader.dialect.name} this is not read: {error}"
         ) from error
-    return Call(call.function, (call.arguments[0], Literal(made, String())))
+    return Call(call.function, (call.arguments[0], Literal(made)))
 
 
 def in_words(call: Call, dialect: str) -> Call | None:
@@ -84,7 +83,7 @@ def in_words(call: Call, dialect: str) -> Call | None:
         return None
     if made is None:
         return None
-    return Call(call.function, (call.arguments[0], Literal(made, String())))
+    return Call(call.function, (call.arguments[0], Literal(made)))
 
 
 def _last_string(reader: Reads, node: Any) -> str | None:

@@ -86,6 +86,7 @@ _NARROW = frozenset(
         "ascii",
         "position",
         "list_length",
+        "list_position",
         "regex_count",
         "regex_position",
         "days_between",

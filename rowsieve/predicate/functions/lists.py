@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from rowsieve.predicate.arrays import Computed, Mask, null_mask, with_nulls
+from rowsieve.predicate.arrays import Computed, Mask, null_mask, with_nulls, without
 from rowsieve.predicate.functions.conditional import common_type
 from rowsieve.predicate.functions.row import (
     Argument,
@@ -20,11 +21,24 @@ from rowsieve.predicate.functions.row import (
     Signature,
     never_fails,
 )
+from rowsieve.predicate.functions.text_ranges import from_zero
 from rowsieve.predicate.nested_order import equal_items, item_rows
 from rowsieve.predicate.nested_types import are_comparable
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Bool, Field, Json, List, LogicalType, Map, String, Struct
+from rowsieve.types.logical import (
+    Bool,
+    Date,
+    Decimal,
+    Field,
+    Int,
+    Json,
+    List,
+    LogicalType,
+    Map,
+    String,
+    Struct,
+)
 
 _ITEM = "item"
 
@@ -106,6 +120,82 @@ def _equals_any(arguments: Sequence[pa.Array], _: Signature, semantics: Semantic
     return Computed(with_nulls(found, null_mask(values) | unknown, pa.bool_()))
 
 
+def _position(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
+    """The first place of the value, from 1; 0 if it is not there."""
+    values, sought = arguments
+    items, rows = item_rows(values)
+    equal = equal_items(items, sought.take(pa.array(rows)), semantics)
+    first = np.searchsorted(rows, np.arange(len(values)))
+    hits = np.flatnonzero(equal)[::-1]  # the last assignment, of the first place, stays
+    found = np.zeros(len(values), dtype=np.int32)
+    found[rows[hits]] = hits - first[rows[hits]] + 1
+    nulls = null_mask(values) | null_mask(sought)
+    return Computed(with_nulls(found, nulls, pa.int32()))
+
+
+def _share(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
+    """Whether an item is in both; a NULL item leaves it open where both lists have items."""
+    values, others = arguments
+    shared, _missing = _pairs(values, others, semantics)
+    sides = [item_rows(side) for side in (values, others)]
+    filled_both, has_null = np.ones_like(shared), np.zeros_like(shared)
+    for items, rows in sides:
+        holds = np.zeros_like(shared)
+        holds[rows] = True
+        filled_both &= holds
+        has_null[rows[null_mask(items)]] = True
+    unknown = ~shared & filled_both & has_null
+    nulls = null_mask(values) | null_mask(others) | unknown
+    return Computed(with_nulls(shared, nulls, pa.bool_()))
+
+
+def _extreme(name: str) -> Callable[..., Computed]:
+    def evaluate(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
+        (values,) = arguments
+        items, rows = item_rows(values)
+        table = pa.table({"row": pa.array(rows), "item": items})
+        grouped = table.group_by("row").aggregate([("item", name)])
+        places = np.full(len(values), -1)
+        places[grouped["row"].to_numpy()] = np.arange(grouped.num_rows)
+        found = grouped[f"item_{name}"].combine_chunks()
+        taken = found.take(pa.array(np.maximum(places, 0), mask=places < 0))
+        return Computed(taken.cast(arrow_type(signature.result)))
+
+    return evaluate
+
+
+def _resolve_position(arguments: Sequence[Argument]) -> Signature | None:
+    found = _resolve_among(arguments)
+    return found and Signature(found.arguments, Int(32))
+
+
+def _resolve_extreme(arguments: Sequence[Argument]) -> Signature | None:
+    """Floats are left out: engines differ on NaN."""
+    own = arguments[0].type if len(arguments) == 1 else None
+    if not isinstance(own, List) or not isinstance(own.element.type, Int | String | Date | Decimal):
+        return None
+    return Signature((own,), own.element.type)
+
+
+def _resolve_joined(arguments: Sequence[Argument]) -> Signature | None:
+    own = arguments[0].type if len(arguments) == 2 else None
+    if not isinstance(own, List) or own.element.type != String():
+        return None
+    return Signature((own, String()), String()) if isinstance(arguments[1].constant, str) else None
+
+
+def _joined(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
+    """The texts with a separator between them; NULLs are passed over."""
+    values, separators = arguments
+    items, rows = item_rows(values)
+    kept = ~null_mask(items)
+    counts = np.bincount(rows[kept], minlength=len(values))
+    ends = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
+    lists = pa.ListArray.from_arrays(ends, items.filter(pa.array(kept)))
+    separator = separators[0].as_py() if len(separators) else ""
+    return Computed(without(pc.binary_join(lists, separator), null_mask(values)))
+
+
 def _pairs(values: pa.Array, others: pa.Array, semantics: Semantics) -> tuple[Mask, Mask]:
     """(n,) bool each: rows with an item in both lists, rows with an item of `others` alone."""
     items, rows = item_rows(others)
@@ -127,6 +217,41 @@ def _of_lists(*, all_of: bool) -> Callable[..., Computed]:
 
 
 ROWS = (
+    Function(
+        "list_position",
+        "list_position(list, value of its items), 0 if it is not there",
+        _resolve_position,
+        _position,
+        bounds=from_zero,
+        can_fail=never_fails,
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "lists_share",
+        "lists_share(list, list), as Spark's arrays_overlap",
+        _resolve_lists,
+        _share,
+        can_fail=never_fails,
+        nulls=NullRule.PARTIAL,
+    ),
+    *(
+        Function(
+            f"list_{name}",
+            f"list_{name}(list), its NULLs passed over",
+            _resolve_extreme,
+            _extreme(name),
+            can_fail=never_fails,
+            nulls=NullRule.PARTIAL,
+        )
+        for name in ("min", "max")
+    ),
+    Function(
+        "list_text",
+        "list_text(list of text, constant separator)",
+        _resolve_joined,
+        _joined,
+        can_fail=never_fails,
+    ),
     Function(
         "make_list",
         "make_list(value, …) of one type",

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate.arrays import Computed, filled, null_mask
+from rowsieve.predicate.arrays import Computed, filled, null_mask, without
 from rowsieve.predicate.functions.row import (
     Argument,
     Function,
@@ -70,6 +70,19 @@ def _element(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Comp
     return Computed(values.values.take(where))
 
 
+def _has_key(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
+    values, key = arguments
+    if not len(values) or not key[0].is_valid:
+        return Computed(pa.nulls(len(values), pa.bool_()))
+    found = pc.is_valid(pc.map_lookup(values, key[0], "all"))
+    return Computed(without(found, null_mask(values)))
+
+
+def _resolve_key(arguments: Sequence[Argument]) -> Signature | None:
+    found = _resolve_value(arguments)
+    return found and Signature(found.arguments, Bool())
+
+
 def _value(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
     values, key = arguments
     result = arrow_type(signature.result)
@@ -95,6 +108,14 @@ ROWS = (
         _element,
         can_fail=never_fails,
         nulls=NullRule.PARTIAL,
+    ),
+    Function(
+        "map_has_key",
+        "map_has_key(map, constant key)",
+        _resolve_key,
+        _has_key,
+        can_fail=never_fails,
+        nulls=NullRule.STRICT,
     ),
     Function(
         "map_value",

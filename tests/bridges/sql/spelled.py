@@ -104,6 +104,8 @@ CALLS: Mapping[str, list[Operand]] = {
     "greatest": [call("greatest", "$i", 2), call("greatest", "$s", "$t")],
     "least": [call("least", "$i", 2), call("least", "$s", "$t")],
     "list_length": [call("list_length", "$l")],
+    "list_min": [call("list_min", "$l")],
+    "list_max": [call("list_max", "$l")],
     "list_element": [call("list_element", "$l", 1), call("list_element", "$l", 2)],
     "regex_matches": [
         call("regex_matches", "$s", pattern) for pattern in ("^a[bc]*", "(x|aa)b?", "^[^a]")
@@ -130,6 +132,8 @@ OTHERS: Mapping[str, list[Operand]] = {  # not in all three
     "regex_count": _texts("regex_count", ("[a-c]",), ("^a",)),
     "regex_position": _texts("regex_position", ("[b-c]",), ("b+",)),
     "sha1_hex": _texts("sha1_hex"),
+    "list_position": [call("list_position", "$l", 2)],
+    "lists_share": [call("lists_share", "$l", call("make_list", 9, 4))],
     "sha512_hex": _texts("sha512_hex"),
     "substring_index": _texts("substring_index", ("a", 1), (".", 2), ("x", -1), ("b", 0)),
     "trunc": [call("trunc", "$f")],

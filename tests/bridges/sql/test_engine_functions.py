@@ -144,6 +144,8 @@ OWN: dict[str, list[str]] = {
         "l[1]",
         "l[2]",
         "array_length(l)",
+        *("array_length(l, 1)", "l[-1]", "l[i]", "list_extract(l, 2)", "array_extract(l, -2)"),
+        *("list_position(l, 2)", "array_position(l, 9)", "list_max(l)", "list_min(l)"),
         "day + INTERVAL '5 hours'",
         "concat(s, 'x')",
         "i % 0",
@@ -174,6 +176,8 @@ OWN: dict[str, list[str]] = {
         "cardinality(l)",
         "l[1]",
         "l[2]",
+        *("array_length(l, 1)", "l[-1]", "l[i]", "list_extract(l, 2)", "array_element(l, -2)"),
+        *("array_position(l, 9)", "array_max(l)", "array_min(l)"),
         "concat(s, 'x')",
         "i / 5",
         "f / 0",
@@ -201,11 +205,12 @@ OWN: dict[str, list[str]] = {
 }
 OF_DUCKDB = (
     *("ends_with", "contains", "len", "ar", "date", "week", "epoch", "extract", "trim", "ltrim"),
-    *("rtrim", "prefix", "suffix", "sha1", "trunc", "strf"),
+    *("list", "l[-", "rtrim", "prefix", "suffix", "sha1", "trunc", "strf"),
 )
 OWN["postgres"] = [
     *(text for text in OWN["duckdb"] if not text.startswith(OF_DUCKDB) and text not in OF_DAYS),
     *OF_DAYS,
+    *("array_length(l, 1)", "array_length(l, 1) + 1", "array_position(l, 5)", "l[i]"),
     *("date(ts)", "trunc(f)", "encode(sha512(convert_to(s, 'UTF8')), 'hex')"),
     *("to_char(ts, 'YYYY-MM-DD\"T\"HH24:MI:SS')", "to_char(day, 'DD/MM YYYY')"),
     *("reverse(s)", "i / 5", "10 / i", "i / 0", "f / 0", "length(s)", "char_length(s)", "btrim(s)"),

@@ -194,7 +194,6 @@ REFUSED = [
     ("duckdb", "s GLOB '[ab]'", "one byte"),
     ("duckdb", r"s GLOB 'a\*'", "one byte"),
     ("postgres", "(i, s) = (1, 'a', 2)", "different numbers"),
-    ("spark", "arrays_overlap(l, array(1))", "a NULL item counts otherwise"),
     ("datafusion", "array_has_any(l, l)", "a NULL item counts otherwise"),
     ("duckdb", "list_has_all(l, [NULL])", "without NULL"),
     ("duckdb", "p = {'z': 1, 'b': 'x'}", "of one shape"),

@@ -13,6 +13,7 @@ import re
 import pyarrow as pa
 import pytest
 
+from rowsieve.bridges.functions import TABLE, spelling_of
 from rowsieve.bridges.sql import parse_expression
 from rowsieve.bridges.sql.spellings import shared
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
@@ -63,6 +64,8 @@ def check(operand: Operand, name: str, engine: str) -> None:
     except UnsupportedOperation:
         assert name in OTHERS
         return
+    if _is_absent(name, engine):
+        return  # by our own name, for our own text
     ask = ENGINES[engine]()
     if engine == "postgres" and (name in OF_A_LOCALE or _rounds_float(operand)):
         return
@@ -86,6 +89,10 @@ def fails(ask: Ask, text: str, row: pa.Table) -> bool:
     except Exception:  # each engine has its own
         return True
     return isinstance(value, decimal.Decimal) and value.is_nan()
+
+
+def _is_absent(name: str, engine: str) -> bool:
+    return name in TABLE and spelling_of(name, engine) is None
 
 
 def _rounds_float(operand: Operand) -> bool:
@@ -149,7 +156,7 @@ def test_the_engines_have_the_functions_that_are_written() -> None:
     }
     for engine, known in names.items():
         for name, operands in ALL.items():
-            for operand in operands if name != "cast" else ():
+            for operand in () if _is_absent(name, engine) or name == "cast" else operands:
                 with contextlib.suppress(UnsupportedOperation):
                     words = set(re.findall(r"\b([a-z_0-9]+)\(", written(operand, engine)))
                     assert words <= known | SYNTAX, (name, engine, words - known)
