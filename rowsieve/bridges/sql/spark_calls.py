@@ -11,7 +11,7 @@ from typing import Protocol
 
 from rowsieve.bridges.spark_columns.values import Value, held
 from rowsieve.bridges.sql.spark_coercion import INSTANT, is_text
-from rowsieve.bridges.sql.spark_names import ELEMENT, SUBSCRIPT, TRIED_ELEMENT
+from rowsieve.bridges.sql.spark_names import ELEMENT, SUBSCRIPT, TRIED_ELEMENT, TRUNC
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.ir import (
@@ -260,7 +260,7 @@ HANDLERS: Mapping[str, Handler] = {
     "format_time": _formatted,
     "epoch_us": _instant,
     "epoch_seconds": _instant,
-    "trunc": _truncated_date,
+    TRUNC: _truncated_date,
     **dict.fromkeys((ELEMENT, SUBSCRIPT, TRIED_ELEMENT), _element),
     "last_day": _of_days(Date()),
     "days_between": _of_days(Int(32)),

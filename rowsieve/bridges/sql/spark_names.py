@@ -31,11 +31,12 @@ _WIDE, _INSTANT = Int(64), Timestamp(utc=True)
 _MOST = 2**31
 _ZERO = Literal(0, _WIDE)
 ELEMENT, SUBSCRIPT, TRIED_ELEMENT = "element_at", "subscript", "try_element_at"
+TRUNC = "trunc_date"  # of numbers there is another function of the name
 WRITTEN: Mapping[str, str] = {
     ELEMENT: "element_at({0}, {1})",
     TRIED_ELEMENT: "try_element_at({0}, {1})",
     SUBSCRIPT: "{0}[{1}]",
-    "trunc": "trunc({1}, {0})",
+    TRUNC: "trunc({1}, {0})",
 }
 CASTS = frozenset(
     (
@@ -85,7 +86,7 @@ def truncated_date(reader: Reads, node: Any) -> Operand:
     spelled = str(node.args["unit"].name).lower()
     if (name := UNITS.get(spelled, "")) not in DATE_UNITS:
         raise reader.source.refusal(node, f"trunc takes one of {', '.join(sorted(DATE_UNITS))}")
-    return Call("trunc", (Literal(name), reader.operand(node.this)))
+    return Call(TRUNC, (Literal(name), reader.operand(node.this)))
 
 
 def place(reader: Reads, node: Any) -> Operand:
