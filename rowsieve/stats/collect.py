@@ -23,9 +23,9 @@ from rowsieve.stats.consistency import is_consistent
 from rowsieve.stats.json_paths import JsonCollector
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from rowsieve.stats.options import NOTHING_MORE, StatisticsOptions
-from rowsieve.stats.subjects import LENGTH
-from rowsieve.stats.text_facts import TextCollector
-from rowsieve.stats.trim import trim
+from rowsieve.stats.subjects import LENGTH, TEXT_FACTS
+from rowsieve.stats.text_facts import SampledTextCollector, TextCollector
+from rowsieve.stats.trim import trim, without_spare
 from rowsieve.stats.values import ValueCollector, Values
 from rowsieve.types.logical import Field, Int, List, Map, Struct
 
@@ -76,6 +76,8 @@ class StatisticsCollector:
             self._columns.append(FieldCollector(field))
             if field.id in options.text:
                 self._extra.append((field, TextCollector(field.id)))
+            if field.id in options.sampled_text:
+                self._extra.append((field, SampledTextCollector(field.id)))
             if field.id in options.json:
                 self._extra.append((field, JsonCollector(field.id, options.json[field.id])))
 
@@ -115,11 +117,21 @@ class StatisticsCollector:
                 else:
                     self._metrics.statistics_mismatched += 1
         budget, critical = self._options.budget(self._rows), self._options.critical
+        if self._options.sampled_text:
+            found = without_spare(found, budget, self._is_spare)
         trimmed = trim(found, budget, critical)
         self._metrics.statistics_trimmed += trimmed.count
         self._metrics.statistics_bytes += trimmed.size_bytes
         self._metrics.statistics_s += time.perf_counter() - begin
         return trimmed.statistics
+
+    def _is_spare(self, subject: Subject) -> bool:
+        """Whether nobody asked for these statistics."""
+        return (
+            isinstance(subject, Derived)
+            and subject.field_id in self._options.sampled_text
+            and subject.what in TEXT_FACTS
+        )
 
 
 class FieldCollector:

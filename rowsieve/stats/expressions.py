@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rowsieve.predicate.abstract import AbstractValue, from_column
+from rowsieve.predicate.abstract import AbstractValue, from_column, meet
 from rowsieve.predicate.arrays import null_mask
 from rowsieve.predicate.ir import BoundColumn, Call, Cast, FieldAccess, Operand
 from rowsieve.stats.claims import proven, surely_cast
@@ -104,7 +104,18 @@ def _cast_of_text(
         return None
     if not isinstance(target, Int | Float | Decimal):
         return None
-    subject = Derived(column.field_id, AS_INT if isinstance(target, Int) else AS_NUMBER)
+    kinds = (AS_INT,) if isinstance(target, Int) else (AS_NUMBER, AS_INT)
+    found: AbstractValue | None = None
+    for what in kinds:  # whole numbers may be known as these alone
+        value = _cast_of_numbers(Derived(column.field_id, what), target, statistics)
+        if value is not None:
+            found = value if found is None else meet(found, value)
+    return found
+
+
+def _cast_of_numbers(
+    subject: Derived, target: LogicalType, statistics: Subjects
+) -> AbstractValue | None:
     described, known = derived(subject), statistics.subject(subject)
     if known is None or described is None:
         return None

@@ -27,7 +27,8 @@ _STEP = re.compile(r'"((?:[^"]|"")+)"|([^\s",.]+)')
 class StatisticsOptions:
     """What is collected besides counts and bounds of every field.
 
-    `text`: ids of columns whose text may spell numbers or be compared in one case. `json`: paths by
+    `text`: ids of columns whose text may spell numbers or be compared in one case; `sampled_text`:
+    of those in which a sample decides, and which give way where bytes are short. `json`: paths by
     column id; the empty path lets the paths be found. With `enabled` false nothing is collected at
     all; keys keep their ranges, which the merge needs. `critical` are the ids of fields whose
     statistics are never trimmed.
@@ -38,6 +39,7 @@ class StatisticsOptions:
     bytes_per_1000_rows: int = DEFAULT_BYTES_PER_1000_ROWS
     critical: frozenset[int] = frozenset()
     text: frozenset[int] = frozenset()
+    sampled_text: frozenset[int] = frozenset()
     json: Mapping[int, tuple[Path, ...]] = field(default_factory=dict)
 
     def budget(self, row_count: int) -> int:
@@ -77,6 +79,11 @@ def statistics_options(
         ),
         critical=critical_ids(schema, named),
         text=frozenset(column.id for column, _ in text),
+        sampled_text=frozenset(
+            column.id
+            for column in schema
+            if isinstance(column.type, String) and "text_statistics" not in properties
+        ),
         json=json,
     )
 

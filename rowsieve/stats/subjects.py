@@ -27,6 +27,7 @@ AS_INT: Final = "as_int"
 AS_NUMBER: Final = "as_number"
 AS_UPPER: Final = "as_upper"
 AS_LOWER: Final = "as_lower"
+TEXT_FACTS: Final = frozenset({AS_INT, AS_NUMBER, AS_UPPER, AS_LOWER})
 JSON: Final = "json"
 
 _DERIVED: dict[str, logical.LogicalType] = {

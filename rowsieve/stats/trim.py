@@ -10,7 +10,7 @@ Soundness: a bound that is cut only widens, and what is dropped is unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -104,6 +104,26 @@ def trim(
         for subject, before in statistics.items()
     )
     return Trimmed(kept, changed, total)
+
+
+def without_spare(
+    statistics: Mapping[Subject, ColumnStatistics],
+    budget: int,
+    is_spare: Callable[[Subject], bool],
+) -> dict[Subject, ColumnStatistics]:
+    """The statistics without as many of those that nobody asked for as do not fit.
+
+    So they never take the place of others. The largest go first.
+    """
+    kept = dict(statistics)
+    sizes = {subject: size_bytes(facts) for subject, facts in statistics.items()}
+    total = sum(sizes.values())
+    for subject in sorted(filter(is_spare, statistics), key=lambda one: -sizes[one]):
+        if total <= budget:
+            break
+        del kept[subject]
+        total -= sizes[subject]
+    return kept
 
 
 def shortened(statistics: ColumnStatistics, limit: int) -> ColumnStatistics:

@@ -9,6 +9,7 @@ ABSTRACT, CALLS, INTERPRET = (
 )
 FACTS, NARROW = "predicate/facts.py", "predicate/narrow.py"
 COLUMNAR = "stats/columnar.py"
+_TEXTS = ("tests/stats/test_text_facts.py",)
 _TESTS = ("tests/predicate/test_alternatives.py",)
 SUITES = {
     **dict.fromkeys((ABSTRACT, CALLS, INTERPRET, FACTS, NARROW), _TESTS),
@@ -81,5 +82,26 @@ MUTANTS = (
         "the neighbour of a value that is excluded is excluded, too",
         "scalar(Literal(value - 1, column.type))",
         "scalar(Literal(max(least, value - 2), column.type))",
+    ),
+    Mutant(
+        "stats/text_facts.py",
+        "the sample speaks for all texts",
+        "self._facts.add(values)",
+        "self._facts.add(values.slice(0, _FEW))",
+        _TEXTS,
+    ),
+    Mutant(
+        "stats/expressions.py",
+        "the facts of whole numbers and of all numbers are taken for each other's",
+        "found = value if found is None else meet(found, value)",
+        "found = value",
+        _TEXTS,
+    ),
+    Mutant(
+        "stats/trim.py",
+        "facts that nobody asked for take the place of others",
+        "    for subject in sorted(filter(is_spare, statistics), key=lambda one: -sizes[one]):",
+        "    for subject in ():",
+        _TEXTS,
     ),
 )

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.stats.collect import StatisticsCollector
+from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
-from rowsieve.stats.options import StatisticsOptions
+from rowsieve.stats.options import StatisticsOptions, statistics_options
 from rowsieve.stats.subjects import AS_INT, AS_LOWER, AS_NUMBER, AS_UPPER
 from rowsieve.stats.tabulate import statistics_columns
 from rowsieve.stats.text_facts import are_whole
@@ -35,15 +35,19 @@ from tests.strategies import SEMANTICS
 
 SCHEMA = Schema(0, (Field(1, "id", Int(), nullable=False), Field(2, "s", String())))
 OPTIONS = StatisticsOptions(text=frozenset({2}))
+UNASKED = StatisticsOptions(sampled_text=frozenset({2}))
 
 
-def statistics_of(cells: list[str | None]) -> dict[Subject, ColumnStatistics]:
+def statistics_of(
+    cells: list[str | None], options: StatisticsOptions = OPTIONS
+) -> dict[Subject, ColumnStatistics]:
     batch = batch_of([{"id": i, "s": cell} for i, cell in enumerate(cells)], SCHEMA)
-    return collected(batch, SCHEMA, StatisticsCollector(SCHEMA, OPTIONS))
+    return collected(batch, SCHEMA, StatisticsCollector(SCHEMA, options))
 
 
-def known(*parts: list[str | None]) -> PartStatistics:
-    return manifest([len(part) for part in parts], [statistics_of(part) for part in parts], SCHEMA)
+def known(*parts: list[str | None], options: StatisticsOptions = OPTIONS) -> PartStatistics:
+    statistics = [statistics_of(part, options) for part in parts]
+    return manifest([len(part) for part in parts], statistics, SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -102,13 +106,69 @@ def test_nothing_is_taken_unasked() -> None:
     assert set(found) == {1, 2}
 
 
-def test_casts_and_case_prune() -> None:
-    parts = known(["1", "20", None], ["300", "1000"], ["x"], ["2.5"])
+@pytest.mark.parametrize(
+    ("cells", "taken"),
+    [
+        pytest.param(["1", None, "-20"], {AS_INT}, id="whole numbers say all of them"),
+        pytest.param(["1", "2.5"], {AS_NUMBER}, id="numbers"),
+        pytest.param(["1"] * 200 + ["x"], set(), id="a text after the sample is none"),
+        pytest.param(["1"] * 200 + ["2.5"], {AS_NUMBER}, id="a fraction after the sample"),
+        pytest.param(["x", "1"], set(), id="not of the sample"),
+        pytest.param(["ab", "cd"], set(), id="case is not tried"),
+        pytest.param([None], set(), id="nothing to go by"),
+        pytest.param([], set(), id="no rows"),
+    ],
+)
+def test_a_sample_chooses_facts_that_hold_of_all(cells: list[str | None], taken: set[str]) -> None:
+    found = statistics_of(cells, UNASKED)
+    assert {subject.what for subject in found if isinstance(subject, Derived)} == taken
+
+
+def test_nulls_before_the_first_text_count() -> None:
+    collector = StatisticsCollector(SCHEMA, UNASKED)
+    for texts in ([None, None], [], ["7", None]):
+        collector.add(pa.table({"id": [1] * len(texts), "s": pa.array(texts, pa.string())}))
+    assert collector.finish()[Derived(2, AS_INT)].null_count == 3
+
+
+def test_facts_that_nobody_asked_for_give_way() -> None:
+    """They never take the place of others, and are not counted as trimmed."""
+    long = "x" * 32
+    schema = Schema(0, (Field(1, "t", String()), Field(2, "s", String()), Field(3, "u", String())))
+    rows = pa.table({"t": [long, long], "s": ["1", "2"], "u": ["7", "8"]})
+    sizes = {}
+    for size in (1024, 24 + 64 + 4 + 24, 24 + 64 + 4):
+        options = StatisticsOptions(
+            bytes_per_part=size, bytes_per_1000_rows=0, sampled_text=frozenset({1, 2, 3})
+        )
+        collecting = Collecting()
+        collector = StatisticsCollector(schema, options, collecting)
+        collector.add(rows)
+        sizes[size] = len(collector.finish())
+        assert not collecting.metrics.statistics_trimmed
+    assert list(sizes.values()) == [5, 4, 3]
+
+
+def test_tables_take_numbers_in_text_unless_they_name_columns() -> None:
+    for properties, taken in (
+        ({}, {2}),
+        ({"text_statistics": ""}, set()),
+        ({"text_statistics": "s"}, set()),
+    ):
+        assert statistics_options(properties, SCHEMA).sampled_text == taken
+
+
+@pytest.mark.parametrize("options", [OPTIONS, UNASKED], ids=["asked", "unasked"])
+def test_casts_prune(options: StatisticsOptions) -> None:
+    parts = known(["1", "20", None], ["300", "1000"], ["x"], ["2.5"], options=options)
     assert verdicts("cast(s as bigint) = 300", parts, SCHEMA) == ["NONE", "SOME", "SOME", "SOME"]
     assert verdicts("cast(s as bigint) < 50", parts, SCHEMA) == ["SOME", "NONE", "SOME", "SOME"]
     assert verdicts("cast(s as double) > 250", parts, SCHEMA) == ["NONE", "ALL", "SOME", "NONE"]
     assert verdicts("cast(s as decimal(9,1)) = 2.5", parts, SCHEMA)[1:] == ["NONE", "SOME", "ALL"]
     assert verdicts("cast(s as tinyint) < 50", parts, SCHEMA)[1] == "SOME"  # 1000 is none
+
+
+def test_case_prunes() -> None:
     words = known(["apple", "Bear"], ["Zoo", "yak"], ["\u00e9", "a"])
     assert verdicts("upper(s) = 'BEAR'", words, SCHEMA) == ["SOME", "NONE", "SOME"]
     assert verdicts("lower(s) >= 'y'", words, SCHEMA) == ["NONE", "ALL", "SOME"]
@@ -199,4 +259,6 @@ def test_verdicts_by_case_never_contradict_the_rows(
 
 def check(text: str, parts: list[Any], semantics: Semantics) -> None:
     batches = [batch_of([{"id": 0, "s": cell} for cell in part], SCHEMA) for part in parts]
-    assert contradictions(bound(text, SCHEMA, semantics), batches, known(*parts)) == []
+    for options in (OPTIONS, UNASKED):
+        statistics = known(*parts, options=options)
+        assert contradictions(bound(text, SCHEMA, semantics), batches, statistics) == []
