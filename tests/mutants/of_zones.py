@@ -110,13 +110,6 @@ MUTANTS = (
     ),
     Mutant(
         RANGES,
-        "a truncation that keeps its offset ends where its local time does",
-        "most = np.where(steady, ends[1] - offsets, stop)",
-        "most = np.where(steady, most, stop)",
-        ("tests/predicate/test_zoned.py",),
-    ),
-    Mutant(
-        RANGES,
         "a truncation is by one offset in any range",
         "own.is_steady(start, stop), own",
         "own.is_steady(start, start), own",
@@ -129,20 +122,8 @@ MUTANTS = (
     ),
     Mutant(
         RANGES,
-        "a moved upper bound is one instant",
-        "np.where(moves, hull.upper, high)",
-        "np.where(moves, own.instant_hull(ends[1][0], ends[1][0]).lower, high)",
-    ),
-    Mutant(
-        RANGES,
         "the local times that are moved end with that of the upper bound",
         "first, last = local.lower, local.upper",
         "first, last = local.lower, own.local(high)[0]",
-    ),
-    Mutant(
-        RANGES,
-        "an offset behind a text is forgotten",
-        'pc.binary_join_element_wise(upper, "~", "")',
-        "upper",
     ),
 )
