@@ -26,7 +26,7 @@ from rowsieve.bridges.sql.intervals import moved
 from rowsieve.bridges.sql.list_calls import HANDLERS as LISTS
 from rowsieve.bridges.sql.list_calls import named_list
 from rowsieve.bridges.sql.members import json_operator, json_path
-from rowsieve.bridges.sql.own_calls import HANDLERS, NAMES, array_size, day, seconds
+from rowsieve.bridges.sql.own_calls import HANDLERS, NAMES, day, seconds
 from rowsieve.bridges.sql.parts import EXTRACTED, PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.pattern_calls import regex, substring
 from rowsieve.bridges.sql.spark_coercion import QUOTIENT, WHOLE_QUOTIENT
@@ -71,8 +71,6 @@ def call(reader: Reads, node: Any) -> Operand:
         if kind is exp.Sub and reader.dialect.name != "spark" and all(map(_is_date, sides)):
             return Call("days_between", sides)
         return Call(OPERATORS[kind], sides)
-    if kind is exp.ArraySize and reader.dialect.name == "spark":
-        return array_size(reader, node)
     if (found := recognise(reader, node)) is not None:
         return found
     raise reader.source.refusal(node, _reason(reader, node))

@@ -12,6 +12,7 @@ from typing import Any
 from sqlglot import exp
 
 from rowsieve.bridges.sql.members import element_at
+from rowsieve.bridges.sql.own_calls import array_size
 from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate.ir import (
     And,
@@ -128,6 +129,8 @@ def _position(reader: Reads, node: Any) -> Operand:
 
 def _size(reader: Reads, node: Any) -> Operand:
     """`array_length(list, 1)`: NULL of an empty list in PostgreSQL."""
+    if reader.dialect.name == "spark":
+        return array_size(reader, node)
     reader.only(node, "this", "expression")
     dimension = node.args.get("expression")
     if dimension is not None and not (isinstance(dimension, exp.Literal) and dimension.name == "1"):

@@ -1,0 +1,78 @@
+"""Functions in Spark's text give, row by row, what Spark gives, in ANSI mode and without it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowsieve.bridges.where import to_operand
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.evaluate import compute
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import schema_of
+from tests.bridges.sql.test_engine_functions import alike
+
+pytestmark = pytest.mark.spark
+
+_MOMENTS = [
+    *(datetime.datetime(2024, 2, 29, 23, 59, 59, 999_999), datetime.datetime(1969, 12, 31, 1, 2)),
+    *(datetime.datetime(5, 1, 1), datetime.datetime(9000, 12, 31), None),
+    datetime.datetime(1934, 1, 12, 22, 30, 50, 1),
+]
+_LISTS = pa.list_(pa.int64())
+ROWS = pa.table(
+    {
+        "s": pa.array(["ab12", "a.b\n", "", "xxab", "É\r\nß-7", None]),
+        "i": pa.array([0, 1, -1, 400, None, 3], pa.int32()),
+        "ts": pa.array(_MOMENTS, pa.timestamp("us")),
+        "tz": pa.array(_MOMENTS, pa.timestamp("us", "UTC")),
+        "day": pa.array([at and at.date() for at in _MOMENTS], pa.date32()),
+        "l": pa.array([[3, 1, 3], [None, 2], [], [2], None, [1, None]], _LISTS),
+        "l2": pa.array([[3], [None], [1], [], [1], [2]], _LISTS),
+        "ls": pa.array(
+            [["a", None, "b"], [None], [], ["é"], None, ["", "x"]], pa.list_(pa.string())
+        ),
+    }
+)
+SCHEMA, _ = schema_of(ROWS.schema)
+TEXTS = [
+    *("regexp_extract(s, '([a-z]+)([0-9]+)')", "regexp_extract(s, '([a-z])(1|.)', 2)"),
+    *("regexp_replace(s, '[^a-z]', '<$0>')", "regexp_replace(s, '(a)(b)', '$2\\\\$$1')"),
+    *("regexp_count(s, '[ab]')", "regexp_instr(s, 'b')", "regexp_substr(s, '[0-9]+')"),
+    *("day + 3", "day - i", "add_months(day, 1)", "add_months(ts, 13)", "date(ts)"),
+    *("trunc(day, 'MM')", "trunc(ts, 'year')", "trunc(day, 'WEEK')"),
+    *("date_part('month', ts)", "date_part('dow', day)", "isnull(i)", "isnotnull(s)"),
+    *("date_format(ts, 'yyyy-MM-dd')", "date_format(tz, 'yyyyMMdd HH:mm:ss')"),
+    *("date_format(day, 'yyyy/DDD HH')", "unix_timestamp(ts)", "unix_seconds(tz)"),
+    *("overlay(s PLACING 'xy' FROM 2 FOR 1)", "pi()", "sha1(s)", "sha2(s, 512)"),
+    *("substring_index(s, 'b', 1)", "substring_index(s, 'x', -1)"),
+    *("array_position(l, 3)", "array_position(l, i)", "array_max(l)", "array_min(ls)"),
+    *("arrays_overlap(l, l2)", "array_join(ls, '-')", "array_size(l)", "size(l)"),
+]
+
+
+@pytest.fixture(params=[True, False], ids=["ansi", "legacy"])
+def session(spark: Any, request: pytest.FixtureRequest) -> Iterator[tuple[Any, Semantics]]:
+    kept = {key: spark.conf.get(key) for key in ("spark.sql.ansi.enabled",)}
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.ansi.enabled", str(request.param).lower())
+    yield spark, Semantics.of_spark(ansi=request.param, time_zone=zone)
+    for key, value in kept.items():
+        spark.conf.set(key, value)
+
+
+def test_a_function_gives_what_spark_gives(session: tuple[Any, Semantics]) -> None:
+    spark, semantics = session
+    frame = spark.createDataFrame(ROWS)
+    batch = ROWS.combine_chunks().to_batches()[0]
+    for text in TEXTS:
+        operand = to_operand(text, "spark", SCHEMA, semantics)
+        values, failed = compute(bind_operand(operand, SCHEMA, semantics), batch)
+        assert not failed.any(), text
+        found = [row[0] for row in frame.selectExpr(text).collect()]
+        wanted = values.to_pylist()
+        assert all(map(alike, found, wanted)), (text, found, wanted)
