@@ -46,7 +46,7 @@ def plain_truth(node: Comparison, columns: AbstractColumns) -> Truth | None:
     if node.op not in _ORDERED or not isinstance(value, int):
         return None
     known = columns.column(column)
-    if known is None or not _is_bounded(known, arrow_type(column.type)):
+    if known is None or known.ranges or not _is_bounded(known, arrow_type(column.type)):
         return None
     lower, upper = _numbers(known.lower), _numbers(known.upper)
     if (lower > upper).any():
