@@ -1,12 +1,13 @@
-"""The support matrix in the documents is the one that the tables give.
+"""The support matrices in `docs/reference/bridges` equal those generated from the tables.
 
-`python -m tests.bridges.test_matrix` writes it there anew.
+`python -m tests.bridges.test_matrix` writes them anew.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,15 +23,15 @@ from rowsieve.bridges.sql import spellings, table
 from rowsieve.bridges.substrait_exprs import table as substrait
 from rowsieve.bridges.translation import Row
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "bridges.md"
+PAGES = Path(__file__).parents[2] / "docs" / "reference" / "bridges"
 TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
     "datafusion": {
         "variant": datafusion.VARIANTS,
         "operator": datafusion.OPERATORS,
         "function": datafusion.FUNCTIONS,
     },
-    "spark_columns": {"class": spark_columns.EXPRESSIONS},
-    "spark_filters": {"filter": spark_filters.FILTERS},
+    "spark-columns": {"class": spark_columns.EXPRESSIONS},
+    "spark-filters": {"filter": spark_filters.FILTERS},
     "polars": {
         "node": polars.NODES,
         "operator": polars.OPERATORS,
@@ -38,7 +39,7 @@ TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
         "function": tuple(polars.FUNCTIONS.values()),
         "other": polars.OTHERS,
     },
-    "pyarrow_exprs": {"function": pyarrow.FUNCTIONS},
+    "pyarrow": {"function": pyarrow.FUNCTIONS},
     "iceberg": {
         "junction": iceberg.JUNCTIONS,
         "predicate": iceberg.PREDICATES,
@@ -46,7 +47,7 @@ TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
         "term": iceberg.TERMS,
         "literal": iceberg.LITERALS,
     },
-    "delta_dnf": {"operator": delta_dnf.OPERATORS},
+    "delta-dnf": {"operator": delta_dnf.OPERATORS},
     "substrait": {
         "expression": tuple(substrait.EXPRESSIONS.values()),
         **{
@@ -59,35 +60,38 @@ TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_the_page_shows_the_tables_as_they_are(name: str) -> None:
-    found = re.search(rf"<!-- matrix: {name} -->\n(.*?)\n<!-- end -->", PAGE.read_text(), re.DOTALL)
-    assert found is not None
-    assert found[1] == matrix(TABLES[name])
+# The name of a page, and what generates its table.
+MATRICES: dict[str, Callable[[], str]] = {
+    **{page: partial(matrix, groups) for page, groups in TABLES.items()},
+    "sql": table.matrix,
+    "sql-functions": spellings.matrix,
+}
+START, STOP = "<!-- matrix -->\n", "\n<!-- end -->"
 
 
-def test_the_page_shows_how_functions_are_written() -> None:
-    found = re.search(r"<!-- matrix: sql -->\n(.*?)\n<!-- end -->", PAGE.read_text(), re.DOTALL)
-    assert found is not None
-    assert found[1] == spellings.matrix()
+@pytest.mark.parametrize("page", MATRICES)
+def test_a_page_shows_its_table_as_it_is(page: str) -> None:
+    shown = re.findall(f"{START}(.*?){STOP}", _path(page).read_text(), re.DOTALL)
+    assert shown == [MATRICES[page]()]
 
 
-def test_the_page_shows_what_is_written_as_exact() -> None:
-    found = re.search(r"<!-- matrix: exact -->\n(.*?)\n<!-- end -->", PAGE.read_text(), re.DOTALL)
-    assert found is not None
-    assert found[1] == table.matrix()
+def test_every_bridge_has_a_page_and_the_index_links_it() -> None:
+    index = (PAGES / "README.md").read_text()
+    pages = {path.stem for path in PAGES.glob("*.md")} - {"README"}
+    assert pages == set(MATRICES)
+    assert [page for page in MATRICES if f"]({page}.md)" not in index] == []
 
 
 def write() -> None:
-    """Put the matrices as they are now into the page."""
-    text = PAGE.read_text()
-    made = {name: matrix(groups) for name, groups in TABLES.items()}
-    for name, found in {**made, "sql": spellings.matrix(), "exact": table.matrix()}.items():
-        start, stop = f"<!-- matrix: {name} -->\n", "\n<!-- end -->"
-        head, _, rest = text.partition(start)
-        _, _, tail = rest.partition(stop)
-        text = f"{head}{start}{found}{stop}{tail}"
-    PAGE.write_text(text)
+    """Put the matrices as they are now into the pages."""
+    for page, generated in MATRICES.items():
+        head, _, rest = _path(page).read_text().partition(START)
+        _, _, tail = rest.partition(STOP)
+        _path(page).write_text(f"{head}{START}{generated()}{STOP}{tail}")
+
+
+def _path(page: str) -> Path:
+    return PAGES / f"{page}.md"
 
 
 if __name__ == "__main__":
