@@ -45,20 +45,31 @@ Own: TypeAlias = str | tuple[str, ...] | Arguments | Spelling | Absent
 
 @dataclass(frozen=True, slots=True)
 class FunctionRow:
-    """A function of ours and its spelling, or the reason for having none, in each engine."""
+    """A function of ours and its spelling, or the reason for having none, in each engine.
+
+    `common` and `cases` are what engines share; `own` has the entries of those that differ.
+    """
 
     name: str
-    engines: Mapping[str, Spelling | Absent]
+    common: str | tuple[str, ...]
+    cases: tuple[Arguments, ...]
+    own: Mapping[str, Own]
 
     def spelling(self, engine: str) -> Spelling | None:
         """How the engine spells it; None if it has no counterpart."""
-        found = self.engines.get(engine)
+        found = self._entry(engine)
         return found if isinstance(found, Spelling) else None
 
     def reason(self, engine: str) -> str:
         """Why the engine has no counterpart or may give other values; empty if nobody asks."""
-        found = self.engines.get(engine)
+        found = self._entry(engine)
         return "" if found is None else found.reason
+
+    def _entry(self, engine: str) -> Spelling | Absent | None:
+        if engine not in SQL_ENGINES:
+            return None
+        shared = Spelling(_templates(self.common), cases=self.cases)
+        return _own(self.own.get(engine, shared), shared)
 
 
 def function(
@@ -68,9 +79,7 @@ def function(
 
     An engine's own entry is a template, other cases, a whole `Spelling`, or `Absent`.
     """
-    shared = Spelling(_templates(common), cases=cases)
-    found = {engine: _own(engines.get(engine, shared), shared) for engine in SQL_ENGINES}
-    return FunctionRow(name, found)
+    return FunctionRow(name, common, cases, engines)
 
 
 def unverified(reason: str, *templates: str) -> Spelling:

@@ -27,6 +27,7 @@ from rowsieve.bridges.spark_columns.values import (
     parsed,
     widens,
 )
+from rowsieve.bridges.sql import spark_rules
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.coerce import convert
@@ -258,9 +259,11 @@ class Reader:
             return Value(value.operand, target, value.loose)
         if widens(source, target):
             return Value(value.operand, target, loose=True)
-        if (type(source).__name__, type(target).__name__) not in table.CASTS:
-            raise UnsupportedOperation(table.CAST_REFUSALS.get(_pair(source, target), _NO_CAST))
-        table.check_cast(source, target)
+        if (type(source).__name__, type(target).__name__) not in spark_rules.CASTS:
+            raise UnsupportedOperation(
+                spark_rules.CAST_REFUSALS.get(_pair(source, target), _NO_CAST)
+            )
+        spark_rules.check_cast(source, target)
         mode = node.mode()
         in_zone = zones.cast(node, value.exact, source, target, try_=mode == "TRY")
         if in_zone is not None and (mode in ("TRY", "ANSI") or _always(source, target)):
@@ -285,8 +288,8 @@ class Reader:
             return folded
         if isinstance(literal.value, str):
             return Value(parsed(literal.value, target), target)
-        if source is not None and _pair(source, target) in table.CASTS:
-            table.check_cast(source, target)
+        if source is not None and _pair(source, target) in spark_rules.CASTS:
+            spark_rules.check_cast(source, target)
             zoned = depends_on_zone(source, target)
             rules = zones.session_rules(node) if zoned else Semantics.SPARK
             made = convert(literal, source, target, rules)
@@ -361,7 +364,7 @@ def _negated(predicate: Predicate) -> Predicate:
 
 def _always(source: LogicalType, target: LogicalType) -> bool:
     """Whether a cast does the same whatever the mode of failing."""
-    return _pair(source, target) in table.CAST_ANY_MODE
+    return _pair(source, target) in spark_rules.CAST_ANY_MODE
 
 
 def _pair(source: LogicalType, target: LogicalType) -> tuple[str, str]:

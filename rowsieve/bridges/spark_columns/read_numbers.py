@@ -14,6 +14,7 @@ from rowsieve.bridges.spark_columns import table
 from rowsieve.bridges.spark_columns.read import Handler, Reader
 from rowsieve.bridges.spark_columns.tree import Node
 from rowsieve.bridges.spark_columns.values import Value, constant_of, one_type
+from rowsieve.bridges.sql import spark_rules
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
     Call,
@@ -64,7 +65,7 @@ def _decimals(node: Node, name: str, left: Value, right: Value) -> Value:
     a, b = left.type, right.type
     assert isinstance(a, Decimal)
     assert isinstance(b, Decimal)
-    result = table.decimal_result(name, a, b)
+    result = spark_rules.decimal_result(name, a, b)
     if result is None or node.kind == "IntegralDivide":
         raise UnsupportedOperation(f"{name} of decimals with more than 38 digits in the result")
     if name == "divide" and not _loses_digits(node):
@@ -89,7 +90,7 @@ def _one_number(name: str) -> Handler:
         value = reader.value(node.children[0])
         if not isinstance(value.type, Int | Float | Decimal):
             raise UnsupportedOperation(f"{name} of something that is no number")
-        table.check_sign(value.type)
+        spark_rules.check_sign(value.type)
         if isinstance(value.type, Int) and not node.option("failOnError"):
             if not reader.wraps:
                 raise UnsupportedOperation(_WRAPS)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rowsieve.bridges.spark_columns import table, zones
+from rowsieve.bridges.spark_columns import zones
 from rowsieve.bridges.spark_columns.read import Handler, Reader
 from rowsieve.bridges.spark_columns.tree import Node
 from rowsieve.bridges.spark_columns.values import Value, constant_of
+from rowsieve.bridges.sql import spark_rules
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import (
     Call,
@@ -62,9 +63,9 @@ def _truncated(reader: Reader, node: Node) -> Value:
     first, second = node.children
     unit, moment = (second, first) if node.kind == "TruncDate" else (first, second)
     spelled = constant_of(reader.value(unit))
-    name = table.UNITS.get(str(spelled).lower())
+    name = spark_rules.UNITS.get(str(spelled).lower())
     value = reader.value(moment)
-    if name is None or (node.kind == "TruncDate" and name not in table.DATE_UNITS):
+    if name is None or (node.kind == "TruncDate" and name not in spark_rules.DATE_UNITS):
         raise UnsupportedOperation(f"truncation to {spelled!r}: it is no unit here")
     if value.type is None:
         raise UnsupportedOperation("truncation of NULL")

@@ -13,9 +13,7 @@ from collections.abc import Mapping
 
 from rowsieve.bridges.spark_columns.refused import REFUSED
 from rowsieve.bridges.translation import Exactness, Row
-from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import ComparisonOp
-from rowsieve.types.logical import Decimal, LogicalType, String, Timestamp
 
 _EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
 
@@ -206,85 +204,3 @@ EXPRESSIONS: tuple[Row, ...] = (
 )
 ROWS: Mapping[str, Row] = {row.foreign: row for row in EXPRESSIONS}
 UTC = frozenset({"UTC", "Z", "ETC/UTC", "GMT", "+00:00", "UTC+00:00"})
-UNITS: Mapping[str, str] = {
-    **{name: name for name in ("quarter", "week", "hour", "minute", "second")},
-    **{name: name for name in ("millisecond", "microsecond")},
-    **dict.fromkeys(("year", "yyyy", "yy"), "year"),
-    **dict.fromkeys(("month", "mon", "mm"), "month"),
-    **dict.fromkeys(("day", "dd"), "day"),
-}
-DATE_UNITS = frozenset({"year", "quarter", "month", "week"})
-# Kinds of types between which a cast gives the same value or fails alike.
-CASTS = frozenset(
-    {
-        ("Bool", "Int"),
-        ("Bool", "String"),
-        ("Int", "Int"),
-        ("Int", "Bool"),
-        ("Int", "Float"),
-        ("Int", "Decimal"),
-        ("Int", "String"),
-        ("Float", "Float"),
-        ("Float", "Int"),
-        ("Decimal", "Int"),
-        ("Decimal", "Float"),
-        ("Decimal", "Decimal"),
-        ("Decimal", "String"),
-        ("Date", "String"),
-        ("Date", "Timestamp"),
-        ("Timestamp", "Date"),
-        ("Timestamp", "Timestamp"),
-        ("Timestamp", "String"),
-    }
-)
-# Those of them that do the same whatever the mode.
-CAST_ANY_MODE = frozenset(
-    {
-        ("Bool", "Int"),
-        ("Bool", "String"),
-        ("Int", "Bool"),
-        ("Int", "Float"),
-        ("Int", "String"),
-        ("Float", "Float"),
-        ("Decimal", "Float"),
-        ("Date", "String"),
-        ("Date", "Timestamp"),
-        ("Timestamp", "Date"),
-        ("Timestamp", "Timestamp"),
-        ("Timestamp", "String"),
-    }
-)
-CAST_REFUSALS: Mapping[tuple[str, str], str] = {
-    ("Float", "Decimal"): "the digits of a float are Java's to choose",
-    ("Float", "String"): "Java writes floats in another way",
-}
-
-
-def check_cast(source: LogicalType, target: LogicalType) -> None:
-    """Refuse pairs of families that differ for some of their types."""
-    match source, target:
-        case Timestamp(utc=True), String():
-            raise UnsupportedOperation("Spark writes an instant without its offset")
-
-
-def check_sign(type_: LogicalType) -> None:
-    """Refuse to change the sign of decimals that are longer than Spark computes it in."""
-    if isinstance(type_, Decimal) and type_.precision > 34:
-        raise UnsupportedOperation("Spark keeps 34 digits of a decimal whose sign it changes")
-
-
-def decimal_result(name: str, a: Decimal, b: Decimal) -> Decimal | None:
-    """The type of `a name b` to Spark, where 38 digits hold it without a loss."""
-    scale = max(a.scale, b.scale)
-    whole_a, whole_b = a.precision - a.scale, b.precision - b.scale
-    match name:
-        case "add" | "subtract":
-            result = Decimal(max(whole_a, whole_b) + scale + 1, scale)
-        case "multiply":
-            result = Decimal(a.precision + b.precision + 1, a.scale + b.scale)
-        case "divide":
-            scale = max(6, a.scale + b.precision + 1)
-            result = Decimal(whole_a + b.scale + scale, scale)
-        case _:
-            result = Decimal(max(1, min(whole_a, whole_b) + scale), scale)
-    return result if result.precision <= 38 else None

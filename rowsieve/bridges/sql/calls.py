@@ -15,7 +15,6 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from rowsieve.bridges.functions import TABLE
-from rowsieve.bridges.spark_columns.table import UNITS
 from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT
 from rowsieve.bridges.sql.functions import (
     FILE_READERS,
@@ -33,6 +32,7 @@ from rowsieve.bridges.sql.spark_coercion import QUOTIENT, WHOLE_QUOTIENT
 from rowsieve.bridges.sql.spark_names import NODES as SPARK
 from rowsieve.bridges.sql.spark_names import named as named_by_spark
 from rowsieve.bridges.sql.spark_names import truncated_date
+from rowsieve.bridges.sql.spark_rules import UNITS
 from rowsieve.bridges.sql.templates import forms, recognise
 from rowsieve.bridges.sql.typenames import arrow_named
 from rowsieve.bridges.sql.visits import Reads

@@ -45,7 +45,7 @@ _SPACES = "85 A0 1680 2000-200A 2028-2029 202F 205F 3000"
 
 
 def _ranges(codes: str) -> str:
-    return "".join(re.sub("[0-9A-F]+", r"\\x{\g<0>}", each) for each in codes.split())
+    return re.sub("[0-9A-F]+", r"\\x{\g<0>}", codes).replace(" ", "")
 
 
 _UNICODE_CLASSES = {  # of Unicode 16, as Rust has them

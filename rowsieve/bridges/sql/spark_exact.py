@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.spark_columns import table
 from rowsieve.bridges.spark_columns.types import held_type
+from rowsieve.bridges.sql import spark_rules
 from rowsieve.bridges.sql.exact import Exact
 from rowsieve.bridges.sql.zones import is_proved
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
@@ -158,10 +158,10 @@ class SparkExact(Exact):
         if held_type(target) != target:
             raise self.lacks(target)
         pair = (type(held_type(source)).__name__, type(target).__name__)
-        if pair not in table.CASTS:
+        if pair not in spark_rules.CASTS:
             shown = f"a cast of {type_name(source)} to {type_name(target)}"
             raise UnsupportedOperation(f"{shown} may give other values in spark")
-        table.check_cast(held_type(source), target)
+        spark_rules.check_cast(held_type(source), target)
         if _INSTANT in (source, target):
             self.check_zone()
         rule = cast_rule(source, target)
@@ -172,7 +172,7 @@ class SparkExact(Exact):
         if fails and not (wraps and isinstance(target, Int)):
             if self.meant.failed_cast is OnFailure.NULL:
                 return Cast(operand, target, try_=True)
-            if not self.ansi and pair not in table.CAST_ANY_MODE:
+            if not self.ansi and pair not in spark_rules.CAST_ANY_MODE:
                 raise UnsupportedOperation("a failing cast gives no error where ANSI mode is off")
         if pair == ("Decimal", "String") and not self.ansi:
             raise UnsupportedOperation("spark writes decimals otherwise where ANSI mode is off")
@@ -238,7 +238,7 @@ def _arithmetic(exact: SparkExact, node: Call) -> Operand:
             a, b = types
             assert isinstance(a, Decimal)
             assert isinstance(b, Decimal)
-            if table.decimal_result(name, a, b) != result:
+            if spark_rules.decimal_result(name, a, b) != result:
                 raise UnsupportedOperation(f"{name} of decimals keeps other digits in spark")
             by_zero = meant.integer_division_by_zero
         case _:
@@ -366,7 +366,7 @@ def _date_trunc(exact: SparkExact, node: Call) -> Operand:
 
 def _truncated(exact: SparkExact, node: Call) -> Operand:
     unit = str(_constant(node.arguments[0])).strip().lower().removesuffix("s")
-    if unit not in table.UNITS.values():
+    if unit not in spark_rules.UNITS.values():
         raise UnsupportedOperation(f"date_trunc to {unit!r} has no counterpart there")
     operand = exact.operand(node.arguments[1])
     return Call("date_trunc", (Literal(unit, String()), operand))

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from rowsieve.bridges.spark_columns.table import decimal_result
 from rowsieve.bridges.spark_columns.values import Value, held, widens
 from rowsieve.bridges.sql.spark_calls import HANDLERS, is_part, plain
 from rowsieve.bridges.sql.spark_coercion import (
@@ -32,6 +31,7 @@ from rowsieve.bridges.sql.spark_coercion import (
     quoted_constant,
     text_of_bytes,
 )
+from rowsieve.bridges.sql.spark_rules import decimal_result
 from rowsieve.errors import UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.dated import later_by
 from rowsieve.predicate.ir import (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from rowsieve.bridges.functions import TABLE, FunctionRow, Spelling
+from rowsieve.bridges.functions import SQL_ENGINES, TABLE, FunctionRow
 from rowsieve.bridges.sql.dialects import DIALECTS
 from rowsieve.bridges.sql.regexes import Flavour
 from rowsieve.bridges.sql.vouched import CASTS, ZONED
@@ -105,7 +105,8 @@ def _rows() -> Iterator[tuple[str, str, Mapping[str, str], str]]:
     }
     yield "function", "regex_matches", shared, ""
     for name, row in sorted(TABLE.items()):
-        if any(isinstance(own, Spelling) and own.cases for own in row.engines.values()):
+        spellings = map(row.spelling, SQL_ENGINES)
+        if any(spelling is not None and spelling.cases for spelling in spellings):
             yield "function", name, {dialect: _cell(row, dialect) for dialect in DIALECTS}, ""
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rowsieve.bridges.functions import SQL_ENGINES, TABLE, Use, refusal
-from rowsieve.bridges.spark_columns.table import CASTS as SPARK_CASTS
 from rowsieve.bridges.sql.pattern_calls import FOUND, in_flavour
 from rowsieve.bridges.sql.regexes import Flavour, from_re2
+from rowsieve.bridges.sql.spark_rules import CASTS as SPARK_CASTS
 from rowsieve.bridges.sql.zones import ZONE_FUNCTIONS, is_proved
 from rowsieve.predicate.ir import Call, Operand
 
