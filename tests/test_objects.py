@@ -122,7 +122,7 @@ def test_invariant_rule_5_a_store_that_lists_in_no_order_is_sorted_here(
 )
 def test_paths_stay_inside_the_table(store: ObjectStore, path: str) -> None:
     for use in (store.get, store.size, store.exists, lambda name: store.put_new(name, b"")):
-        with pytest.raises(InvalidInput, match="not usable"):
+        with pytest.raises(InvalidInput, match="not valid"):
             use(path)
 
 
@@ -409,7 +409,7 @@ def test_a_fresh_object_lands_whatever_the_store_reports(fault: str) -> None:
 def test_a_fresh_name_that_holds_other_bytes_is_an_error() -> None:
     store = memory_store()
     store.put_new("a", b"theirs")
-    with pytest.raises(CorruptData, match="other bytes stand there"):
+    with pytest.raises(CorruptData, match="an object with other contents exists there"):
         put_fresh(store, "a", b"ours")
 
 

@@ -1,10 +1,10 @@
 """One object store: ranged reads, create-only puts, sorted listings, fsync on local disk.
 
-`open_store` turns a URI into an `ObjectStore`. Everything a table keeps goes through one, and
-everything is written once: there is no overwrite, no delete and no rename here.
+`open_store` turns a URI into an `ObjectStore`. A table reads and writes all its files through one.
+Objects are written once: the interface has no overwrite, delete or rename.
 
-Soundness: a put that returned is durable and complete; a put that raised may have landed
-(invariants, rule 1), so whoever puts must look before it concludes.
+Soundness: a put that returned is durable and complete. A put that raised may still have created the
+object (invariants, rule 1), so the caller must check the store before it decides what happened.
 """
 
 from __future__ import annotations

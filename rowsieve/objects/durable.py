@@ -1,7 +1,7 @@
-"""Putting an object under a fresh name, whatever the store reports about it.
+"""Put an object under a fresh name, and retry against a store that fails.
 
-Soundness: returns only when exactly these bytes stand at the name (invariants, rules 1 and 4), and
-no fsync has failed on the way: that is never tried again (invariants, rule 3).
+Soundness: `put_fresh` returns only when the name holds exactly these bytes (invariants, rules 1 and
+4) and no fsync failed. A failed fsync is never retried (invariants, rule 3).
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ T = TypeVar("T")
 
 
 def put_fresh(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
-    """Put under a name nobody else uses (it holds a fresh uuid).
+    """Create an object under a name that nobody else uses (it contains a fresh uuid).
 
-    "Already exists" may be our own put behind a hidden retry: the bytes that stand there decide.
+    "Already exists" may be the result of a hidden retry of our own put, so the stored bytes decide.
+    StoreError if no attempt succeeds; CorruptData if the name holds other bytes.
     """
     patience = Patience(_ATTEMPTS)
     while True:
@@ -40,7 +41,7 @@ def put_fresh(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
         else:
             return
         try:
-            reading_whole(store, lambda: _check_standing(store, path, data))
+            reading_whole(store, lambda: _check_content(store, path, data))
         except (ObjectNotFound, StoreError):
             if patience.again():
                 continue
@@ -51,31 +52,31 @@ def put_fresh(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
         return
 
 
-def _check_standing(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
-    standing = store.get(path)
-    if standing != memoryview(data):
+def _check_content(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
+    stored = store.get(path)
+    if stored != memoryview(data):
         raise CorruptData(
-            f"{path} in {store.uri} was to be created under a fresh name, but other bytes stand "
-            f"there ({len(standing)} instead of {len(data)} bytes)"
+            f"cannot create {path} in {store.uri}: the name is fresh, but an object with other "
+            f"contents exists there ({len(stored)} bytes found, {len(data)} bytes written)"
         )
 
 
 class Patience:
-    """How often, and for how long, one thing is asked of a store that fails.
+    """A limit on the retries of one operation: `max_attempts`, within `PATIENCE_S` seconds.
 
-    A store that refuses everything at once is asked as often as that; one that takes its time to
-    refuse, and whose client tries again by itself, not for longer than `PATIENCE_S`.
+    A store that fails quickly gets all attempts. A store that fails slowly, because its client
+    retries internally, gets no new attempt after `PATIENCE_S`.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_attempts: int) -> None:
+        self._max_attempts = max_attempts
         self._ends_s = monotonic() + PATIENCE_S
         self.attempts = 1
-        """Those that were made, with the one that is being made."""
+        """Number of attempts started, the current one included."""
 
     def again(self) -> bool:
-        """Pause and count another attempt; False if none is left."""
-        if self.attempts >= self._most or monotonic() > self._ends_s:
+        """Pause and count another attempt; False if the limit is reached."""
+        if self.attempts >= self._max_attempts or monotonic() > self._ends_s:
             return False
         pause(self.attempts - 1)
         self.attempts += 1
@@ -83,9 +84,10 @@ class Patience:
 
 
 def reading_whole(store: ObjectStore, read: Callable[[], T]) -> T:
-    """What `read` gets and decodes; across a network it is read again before it is called damaged.
+    """Return the result of `read`; across a network, retry it when it raises CorruptData.
 
-    An answer that was cut short, and says that it is whole, looks like an object that is damaged.
+    A truncated response that claims to be complete looks like a damaged object, so CorruptData is
+    raised only after several reads.
     """
     if not store.overlaps:
         return read()
@@ -99,5 +101,5 @@ def reading_whole(store: ObjectStore, read: Callable[[], T]) -> T:
 
 
 def pause(attempt: int, *, first_s: float = _FIRST_PAUSE_S, longest_s: float = 1.0) -> None:
-    """Sleep a random time that may double with each attempt."""
+    """Sleep for a random time whose limit doubles with each attempt."""
     time.sleep(random.uniform(0, min(longest_s, first_s * 2.0**attempt)))  # noqa: S311 - jitter

@@ -1,8 +1,10 @@
-"""Requests that overlap: one bounded window of them for the whole process.
+"""Concurrent requests: one bounded pool of threads for the whole process.
 
-A request across a network is mostly waiting. So a read says early which spans of which objects it
-will want, and they are fetched meanwhile (`FetchingStore`). Soundness: a span that was fetched is
-what `get_range` of the store returned; whatever was not fetched, or failed, is asked for again.
+A request across a network spends most of its time waiting. A read therefore announces the byte
+ranges ("spans") that it will need, and `FetchingStore` prefetches them.
+
+Soundness: a prefetched span holds the bytes that the store's `get_range` returned. A span that was
+not fetched, or whose fetch failed, is requested again.
 """
 
 from __future__ import annotations
@@ -20,18 +22,18 @@ from rowsieve.locks import ForkSafeLock
 from rowsieve.objects.range_file import open_ranges
 from rowsieve.objects.store import NativeFile, ObjectStore, Place
 
-WINDOW: Final = 128  # requests that wait at the same time
-MOST_ASIDE: Final = 4
+WINDOW: Final = 128  # concurrent requests
+MOST_ASIDE: Final = 4  # concurrent background tasks
 _log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 _pool_lock = ForkSafeLock()
 _aside: set[Future[None]] = set()
-_pools: dict[int, ThreadPoolExecutor] = {}  # by process: a fork has none of its parent's threads
+_pools: dict[int, ThreadPoolExecutor] = {}  # by process id: threads do not survive a fork
 
 
 def begin(task: Callable[[], _T]) -> Future[_T]:
-    """Start a request within the window. A task must not begin others: it would wait for itself."""
+    """Run a task in the pool. A task must not begin others: they could deadlock on a full pool."""
     with _pool_lock:
         pool = _pools.get(os.getpid())
         if pool is None:
@@ -40,9 +42,9 @@ def begin(task: Callable[[], _T]) -> Future[_T]:
 
 
 def together(store: ObjectStore, tasks: Sequence[Callable[[], _T]]) -> list[_T]:
-    """Their results in order; they overlap where a request of the store is worth it.
+    """Run tasks and return their results in order; concurrently if the store `overlaps`.
 
-    All have ended when this returns or raises the first error.
+    Returns, or raises the first error, after all tasks have ended.
     """
     if not store.overlaps or len(tasks) < 2:
         return [task() for task in tasks]
@@ -54,11 +56,11 @@ def together(store: ObjectStore, tasks: Sequence[Callable[[], _T]]) -> list[_T]:
 
 
 def aside(store: ObjectStore, task: Callable[[], None]) -> None:
-    """Run a task that nobody waits for: beside the program where a request costs a round trip.
+    """Run a task whose result nobody needs: in the background if the store `overlaps`.
 
-    The process waits for it before it ends. The task must not begin others; what it raises is
-    logged. A few of them are begun at a time, so that a store that is slow to answer them leaves
-    room for requests that are waited for.
+    The process waits for the task before it exits. The task must not begin others; its exception
+    is logged. At most `MOST_ASIDE` such tasks run at a time, so that a slow store leaves room in
+    the pool for requests that a caller waits for.
     """
     if not store.overlaps:
         task()
@@ -72,17 +74,17 @@ def aside(store: ObjectStore, task: Callable[[], None]) -> None:
 
 def _ended_aside(task: Future[None]) -> None:
     if (error := task.exception()) is not None:
-        _log.error("a task that nobody waits for failed", exc_info=error)
+        _log.error("a background task failed", exc_info=error)
     _aside.discard(task)
 
 
 def finish_aside() -> None:
-    """Wait for all that `aside` has begun."""
+    """Wait for all tasks that `aside` started."""
     wait(tuple(_aside))
 
 
 class _Span:
-    """Bytes [start, stop) of an object; `data` once they are asked for."""
+    """Bytes [start, stop) of an object; `data` is set once they are requested."""
 
     __slots__ = ("data", "keep", "path", "start", "stop", "used")
 
@@ -98,10 +100,10 @@ class _Span:
 
 
 class FetchingStore:
-    """A store for one read: spans that are expected are fetched early, `budget_bytes` at a time.
+    """A store for one read: prefetches expected spans, up to `budget_bytes` at a time.
 
-    A span is dropped when it was read, or, if it is to be kept, when others need the room. One that
-    is never read is dropped with this object. Several threads may read.
+    A span is dropped after it was read; a span with `keep` is dropped when others need the memory.
+    A span that is never read is dropped with this object. Thread-safe.
     """
 
     def __init__(self, store: ObjectStore, budget_bytes: int) -> None:
@@ -111,24 +113,24 @@ class FetchingStore:
         self._spans: dict[str, list[_Span]] = {}
         self._queue: deque[_Span] = deque()
         self._kept: deque[_Span] = deque()
-        self._lock = threading.Lock()  # a fork cannot read from a network anyway
+        self._lock = threading.Lock()  # need not be fork-safe: a fork cannot use a network store
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
     def expect(self, places: Iterable[Place], *, keep: bool = False) -> None:
-        """Fetch these spans as soon as there is room; they are read later, about in this order."""
+        """Prefetch these spans when the budget allows; reads should come in about this order."""
         with self._lock:
             for place in places:
                 _, start, stop = place
-                if start < stop and self._find(*place) is None:  # nothing to fetch of an empty one
+                if start < stop and self._find(*place) is None:  # skip empty spans
                     span = _Span(place, keep=keep)
                     self._spans.setdefault(span.path, []).append(span)
                     self._queue.append(span)
             self._start()
 
     def get_range(self, path: str, start: int, stop: int) -> bytes:
-        """Bytes `[start, stop)` of an object, fetched before or now."""
+        """Return bytes `[start, stop)` of an object, prefetched or requested now."""
         with self._lock:
             span = self._find(path, start, stop)
             if span is not None:
@@ -137,14 +139,14 @@ class FetchingStore:
             try:
                 data = span.data.result()
             except RowsieveError:
-                pass  # asked for again, so that the error tells of this read
+                pass  # request again, so that the error describes this read
             else:
                 whole = (span.start, span.stop) == (start, stop)
                 return data if whole else data[start - span.start : stop - span.start]
         return self._store.get_range(path, start, stop)
 
     def open_input(self, path: str, size_bytes: int | None = None) -> NativeFile:
-        """Open a file whose reads are spans."""
+        """Open a file that reads through `get_range`, and so uses prefetched spans."""
         return open_ranges(self, path, size_bytes)
 
     def _find(self, path: str, start: int, stop: int) -> _Span | None:
@@ -154,7 +156,7 @@ class FetchingStore:
         return None
 
     def _use(self, span: _Span) -> None:
-        """Note that a span is being read; what was not begun is left to the reader."""
+        """Mark a span as read; if its fetch has not started, the reader requests it itself."""
         if span.data is None:
             self._queue.remove(span)
             self._spans[span.path].remove(span)
@@ -175,9 +177,9 @@ class FetchingStore:
                 return
             span = self._queue.popleft()
             self._held_bytes += size
-            span.data = begin(self._reading(span))
+            span.data = begin(self._fetch_of(span))
 
-    def _reading(self, span: _Span) -> Callable[[], bytes]:
+    def _fetch_of(self, span: _Span) -> Callable[[], bytes]:
         return lambda: self._store.get_range(span.path, span.start, span.stop)
 
     def _drop(self, span: _Span) -> None:

@@ -1,12 +1,12 @@
-"""A directory of the local disk as an object store that survives a power cut.
+"""A local directory as an object store that survives a power cut.
 
-Soundness (invariants, rule 3): `put_new` writes a temporary file beside the final name, syncs it,
-links it to its name (the link is what is create-only and atomic), removes the temporary name and
-syncs the directory; directories that are new are synced into their parents first. An fsync that
-fails is SyncFailed and never tried again: the kernel may have dropped what it could not write, and
-would report success. Temporary files that a crash leaves behind (`.tmp-*`) are never listed.
+Soundness (invariants, rule 3): `put_new` writes a temporary file in the directory of the final
+name, syncs it, hard-links it to the final name (the link is create-only and atomic), removes the
+temporary name and syncs the directory. New directories are synced into their parents first. A
+failed fsync raises SyncFailed and is never retried: the kernel may have dropped the unwritten data
+and would report success. Temporary files that a crash leaves behind (`.tmp-*`) are never listed.
 
-A path never leaves the table's directory, not by a symbolic link either.
+A path never leads out of the table's directory, not even through a symbolic link.
 """
 
 from __future__ import annotations
@@ -40,60 +40,61 @@ _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS, errno.
 
 
 class _FsyncError(OSError):
-    """fsync failed, and nothing else did."""
+    """Failure of an fsync, distinct from other I/O errors."""
 
 
 class LocalStore:
-    """Objects as files under one directory, which need not exist yet."""
+    """Objects as files below one directory. The directory need not exist yet."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self._location = Location.local(os.fspath(root))
         self._root = self._location.path
-        self._durable: set[str] = set()  # directories known to be synced into their parents
+        self._durable: set[str] = set()  # directories already synced into their parents
 
     @property
     def overlaps(self) -> bool:
-        """Never: the disk answers sooner than a thread begins."""
+        """Always False: a disk read takes less time than starting a thread."""
         return False
 
     def expect(self, places: Iterable[Place], *, keep: bool = False) -> None:
-        """Nothing: files are read when they are asked for."""
+        """Do nothing: files are read on demand."""
 
     @property
     def uri(self) -> str:
-        """`file://` and the absolute directory, percent-encoded."""
+        """The absolute directory as a percent-encoded `file://` URI."""
         return self._location.uri
 
     def __repr__(self) -> str:
         return f"LocalStore({self._root!r})"
 
     def get(self, path: str) -> bytes:
-        """All bytes of a file."""
+        """Return all bytes of a file."""
         with self._reading(path) as full, Path(full).open("rb", buffering=0) as file:
             return file.read()
 
     def get_range(self, path: str, start: int, stop: int) -> bytes:
-        """Bytes `[start, stop)` of a file."""
-        missing = checked_range(path, start, stop)
+        """Return bytes `[start, stop)` of a file; CorruptData if it is shorter."""
+        missing_bytes = checked_range(path, start, stop)
         with self._reading(path) as full, Path(full).open("rb", buffering=0) as file:
             file.seek(start)
             chunks = []
-            while missing and (chunk := file.read(missing)):
+            while missing_bytes and (chunk := file.read(missing_bytes)):
                 chunks.append(chunk)
-                missing -= len(chunk)
-        if missing:
+                missing_bytes -= len(chunk)
+        if missing_bytes:
             raise CorruptData(
-                f"{path} in {self.uri} ends {missing} bytes before byte {stop}: it was truncated"
+                f"{path} in {self.uri} ends {missing_bytes} bytes before byte {stop}: it was "
+                "truncated"
             )
         return b"".join(chunks)
 
     def size(self, path: str) -> int:
-        """Size of the file in bytes."""
+        """Return the size of the file in bytes."""
         with self._reading(path) as full:
             return self._size(full, path)
 
     def exists(self, path: str) -> bool:
-        """Whether a file stands at `path`."""
+        """Whether a regular file exists at `path`."""
         try:
             self.size(path)
         except ObjectNotFound:
@@ -101,24 +102,27 @@ class LocalStore:
         return True
 
     def put_new(self, path: str, data: bytes | memoryview) -> None:
-        """Create a file; it and its name are on disk when this returns."""
+        """Create a file durably; ObjectExists if the name is taken.
+
+        The file's data and its directory entry are on disk when this returns.
+        """
         final = self._resolve(path)
-        if os.path.lexists(final):  # saves the sync of a loser; the link below decides
-            raise self._taken(path)
+        if os.path.lexists(final):  # saves a sync; the link below decides
+            raise self._object_exists(path)
         directory = final.parent
         temporary = directory / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
         with self._failing("create", path):
             self._ensure_directory(directory)
             try:
                 _write_synced(temporary, data)
-            except FileNotFoundError:  # the directory went away since it was made
+            except FileNotFoundError:  # the directory was removed after it was created
                 self._durable.clear()
                 self._ensure_directory(directory)
                 _write_synced(temporary, data)
             try:
                 os.link(temporary, final)
             except FileExistsError:
-                raise self._taken(path) from None
+                raise self._object_exists(path) from None
             except OSError as error:
                 if error.errno in _NO_HARD_LINKS:
                     raise UnsupportedOperation(
@@ -128,25 +132,25 @@ class LocalStore:
                 raise
             finally:
                 temporary.unlink()
-            with self._standing(path):
+            with self._syncing_visible(path):
                 _sync_directory(directory)
 
     def make_durable(self, path: str) -> None:
-        """Sync a file that stands, and its directory."""
+        """Sync an existing file and its directory."""
         final = self._resolve(path)
-        with self._failing("sync", path), self._standing(path):
+        with self._failing("sync", path), self._syncing_visible(path):
             self._ensure_directory(final.parent)
             _sync(final, os.O_RDONLY)
             _sync_directory(final.parent)
 
     def list(self, prefix: str, after: str | None = None, until: str | None = None) -> Paths:
-        """Paths of all files below the folder `prefix`, sorted; symbolic links are not followed."""
+        """List the files below the folder `prefix`, sorted; symbolic links are not followed."""
         folder = self._resolve(prefix) if prefix else Path(self._root)
         with self._failing("list", prefix):
             return sorted(path for path in _walk(str(folder), prefix) if within(path, after, until))
 
     def children(self, prefix: str = "") -> Paths:
-        """Names in a folder."""
+        """List the names in a folder, sorted; empty if the folder does not exist."""
         folder = self._resolve(prefix) if prefix else Path(self._root)
         with self._failing("list", prefix):
             try:
@@ -158,11 +162,11 @@ class LocalStore:
     def open_input(
         self,
         path: str,
-        size_bytes: int | None = None,  # noqa: ARG002 - the disk knows
+        size_bytes: int | None = None,  # noqa: ARG002 - the file system knows it
     ) -> NativeFile:
-        """Open the file, not memory mapped: a short file is an error then, not a signal."""
+        """Open the file unmapped: reading a truncated memory map would raise SIGBUS."""
         with self._reading(path) as full:
-            self._size(full, path)  # a pipe would be waited for
+            self._size(full, path)  # reject non-regular files: opening a FIFO would block
             return pa.OSFile(os.fsencode(full), "rb")
 
     def _size(self, full: Path, path: str) -> int:
@@ -171,20 +175,20 @@ class LocalStore:
             raise ObjectNotFound(f"{path} in {self.uri} is not a file", path=path)
         return status.st_size
 
-    def _taken(self, path: str) -> ObjectExists:
-        return ObjectExists(f"{path} exists already in {self.uri}", path=path)
+    def _object_exists(self, path: str) -> ObjectExists:
+        return ObjectExists(f"{path} already exists in {self.uri}", path=path)
 
     def _resolve(self, path: str) -> Path:
-        """Find the file of a path; InvalidInput if a symbolic link leads out of the directory."""
-        full = self._root.rstrip("/")  # the root of the disk is a place like others
+        """Return the file of a path; InvalidInput if a symbolic link leaves the directory."""
+        full = self._root.rstrip("/")  # the table may be at "/" itself
         for segment in checked_path(path).split("/"):
             full = f"{full}{os.sep}{segment}"
-            if os.path.islink(full):  # noqa: PTH114 - a Path takes as long as opening the file
+            if os.path.islink(full):  # noqa: PTH114 - building a Path is as slow as opening the file
                 real = os.path.realpath(full)
                 if os.path.commonpath((real, self._root)) != self._root:
                     raise InvalidInput(
-                        f"{path} in {self.uri} leads out of the table's directory by a symbolic "
-                        "link, which is refused"
+                        f"cannot use {path} in {self.uri}: a symbolic link leads out of the "
+                        "table's directory"
                     )
         return Path(full)
 
@@ -205,47 +209,49 @@ class LocalStore:
         try:
             yield
         except _FsyncError as error:
-            raise self._sync_failed(path, error, stands=False) from error
+            raise self._sync_failed(path, error, visible=False) from error
         except OSError as error:
             if isinstance(error, NotADirectoryError | FileExistsError) and self._is_file():
                 raise InvalidInput(
-                    f"{self.uri} is a file, or lies in one; a table is a directory: give the "
-                    "directory's path"
+                    f"{self.uri} is a file, or lies in one; a table is a directory: give the path "
+                    "of a directory"
                 ) from None
-            what = path or "the directory"
+            target = path or "the directory"
             raise StoreError(
-                f"cannot {action} {what} in {self.uri}: {error.strerror or error}"
+                f"cannot {action} {target} in {self.uri}: {error.strerror or error}"
             ) from error
 
     @contextmanager
-    def _standing(self, path: str) -> Iterator[None]:
-        """The syncs of a file that can be seen already."""
+    def _syncing_visible(self, path: str) -> Iterator[None]:
+        """Sync a file that readers can already see; SyncFailed says that it is visible."""
         try:
             yield
         except _FsyncError as error:
-            raise self._sync_failed(path, error, stands=True) from error
+            raise self._sync_failed(path, error, visible=True) from error
 
-    def _sync_failed(self, path: str, error: OSError, *, stands: bool) -> SyncFailed:
-        seen = (
-            "it can be seen there, but may be gone after a crash" if stands else "it is not there"
+    def _sync_failed(self, path: str, error: OSError, *, visible: bool) -> SyncFailed:
+        state = (
+            "the file is visible, but a crash may remove it"
+            if visible
+            else "the file was not created"
         )
         return SyncFailed(
             f"cannot sync {path} in {self.uri}: fsync of {error.filename} failed "
-            f"({error.strerror}); {seen}. Check the disk",
+            f"({error.strerror}); {state}. Check the disk",
             path=path,
-            stands=stands,
+            stands=visible,
         )
 
     def _is_file(self) -> bool:
-        """Whether something that is no directory stands at the table's place, or above it."""
-        place = Path(self._root)
-        standing = next((each for each in (place, *place.parents) if _exists(each)), place)
-        return not standing.is_dir()
+        """Whether the table's path, or its nearest existing ancestor, is not a directory."""
+        root = Path(self._root)
+        existing = next((each for each in (root, *root.parents) if _exists(each)), root)
+        return not existing.is_dir()
 
     def _ensure_directory(self, directory: Path) -> None:
-        """Make a directory and its ancestors, each synced into its parent; once per store.
+        """Create a directory and its ancestors, each synced into its parent; once per store.
 
-        Also for directories that exist: whoever made them may have been cut off before its sync.
+        Existing directories are synced too: their creator may have crashed before its sync.
         """
         if str(directory) in self._durable:
             return
@@ -254,12 +260,13 @@ class LocalStore:
             self._ensure_directory(directory.parent)
         else:
             _make_ancestors(directory.parent)
-        made = _make(directory)
+        created = _make(directory)
         try:
             _sync_directory(directory.parent)
         except PermissionError:
-            # A table's directory made by someone else in a folder we may not open: theirs to sync.
-            if made or not at_root:
+            # Another user created the table's directory in a folder that we may not open; syncing
+            # that folder is their responsibility.
+            if created or not at_root:
                 raise
         self._durable.add(str(directory))
 
@@ -267,7 +274,7 @@ class LocalStore:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # a folder on the way may not be searched
+    except OSError:  # we may lack search permission on an ancestor
         return False
 
 
@@ -290,7 +297,7 @@ def _make(directory: Path) -> bool:
 
 
 def _write_synced(path: Path, data: bytes | memoryview) -> None:
-    """Write a new file and sync it; nothing is left of it after an error."""
+    """Write and sync a new file; remove it after an error."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         try:

@@ -1,13 +1,13 @@
-"""Where a store is: the one reading and the one spelling of paths and URIs.
+"""The location of a store: the only parser and the only formatter of paths and URIs.
 
 Text with a scheme before `://` is a URI: its path is percent-encoded and decoded exactly once. Any
-other text is a path of the local disk, taken literally: `%20` in it is three characters. A
-`pathlib.Path` is always a local path. `Location.uri` is ASCII, and `Location.parse` reads it back
-as an equal location (decision 18).
+other text is a literal local path: `%20` in it is three characters. A `pathlib.Path` is always a
+local path. `Location.uri` is ASCII, and `Location.parse` reads it back as an equal location
+(decision 18).
 
-Soundness: two places never share a URI, so a URI that was printed, stored in a plan or sent to
-another process names the table that it was taken from. Text with two readings is refused: a stray
-`%`, `?` or `#`, a control character, a scheme with one slash.
+Soundness: two locations never share a URI, so a URI that was printed, stored in a plan or sent to
+another process still names the same table. Ambiguous text is rejected: a stray `%`, `?` or `#`, a
+control character, a scheme with one slash.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from rowsieve.errors import InvalidInput
 REMOTE: Final = ("s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss")
 SCHEMES: Final = ("file", "memory", *REMOTE)
 _WITH_CONTAINER_AS_USER: Final = ("abfs", "abfss")  # abfss://container@account/...
-_AS_IT_IS: Final = "/=:@,"  # legal in a URI's path, and frequent: day=1, 12:30
+_NOT_ENCODED: Final = "/=:@,"  # legal in a URI's path and common: day=1, 12:30
 _URI: Final = re.compile(r"([^/\\]*)://([^/?#]*)(.*)", re.DOTALL)
 _ONE_SLASH: Final = re.compile(rf"({'|'.join(SCHEMES)}):/(?!/)", re.IGNORECASE)
 _STRAY_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_ASCII_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")  # what obstore takes in no key
+_ASCII_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")  # obstore rejects these in keys
 _AUTHORITY: Final = re.compile(r"[A-Za-z0-9._~$-]+(@[A-Za-z0-9._~-]+)?(:[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place for a table, decoded.
+    """The decoded location of a table.
 
-    `path`: of the local disk it is absolute and free of symbolic links, and may hold bytes that are
-    not UTF-8 (as surrogates, like all of Python's paths). Otherwise it is a key without slashes at
-    its ends.
+    `path`: for the local disk, an absolute path without symbolic links; bytes that are not UTF-8
+    are surrogates, as in all Python paths. For other schemes, a key without a leading or trailing
+    slash.
     """
 
     scheme: str
@@ -48,7 +48,7 @@ class Location:
 
     @classmethod
     def parse(cls, uri: str | os.PathLike[str]) -> Location:
-        """Read a path or URI; InvalidInput for text that names no place, or could name two."""
+        """Parse a path or URI; InvalidInput for text that is invalid or ambiguous."""
         text = os.fspath(uri)
         if not isinstance(text, str):
             raise InvalidInput(f"a table's path is text, not the {type(text).__name__} {text!r}")
@@ -58,7 +58,7 @@ class Location:
             scheme = one_slash[1]
             raise InvalidInput(
                 f"the URI '{scheme}:/…' has one slash, as pathlib writes it: pass '{scheme}://…' "
-                "as text; for a folder of that name give its absolute path"
+                f"as text; for a local folder named '{scheme}:' give its absolute path"
             )
         if not isinstance(uri, str):
             return cls.local(text)
@@ -69,22 +69,24 @@ class Location:
 
     @classmethod
     def local(cls, path: str) -> Location:
-        """Resolve a path of the local disk; InvalidInput if no file can have that name."""
+        """Resolve a local path; InvalidInput if no file can have that name."""
         try:
             os.fsencode(path)
             if "\0" in path:
-                raise InvalidInput(f"{path!r} holds a NUL character, which no path may")
+                raise InvalidInput(f"{path!r} has a NUL character, which a path cannot contain")
             resolved = os.path.realpath(path)
         except UnicodeEncodeError as error:
-            raise InvalidInput(f"{path!r} holds a lone surrogate, which no path may") from error
+            raise InvalidInput(
+                f"{path!r} has a lone surrogate, which a path cannot contain"
+            ) from error
         except OSError as error:  # the working directory is gone
             raise InvalidInput(f"{path!r} cannot be resolved: {error.strerror}") from error
         return cls("file", "", f"/{resolved.lstrip('/')}")  # POSIX keeps a leading double slash
 
     @property
     def uri(self) -> str:
-        """The percent-encoded URI: ASCII, without user or password of a person."""
-        encoded = quote_from_bytes(os.fsencode(self.path), safe=_AS_IT_IS)
+        """The percent-encoded URI: ASCII, without user name or password."""
+        encoded = quote_from_bytes(os.fsencode(self.path), safe=_NOT_ENCODED)
         if self.scheme == "file":
             return f"file://{encoded}"
         return f"{self.scheme}://{self.authority}/{encoded}".rstrip("/")
@@ -96,7 +98,7 @@ class Location:
 
 
 def local_folder(uri: str) -> Path:
-    """Return the folder of a local table's URI; InvalidInput for a table elsewhere."""
+    """Return the folder of a local table's URI; InvalidInput if the table is not local."""
     location = Location.parse(uri)
     if location.scheme != "file":
         raise InvalidInput(f"{location.uri} is not on the local disk")
@@ -144,7 +146,7 @@ def _parse_remote(scheme: str, authority: str, rest: str) -> Location:
         )
     key = _key(public, _decoded(public, rest))
     if _ASCII_CONTROL.search(key):
-        raise InvalidInput(f"the key of {public!r} holds a control character, which {scheme} lacks")
+        raise InvalidInput(f"the key of {public!r} has a control character, which {scheme} rejects")
     return Location(scheme, authority, key)
 
 
@@ -156,26 +158,26 @@ def _before_query(rest: str) -> str:
 def _decoded(public: str, encoded: str) -> bytes:
     if "?" in encoded or "#" in encoded:
         raise InvalidInput(
-            f"the URI {public!r} has a query or a fragment, which name no table; write ? and # of "
-            "a name as %3F and %23, or pass a local path as it is"
+            f"the URI {public!r} has a query or a fragment, which are not part of a table's URI; "
+            "write ? and # in a name as %3F and %23, or pass an unencoded local path"
         )
     if _CONTROL.search(encoded):
         raise InvalidInput(
-            f"the URI {public!r} holds a control character; write a newline as %0A, a tab as %09"
+            f"the URI {public!r} has a control character; write a newline as %0A, a tab as %09"
         )
     if _STRAY_PERCENT.search(encoded):
         raise InvalidInput(
-            f"the URI {public!r} has a % without two hexadecimal digits after it; write % of a "
-            "name as %25, or pass a local path as it is"
+            f"the URI {public!r} has a % without two hexadecimal digits after it; write % in a "
+            "name as %25, or pass an unencoded local path"
         )
     try:
         return unquote_to_bytes(encoded)
     except UnicodeEncodeError as error:
-        raise InvalidInput(f"the URI {public!r} holds a lone surrogate") from error
+        raise InvalidInput(f"the URI {public!r} has a lone surrogate") from error
 
 
 def _key(public: str, decoded: bytes) -> str:
-    """Return a key of a store: no `.` or `..` segment, no slash at either end."""
+    """Return a store's key: without `.` or `..` segments, without a slash at either end."""
     try:
         key = decoded.decode()
     except UnicodeDecodeError as error:
@@ -184,7 +186,7 @@ def _key(public: str, decoded: bytes) -> str:
         ) from error
     segments = key.strip("/").split("/")
     if {".", ".."} & set(segments):
-        raise InvalidInput(f"the URI {public!r} has a segment '.' or '..', which no key may")
+        raise InvalidInput(f"the URI {public!r} has a segment '.' or '..', which a key cannot have")
     if len(segments) > 1 and "" in segments:
-        raise InvalidInput(f"the URI {public!r} has two slashes in a row, which no key may")
+        raise InvalidInput(f"the URI {public!r} has two slashes in a row, which a key cannot have")
     return "/".join(segments)

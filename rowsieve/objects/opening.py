@@ -1,9 +1,9 @@
-"""From a URI to a store.
+"""Open the store at a URI.
 
-`location.py` reads the URI. `file:///dir` and plain paths are local; `memory:///name` lives as long
-as the process and is found again by its name; `s3://`, `gs://`, `az://` and their relatives go to
-obstore, with `storage_options` as its settings (keys, region, endpoint, ...). Credentials belong
-there, and options never appear in a message.
+`location.py` parses the URI. `file:///dir` and plain paths are local. `memory:///name` lives as
+long as the process and is shared by name. `s3://`, `gs://`, `az://` and their variants use obstore,
+with `storage_options` as its settings (keys, region, endpoint, ...). Credentials belong in
+`storage_options`, whose values never appear in a message.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rowsieve.objects.options import secrets_of, split_options
 from rowsieve.objects.remote import RemoteStore
 from rowsieve.objects.store import ObjectStore
 
-_from_url: Any = from_url  # typed per cloud; ours is one mapping of options
+_from_url: Any = from_url  # its overloads are typed per cloud; we pass one mapping
 _RETRIES: Final = {
     "max_retries": 8,
     "retry_timeout": timedelta(seconds=60),
@@ -40,13 +40,13 @@ _RETRIES: Final = {
 _NO_ENDPOINT: Final = re.compile(r"[^!-~]")  # spaces, control characters, text beyond ASCII
 
 _memory_lock = ForkSafeLock()
-_memory: list[Any] = []  # the one store of this process, once something asked for it
+_memory: list[Any] = []  # the single store of this process, once created
 
 
 def open_store(
     uri: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
 ) -> ObjectStore:
-    """Open the store at `uri`; nothing is read or written yet."""
+    """Open the store at `uri` without any I/O; InvalidInput for a bad URI or bad options."""
     location = Location.parse(uri)
     if location.scheme in REMOTE:
         return _open_remote(location, storage_options or {})
@@ -61,7 +61,7 @@ def open_store(
 
 
 def _open_memory(location: Location) -> ObjectStore:
-    """Open a folder of the process's one store; its name stays encoded, as keys lack newlines."""
+    """Open a folder of the process's store; its name stays encoded (keys reject newlines)."""
     with _memory_lock:
         if not _memory:
             _memory.append(MemoryStore())
@@ -73,7 +73,7 @@ def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
     public = location.uri
     config, client = split_options(options)
     try:
-        store = _from_url(  # the bucket alone: how a URI is decoded is for Location to say
+        store = _from_url(  # the bucket alone: only Location decodes URIs
             f"{location.scheme}://{location.authority}",
             config=config or None,
             client_options=client or None,
@@ -82,12 +82,12 @@ def _open_remote(location: Location, options: Mapping[str, Any]) -> ObjectStore:
     except BaseException as error:
         if not _is_refusal(error):
             raise
-        # Its text may repeat the value of an option.
+        # Do not chain: its text may contain the value of an option.
         raise InvalidInput(
             f"cannot use {public} with storage_options ({_names(config, client)}): "
             f"{type(error).__name__}; check their names and values"
         ) from None
-    _check_endpoints(public, {**config, **store.config})  # those of the environment, too
+    _check_endpoints(public, {**config, **store.config})  # store.config includes the environment
     return RemoteStore(
         store,
         public,
@@ -108,13 +108,14 @@ def _check_endpoints(public: str, config: Mapping[str, Any]) -> None:
 
 
 def _is_endpoint(value: Any) -> bool:
-    """Whether obstore's client can use a URL; others make it panic at the first request."""
+    """Whether obstore's client accepts a URL; it panics at the first request otherwise."""
     if not isinstance(value, str) or _NO_ENDPOINT.search(value):
         return False
     try:
         parts = urlsplit(value)
         is_server = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        # A path would be put behind those, and every request would ask for the server itself.
+        # The client appends the path to the URL: after a ? or # it would not be part of the path,
+        # and every request would go to the server's root.
         return is_server and "?" not in value and "#" not in value
     except ValueError:
         return False
@@ -125,6 +126,6 @@ def _names(*settings: Mapping[str, Any]) -> str:
 
 
 def _is_refusal(error: BaseException) -> bool:
-    """Whether obstore says no; some options make it panic, which is no `Exception`."""
+    """Whether obstore rejected the options; a panic of it is not an `Exception`."""
     refusals = (obstore.exceptions.BaseError, ValueError, TypeError)
     return isinstance(error, refusals) or type(error).__name__ == "PanicException"

@@ -1,9 +1,9 @@
 """`storage_options`: one flat mapping of names to text, for Python, command line and Spark alike.
 
 Settings of the store (`region`, `access_key_id`) and of its HTTP client (`allow_http`, `timeout`)
-stand side by side, which is the form that deltalake and Polars take, too. A mapping under
-`client_options`, as obstore has it, and names such as `client_options.timeout` mean the same.
-Values are secrets unless their name is known to be harmless; no message shows them.
+share one mapping, as in deltalake and Polars. A mapping under `client_options`, as in obstore, and
+names such as `client_options.timeout` are equivalent. A value is a secret unless its name is on the
+allow-list of harmless names; no message shows a secret.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CLIENT: Final = frozenset(
         "user_agent",
     }
 )
-_PREFIXES: Final = ("aws_", "azure_", "google_")  # obstore's, before the names of its settings
+_PREFIXES: Final = ("aws_", "azure_", "google_")  # optional in the setting names of obstore
 _HARMLESS: Final = _CLIENT - {_HEADERS} | {
     "account_name",
     "azure_storage_account_name",
@@ -59,7 +59,7 @@ _HARMLESS: Final = _CLIENT - {_HEADERS} | {
 
 
 def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of the store, and those of its HTTP client."""
+    """Split options into the store's settings and its HTTP client's settings."""
     store, client = {}, {}
     for name, value in _unnested(options):
         if (known := _client_name(name)) is None:
@@ -70,12 +70,12 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
 
 
 def flat_options(options: Mapping[str, Any]) -> dict[str, str]:
-    """The same settings as text by name, as Spark's options and the command line carry them."""
+    """Flatten options into text by name, the form of Spark's options and the command line."""
     return {name: _text(value) for name, value in _unnested(options)}
 
 
 def secrets_of(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """The values that no message may show, the longest first."""
+    """Return the values that no message may show, longest first."""
     found: set[str] = set()
     for name, value in _unnested(options):
         if _without_prefix(name) in _HARMLESS:
@@ -91,8 +91,8 @@ def _unnested(options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
         if name == _NESTED:
             if not isinstance(value, Mapping):
                 raise InvalidInput(
-                    f"storage option {_NESTED} is a mapping, or left out: its settings may stand "
-                    "among the other storage options, as allow_http=true"
+                    f"storage option {_NESTED} is not a mapping; pass its settings as a mapping or "
+                    "among the other storage options, such as allow_http=true"
                 )
             yield from value.items()
         else:
@@ -112,7 +112,7 @@ def _without_prefix(name: str) -> str:
 
 
 def _flag(value: Any) -> Any:
-    """Text of a boolean as one; anything else as it is."""
+    """Convert "true" and "false" to a boolean; return any other value unchanged."""
     return (
         {"true": True, "false": False}.get(value.lower(), value)
         if isinstance(value, str)
@@ -121,12 +121,12 @@ def _flag(value: Any) -> Any:
 
 
 def _headers(value: Any) -> dict[str, Any]:
-    """Headers as a mapping; as text they are JSON."""
+    """Return headers as a mapping; decode them if they are JSON text."""
     if isinstance(value, str):
         try:
             return msgspec.json.decode(value, type=dict[str, str])
         except msgspec.MsgspecError:
-            value = None  # its text may be a secret
+            value = None  # rejected below; the text may be a secret
     if not isinstance(value, Mapping):
         raise InvalidInput(f"storage option {_HEADERS} is a mapping of text to text, or its JSON")
     return dict(value)

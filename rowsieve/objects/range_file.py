@@ -1,4 +1,4 @@
-"""A seekable file over an object: every read is a ranged request."""
+"""A seekable file over an object; every read is a range request."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from rowsieve.objects.store import NativeFile
 
 
 class Ranges(Protocol):
-    """What a file needs of its store."""
+    """The store methods that a file uses."""
 
     def get_range(self, path: str, start: int, stop: int) -> bytes:
-        """Bytes `[start, stop)`."""
+        """Return bytes `[start, stop)`."""
         ...
 
     def size(self, path: str) -> int:
-        """Size of the object in bytes."""
+        """Return the size of the object in bytes."""
         ...
 
 
 def open_ranges(store: Ranges, path: str, size_bytes: int | None) -> NativeFile:
-    """Open an object for pyarrow's readers; its size is asked for unless it is known."""
+    """Open an object for pyarrow's readers; None for `size_bytes` costs a request."""
     size_bytes = store.size(path) if size_bytes is None else size_bytes
     return pa.PythonFile(_RangeFile(store, path, size_bytes), mode="r")
 

@@ -1,8 +1,8 @@
-"""An object store of the network, or of memory, behind obstore.
+"""A network or in-memory object store, accessed through obstore.
 
-Soundness: a put is one conditional request (never multipart), so an object is there whole or not
-at all. obstore retries by itself, which is one reason why "exists already" decides nothing.
-Errors are rewritten without their source: its text may hold a signed URL.
+Soundness: a put is one conditional request (never multipart), so an object is complete or absent.
+obstore retries internally; therefore "already exists" may be the result of our own put. Errors are
+rewritten and not chained: the original text may contain a signed URL.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rowsieve.objects.store import (
 )
 
 _QUERY = re.compile(r"\?[^\s\"')]*")
-_ANSWER = re.compile(r"(status code: \d+[^:<{]*).*")  # the rest is the server's
+_ANSWER = re.compile(r"(status code: \d+[^:<{]*).*")  # the rest is the server's text
 _CODE = re.compile(r"<Code>(\w{1,64})</Code>")
 _PARAMETER = re.compile(
     r"\b(\w*(?:sig|signature|token|key|secret|password|credential|authorization))[=:]\s*"
@@ -42,16 +42,16 @@ _PARAMETER = re.compile(
 )
 _USER = re.compile(r"//[^\s/@\"']*@")
 _T = TypeVar("_T")
-_FIRST_LISTED = 1000
-_ANSWERS = 3  # to one question, all but the last of which may break off
-_requesting: list[int] = []  # the process that made the first request to a network, once it did
+_PAGE_OBJECTS = 1000
+_ATTEMPTS = 3  # per read, against responses that break off
+_requesting: list[int] = []  # id of the process that sent the first network request
 
 
 class RemoteStore:
     """Objects under `prefix` of an obstore store; `secrets` never appear in a message.
 
-    `host`: where requests go, if that is configured; `overlaps`: whether it is across a network,
-    so that requests are worth overlapping.
+    `host`: the configured endpoint, if any. `overlaps`: whether the store is across a network, so
+    that concurrent requests pay.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class RemoteStore:
 
     @property
     def overlaps(self) -> bool:
-        """Whether a request costs a round trip."""
+        """Whether a request costs a network round trip."""
         return self._overlaps
 
     def expect(self, places: Iterable[Place], *, keep: bool = False) -> None:
-        """Nothing: only a `FetchingStore` fetches early."""
+        """Do nothing: only a `FetchingStore` prefetches."""
 
     @property
     def uri(self) -> str:
@@ -88,17 +88,17 @@ class RemoteStore:
         return f"RemoteStore({self._uri!r})"
 
     def get(self, path: str) -> bytes:
-        """All bytes of an object."""
+        """Return all bytes of an object."""
         return self._read(path, None)
 
     def get_range(self, path: str, start: int, stop: int) -> bytes:
-        """Bytes `[start, stop)` of an object."""
+        """Return bytes `[start, stop)` of an object; CorruptData if it is shorter."""
         length = checked_range(path, start, stop)
         if not length:
             return b""
-        patience = Patience(_ANSWERS)
+        patience = Patience(_ATTEMPTS)
         while len(data := self._read(path, {"range": (start, stop)})) != length:
-            if patience.again():  # the answer may have been cut short, not the object
+            if patience.again():  # the response may be truncated, not the object
                 continue
             raise CorruptData(
                 f"{path} in {self.uri} ends {length - len(data)} bytes before byte {stop}: it was "
@@ -107,13 +107,13 @@ class RemoteStore:
         return data
 
     def size(self, path: str) -> int:
-        """Size of the object in bytes."""
-        with self._failing("read", path):  # not by HEAD, which some servers and policies refuse
+        """Return the size of the object in bytes."""
+        with self._failing("read", path):  # some servers and policies reject HEAD
             full = self._full(path)
-            return int(self._asked(lambda: obstore.get(self._store, full)).meta["size"])
+            return int(self._send(lambda: obstore.get(self._store, full)).meta["size"])
 
     def exists(self, path: str) -> bool:
-        """Whether an object stands at `path`."""
+        """Whether an object exists at `path`."""
         try:
             self.size(path)
         except ObjectNotFound:
@@ -123,72 +123,73 @@ class RemoteStore:
     def put_new(self, path: str, data: bytes | memoryview) -> None:
         """Create an object in one conditional request."""
         with self._failing("create", path):
-            view = memoryview(data).cast("B")  # the one form of buffer that obstore takes
+            view = memoryview(data).cast("B")  # the only kind of buffer that obstore accepts
             full = self._full(path)
-            self._asked(
+            self._send(
                 lambda: obstore.put(self._store, full, view, mode="create", use_multipart=False)
             )
 
     def make_durable(self, path: str) -> None:
-        """Nothing: an object that stands in such a store is durable."""
+        """Do nothing: every object in such a store is durable."""
 
     def list(self, prefix: str, after: str | None = None, until: str | None = None) -> Paths:
-        """Paths of the objects under `prefix`, sorted here; pages past `until` are not fetched."""
+        """List the objects under `prefix`, sorted; pages past `until` are not requested."""
         with self._failing("list", prefix):
-            return self._answered(lambda: self._listed(prefix, after, until))
+            return self._send_retrying(lambda: self._listed(prefix, after, until))
 
     def _listed(self, prefix: str, after: str | None, until: str | None) -> Paths:
         offset = None if after is None else f"{self._prefix}{after}"
         found: list[str] = []
         for page in obstore.list(
-            self._store, self._folder(prefix), offset=offset, chunk_size=_FIRST_LISTED
+            self._store, self._folder(prefix), offset=offset, chunk_size=_PAGE_OBJECTS
         ):
             paths = [str(item["path"])[len(self._prefix) :] for item in page]
             found.extend(path for path in paths if within(path, after, until))
             if until is not None and paths and min(paths) >= until:
-                break  # a store that does not sort may hide names: heads are probed as well
+                break  # an unsorted store may hide names; LogReader probes for them
         return sorted(found)
 
     def children(self, prefix: str = "") -> Paths:
-        """Names directly under `prefix`."""
+        """List the names directly under `prefix`, sorted."""
         with self._failing("list", prefix):
             folder = self._folder(prefix) or None
-            result = self._answered(lambda: obstore.list_with_delimiter(self._store, folder))
+            result = self._send_retrying(lambda: obstore.list_with_delimiter(self._store, folder))
         paths = [*result["common_prefixes"], *(item["path"] for item in result["objects"])]
         return sorted({str(path).rstrip("/").rpartition("/")[2] for path in paths})
 
     def open_input(self, path: str, size_bytes: int | None = None) -> NativeFile:
-        """Open a file whose reads are ranged requests."""
+        """Open a file whose reads are range requests."""
         return open_ranges(self, path, size_bytes)
 
     def _read(self, path: str, options: Any) -> bytes:
         with self._failing("read", path):
             full = self._full(path)
-            return self._answered(
+            return self._send_retrying(
                 lambda: bytes(obstore.get(self._store, full, options=options).bytes())
             )
 
-    def _answered(self, ask: Callable[[], _T]) -> _T:
-        """What a request that changes nothing is answered with.
+    def _send_retrying(self, request: Callable[[], _T]) -> _T:
+        """Send a read-only request and return its response; retry when a response breaks off.
 
-        obstore asks again until an answer begins; here it is asked again when one breaks off.
+        obstore retries a request only until its response begins.
         """
-        patience = Patience(_ANSWERS)
+        patience = Patience(_ATTEMPTS)
         while True:
             try:
-                return self._asked(ask)
+                return self._send(request)
             except (obstore.exceptions.GenericError, OSError) as error:
                 if isinstance(error, FileNotFoundError) or not patience.again():
                     raise
 
-    def _asked(self, ask: Callable[[], _T]) -> _T:
-        """What a request is answered with; Ctrl-C ends the wait for it.
+    def _send(self, request: Callable[[], _T]) -> _T:
+        """Send a request and return its response; Ctrl-C interrupts the wait.
 
-        obstore does not see signals, which reach the main thread alone. So another one asks.
+        obstore blocks without checking for signals, which only the main thread handles. So the main
+        thread sends the request from another thread and waits for it.
         """
         if self._overlaps and threading.current_thread() is threading.main_thread():
-            return begin(ask).result()
-        return ask()
+            return begin(request).result()
+        return request()
 
     def _full(self, path: str) -> str:
         return f"{self._prefix}{checked_path(path)}"
@@ -205,16 +206,16 @@ class RemoteStore:
         except (FileNotFoundError, obstore.exceptions.NotFoundError):
             raise ObjectNotFound(f"no object {path} in {self.uri}", path=path) from None
         except obstore.exceptions.AlreadyExistsError:
-            raise ObjectExists(f"{path} exists already in {self.uri}", path=path) from None
+            raise ObjectExists(f"{path} already exists in {self.uri}", path=path) from None
         except (obstore.exceptions.BaseError, OSError) as error:
             raise StoreError(
-                f"cannot {action} {path or 'the table'} in {self.uri}: {self._told(error)}"
+                f"cannot {action} {path or 'the table'} in {self.uri}: {self._describe(error)}"
             ) from None
 
-    def _told(self, error: Exception) -> str:
-        """Tell what failed at which host, without anything secret.
+    def _describe(self, error: Exception) -> str:
+        """Describe an error and its host without secrets.
 
-        Servers repeat in their answers what was signed: of those only the code is told.
+        Servers repeat the signed request in their error text, so only its error code is included.
         """
         text = str(error)
         code = _CODE.search(text)
@@ -228,16 +229,16 @@ class RemoteStore:
 
 
 def _check_process(uri: str) -> None:
-    """UnsupportedOperation in a fork of the process that made the first request.
+    """Raise UnsupportedOperation in a fork of the process that sent the first request.
 
-    The threads of obstore's client stay behind in a fork: its requests would wait for ever.
+    The threads of obstore's client do not survive a fork, so a request would wait for ever.
     """
     if not _requesting:
         _requesting.append(os.getpid())
     if _requesting[0] != os.getpid():
         raise UnsupportedOperation(
             f"{uri} cannot be used in process {os.getpid()}, a fork of process {_requesting[0]} "
-            "that used an object store before: the threads of its client stayed behind; start "
-            "worker processes by 'spawn' (multiprocessing.get_context('spawn')) and open the table "
-            "again in each"
+            "that already used an object store: the client's threads do not survive a fork; start "
+            "worker processes with 'spawn' (multiprocessing.get_context('spawn')) and open the "
+            "table again in each"
         )

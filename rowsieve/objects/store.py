@@ -1,4 +1,4 @@
-"""What a table asks of an object store, and which paths it may ask for.
+"""The interface of an object store, and the rules for object paths.
 
 `ObjectStore` is a Protocol, so that tests and caches can wrap a store. Paths are relative to the
 store's root: segments of `[A-Za-z0-9_.-]` joined by `/`, without `.`, `..` or a leading `.tmp-`.
@@ -21,7 +21,7 @@ _SEGMENT = re.compile(r"[A-Za-z0-9_.-]{1,255}")
 
 
 class ObjectNotFound(NotFound):
-    """No object stands at `path`."""
+    """No object exists at `path`."""
 
     def __init__(self, message: str, *, path: str) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class ObjectNotFound(NotFound):
 
 
 class ObjectExists(RowsieveError):
-    """A create-only put found the name taken; whose object it is must be looked up."""
+    """A create-only put found an object at the name; the caller must read whose it is."""
 
     def __init__(self, message: str, *, path: str) -> None:
         super().__init__(message)
@@ -37,11 +37,10 @@ class ObjectExists(RowsieveError):
 
 
 class SyncFailed(StoreError):
-    """fsync reported an error: what it was to write may be lost, though a later fsync succeeds.
+    """An fsync failed: its data may be lost, even if a later fsync succeeds.
 
-    The operating system reports such an error once and may drop the data that it could not write,
-    so nothing may be made durable by trying again. `stands`: whether the object can be seen at
-    `path` all the same.
+    The operating system reports such an error once and may drop the unwritten data, so a retry does
+    not make the object durable. `stands`: whether readers see the object at `path` nevertheless.
     """
 
     def __init__(self, message: str, *, path: str, stands: bool) -> None:
@@ -53,70 +52,70 @@ class SyncFailed(StoreError):
 class ObjectStore(Protocol):
     """Immutable objects by relative path.
 
-    Reads raise `ObjectNotFound` for a name that is absent and `StoreError` for anything else that
-    went wrong. Safe to use from several threads.
+    Reads raise `ObjectNotFound` for an absent name and `StoreError` for any other failure.
+    Thread-safe.
     """
 
     @property
     def uri(self) -> str:
-        """Where the store is, safe to print: without user, password or query."""
+        """The store's URI, safe to print: without user, password or query."""
         ...
 
     @property
     def overlaps(self) -> bool:
-        """Whether a request costs a round trip, so that several are worth overlapping."""
+        """Whether a request costs a network round trip, so that concurrent requests pay."""
         ...
 
     def expect(self, places: Iterable[Place], *, keep: bool = False) -> None:
-        """Hear which spans will be read soon, about in this order; `keep`: more than once."""
+        """Announce spans that will be read soon, about in this order; `keep`: more than once."""
         ...
 
     def get(self, path: str) -> bytes:
-        """All bytes of an object."""
+        """Return all bytes of an object."""
         ...
 
     def get_range(self, path: str, start: int, stop: int) -> bytes:
-        """Bytes `[start, stop)`; CorruptData if the object is shorter."""
+        """Return bytes `[start, stop)`; CorruptData if the object is shorter."""
         ...
 
     def size(self, path: str) -> int:
-        """Size of the object in bytes."""
+        """Return the size of the object in bytes."""
         ...
 
     def exists(self, path: str) -> bool:
-        """Whether an object stands at `path`."""
+        """Whether an object exists at `path`."""
         ...
 
     def put_new(self, path: str, data: bytes | memoryview) -> None:
-        """Create an object, durably; ObjectExists if the name is taken.
+        """Create an object durably; ObjectExists if the name is taken.
 
-        After any other error the object may or may not be there. After SyncFailed it must not be
-        counted on, even if it is.
+        After any other error the object may or may not exist. After SyncFailed the caller must not
+        rely on the object, even if it exists.
         """
         ...
 
     def make_durable(self, path: str) -> None:
-        """Finish what a put that raised may have left undone for an object that landed."""
+        """Make durable an object that exists although its put raised."""
         ...
 
     def list(self, prefix: str, after: str | None = None, until: str | None = None) -> Paths:
-        """Paths of the objects under the folder `prefix`, sorted, `after` < path < `until`."""
+        """List the objects under the folder `prefix`, sorted, with `after` < path < `until`."""
         ...
 
     def children(self, prefix: str = "") -> Paths:
-        """Names directly under a folder, sorted, objects and folders alike; for diagnosis."""
+        """List names directly under a folder, sorted, objects and folders; for diagnosis."""
         ...
 
     def open_input(self, path: str, size_bytes: int | None = None) -> NativeFile:
         """Open a seekable file for pyarrow's readers; the caller closes it.
 
-        `size_bytes`, if it is known, saves a request.
+        A known `size_bytes` saves a request.
         """
         ...
 
 
 def checked_path(path: str) -> str:
-    """Return the path if it is one that a table may use; InvalidInput otherwise."""
+    """Return the path if it is valid; InvalidInput otherwise."""
     for segment in path.split("/"):
         if (
             _SEGMENT.fullmatch(segment) is None
@@ -124,19 +123,20 @@ def checked_path(path: str) -> str:
             or segment.startswith(TEMPORARY_PREFIX)
         ):
             raise InvalidInput(
-                f"object path {path!r} is not usable: a path is relative and its segments are "
-                "made of letters, digits, '_', '.' and '-', none of them '.' or '..'"
+                f"object path {path!r} is not valid: a path is relative, its segments consist of "
+                "letters, digits, '_', '.' and '-', and no segment is '.' or '..' or begins with "
+                f"{TEMPORARY_PREFIX!r}"
             )
     return path
 
 
 def checked_range(path: str, start: int, stop: int) -> int:
-    """Return the length of `[start, stop)`; InvalidInput if it is no range."""
+    """Return the length of `[start, stop)`; InvalidInput if it is not a valid range."""
     if not 0 <= start <= stop:
         raise InvalidInput(f"cannot read bytes [{start}, {stop}) of {path}: not a range")
     return stop - start
 
 
 def within(path: str, after: str | None, until: str | None) -> bool:
-    """Whether a path lies strictly between the two ends of a listing."""
+    """Whether `after` < path < `until`; None is no limit."""
     return (after is None or path > after) and (until is None or path < until)

@@ -1,7 +1,9 @@
-"""Puts of one change that overlap, with each other and with what is put for its commit.
+"""Concurrent uploads of one change's files.
+
+They run concurrently with each other and with the puts of the commit itself.
 
 Soundness (invariants, rule 3): nothing may refer to these objects before `wait` has returned. An
-upload that nobody waits for leaves an object that nothing refers to.
+upload without a `wait` leaves an unreferenced object.
 """
 
 from __future__ import annotations
@@ -15,13 +17,13 @@ from rowsieve.objects.durable import put_fresh
 from rowsieve.objects.fetching import begin
 from rowsieve.objects.store import ObjectStore
 
-MOST_BYTES: Final = 64 * 1024 * 1024  # on their way at the same time, unless one is larger
+MOST_BYTES: Final = 64 * 1024 * 1024  # in flight; a single larger object is allowed
 
 
 class Uploads:
-    """Objects under fresh names, put by one thread at a time.
+    """Uploads of objects under fresh names. Not thread-safe: one caller at a time.
 
-    Where a request costs no round trip each is put at once.
+    If the store does not overlap requests, `put` writes each object before it returns.
     """
 
     def __init__(self, store: ObjectStore) -> None:
@@ -30,7 +32,7 @@ class Uploads:
         self._failed: BaseException | None = None
 
     def put(self, path: str, data: bytes | memoryview) -> None:
-        """Put an object, by `wait` at the latest; an error may be that of an earlier one."""
+        """Start a put, which ends by `wait`; may raise the error of an earlier put."""
         if not self._store.overlaps:
             put_fresh(self._store, path, data)
             return
@@ -40,14 +42,14 @@ class Uploads:
         self._begun.append((size, upload))
 
     def wait(self) -> None:
-        """Return when all stand and are durable; raise the first error once all have ended.
+        """Wait until all objects exist and are durable; raise the first error after all ended.
 
-        After an error no later call succeeds: an object is missing that was to be referred to.
+        After an error every later call raises too, because a required object is missing.
         """
         self._finish(room_bytes=0)
 
     def _finish(self, room_bytes: int) -> None:
-        """Wait for the oldest uploads until no more than so many bytes are on their way."""
+        """Wait for the oldest uploads until at most `room_bytes` are in flight."""
         while self._begun and sum(size for size, _ in self._begun) > max(room_bytes, 0):
             error = self._begun[0][1].exception()
             self._begun.popleft()
