@@ -1,4 +1,5 @@
 """The documents tell the truth: their code runs, their links lead somewhere, nothing is left out.
+Their lines of prose are at most 120 columns.
 
 In README and docs, a ```python block is executed and a ```console block's `$ rowsieve` lines are
 run; the blocks of one file share a folder and a namespace, in order. What a console block shows
@@ -40,6 +41,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
+URL = re.compile(r"https?://[^\s)]+")
+LONGEST_LINE = 120
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -122,6 +125,26 @@ def test_every_document_can_be_found() -> None:
     }
     lost = [str(path.relative_to(ROOT)) for path in DOCUMENTS if path.resolve() not in linked]
     assert lost in ([], ["README.md"])
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_lines_of_prose_are_short(path: Path) -> None:
+    too_long = [
+        f"{path.name}:{number}: {len(line)} columns"
+        for number, line in prose(path.read_text())
+        if len(URL.sub("", line)) > LONGEST_LINE
+    ]
+    assert too_long == []
+
+
+def prose(text: str) -> Iterator[tuple[int, str]]:
+    """The numbered lines outside fenced blocks and tables, whose rows cannot be wrapped."""
+    is_fenced = False
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.startswith("```"):
+            is_fenced = not is_fenced
+        elif not is_fenced and not line.startswith("|"):
+            yield number, line
 
 
 def test_every_error_is_described() -> None:
