@@ -1,12 +1,11 @@
 """Upsert into Parquet at the cost of the change; query it from DataFusion and Spark.
 
-A table is a set of versioned, sorted Parquet parts. `create_table` and `open_table` give a `Table`,
-which is changed (`upsert`, `delete`, `update`, `apply_changes`, …), scanned (`scan`) and registered
-in engines (`ctx.register_table("name", table)`). `register_function` adds functions to conditions,
-`translate` puts a condition of one engine in the words of another.
+A table is a set of versioned, sorted Parquet parts. `create_table` and `open_table` return a
+`Table`. Change it with `upsert`, `delete`, `update`, `apply_changes` and others, read it with
+`scan`, or register it in an engine: `ctx.register_table("name", table)`. `register_function` adds
+functions for conditions. `translate` translates a condition of one engine for another.
 
-A public name is imported from its module when it is first used, so that `import rowsieve` alone
-costs nothing.
+Public names are imported from their modules on first use, so `import rowsieve` alone is cheap.
 """
 
 from __future__ import annotations
@@ -68,17 +67,17 @@ _HOMES: Final = {
     "translate": "rowsieve.bridges.translate",
 }
 _PACKAGES: Final = ("errors", "metrics", "objects", "predicate")
-"""What `rowsieve.NAME` finds without an import of its own."""
+"""Submodules available as `rowsieve.NAME` without importing them explicitly."""
 
 
 def __getattr__(name: str) -> Any:
-    """A public name from the module that defines it, or one of `_PACKAGES`."""
+    """Return a public name from the module that defines it, or one of `_PACKAGES`."""
     if name in _PACKAGES:
         return import_module(f"rowsieve.{name}")
     if (home := _HOMES.get(name)) is None:
         raise AttributeError(f"module 'rowsieve' has no attribute {name!r}")
     found = getattr(import_module(home), name)
-    globals()[name] = found  # the next use does not come here
+    globals()[name] = found  # later uses do not call __getattr__
     return found
 
 

@@ -1,7 +1,7 @@
-"""The tree of errors: a class for each thing a caller does next.
+"""The exception hierarchy: one class for each action that a caller can take next.
 
-Every message says what was being done, to what, what was found and what to do; the pieces are
-attributes where a caller may want them. All that Rowsieve raises on purpose is a `RowsieveError`.
+Every message says what was being done, to what, what was found and what to do. Attributes carry the
+details that a program needs. Rowsieve raises only subclasses of `RowsieveError` on purpose.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ class RowsieveError(Exception):
     """The root of every error that Rowsieve raises on purpose."""
 
 
-# What was asked or handed in is wrong: mend the call.
+# The call or its data is wrong: correct the call.
 
 
 class InvalidInput(RowsieveError, ValueError):
-    """An argument, option or value that cannot be used as it is."""
+    """An argument, option or value is invalid."""
 
 
 class InvalidData(InvalidInput):
-    """Rows that do not fit what the operation asks of them."""
+    """Rows do not meet the requirements of the operation."""
 
 
 class EmptyData(InvalidData):
-    """No rows where an operation needs some, as `overwrite` does."""
+    """The data has no rows, and the operation needs some, as `overwrite` does."""
 
 
 class SchemaMismatch(InvalidData):
-    """Columns or types of the data that do not fit the table's schema."""
+    """Columns or types of the data do not match the table's schema."""
 
 
 class KeyViolation(InvalidData):
-    """A key that is NULL, or that stands more than once where once is the rule."""
+    """A NULL or duplicate key."""
 
 
 class InvalidPredicate(InvalidInput):
-    """A filter or expression that is not well formed, not well typed, or past a limit.
+    """A filter or expression has a syntax or type error, or exceeds a limit.
 
-    `position` is the offset in the text (0-based characters) where that is known.
+    `position` is the offset in the text, in characters from 0; None if unknown.
     """
 
     def __init__(self, message: str, *, position: int | None = None) -> None:
@@ -46,7 +46,7 @@ class InvalidPredicate(InvalidInput):
 
 
 class UnknownColumn(InvalidPredicate):
-    """A name that is no column of the table."""
+    """The table has no column with this name."""
 
     def __init__(self, message: str, *, name: str, position: int | None = None) -> None:
         super().__init__(message, position=position)
@@ -54,7 +54,7 @@ class UnknownColumn(InvalidPredicate):
 
 
 class UnprunablePredicate(InvalidPredicate):
-    """A predicate that was required to prune and cannot; `conditions` are those that are why."""
+    """Pruning was required, and a conjunct cannot prune; `conditions` lists such conjuncts."""
 
     def __init__(self, message: str, *, conditions: tuple[str, ...]) -> None:
         super().__init__(message)
@@ -62,72 +62,73 @@ class UnprunablePredicate(InvalidPredicate):
 
 
 class EvaluationError(RowsieveError):
-    """An expression failed on a row that survives every other condition."""
+    """An expression failed on a row that satisfies every other condition."""
 
 
-# It cannot be done here.
+# The operation is not supported.
 
 
 class UnsupportedOperation(RowsieveError):
-    """A well-formed request that this table, store or engine cannot serve."""
+    """A valid request that this table, store or engine does not support."""
 
 
 class UnsupportedProtocol(UnsupportedOperation):
-    """The table was written by a newer protocol, or with features unknown here."""
+    """The table uses a newer protocol, or features that this version does not know."""
 
 
 class MissingExtra(UnsupportedOperation, ImportError):
     """An optional dependency is not installed; the message names the extra."""
 
 
-# It is not there, or already there.
+# Something does not exist, or exists already.
 
 
 class NotFound(RowsieveError, LookupError):
-    """Something that was named does not exist."""
+    """The requested object does not exist."""
 
 
 class TableNotFound(NotFound):
-    """No Rowsieve table stands at this place."""
+    """No Rowsieve table exists at this location."""
 
 
 class VersionNotFound(NotFound):
-    """A version that the table has not reached, or a time before it existed."""
+    """The version is newer than the table's newest, or the time is before its first commit."""
 
 
 class SnapshotExpired(NotFound):
-    """A version, or a file of it, that has been removed."""
+    """The version, or one of its files, has been removed."""
 
 
 class TableExists(RowsieveError):
-    """A table stands at this place already."""
+    """A table already exists at this location."""
 
 
-# It is broken.
+# Stored data or the store is broken.
 
 
 class CorruptData(RowsieveError):
-    """Stored bytes that are not what was written: a checksum or a structure does not hold."""
+    """Stored bytes differ from what was written: a checksum or the structure is wrong."""
 
 
 class UnsoundPruning(RowsieveError):
-    """Pruning would have lost a row, or returned one that does not match.
+    """Pruning would have lost a matching row, or returned a row that does not match.
 
-    A bug, or statistics that are not those of the file; the message names the part and the row.
+    The cause is a bug, or statistics that belong to another file. The message names the part and
+    the row.
     """
 
 
 class StoreError(RowsieveError):
-    """The object store failed in a way that retries did not mend."""
+    """The object store failed, and retries did not help."""
 
 
 # Try again.
 
 
 class CommitConflict(RowsieveError):
-    """Another commit changed what this one was computed from; trying again may succeed.
+    """A concurrent commit changed the data that this one was computed from; retrying may succeed.
 
-    `attempts` and `elapsed_s` say how often and how long it was tried, where a deadline ended it.
+    If a deadline ended the retries, `attempts` is their number and `elapsed_s` their duration.
     """
 
     def __init__(
@@ -139,4 +140,4 @@ class CommitConflict(RowsieveError):
 
 
 class StalePlan(RowsieveError):
-    """The table moved on since the plan was made that a change is to follow; plan again."""
+    """The table has changed since the plan for this change was made; plan again."""

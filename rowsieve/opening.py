@@ -1,4 +1,4 @@
-"""Making and finding tables: `create_table`, `open_table`."""
+"""Create and open tables: `create_table`, `open_table`."""
 
 from __future__ import annotations
 
@@ -51,21 +51,24 @@ def create_table(
     storage_options: StorageOptions | None = None,
     metadata: Metadata | None = None,
 ) -> Table:
-    """Create a table, with its first rows if data is given, as version 0.
+    """Create a table as version 0, with its first rows if data is given.
 
-    `schema_or_data` is an Arrow schema or anything with Arrow data. A table with a key holds the
-    latest row per key (mode "upsert"); one without takes rows as they come (mode "append").
-    TableExists if one stands there, unless `if_exists="ignore"`, which opens it and writes nothing.
+    `schema_or_data` is an Arrow schema or an object with Arrow data. A table with a key holds the
+    latest row of each key (mode "upsert"); a table without a key appends rows (mode "append").
+    TableExists if a table exists at `uri`; `if_exists="ignore"` opens that table and writes
+    nothing.
     """
     columns = _key_columns(key)
     mode = mode or ("upsert" if columns else "append")
     if mode not in ("upsert", "append") or (mode == "upsert") != bool(columns):
         raise InvalidInput(
-            'mode="upsert" needs key=[columns], mode="append" none; '
+            'create_table: mode="upsert" needs key=[columns], and mode="append" takes no key; '
             f"got mode={mode!r} with key={list(columns)}"
         )
     if if_exists not in ("error", "ignore"):
-        raise InvalidInput(f"if_exists is 'error' or 'ignore', not {if_exists!r}")
+        raise InvalidInput(
+            f"create_table: if_exists must be 'error' or 'ignore', not {if_exists!r}"
+        )
     checked = check_properties(properties or {})
     notes = dict(metadata or {})
     check_request(CommitRequest("create", metadata=notes))  # before any write
@@ -77,7 +80,8 @@ def create_table(
             if if_exists == "ignore":
                 return Table(store, log, log.latest(), storage_options=storage_options)
             raise TableExists(
-                f"a table stands at {store.uri} already; use open_table, or if_exists='ignore'"
+                f"create_table: a table already exists at {store.uri}; use open_table, or "
+                "if_exists='ignore'"
             )
         snapshot, written = _created(store, log, schema_or_data, columns, mode, checked, notes)
     except BaseException as error:
@@ -101,14 +105,14 @@ def _created(
     properties: Mapping[str, str],
     metadata: Metadata,
 ) -> tuple[Snapshot, WriterMetrics]:
-    """Version 0, and what was written for it."""
+    """Create version 0; return it and the counters of its writes."""
     collecting = Collecting()
     data = None
     if not isinstance(schema_or_data, pa.Schema):
         data = read_data(schema_or_data, "create_table")
     source = schema_or_data if data is None else data.schema
     schema, next_id = schema_of(source, not_null=columns)
-    statistics_options(properties, schema)  # refuses names that fit no column
+    statistics_options(properties, schema)  # rejects names of columns that do not exist
     order = KeyOrder.of(schema, columns) if columns else None
     names = () if order is None else order.names
     info = TableInfo(uuid=uuid.uuid4().hex, key=names, mode=mode, properties=properties)
@@ -141,9 +145,10 @@ def open_table(
     as_of: Moment | None = None,
     storage_options: StorageOptions | None = None,
 ) -> Table:
-    """Open a table: its newest version to read and write, or an older one to read.
+    """Open a table: the newest version for reading and writing, or an older one for reading.
 
-    `as_of` is an aware datetime or ISO-8601 text with offset, and excludes `version`.
+    `as_of` is an aware datetime or ISO-8601 text with an offset. Give `version` or `as_of`, not
+    both.
     """
     store = open_store(uri, storage_options)
     log = CommitLog(store)
@@ -154,5 +159,7 @@ def open_table(
 
 def _key_columns(key: Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(key, str):
-        raise InvalidInput(f"key= is a list of column names: key=[{key!r}]")
+        raise InvalidInput(
+            f"create_table: key= must be a list of column names, not text; write key=[{key!r}]"
+        )
     return tuple(key or ())

@@ -1,4 +1,4 @@
-"""Table properties: the settings that live with a table, checked when they are given."""
+"""Table properties: settings stored with a table; names and values are checked when set."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ PROPERTIES: Mapping[str, str] = {
 
 
 FIXED: Mapping[str, str] = {
-    "key": "parts are sorted and merged by it; make a table with another key= from this one's rows",
-    "mode": "it follows from whether the table has a key; make a table with or without key=",
-    "uuid": "it says which table this is, and files and caches are known by it",
+    "key": "parts are sorted and merged by it; create a table with another key= from these rows",
+    "mode": "it depends on whether the table has a key; create a table with or without key=",
+    "uuid": "it identifies the table in its files and in caches",
 }
-"""What is often taken for a property, and why it never changes."""
+"""Names that users may mistake for properties, and why they cannot change."""
 
 
 def check_properties(properties: Mapping[str, str | int | float]) -> dict[str, str]:
-    """The properties as text; InvalidInput for an unknown name or a value of another form."""
+    """Return the properties as text; InvalidInput for an unknown name or an invalid value."""
     checked = {}
     for name, value in properties.items():
         check_name(name)
@@ -60,7 +60,7 @@ def check_properties(properties: Mapping[str, str | int | float]) -> dict[str, s
 
 
 def check_name(name: str) -> None:
-    """InvalidInput unless this is the name of a property."""
+    """Raise InvalidInput unless this is the name of a property."""
     if name in PROPERTIES:
         return
     if name in FIXED:

@@ -1,7 +1,7 @@
-"""A whole table, or some of it, in the form that a caller asks for; and what a table is, shown.
+"""The reading methods of `Table` that need no scan options, and its display in a notebook.
 
-The base of `Table` for everything that reads and takes no engine to explain: rows as Arrow, pandas
-or Polars, datasets for engines that push filters, the list of files, the text of a notebook.
+Returns rows as Arrow, pandas or Polars data, datasets for engines that push filters down, and the
+list of files.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ FILES = pa.schema(
 
 
 class Reading(Handle):
-    """Reads that need no options of their own; every one looks for the newest version first."""
+    """Base class of `Table` with simple reads; each looks up the newest version first."""
 
     def __bool__(self) -> bool:
-        """Always true: a table without rows is a table."""
+        """Return True, also for an empty table."""
         return True
 
     def __len__(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return self.count()
 
     def count(
         self, where: Any = None, *, dialect: str = "postgres", session: Session | None = None
     ) -> int:
-        """The number of rows, or of those that match; from the manifest alone where it knows."""
+        """Count all rows or those that match; from the manifest alone where that is exact."""
         return self._scan(where, None, dialect, session).count()
 
     def head(self, count: int = 5) -> pa.Table:
-        """The first rows: by key, or in the order of the files for a table without a key."""
+        """Return the first rows: in key order, or in file order if the table has no key."""
         snapshot = self._resolve(None, None)
         ordered = bool(snapshot.table.key)
         return Scan(
@@ -66,7 +66,7 @@ class Reading(Handle):
         dialect: str = "postgres",
         session: Session | None = None,
     ) -> pa.Table:
-        """The rows as a pyarrow Table."""
+        """Return the rows as a pyarrow Table."""
         return self._scan(where, columns, dialect, session).to_arrow()
 
     def to_pandas(
@@ -77,10 +77,11 @@ class Reading(Handle):
         dialect: str = "postgres",
         session: Session | None = None,
     ) -> Any:
-        """The rows as a pandas DataFrame; NULL is NaN, NaT or None there. MissingExtra without it.
+        """Return the rows as a pandas DataFrame. MissingExtra without pandas.
 
-        Whole numbers with NULLs become floats, as pandas has it, or the nullable Int64 where a
-        float would change one; `to_arrow(…).to_pandas(types_mapper=pandas.ArrowDtype)` keeps all.
+        NULL becomes NaN, NaT or None. Integers with NULLs become floats, as is usual in pandas, or
+        the nullable Int64 where a float would change a value. To keep all types, use
+        `to_arrow(…).to_pandas(types_mapper=pandas.ArrowDtype)`.
         """
         return engines.pandas().frame_of(self._scan(where, columns, dialect, session).to_arrow())
 
@@ -92,41 +93,41 @@ class Reading(Handle):
         dialect: str = "postgres",
         session: Session | None = None,
     ) -> Any:
-        """The rows as a Polars DataFrame. MissingExtra without polars."""
+        """Return the rows as a Polars DataFrame. MissingExtra without polars."""
         return engines.polars().frame_of(self._scan(where, columns, dialect, session).to_arrow())
 
     def to_dataset(self, *, version: int | None = None, as_of: Moment | None = None) -> Any:
-        """A `pyarrow.dataset.Dataset` of the newest version, or of the one asked for.
+        """Return a `pyarrow.dataset.Dataset` of the newest version, or of `version` or `as_of`.
 
-        DuckDB, Polars, pandas and pyarrow push their filters and columns into it, so that a query
-        opens only the parts that can match. Every read of it sees that one version.
+        DuckDB, Polars, pandas and pyarrow push their filters and columns down to it, so a query
+        opens only the parts that can match. All reads of the dataset see the same version.
         """
         return engines.arrow().dataset_of(
             self._store, self._resolve(version, as_of), self._reporter
         )
 
     def scan_polars(self, *, version: int | None = None, as_of: Moment | None = None) -> Any:
-        """A Polars LazyFrame of the newest version, or of the one asked for.
+        """Return a Polars LazyFrame of the newest version, or of `version` or `as_of`.
 
-        Its filters and columns are pushed into each read, which opens only the parts that can
-        match. Every read sees that one version. MissingExtra without polars.
+        Polars pushes filters and columns down to each read, which opens only the parts that can
+        match. All reads see the same version. MissingExtra without polars.
         """
         return engines.polars().lazy_frame(
             self._store, self._resolve(version, as_of), self._reporter
         )
 
     def files(self) -> pa.Table:
-        """The files of the newest version: (path, kind, part, rows, size_bytes).
+        """Return the files of the newest version: (path, kind, part, rows, size_bytes).
 
-        `kind` is data, deletes or vector. Paths are relative to the table. A data file alone is not
-        the table: other files may hide rows of it.
+        `kind` is data, deletes or vector. Paths are relative to the table. The data files alone do
+        not hold the table's content: other files may hide some of their rows.
         """
         parts = self._resolve(None, None).parts
         found: list[dict[str, Any]] = []
         for kind, prefix in (("data", "data"), ("deletes", "deletes"), ("vector", "dv")):
             paths = parts.column(f"{prefix}.path").to_pylist()
             sizes = parts.column(f"{prefix}.size_bytes").to_pylist()
-            counts = [None] * len(paths)  # a vector has no rows of its own
+            counts = [None] * len(paths)  # a deletion vector contains no rows
             if kind != "vector":
                 counts = parts.column(f"{prefix}.rows").to_pylist()
             for part, path, size, rows in zip(parts.part_ids, paths, sizes, counts, strict=True):
@@ -142,7 +143,7 @@ class Reading(Handle):
         return html(self._shown())
 
     def _shown(self) -> Shown:
-        """What the pinned version is; reads nothing."""
+        """Summarise the pinned version; reads nothing."""
         snapshot = self._pinned
         parts = snapshot.parts
         sizes = ("data.size_bytes", "deletes.size_bytes", "dv.size_bytes")

@@ -1,7 +1,7 @@
-"""A scan as users hold it: pinned to one version when built, read when asked.
+"""The public `Scan` class: pins one version when built, and reads on demand.
 
-A scan is re-readable; each read is complete on its own. It hands out Arrow data (a table, a reader,
-the C stream), counts, its plan, and the reasons behind it.
+A scan can be read any number of times; each read starts from the beginning. It returns Arrow data
+(a table, a reader, the C stream), row counts, its plan, and the explanation of the plan.
 """
 
 from __future__ import annotations
@@ -51,14 +51,13 @@ GivenPlan: TypeAlias = Annotated[ScanPlan, Example("ScanPlan.from_bytes(data)")]
 
 @checked_methods
 class Scan:
-    """A read of one table version.
+    """A scan of one table version.
 
-    `pruning="off"` reads every part, for comparison; `"soft"` does so too, and first checks all
-    that pruning would have skipped. `audit` checks a share of that, in percent. Where a row
-    contradicts what pruning says, `UnsoundPruning` is raised; or it is counted and logged, and the
-    rows are read without pruning (`on_violation="report"`). `semantics`: by which rules the
-    condition is evaluated, where these are not those of its dialect or engine. `session`: the
-    settings by which text is meant.
+    `pruning="off"` reads every part, for comparison. `"soft"` does too, and first checks everything
+    that pruning would have skipped; `audit` checks a percentage of it. A row that contradicts
+    pruning raises `UnsoundPruning`; with `on_violation="report"` it is counted and logged, and the
+    rows are read without pruning. `semantics` overrides the evaluation rules of the dialect or
+    engine. `session` holds the session settings that text depends on.
     """
 
     def __init__(
@@ -90,7 +89,10 @@ class Scan:
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit must not be negative, got {limit}")
         if order_by_key and not snapshot.table.key:
-            raise InvalidInput("order_by_key needs a table with a key; this one has none")
+            raise InvalidInput(
+                "scan: order_by_key needs a table with a key, and this table has none; "
+                "remove order_by_key"
+            )
         self._store = store
         self._snapshot = snapshot
         self._memory_bytes = memory_bytes
@@ -100,15 +102,15 @@ class Scan:
             snapshot.table.properties, pruning=pruning, audit=audit, on_violation=on_violation
         )
         self._percent = self._settings.audited_percent
-        meant = semantics or semantics_of(dialect, where, session)
+        semantics = semantics or semantics_of(dialect, where, session)
         output = _output_columns(columns, snapshot, dialect, session)
         if plan is not None:
             if where is not None or limit is not None or order_by_key or pruning or audit:
                 raise InvalidInput(
-                    "a scan with plan= takes columns= alone: its condition, limit and order are "
-                    "those of the plan, which is not audited again"
+                    "scan: plan= can be combined with columns= only. The plan fixes the condition, "
+                    "limit and order, and is not audited again; remove the other arguments"
                 )
-            self._percent = 0.0  # one split of a plan says nothing of what it leaves out
+            self._percent = 0.0  # one split does not tell which parts the whole plan skips
             check_fits(plan, snapshot)
             self._plan = plan if output is None else msgspec.structs.replace(plan, columns=output)
             self._planning_s, self._reused = 0.0, True
@@ -117,11 +119,11 @@ class Scan:
             self._plan, self._reused = PLANS.plan(
                 snapshot,
                 store.uri,
-                predicate=to_predicate(where, dialect, snapshot.schema, meant, session),
+                predicate=to_predicate(where, dialect, snapshot.schema, semantics, session),
                 columns=output,
                 limit=limit,
                 ordered=order_by_key,
-                semantics=meant,
+                semantics=semantics,
                 now_us=time.time_ns() // 1000,
                 pruning=self._settings.skips,
                 split_bytes=config.split_bytes,
@@ -137,7 +139,7 @@ class Scan:
         return html(self._shown())
 
     def _shown(self) -> Shown:
-        """What is asked and what is planned; reads nothing."""
+        """Summarise the request and the plan; reads nothing."""
         plan, metrics = self._plan, planned_metrics(self._plan)
         facts = {
             "version": str(self.version),
@@ -151,7 +153,7 @@ class Scan:
 
     @property
     def version(self) -> int:
-        """The table version that is read."""
+        """The table version that this scan reads."""
         return self._snapshot.version
 
     @property
@@ -161,36 +163,40 @@ class Scan:
 
     @property
     def metrics(self) -> ScanMetrics:
-        """Counters of the last read; complete when its stream was exhausted."""
+        """Counters of the last read; complete once its stream is exhausted."""
         return self._execution.metrics
 
     def plan(self, *, resolve: bool = False) -> ScanPlan:
-        """The plan: self-contained and serialisable.
+        """Return the plan: self-contained and serialisable.
 
-        With `resolve`, it holds the rows to read of each part: footers, blooms and page indexes are
-        opened and what is hidden is found now, and not again by whoever reads the plan.
+        With `resolve`, the plan also holds the rows to read of each part. Footers, Bloom filters
+        and page indexes are read and hidden rows are found now, not by each reader of the plan.
         """
         if not resolve:
             return self._plan
         return PLANS.resolved(self._plan, lambda plan: resolve_plan(plan, self._store))
 
     def to_arrow(self) -> pa.Table:
-        """All rows as a table."""
+        """Return all rows as a table."""
         return pa.Table.from_batches(list(self.to_batches()), schema=self.schema)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows as a stream of batches of up to 65,536 rows."""
+        """Return the rows as a stream of batches of up to 65,536 rows."""
         started_s = time.perf_counter()
         with self._reported_if_failing(started_s):
             self._execution = self._audited()
         return self._reported(self._execution, started_s)
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream, read as it is consumed."""
+        """Return the rows as a stream, which reads while it is consumed."""
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows for an engine: types without field ids, which only differ for it."""
+        """Export the rows as an Arrow C stream.
+
+        Field ids are removed: engines compare field metadata, and ids would make equal types
+        differ.
+        """
         schema = without_metadata(self.schema, keep=(EXTENSION_KEY,))
         batches = (
             pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self.to_batches()
@@ -199,7 +205,7 @@ class Scan:
         return reader.__arrow_c_stream__(requested_schema)
 
     def count(self) -> int:
-        """The number of rows; from the manifest alone where it is exact."""
+        """Return the number of rows; from the manifest alone where its counts are exact."""
         started_s = time.perf_counter()
         with self._reported_if_failing(started_s):
             self._execution = self._audited()
@@ -208,29 +214,33 @@ class Scan:
         return count
 
     def statistics(self) -> ScanStatistics:
-        """What the manifest alone says of the result: rows, bytes, bounds, NULLs; what is exact."""
+        """Return estimates of the result from the manifest alone: rows, bytes, bounds, NULLs.
+
+        They say which of them are exact.
+        """
         return plan_statistics(self._plan, self._snapshot)
 
     def explain(self, *, row_groups: bool = False) -> Explanation:
-        """What is skipped and why; `str()` of it is text, `.as_dict()` plain values.
+        """Explain which parts are skipped and why; `str()` gives text, `.as_dict()` plain values.
 
-        `row_groups`: also which row groups of the parts to read; opens the parts' footers.
+        With `row_groups`, also explain the row groups of the parts to read; this reads the footers
+        of these parts.
         """
         store = self._store if row_groups else None
         return explain(self._plan, self._snapshot, _text, store=store)
 
     def require_pruning(self) -> Explanation:
-        """What `explain` says, or UnprunablePredicate where a condition can skip nothing.
+        """Return `explain()`, or raise UnprunablePredicate if a conjunct cannot skip any part.
 
-        Every condition of the conjunction must be able to: it refutes a part of the table, or would
-        refute one whose statistics lie clearly away. Reads no file.
+        Each conjunct must refute a part of the table, or be able to refute a part whose statistics
+        lie far from the conjunct's values. Reads no files.
         """
         plan = self._plan
         found = unprunable(
             plan.predicate, self._snapshot, _text, semantics=plan.semantics, now_us=plan.now_us
         )
         if not plan.pruning:
-            found = [Unprunable(_text(plan.predicate), "the scan was made with pruning='off'")]
+            found = [Unprunable(_text(plan.predicate), "the scan was created with pruning='off'")]
         if found:
             raise UnprunablePredicate(
                 f"{self._store.uri} at version {self.version} cannot be pruned by "
@@ -240,9 +250,10 @@ class Scan:
         return self.explain()
 
     def _audited(self) -> Execution:
-        """A new execution; without pruning if an audit has just found that to be unsound.
+        """Audit, then return a new execution: without pruning if the audit found a violation.
 
-        What is audited is the plan that is read; but what a limit leaves out is no claim.
+        The audit checks the plan that is read. A plan with a limit is planned again without it,
+        because pruning makes no claim about rows that a limit leaves out.
         """
         plan = self._plan
         is_whole = plan.pruning and plan.limit is None
@@ -262,7 +273,7 @@ class Scan:
         return execution
 
     def _reported(self, execution: Execution, started_s: float) -> Iterator[pa.RecordBatch]:
-        """The rows; once they are at an end, or no more are wanted, that is reported."""
+        """Yield the rows, and send a report when they end or the consumer stops."""
         error: str | None = None
         try:
             yield from execution.read()
@@ -286,7 +297,7 @@ class Scan:
         send(self._reporter, report)
 
     def _replanned(self, *, pruning: bool, limit: int | None = None) -> ScanPlan:
-        """The question asked anew; such plans are not remembered, they can be large."""
+        """Plan the same query again; the plan cache does not keep the result, it can be large."""
         return plan_scan(
             self._snapshot,
             self._store.uri,
@@ -315,10 +326,11 @@ class Scan:
 def read_split(
     split: bytes | ScanPlan, *, storage_options: StorageOptions | None = None
 ) -> pa.RecordBatchReader:
-    """The rows of one split of a plan, in any process that reaches the table's store.
+    """Read one split of a plan, in any process that can access the table's store.
 
-    `split` is one of `ScanPlan.splits_to_bytes`, or a plan read from it. Reads no log: the split
-    names its files. InvalidInput for other bytes, UnsupportedProtocol for a newer format.
+    `split` is an item of `ScanPlan.splits_to_bytes`, or a plan decoded from one. Does not read the
+    log: the split names its files. InvalidInput for other bytes, UnsupportedProtocol for a newer
+    format.
     """
     plan = split if isinstance(split, ScanPlan) else ScanPlan.from_bytes(split)
     execution = Execution(plan, open_store(plan.table_uri, storage_options), threads=1)
@@ -326,7 +338,7 @@ def read_split(
 
 
 def planned_metrics(plan: ScanPlan) -> ScanMetrics:
-    """Counters that a plan knows before anything is read."""
+    """Return the counters that are known from the plan, before any read."""
     metrics = ScanMetrics()
     pieces = [piece for split in plan.splits for piece in split.pieces]
     kept = {part.part_id for piece in pieces for part in piece.parts}
@@ -347,7 +359,7 @@ def planned_metrics(plan: ScanPlan) -> ScanMetrics:
 def _text(predicate: Predicate) -> str:
     try:
         return to_sql(predicate)
-    except UnsupportedOperation:  # a part of it is another engine's
+    except UnsupportedOperation:  # it contains an expression of another engine
         return str(predicate)
 
 
@@ -357,14 +369,19 @@ def _output_columns(
     if columns is None:
         return None
     if isinstance(columns, str):
-        raise InvalidInput(f"columns= is a list of names or a mapping, not the text {columns!r}")
+        raise InvalidInput(
+            f"scan: columns= must be a list of names or a mapping, not the text {columns!r}; "
+            f"write columns=[{columns!r}]"
+        )
     if isinstance(columns, Mapping):
-        meant = semantics_of(dialect, None, session)
+        semantics = semantics_of(dialect, None, session)
         return tuple(
-            OutputColumn(name, to_operand(expression, dialect, snapshot.schema, meant))
+            OutputColumn(name, to_operand(expression, dialect, snapshot.schema, semantics))
             for name, expression in columns.items()
         )
     names = [snapshot.schema.field(name).name for name in columns]
     if len(set(names)) < len(names):
-        raise InvalidInput(f"columns= names a column twice: {', '.join(names)}")
+        raise InvalidInput(
+            f"scan: columns= contains a column twice: {', '.join(names)}; remove the duplicate"
+        )
     return tuple(OutputColumn(name) for name in names)

@@ -1,9 +1,9 @@
-"""A table as users hold it: changed, scanned, registered in engines.
+"""The public `Table` class: scans, changes, and registration in engines.
 
-A `Table` keeps one version pinned for the engines it is registered in; that moves with its own
-commits and with `refresh()`, so that two scans of one statement never see two versions (invariant
-23). `scan` and every change look for the newest version first. A table opened at a version is
-read-only.
+A `Table` pins one version for the engines that it is registered in. The pinned version moves only
+with the table's own commits and with `refresh()`, so two scans of one statement never see two
+versions (invariant 23). `scan` and every change look up the newest version first. A table opened
+at a version is read-only.
 """
 
 from __future__ import annotations
@@ -76,18 +76,18 @@ from rowsieve.types.schema import Schema
 
 @checked_methods
 class Table(Reading):
-    """A handle on one table; made by `create_table` and `open_table`. Safe to share by threads."""
+    """A handle on one table, from `create_table` or `open_table`. Thread-safe."""
 
-    # What it is
+    # Properties
 
     @property
     def uri(self) -> str:
-        """Where the table stands, without credentials."""
+        """The table's location, without credentials."""
         return self._store.uri
 
     @property
     def version(self) -> int:
-        """The pinned version: what engines that hold this table read."""
+        """The pinned version, which engines read when this table is registered in them."""
         return self._pinned.version
 
     @property
@@ -102,27 +102,33 @@ class Table(Reading):
 
     @property
     def writer_metrics(self) -> WriterMetrics:
-        """What taking statistics has cost in all that this object wrote."""
+        """Counters of all writes by this object, with the cost of collecting statistics."""
         return self._collecting.metrics
 
     def collect_with(self, column: str, make: MakeCollector) -> None:
-        """Take a column's statistics by a collector of your own in what this object writes.
+        """Use your own statistics collector for a column in the parts that this object writes.
 
-        `make` gives one for each part, of the column's `Field`. What it says is held against the
-        column's type; that its bounds hold for all values is its own to answer for.
+        `make` takes the column's `Field` and returns a new collector for each part. The types of
+        its statistics are checked against the column. Soundness: whether its bounds cover every
+        value is not checked; the collector must guarantee that.
         """
         self._collecting.overrides[self._newest.schema.field(column).name] = make
 
     def report_to(self, reporter: Reporter | None) -> None:
-        """Tell a reporter of each read of this object's scans and of each of its commits.
+        """Send a report to `reporter` for each read of a scan and for each commit of this object.
 
-        One that is there is replaced; None tells nobody. Scans that were made before are not told.
+        Replaces the current reporter; with None, reports go to the process's reporter, if any.
+        Scans that exist already keep their reporter.
         """
         with self._lock:
-            self._reporter, self._told = reporter, replace(self._collecting.metrics)
+            self._reporter = reporter
+            self._reported_metrics = replace(self._collecting.metrics)
 
     def detail(self) -> dict[str, Any]:
-        """Facts of the pinned version, as plain values; `rows_stored` counts hidden ones too."""
+        """Return facts about the pinned version as plain values.
+
+        `rows_stored` includes rows that newer versions, deletes or deletion vectors hide.
+        """
         snapshot = self._pinned
         parts = snapshot.parts
         return {
@@ -143,7 +149,7 @@ class Table(Reading):
         }
 
     def history(self, limit: int | None = None) -> list[Commit]:
-        """The commits, newest first."""
+        """Return the commits, newest first; at most `limit` of them."""
         return self._log.history(limit)
 
     def refresh(self) -> int:
@@ -173,21 +179,23 @@ class Table(Reading):
         memory_bytes: int | None = None,
         threads: int | None = None,
     ) -> Scan:
-        """A read of the newest version, or of the one asked for.
+        """Return a `Scan` of the newest version, or of `version` or `as_of`.
 
-        `where` is SQL text in `dialect`, one of our predicates or an engine's expression; `session`
-        has the settings by which text is meant: UTC and the dialect's defaults unless given.
-        `columns` is a list of names, or names with SQL expressions. Rows come in no particular
-        order unless `order_by_key`. `pruning="soft"` checks pruning against all rows, "off" does
-        without; `audit` checks that percentage of what pruning skips. What does not hold raises
-        UnsoundPruning, or is logged and the rows read without pruning (`on_violation="report"`).
-        With `plan`, an earlier scan's plan is read again at its version; only `columns` may differ.
-        `memory_bytes` bounds what a read holds at once; too little for a batch of every part that
-        is merged makes it decode row groups several times. `threads` decode at a time: as many as
-        there are cores, or the number given; one costs the least CPU.
+        `where` is SQL text in `dialect`, a Rowsieve predicate or an engine's expression. `session`
+        holds the session settings that text depends on (default: UTC, the dialect's defaults).
+        `columns` is a list of names, or a mapping of names to SQL expressions. Without
+        `order_by_key`, rows have no defined order. `pruning="off"` reads every part; "soft" does
+        too, and checks pruning against all rows. `audit` is the percentage of skipped data to
+        check. A violation raises UnsoundPruning; with `on_violation="report"` it is logged and the
+        rows are read without pruning. `plan` reads an earlier scan's plan at its version; only
+        `columns` may differ. `memory_bytes` limits the memory of a read; if it cannot hold a batch
+        of every part in a merge, row groups are decoded several times. `threads` is the number of
+        decoding threads (default: one per core); one thread costs the least CPU.
         """
         if plan is not None and (version is not None or as_of is not None):
-            raise InvalidInput("a scan with plan= reads the plan's version: leave out the other")
+            raise InvalidInput(
+                "scan: plan= reads the plan's own version; remove version= and as_of="
+            )
         return Scan(
             self._store,
             self._resolve(version, as_of) if plan is None else self._version_of(plan),
@@ -209,16 +217,16 @@ class Table(Reading):
     def require_pruning(
         self, where: Any, *, dialect: str = "postgres", session: Session | None = None
     ) -> Explanation:
-        """Refuse a condition that skips nothing, whatever the data; else explain its scan.
+        """Explain the scan of a predicate; reject a predicate that can never skip a part.
 
-        UnprunablePredicate names each condition of the conjunction that can refute no part, why,
-        and what would help. What depends on pruning by a condition asks this beforehand.
+        UnprunablePredicate names each conjunct that cannot refute any part, the reason, and the
+        remedy. Call this first where an application depends on pruning.
         """
         return self.scan(where, dialect=dialect, session=session).require_pruning()
 
     @property
     def reporter(self) -> Reporter | None:
-        """Who is told of reads and commits: the table's own reporter, else the process's."""
+        """The reporter of reads and commits: the table's own, else the process's."""
         return self._reporter or current().reporter
 
     def snapshot_for_engines(self) -> Snapshot:
@@ -227,17 +235,17 @@ class Table(Reading):
 
     @property
     def store(self) -> ObjectStore:
-        """The store that the table lives in."""
+        """The object store that holds the table."""
         return self._store
 
     @property
     def storage_options(self) -> StorageOptions:
-        """How the store is opened in another process; may hold secrets."""
+        """The options with which another process opens the store; may hold secrets."""
         return self._storage_options
 
     @property
     def _inner(self) -> Any:
-        """DataFusion's `register_table` asks for this."""
+        """The attribute that DataFusion's `register_table` reads."""
         return self.to_datafusion()._inner
 
     def to_datafusion(
@@ -248,17 +256,17 @@ class Table(Reading):
         on_violation: OnViolation | None = None,
         reporter: Reporter | None = None,
     ) -> Any:
-        """What DataFusion's `register_table` takes, where its reads are to differ from others.
+        """Return an object for DataFusion's `register_table`, with read options of its own.
 
-        `pruning`, `audit` and `on_violation` are those of `scan`; `reporter` is told of these reads
-        in place of the table's own.
+        `pruning`, `audit` and `on_violation` are those of `scan`. `reporter` receives the reports
+        of these reads instead of the table's own.
         """
         return engines.datafusion().catalog_table(
             self, pruning=pruning, audit=audit, on_violation=on_violation, reporter=reporter
         )
 
     def to_spark(self, spark: Any, where: Any = None, columns: ColumnNames | None = None) -> Any:
-        """A Spark DataFrame of the pinned version; `where` as text is Spark's SQL."""
+        """Return a Spark DataFrame of the pinned version; text in `where` is Spark SQL."""
         return engines.spark().read_frame(self, spark, where, columns)
 
     # Changing
@@ -272,10 +280,10 @@ class Table(Reading):
         metadata: Metadata | None = None,
         token: Token | None = None,
     ) -> Commit:
-        """Write rows: each becomes the row of its key, whether there was one or not.
+        """Insert rows, or replace the rows that have the same key.
 
-        The data has every column. A key twice is a KeyViolation unless `on_duplicate="last"`. Never
-        conflicts with another upsert: of two, the later commit wins per key.
+        The data must have every column. A duplicate key is a KeyViolation unless
+        `on_duplicate="last"`. Upserts never conflict: for each key the later commit wins.
         """
         order = self._order("upsert")
         change = self._change("upsert", metadata, token)
@@ -292,11 +300,11 @@ class Table(Reading):
         metadata: Metadata | None = None,
         token: Token | None = None,
     ) -> Commit:
-        """Add rows to a table without a key. Columns that the data lacks are NULL."""
+        """Add rows to a table without a key. Columns missing from the data become NULL."""
         if self.key:
             raise UnsupportedOperation(
-                f"append: the table has the key ({', '.join(self.key)}), so rows may meet rows "
-                "that are there; use upsert"
+                f"append: the table has the key ({', '.join(self.key)}), and appended rows could "
+                "duplicate existing keys; use upsert"
             )
         change = self._change("append", metadata, token)
         schema = self._newest.schema
@@ -313,10 +321,10 @@ class Table(Reading):
         metadata: Metadata | None = None,
         token: Token | None = None,
     ) -> Commit:
-        """Apply a change stream in one commit: per key the action with the highest `sequence`.
+        """Apply a change stream in one commit: per key, the action with the highest `sequence`.
 
-        Column `op` says i, u, c, r, insert, update, upsert, create or read to write the row, d or
-        delete to take its key away; a deleted row needs its key columns only.
+        `op` names the column of actions: i, u, c, r, insert, update, upsert, create and read write
+        the row; d and delete remove its key. A deleted row needs only its key columns.
         """
         order = self._order("apply_changes")
         change = self._change("apply", metadata, token)
@@ -341,15 +349,17 @@ class Table(Reading):
     ) -> Commit:
         """Delete rows by predicate, by key (`keys`: Arrow data with the key columns), or by plan.
 
-        By key it reads nothing and never conflicts. By predicate it deletes the rows that match in
-        the version right before its own commit; under snapshot isolation, rows that others insert
-        meanwhile survive. By plan it deletes exactly the rows that the plan returns: StalePlan if
-        the table has moved past it, or another commit changes what the plan would return.
-        CommitConflict if others commit first until `retry_timeout_s` seconds have passed.
+        A delete by key reads nothing and never conflicts. A delete by predicate deletes the rows
+        that match in the version right before its own commit; under snapshot isolation, rows that
+        concurrent commits insert survive. A delete by plan deletes exactly the rows that the plan
+        returns, and raises StalePlan if the table has a newer version, or a concurrent commit
+        changes the plan's result. CommitConflict if concurrent commits prevent the delete for
+        `retry_timeout_s` seconds.
         """
         if (where is not None) + (keys is not None) + (plan is not None) != 1:
             raise InvalidInput(
-                "delete takes one of a predicate, keys= and plan=; to delete all rows: 'TRUE'"
+                "delete takes exactly one of a predicate, keys= and plan=; "
+                "delete('TRUE') deletes all rows"
             )
         if plan is not None:
             change = self._change("delete", metadata, token, retry_timeout_s)
@@ -383,18 +393,18 @@ class Table(Reading):
     ) -> Commit:
         """Assign columns in every matching row: `{"delay": "delay + 5"}`.
 
-        Text is a SQL expression over the row's old values; numbers, booleans and None stand for
-        themselves. CommitConflict if others commit first until `retry_timeout_s` seconds have
-        passed. By plan it changes exactly the rows that the plan returns, and computes by the
-        plan's semantics and time; StalePlan as for `delete`.
+        Text is a SQL expression over the row's old values; numbers, booleans and None are
+        literals. With `plan`, changes exactly the rows that the plan returns, and evaluates with
+        the plan's semantics and time; StalePlan as for `delete`. CommitConflict if concurrent
+        commits prevent the update for `retry_timeout_s` seconds.
         """
         if not assignments:
-            raise InvalidInput("update needs assignments, such as {'delay': 'delay + 5'}")
+            raise InvalidInput("update: assignments is empty; give e.g. {'delay': 'delay + 5'}")
         if where is not None and plan is not None:
-            raise InvalidInput("update takes one of where= and plan=")
-        schema, meant = self._newest.schema, semantics_of(dialect, None, session)
+            raise InvalidInput("update takes where= or plan=, not both; remove one of them")
+        schema, semantics = self._newest.schema, semantics_of(dialect, None, session)
         operands = {
-            schema.field(name).name: _assigned(value, dialect, schema, meant)
+            schema.field(name).name: _assigned(value, dialect, schema, semantics)
             for name, value in assignments.items()
         }
         change = self._change("update", metadata, token, retry_timeout_s)
@@ -419,19 +429,19 @@ class Table(Reading):
         token: Token | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
     ) -> Commit:
-        """Put `data` in the place of all rows, or of those that match `where`.
+        """Replace all rows, or the rows that match `where`, with `data`.
 
-        With `where`, every row of the data must match it, and no key of the data may belong to a
-        row that does not. CommitConflict if others commit first until `retry_timeout_s` seconds
-        have passed.
+        With `where`, every row of the data must match it, and no key of the data may belong to an
+        existing row that does not match. CommitConflict if concurrent commits prevent the
+        overwrite for `retry_timeout_s` seconds.
         """
         change = self._change("overwrite", metadata, token, retry_timeout_s)
         schema = self._newest.schema
         table = read_data(data, "overwrite", schema)
         if not table.num_rows:
             raise EmptyData(
-                "overwrite got no rows to put in the place of others; nothing was written: to take "
-                "rows away use delete, all of them with delete('TRUE')"
+                "overwrite: the data has no rows; nothing was written. Use delete to remove rows; "
+                "delete('TRUE') removes all of them"
             )
         if self.key:
             rows = prepare_rows(table, schema, self._order("overwrite"), "error", "overwrite")
@@ -459,9 +469,9 @@ class Table(Reading):
         metadata: Metadata | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
     ) -> Commit:
-        """Make the rows what they were at `version`, as a new commit; history is kept.
+        """Restore the rows of `version` in a new commit; the history is kept.
 
-        CommitConflict if others commit first until `retry_timeout_s` seconds have passed.
+        CommitConflict if concurrent commits prevent the restore for `retry_timeout_s` seconds.
         """
         notes = {**(metadata or {}), "restored": str(version)}
         change = self._change("restore", notes, None, retry_timeout_s)
@@ -476,11 +486,12 @@ class Table(Reading):
         progress: Progress | None = None,
         retry_timeout_s: RetryTimeout = COMPACTION_RETRY_TIMEOUT_S,
     ) -> Commit:
-        """Rewrite parts that hold several versions of keys, deletes or little, each row once.
+        """Rewrite small parts, and parts with deleted rows or several versions of a key.
 
-        Readers of older versions are not disturbed: nothing is deleted. Memory is bounded by one
-        output part and a batch per input part. If others change these parts it is done again, and
-        CommitConflict once `retry_timeout_s` seconds have passed.
+        Each visible row is written once. No file is deleted, so readers of older versions are not
+        affected. Memory holds one output part and a batch per input part. If a concurrent commit
+        changes these parts, the compaction starts again; CommitConflict once `retry_timeout_s`
+        seconds have passed.
         """
         self._writable("compact")
         notes = dict(metadata or {})
@@ -499,10 +510,10 @@ class Table(Reading):
         metadata: Metadata | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
     ) -> Commit:
-        """Set table properties from the next version on; those that are not named stay.
+        """Set table properties from the next version on; the others keep their values.
 
-        Each applies to what is written, or read, on that version or later. InvalidInput for one
-        that does not exist or does not fit. Nothing is committed if all have these values already.
+        A property applies to writes and reads of that version and later ones. InvalidInput for an
+        unknown name or an invalid value. Commits nothing if all properties have these values.
         """
         self._writable("set_properties")
         head = self._latest()
@@ -518,9 +529,9 @@ class Table(Reading):
         metadata: Metadata | None = None,
         retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
     ) -> Commit:
-        """Give table properties their defaults again, from the next version on.
+        """Reset table properties to their defaults, from the next version on.
 
-        Nothing is committed if none of them is set.
+        Commits nothing if none of them is set.
         """
         self._writable("unset_properties")
         for name in names:
@@ -535,7 +546,7 @@ class Table(Reading):
         retry_timeout_s: float | None,
     ) -> Commit:
         if not wanted:
-            raise InvalidInput(f"{operation} names no property")
+            raise InvalidInput(f"{operation}: no property was given; name at least one")
         notes: dict[str, Any] = {**(metadata or {}), "properties": dict(wanted)}
         change = self._change(operation, notes, None, retry_timeout_s)
         head = self._latest()
@@ -545,7 +556,7 @@ class Table(Reading):
 
     @changes("write_spark")
     def write_spark(self, frame: Any, mode: Literal["upsert", "append", "delete"]) -> Commit:
-        """Write a Spark DataFrame in one commit; its tasks write disjoint key ranges."""
+        """Write a Spark DataFrame in one commit; Spark's tasks write disjoint key ranges."""
         started_s = time.perf_counter()
         self._writable("write_spark")
         commit = engines.spark().write_frame(self, frame, mode)
@@ -558,8 +569,8 @@ class Table(Reading):
             return self._commit_mutation(change, build, recompute=False)
         except Stale as error:
             raise StalePlan(
-                f"{change.operation}: another commit changed what the plan returns, which is of "
-                f"version {plan.version}; nothing was changed: plan the scan again"
+                f"{change.operation}: a concurrent commit changed the result of the plan, made at "
+                f"version {plan.version}; nothing was changed. Plan the scan again"
             ) from error
 
     def _version_of(self, plan: ScanPlan) -> Snapshot:
@@ -569,7 +580,7 @@ class Table(Reading):
             if self._read_only or snapshot.version == plan.version:
                 return snapshot
         if plan.table_uuid != self._pinned.table.uuid:
-            return self._pinned  # found not to fit
+            return self._pinned  # check_fits rejects the plan of another table
         return self._log.at(plan.version)
 
 

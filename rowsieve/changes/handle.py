@@ -93,7 +93,7 @@ class Handle:
         self._lock = ForkSafeLock()
         self._collecting = Collecting()
         self._reporter: Reporter | None = None
-        self._told = WriterMetrics()
+        self._reported_metrics = WriterMetrics()
         self.engine_error: Exception | None = None
         """What was last raised while an engine read this table; engines pass on its text only."""
 
@@ -155,7 +155,7 @@ class Handle:
         elapsed_s = time.perf_counter() - started_s
         with self._lock:
             now = replace(self._collecting.metrics)
-            written, self._told = now.since(self._told), now
+            written, self._reported_metrics = now.since(self._reported_metrics), now
         counts = (
             commit.rows_written,
             commit.rows_deleted,

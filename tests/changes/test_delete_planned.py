@@ -119,7 +119,7 @@ def test_a_commit_that_comes_between(name: str, isolation: str) -> None:
     racer = racing(table, act)
     plan = racer.scan("v = 1").plan()
     if rows is None or (isolation == "serializable" and name in PHANTOMS):
-        with pytest.raises(StalePlan, match="changed what the plan returns"):
+        with pytest.raises(StalePlan, match="changed the result of the plan"):
             racer.delete(plan=plan)
         assert rs.open_table(table.uri).version == 3  # theirs alone
     else:
@@ -157,7 +157,7 @@ def test_plans_that_do_not_belong_here_are_refused() -> None:
         other.delete(plan=plan)
     with pytest.raises(StalePlan, match="of version 9 and the table is at version 1"):
         table.delete(plan=msgspec.structs.replace(plan, version=9))
-    with pytest.raises(InvalidInput, match="takes one of"):
+    with pytest.raises(InvalidInput, match="takes exactly one of"):
         table.delete("v = 1", plan=plan)
     with pytest.raises(UnsupportedOperation, match="read-only"):
         rs.open_table(table.uri, version=1).delete(plan=plan)

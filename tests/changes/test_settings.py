@@ -67,7 +67,7 @@ def test_nothing_is_committed_where_nothing_changes() -> None:
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ({}, "names no property"),
+        ({}, "no property was given"),
         ({"audit_percents": "5"}, "did you mean 'audit_percent'"),
         ({"audit_percent": "101"}, "percentage from 0 to 100"),
         ({"checkpoint_interval": "0"}, "a count from 1"),
@@ -78,8 +78,8 @@ def test_nothing_is_committed_where_nothing_changes() -> None:
         ({"critical_columns": "nowhere"}, "nowhere"),
         ({"text_statistics": "v"}, "v"),
         ({"key": "v"}, "parts are sorted and merged by it"),
-        ({"mode": "append"}, "it follows from whether the table has a key"),
-        ({"uuid": "0"}, "files and caches are known by it"),
+        ({"mode": "append"}, "it depends on whether the table has a key"),
+        ({"uuid": "0"}, "identifies the table in its files"),
     ],
 )
 def test_what_cannot_be_set_is_refused_and_says_why(wanted: dict[str, str], message: str) -> None:

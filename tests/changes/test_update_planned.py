@@ -71,7 +71,7 @@ def test_a_limit_needs_an_order() -> None:
 def test_a_row_that_another_commit_changes_meanwhile_makes_the_plan_stale() -> None:
     table = keyed(START)
     plan = table.scan("v = 1").plan(resolve=True)
-    with pytest.raises(StalePlan, match="update: another commit changed"):
+    with pytest.raises(StalePlan, match="update: a concurrent commit changed"):
         racing(table, lambda other: other.upsert(kv((1, 50)))).update({"v": 0}, plan=plan)
     assert pairs(table) == [(1, 50), (2, 1), (3, 2), (4, 2)]
 
@@ -79,7 +79,7 @@ def test_a_row_that_another_commit_changes_meanwhile_makes_the_plan_stale() -> N
 def test_a_plan_takes_the_place_of_a_condition() -> None:
     table = keyed(START)
     plan = table.scan("v = 1").plan()
-    with pytest.raises(InvalidInput, match="one of where= and plan="):
+    with pytest.raises(InvalidInput, match="where= or plan=, not both"):
         table.update({"v": 0}, where="k = 1", plan=plan)
     with pytest.raises(InvalidInput, match=r"ScanPlan\.from_bytes"):
         table.update({"v": 0}, plan=plan.to_bytes())  # type: ignore[arg-type]

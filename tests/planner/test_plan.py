@@ -97,9 +97,9 @@ def test_a_plan_decides_all_but_the_columns() -> None:
     table = keyed({"k": [1], "v": [10]})
     plan = table.scan().plan()
     for other in ({"where": "k = 1"}, {"limit": 1}, {"order_by_key": True}, {"pruning": "off"}):
-        with pytest.raises(InvalidInput, match="takes columns= alone"):
+        with pytest.raises(InvalidInput, match="combined with columns= only"):
             table.scan(plan=plan, **other)
-    with pytest.raises(InvalidInput, match="reads the plan's version"):
+    with pytest.raises(InvalidInput, match="reads the plan's own version"):
         table.scan(plan=plan, version=0)
 
 
