@@ -1,4 +1,4 @@
-"""A cache within a limit of bytes, from which the least recently used values go first."""
+"""An LRU cache with a size limit in bytes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ V = TypeVar("V")
 
 
 class ByteCache(Generic[K, V]):
-    """Values by key, `limit_bytes` of them at most. Safe to share by threads, and after a fork.
+    """Values by key, at most `limit_bytes` in total. Thread-safe and fork-safe.
 
-    A value that was put stays the one of its key until it goes: whoever remembers something by the
-    identity of a value finds it again. One that is larger than the limit is not kept.
+    `put` never replaces a value: a key keeps its value until eviction, so callers may cache data by
+    the identity of a value. A value larger than the limit is not stored.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -26,7 +26,7 @@ class ByteCache(Generic[K, V]):
         self._lock = ForkSafeLock()
 
     def get(self, key: K) -> V | None:
-        """The value, which becomes the most recently used one, or None."""
+        """Return the value and mark it as most recently used; None if there is none."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -35,7 +35,7 @@ class ByteCache(Generic[K, V]):
             return entry[0]
 
     def put(self, key: K, value: V, size_bytes: int) -> None:
-        """Keep a value of this size, unless the key has one or it is too large."""
+        """Store a value of this size, unless the key has a value or the size exceeds the limit."""
         with self._lock:
             if key in self._entries or size_bytes > self._limit_bytes:
                 return
@@ -46,7 +46,7 @@ class ByteCache(Generic[K, V]):
                 self._size_bytes -= freed
 
     def clear(self) -> None:
-        """Forget all values."""
+        """Remove all values."""
         with self._lock:
             self._entries.clear()
             self._size_bytes = 0

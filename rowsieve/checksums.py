@@ -1,4 +1,4 @@
-"""The checksum that the log, the manifests and plans write down: its algorithm and its digits."""
+"""The checksum of the log, of manifests and of plans: algorithm name and hex digits."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import xxhash
 
 
 def checksum(data: Any) -> str:
-    """`xxh3_128:` and the digits of some bytes, given as anything with the buffer protocol."""
+    """Return `xxh3_128:` and the hex digest of an object with the buffer protocol."""
     return checksum_of_pieces((data,))
 
 
 def checksum_of_pieces(pieces: Iterable[Any]) -> str:
-    """The checksum of the pieces one after another, without joining them."""
+    """Return the checksum of the concatenated pieces, without copying them together."""
     digest = xxhash.xxh3_128()
     for piece in pieces:
         digest.update(piece)

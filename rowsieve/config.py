@@ -1,7 +1,7 @@
-"""Defaults of reads, where neither an argument or option nor a table property decides.
+"""Defaults of reads, used where no argument, option or table property gives a value.
 
-They are a process's own: nothing is read from the environment, and no default travels to another
-process but as an option of the engine that reads there.
+They apply to one process. Nothing is read from the environment, and another process gets a default
+only as an option of the engine that reads there.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ON_VIOLATION: Final = ("raise", "report")
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Defaults of reads; `configure` makes one the process's.
+    """Defaults of reads; `configure` sets them for the process.
 
-    `split_bytes`: stored bytes that one split of a plan aims at. `memory_bytes`: how much a read
-    may hold at once, beside the snapshot; batches that were handed out are not counted. `pruning`,
-    `audit_percent`, `audit_on_violation`: as the arguments of `Table.scan`. `reporter` is told of
-    the reads and commits of tables that have no reporter of their own.
+    `split_bytes` is the target size of a plan's splits in stored bytes. `memory_bytes` limits the
+    memory of a read, without the snapshot and without batches that the caller has received.
+    `pruning`, `audit_percent` and `audit_on_violation` are the defaults of the arguments of
+    `Table.scan`. `reporter` receives the reports of tables that have no reporter of their own.
     """
 
     split_bytes: int = 64 * 1024 * 1024
@@ -41,20 +41,26 @@ class Config:
         for name in ("split_bytes", "memory_bytes"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InvalidInput(f"Config: {name} is a count of bytes from 1, not {value!r}")
+                raise InvalidInput(
+                    f"Config: {name} must be a number of bytes, at least 1, not {value!r}"
+                )
         check_switches("Config", self.pruning, self.audit_percent, self.audit_on_violation)
         if self.reporter is not None and not callable(getattr(self.reporter, "report", None)):
-            raise InvalidInput(f"Config: reporter has no method report: {self.reporter!r}")
+            raise InvalidInput(
+                f"Config: reporter must have a method report(), and {self.reporter!r} has none"
+            )
 
 
 def check_switches(owner: str, pruning: object, audit: object, on_violation: object) -> None:
-    """InvalidInput for a value that a read's switch does not have."""
+    """Raise InvalidInput for an invalid value of a read option; `owner` begins the message."""
     if not isinstance(pruning, str) or pruning not in PRUNINGS:
-        raise InvalidInput(f"{owner}: pruning is 'on', 'soft' or 'off', not {pruning!r}")
+        raise InvalidInput(f"{owner}: pruning must be 'on', 'soft' or 'off', not {pruning!r}")
     if isinstance(audit, bool) or not isinstance(audit, int | float) or not 0 <= audit <= 100:
-        raise InvalidInput(f"{owner}: audit is a percentage from 0 to 100, not {audit!r}")
+        raise InvalidInput(f"{owner}: audit must be a percentage from 0 to 100, not {audit!r}")
     if not isinstance(on_violation, str) or on_violation not in ON_VIOLATION:
-        raise InvalidInput(f"{owner}: on_violation is 'raise' or 'report', not {on_violation!r}")
+        raise InvalidInput(
+            f"{owner}: on_violation must be 'raise' or 'report', not {on_violation!r}"
+        )
 
 
 DEFAULT: Final = Config()
@@ -63,12 +69,12 @@ _current = DEFAULT
 
 @checked
 def configure(config: Config) -> Config:
-    """Use these defaults from now on, in all threads of this process; gives the former ones."""
+    """Set the defaults for all threads of this process; return the previous ones."""
     global _current
     former, _current = _current, config
     return former
 
 
 def current() -> Config:
-    """The defaults in force."""
+    """Return the current defaults."""
     return _current

@@ -1,7 +1,7 @@
-"""The engines that tables are handed to: what each provider offers, and where it is.
+"""The protocol and the module of each engine's provider.
 
-A provider stands above the table and imports an engine that may not be installed. The table asks
-for it by name and knows its protocol alone; its module is imported when it is first asked for.
+A provider imports the table and an engine, which may not be installed. The table knows only the
+provider's protocol and name; the provider's module is imported on first use.
 """
 
 from __future__ import annotations
@@ -18,45 +18,45 @@ from rowsieve.objects import ObjectStore
 from rowsieve.storage.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
 
-# A provider takes a `Table`, which stands above this file: `Any` here, typed where it is defined.
+# A provider takes a `Table`, which this file must not import: `Any` here, typed in the provider.
 
 
 class DataFusionProvider(Protocol):
     """DataFusion reads a table that is registered in a session."""
 
     def catalog_table(self, table: Any, **options: Any) -> Any:
-        """What `SessionContext.register_table` takes for this table, read with these options."""
+        """Return this table, with these read options, for `SessionContext.register_table`."""
 
 
 class ArrowProvider(Protocol):
-    """Readers of `pyarrow.dataset` push filters into one version of a table."""
+    """Readers of `pyarrow.dataset` push filters down to one version of a table."""
 
     def dataset_of(self, store: ObjectStore, snapshot: Snapshot, reporter: Reporter | None) -> Any:
-        """A `pyarrow.dataset.Dataset` of that version."""
+        """Return a `pyarrow.dataset.Dataset` of that version."""
 
 
 class PandasProvider(Protocol):
     """pandas takes rows as a DataFrame."""
 
     def frame_of(self, data: pa.Table) -> Any:
-        """Arrow rows as a DataFrame."""
+        """Convert Arrow rows to a DataFrame."""
 
 
 class PolarsProvider(Protocol):
     """Polars takes rows as a DataFrame, or reads one version of a table lazily."""
 
     def frame_of(self, data: pa.Table) -> Any:
-        """Arrow rows as a DataFrame."""
+        """Convert Arrow rows to a DataFrame."""
 
     def lazy_frame(self, store: ObjectStore, snapshot: Snapshot, reporter: Reporter | None) -> Any:
-        """A LazyFrame of that version."""
+        """Return a LazyFrame of that version."""
 
 
 class SparkProvider(Protocol):
     """Spark reads a table as a DataFrame and writes one into it."""
 
     def read_frame(self, table: Any, spark: Any, where: Any, columns: Sequence[str] | None) -> Any:
-        """A DataFrame over the table."""
+        """Return a DataFrame that reads the table."""
 
     def write_frame(self, table: Any, frame: Any, mode: str) -> Commit:
         """Write a DataFrame into the table in one commit."""
@@ -69,7 +69,7 @@ PROVIDERS: Final = {
     "polars": "rowsieve.providers.polars.frames",
     "spark": "rowsieve.providers.spark.frames",
 }
-"""The module of each provider, which has the functions of its protocol."""
+"""The module of each provider; it defines the functions of the provider's protocol."""
 
 
 def datafusion() -> DataFusionProvider:

@@ -1,9 +1,9 @@
-"""A lock that a forked process finds free, over state that no thread was changing.
+"""A lock that is free after a fork, and whose protected state is consistent.
 
-`fork` copies memory but only the thread that called it: a lock that another thread held would never
-be released in the child, and what that thread was changing would stay half changed. So every lock
-is taken before a fork and given back on both sides. No code may hold two of these at a time, nor
-one across I/O (invariant 21), so this waits for moments only.
+`fork` copies all memory but only the calling thread. A lock held by another thread would never be
+released in the child, and the state it protects could be half changed. Therefore all locks are
+acquired before a fork and released in the parent and the child. No code may hold two of these locks
+at a time, or one across I/O (invariant 21), so the wait is short.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from types import TracebackType
 from typing import Final
 from weakref import WeakSet
 
-_PATIENCE_S: Final = 1.0  # for a thread that forks while it holds one of these itself
+_ACQUIRE_TIMEOUT_S: Final = 1.0  # a thread that forks while it holds a lock would deadlock
 
 
 class ForkSafeLock:
-    """A mutual exclusion lock, for `with`; not re-entrant."""
+    """A mutex for `with`; not re-entrant."""
 
     __slots__ = ("__weakref__", "_lock")
 
@@ -39,23 +39,26 @@ class ForkSafeLock:
 
 
 _locks: WeakSet[ForkSafeLock] = WeakSet()
-_taken: list[threading.Lock] = []  # for the fork that is going on
+_acquired: list[threading.Lock] = []  # by the fork in progress
 
 
-def _take_all() -> None:
-    _taken.extend(lock._lock for lock in list(_locks) if lock._lock.acquire(timeout=_PATIENCE_S))
+def _acquire_all() -> None:
+    locks = (lock._lock for lock in list(_locks))
+    _acquired.extend(lock for lock in locks if lock.acquire(timeout=_ACQUIRE_TIMEOUT_S))
 
 
-def _give_back() -> None:
-    while _taken:
-        _taken.pop().release()
+def _release_all() -> None:
+    while _acquired:
+        _acquired.pop().release()
 
 
-def _make_free() -> None:
-    _taken.clear()
+def _replace_all() -> None:
+    _acquired.clear()
     for lock in list(_locks):
         lock._lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_take_all, after_in_parent=_give_back, after_in_child=_make_free)
+    os.register_at_fork(
+        before=_acquire_all, after_in_parent=_release_all, after_in_child=_replace_all
+    )

@@ -1,7 +1,7 @@
-"""How tables and scans present themselves: as text in a terminal, as HTML in a notebook.
+"""Display of tables and scans: text in a terminal, HTML in a notebook.
 
-Soundness: names and values are data of others. Control characters are escaped in text, so that a
-column's name cannot move the cursor, and everything is escaped in HTML.
+Soundness: names and values are untrusted. Text output escapes control characters, so that a
+column's name cannot move the cursor; HTML output escapes everything.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _UNITS: Final = ("B", "KB", "MB", "GB", "TB", "PB")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A title, facts by name, and columns as (name, type) or rows under other `headings`."""
+    """A title, facts by name, and columns as (name, type), or pairs with other `headings`."""
 
     title: str
     facts: Mapping[str, str]
@@ -25,7 +25,7 @@ class Shown:
     headings: tuple[str, str] = ("column", "type")
 
     def text(self) -> str:
-        """Lines for a terminal; at most so many columns."""
+        """Format as lines for a terminal; at most `MOST_COLUMNS` columns."""
         lines = [printable(self.title)]
         lines += [f"  {name}: {printable(value)}" for name, value in self.facts.items()]
         names = [printable(name) for name, _ in self.columns[:MOST_COLUMNS]]
@@ -40,7 +40,7 @@ class Shown:
 
 
 def html(shown: Shown) -> str:
-    """The same as HTML."""
+    """Format as HTML; at most `MOST_COLUMNS` columns."""
 
     def row(name: str, value: str) -> str:
         cells = (printable(name), printable(value))
@@ -56,19 +56,19 @@ def html(shown: Shown) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with escapes for control characters and whatever else cannot be printed."""
+    """Escape control characters and all other characters that are not printable."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def printable_lines(text: str) -> str:
-    """The same of several lines."""
+    """Apply `printable` to each line of the text."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def size_text(size_bytes: int) -> str:
-    """A size in the unit that leaves one to three digits before the point."""
+    """Format a size in the unit that gives one to three digits before the point."""
     value, unit = float(size_bytes), 0
     while value >= 1000 and unit + 1 < len(_UNITS):
         value, unit = value / 1000, unit + 1

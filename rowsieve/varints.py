@@ -1,17 +1,17 @@
-"""Varints: numbers in groups of seven bits, lowest first; the top bit says that more follow.
+"""Varints: unsigned integers in 7-bit groups, lowest first; the top bit marks a continuation.
 
-Protocol buffers and Thrift's compact protocol write lengths, tags and numbers as these.
+Protocol buffers and Thrift's compact protocol encode lengths, tags and integers as varints.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-_LONGEST_SHIFT = 63  # of the tenth group, in which a number of 64 bits ends
+_LONGEST_SHIFT = 63  # the shift of the tenth group, the last one of a 64-bit integer
 
 
 def encode_varint(value: int) -> bytes:
-    """The bytes of a number, which is not negative."""
+    """Encode an integer, which must not be negative."""
     if value < 0x80:
         return bytes((value,))
     found = bytearray()
@@ -23,9 +23,9 @@ def encode_varint(value: int) -> bytes:
 
 
 def decode_varint(data: Sequence[int], at: int) -> tuple[int, int]:
-    """The number that begins at `at`, and where it ends.
+    """Decode the varint at offset `at`; return the value and the offset after it.
 
-    IndexError where the bytes end within it, OverflowError for more than ten groups.
+    IndexError if the data ends inside the varint, OverflowError for more than ten groups.
     """
     value = shift = 0
     while True:
@@ -36,4 +36,4 @@ def decode_varint(data: Sequence[int], at: int) -> tuple[int, int]:
             return value, at
         shift += 7
         if shift > _LONGEST_SHIFT:
-            raise OverflowError("a number of more than 64 bits")
+            raise OverflowError("the varint has more than 64 bits")
