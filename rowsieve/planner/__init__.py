@@ -1,1 +1,1 @@
-"""From a question to a plan: which parts can match, in pieces that share no key."""
+"""Plan scans: find the parts that can match, and group them into pieces with disjoint keys."""

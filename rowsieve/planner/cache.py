@@ -1,9 +1,9 @@
-"""Plans made before, for the same question about the same version of the same table.
+"""The plan cache: plans by query and table version.
 
 Soundness (invariants 22 and 30, trap T22): the key holds the table's uuid, version, commit and
-schema, the predicate, its semantics with the time zone, and all that shapes the splits; a predicate
-that asks for the time is planned anew for every statement. Output columns and the time of a plan
-whose predicate does not ask for it are no part of what was planned, and are put in at each use.
+schema, the predicate, its semantics with the time zone, and all options that determine the splits.
+If the predicate uses the current time, the key holds the time too, so each statement is planned
+again. Otherwise the time is not in the key; it and the output columns are filled in at each use.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.snapshot import Snapshot
 
 CACHE_BYTES: Final = 64 * 1024 * 1024
-_BYTES_PER_PART: Final = 1024  # with its piece, read and file; about 0.9 KB were measured
+_BYTES_PER_PART: Final = 1024  # with its piece, read and file; measured: about 0.9 KB
 _BYTES_PER_NODE: Final = 512
 
 
 class PlanOptions(TypedDict, total=False):
-    """The options of `plan_scan` that decide what is planned."""
+    """The options of `plan_scan` that determine the plan."""
 
     limit: int | None
     ordered: bool
@@ -38,11 +38,11 @@ class PlanOptions(TypedDict, total=False):
 
 
 _Answer: TypeAlias = tuple[ScanPlan, object]
-"""A plan resolved, and the objects by whose identity it is found."""
+"""A resolved plan, and the objects whose identities are its key."""
 
 
 class PlanCache:
-    """Plans by their question; the least recently used go first. Safe to share by threads."""
+    """An LRU cache of plans and resolved plans. Thread-safe."""
 
     def __init__(self, limit_bytes: int = CACHE_BYTES) -> None:
         self._plans: ByteCache[Hashable, ScanPlan] = ByteCache(limit_bytes)
@@ -58,11 +58,11 @@ class PlanCache:
         columns: tuple[OutputColumn, ...] | None = None,
         **options: Unpack[PlanOptions],
     ) -> tuple[ScanPlan, bool]:
-        """What `plan_scan` gives, and whether it was known already.
+        """Return the result of `plan_scan`, and whether it was cached.
 
-        `snapshot` is a version as it was committed, never one made from it.
+        `snapshot` must be a committed version, not a modified copy of one.
         """
-        check_limits(predicate)  # a tree that is too deep has no hash either
+        check_limits(predicate)  # hashing fails for a tree that is too deep
         nodes = list(walk(predicate))
         key = (
             table_uri,
@@ -76,7 +76,7 @@ class PlanCache:
         )
         plan = self._plans.get(key)
         known = plan is not None
-        if plan is None:  # planned outside the lock: two threads may both do it
+        if plan is None:  # no lock is held: concurrent callers may plan the same query twice
             plan = plan_scan(
                 snapshot,
                 table_uri,
@@ -92,14 +92,14 @@ class PlanCache:
         return msgspec.structs.replace(plan, columns=output, now_us=now_us), known
 
     def resolved(self, plan: ScanPlan, resolve: Callable[[ScanPlan], ScanPlan]) -> ScanPlan:
-        """The plan with the rows to read of each part, found before or by `resolve`.
+        """Return the plan with the rows to read of each part, cached or from `resolve`.
 
-        They are those of the same splits under the same filter, whatever the columns: it is the
-        very objects that are compared, and they are kept as long as the answer is.
+        The key is the identity of the plan's splits and filter, not their columns. The entry holds
+        references to these objects, so that their ids cannot be reused while it exists.
         """
         if plan.resolved is not None:
             return plan
-        if not plan.splits:  # all empty tuples are one object
+        if not plan.splits:  # all empty tuples are the same object
             return resolve(plan)
         key = (id(plan.splits), id(plan.filter), plan.pruning)
         if (known := self._resolved.get(key)) is not None:
@@ -107,23 +107,23 @@ class PlanCache:
         else:
             found = resolve(plan)
             size_bytes = sum(part.rows.size_bytes for part in found.resolved or ())
-            asked = (plan.splits, plan.filter)
-            self._resolved.put(key, (found, asked), size_bytes + _size_of(found))
+            identified = (plan.splits, plan.filter)
+            self._resolved.put(key, (found, identified), size_bytes + _size_of(found))
         return msgspec.structs.replace(
             plan, splits=found.splits, pruned=found.pruned, resolved=found.resolved
         )
 
     def clear(self) -> None:
-        """Forget all plans."""
+        """Remove all plans."""
         self._plans.clear()
         self._resolved.clear()
 
 
 def _size_of(plan: ScanPlan) -> int:
-    """About how many bytes its parts take."""
+    """Estimate the memory of the plan's parts in bytes."""
     parts = sum(len(piece.parts) for split in plan.splits for piece in split.pieces)
     return (parts + len(plan.resolved or ())) * _BYTES_PER_PART
 
 
 PLANS: Final = PlanCache()
-"""The plans of this process."""
+"""The plan cache of this process."""

@@ -1,8 +1,8 @@
-"""The rows of a file that a predicate may keep: by its footer, its blooms and its page indexes.
+"""Candidate rows of a file: those that the footer, Bloom filters and page indexes do not refute.
 
-The one place where a read finds that out, whether the plan is resolved beforehand or while it is
-read. Soundness: a row is left out only where the predicate is FALSE or NULL on it and cannot fail;
-`only` are the columns that may say so, the key's as long as newer versions matter (trap T1).
+All reads find their candidates here, whether the plan is resolved beforehand or during the read.
+Soundness: a row is left out only if the predicate is FALSE or NULL on it and cannot fail. `only`
+restricts the columns that may prune: to the key while newer versions of a row matter (trap T1).
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.schema import Schema
 
-MOST_REMEMBERED: Final = 1_024  # files of one predicate
+MOST_REMEMBERED: Final = 1_024  # cached files per predicate
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The rows of one file that may match or fail, and what left the others out.
+    """The rows of one file that may match or fail, and counts of what refuted the others.
 
-    Row groups are counted where statistics, then blooms, refute them; pages where their index does,
-    of those in row groups that are left undecided. `page_rows`: rows of a page, 0 if not known.
+    `by_statistics` and `by_bloom` count refuted row groups; blooms are probed after statistics.
+    `pages` and `by_page_index` count pages of the undecided row groups. `page_rows`: rows per page,
+    0 if unknown.
     """
 
     rows: RowSet
@@ -53,11 +54,11 @@ def find_candidates(
     schema: Schema,
     only: frozenset[int] | None = None,
 ) -> list[Candidates]:
-    """The candidates of each file, found in one interpretation of all of them.
+    """Find the candidates of each file; the predicate is interpreted once for all files.
 
-    Reads their tails, and the blooms that may refute a row group; errors are those of the store, or
-    `CorruptData` for a tail that does not hold. Files never change, so what is found of some is
-    remembered as long as the predicate lives, which a plan that is asked for again keeps.
+    Reads the files' tails, and the Bloom filters that may refute a row group. Errors: those of the
+    store, and `CorruptData` for an invalid tail. Files never change, so the bound predicate caches
+    the result for up to `MOST_REMEMBERED` files; cached plans keep their predicates.
     """
     uri, known = store.uri, predicate.remembered
     questions = [("candidates", uri, schema.id, ref, only) for ref in files]

@@ -1,7 +1,7 @@
-"""Why parts and row groups are read or not: which condition refutes them, and by what bounds.
+"""Explain why parts and row groups are read or skipped: by which conjunct and which bounds.
 
-The reasons are found by asking the interpreter about each conjunct alone, after the plan is made,
-so that planning itself pays nothing for them. Only row groups need a file: its footer and blooms.
+Interprets each conjunct alone, after the plan is made, so explanations add no cost to planning.
+Only explanations of row groups read files: footers and Bloom filters.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _NOT_BY_ROWS = {
 def explain(
     plan: ScanPlan, snapshot: Snapshot, describe: Describe, *, store: ObjectStore | None = None
 ) -> Explanation:
-    """The reasons behind a plan of this snapshot; `describe` renders a condition as text.
+    """Explain a plan of this snapshot; `describe` renders a condition as text.
 
-    With a `store` the row groups are explained, too, from the footers of the parts to read.
+    With a `store`, row groups are explained too, from the footers of the parts to read.
     """
     pieces = [piece for split in plan.splits for piece in split.pieces]
     read = {part.part_id for piece in pieces for part in piece.parts}
@@ -77,7 +77,7 @@ def _groups(
     describe: Describe,
     store: ObjectStore | None,
 ) -> Iterator[GroupReason]:
-    """The overlap groups; pieces that were cut from one have its newest part first."""
+    """Yield the overlap groups; pieces cut from one group share its newest part, which is first."""
     cut: dict[str, list[Piece]] = {}
     for piece in pieces:
         cut.setdefault(piece.parts[0].part_id, []).append(piece)
@@ -131,7 +131,7 @@ def _conditions(
         if not plan.pruning:
             note = "pruning is off"
         elif any(isinstance(node, Opaque) for node in walk(bound.root)):
-            note = "another engine evaluates a part of it"
+            note = "another engine evaluates part of it"
         elif unknown:
             note = f"no statistics of {', '.join(unknown)}"
         elif merged and not any(column.field_id in key for column in bound.columns):
@@ -142,7 +142,7 @@ def _conditions(
 
 
 def _is_known(statistics: PartStatistics, column: BoundColumn) -> bool:
-    """Whether any part says anything about the column."""
+    """Whether any part has statistics of the column."""
     known = statistics.column(column)
     if known is None or not statistics.part_count:
         return known is not None
@@ -197,9 +197,9 @@ def _skipped(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[Pa
 def _refuting(
     plan: ScanPlan, snapshot: Snapshot, parts: PartTable, reasons: Verdicts
 ) -> tuple[list[Predicate], Any]:
-    """The conjuncts with the whole predicate first, and which of them refutes each part.
+    """Return the whole predicate and its conjuncts, and for each part the index that refutes it.
 
-    The whole does where no single one does.
+    The index is 0, the whole predicate, if no single conjunct refutes the part.
     """
     key_ids = frozenset(snapshot.schema.field(name).id for name in plan.key)
     statistics = PartStatistics(parts, snapshot.schema)
@@ -214,7 +214,7 @@ def _refuting(
 
 
 def _bounds(parts: PartTable, field_id: int) -> list[str]:
-    """What the manifest says of a column, in words, for each part."""
+    """Return the text of a column's bounds and NULL count for each part."""
 
     def facts(fact: str) -> list[Any]:
         found = _values(parts, statistics_name(field_id, fact))
@@ -232,12 +232,12 @@ def _bounds(parts: PartTable, field_id: int) -> list[str]:
 
 
 def _values(parts: PartTable, name: str) -> list[Any]:
-    """The values of a column of the manifest, "?" where it says nothing."""
+    """Return the values of a manifest column, "?" for unknown ones."""
     if parts.columns.schema.get_field_index(name) < 0:
         return ["?"] * len(parts)
     column = parts.column(name)
     try:
         values = column.to_pylist()
-    except (ValueError, OverflowError):  # a time that Python has no date for
+    except (ValueError, OverflowError):  # a time outside Python's range
         values = [plain_value(scalar) if scalar.is_valid else None for scalar in column]
     return ["?" if value is None else value for value in values]

@@ -1,7 +1,7 @@
-"""Which row groups of a part a read skips and why, and how many pages, from its footer and blooms.
+"""Explain which row groups and how many pages of a part a read skips, from footer and blooms.
 
-The same proofs as `prune_row_groups` gives, asked conjunct by conjunct. What newer parts or a
-deletion vector hide is not counted.
+Uses the same proofs as `prune_row_groups`, conjunct by conjunct. Rows that newer parts or a
+deletion vector hide are not considered.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def explain_row_groups(
     describe: Callable[[Predicate], str],
     store: ObjectStore,
 ) -> PartRowGroups:
-    """The row groups of a part that has rows; reads its footer and the blooms it needs."""
+    """Explain the row groups of a part with rows; reads its footer and the blooms it needs."""
     assert part.data is not None
     tail = read_tail(store, part.data)
     metadata = tail.metadata
@@ -62,7 +62,7 @@ def explain_row_groups(
 
 
 def _pages(plan: ScanPlan, snapshot: Snapshot, tail: Tail, left: Mask) -> tuple[Counts, Counts]:
-    """(g,) how many pages each row group has, and how many are left of it; 0 if not known."""
+    """(g,) the number of pages of each row group, and of those left; 0 if unknown."""
     nothing = np.zeros(len(left), dtype=np.int64)
     directory = PageDirectory.of(tail.metadata)
     if directory is None:
@@ -88,7 +88,7 @@ def _skip(
     blooms: Blooms,
     describe: Callable[[Predicate], str],
 ) -> tuple[Mask, list[RowGroupReason]]:
-    """The row groups left, and what skips the others: single conditions first, blooms last."""
+    """Return the row groups left and the reasons for the others: by conjunct, then by bloom."""
     statistics = RowGroupStatistics(metadata, snapshot.schema)
     joined = JoinedStatistics([statistics])
     left = np.ones(metadata.num_row_groups, dtype=np.bool_)

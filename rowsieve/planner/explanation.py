@@ -1,6 +1,6 @@
-"""What an explanation says of a plan, and how: reasons as values, and as text.
+"""Explanations of plans: the reasons as values, and their text.
 
-`rowsieve.planner.explain` finds them.
+`rowsieve.planner.explain` builds them.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 from rowsieve.shown import printable_lines
 
-MOST_LINES = 20  # of one kind; dictionaries have all
+MOST_LINES = 20  # of one kind in the text; `as_dict` has all
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionReason:
-    """One condition of the conjunction: how many parts it refutes alone, and what limits it."""
+    """One conjunct: the number of parts it refutes alone, and a note on what limits it."""
 
     condition: str
     parts_refuted: int
@@ -30,7 +30,7 @@ class ConditionReason:
 
 @dataclass(frozen=True, slots=True)
 class PartReason:
-    """One part that is skipped: the condition that none of its rows can satisfy, and the bounds."""
+    """A skipped part: the condition that none of its rows can satisfy, and its bounds."""
 
     part_id: str
     rows: int
@@ -46,7 +46,7 @@ class PartReason:
 
 @dataclass(frozen=True, slots=True)
 class RowGroupReason:
-    """How many row groups of a part are skipped by one condition."""
+    """The number of row groups of a part that one condition skips."""
 
     row_groups: int
     by: str
@@ -58,9 +58,10 @@ class RowGroupReason:
 
 @dataclass(frozen=True, slots=True)
 class PartRowGroups:
-    """The row groups of a part, by its footer and blooms; bytes of the columns that are read.
+    """Pruning of a part's row groups by its footer and Bloom filters; bytes of the columns read.
 
-    `pages` are those of the row groups that are read, `pages_read` those that their bounds leave.
+    `pages` counts the pages of the row groups to read, `pages_read` those that remain after page
+    pruning.
     """
 
     total: int
@@ -82,7 +83,7 @@ class PartRowGroups:
 
 @dataclass(frozen=True, slots=True)
 class GroupPart:
-    """One part of a group: read, or there because it may hide rows of the older ones."""
+    """One part of a group: read, or kept because it may hide rows of older parts."""
 
     part_id: str
     rows: int
@@ -117,7 +118,7 @@ class GroupReason:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A plan in words; `str` gives the text, `as_dict` plain values."""
+    """The explanation of a plan; `str` gives text, `as_dict` plain values."""
 
     table: str
     version: int
@@ -134,7 +135,7 @@ class Explanation:
     conditions: tuple[ConditionReason, ...] = field(default=())
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
+        """Return plain values, for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -176,7 +177,7 @@ def _group(group: GroupReason) -> Iterator[str]:
 
 
 def _some(lines: Iterable[str], of_what: str) -> Iterator[str]:
-    """The first lines, and how many more there are."""
+    """Yield the first lines, then the number of omitted ones."""
     more = 0
     for i, line in enumerate(lines):
         if i < MOST_LINES:

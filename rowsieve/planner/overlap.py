@@ -1,13 +1,13 @@
-"""Which parts may hold the same key: the connected groups of overlapping key ranges.
+"""Overlap groups: connected groups of parts whose key ranges overlap.
 
-A key that two parts share lies in one group, so groups can be merged, pruned and read without each
-other, and a group of one part needs no merge at all. Ranges are inclusive and may be too wide,
+Parts that share a key are in the same group, so each group can be merged, pruned and read
+independently, and a group of one part needs no merge. Ranges are inclusive and may be too wide,
 never too narrow: overlap is <=, a missing bound is infinite, and after a truncated key column the
-later ones are infinite (invariant 24). Bounds the wrong way round are no bounds: such a part may
-hold any key. An overlap group is never cut by file (trap T5).
+later columns are infinite (invariant 24). If a lower bound is above the upper one, both are
+ignored: the part may hold any key. An overlap group is never cut by file (trap T5).
 
-Grouping is vectorised: bounds become integers that sort like the keys (`_codes`), so that a plan
-over 100,000 parts costs sorts, not comparisons in Python. `KeyRange` is for a few parts.
+Grouping is vectorised: bounds become integers that sort like the keys (`_codes`), so a plan over
+100,000 parts costs sorts, not comparisons in Python. Use `KeyRange` for a few parts.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _ABOVE: BoundPart = (2, 0)
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """All keys a part may hold, tombstones included; both ends belong to it."""
+    """The range of keys that a part may hold, with tombstones; both ends are inclusive."""
 
     lower: Bound
     upper: Bound
 
     def overlaps(self, other: KeyRange) -> bool:
-        """Whether a key may lie in both."""
+        """Whether the ranges have a key in common."""
         return self.lower <= other.upper and other.lower <= self.upper
 
 
 def key_ranges(parts: pa.Table, order: KeyOrder) -> list[KeyRange]:
-    """The key range of every part of a manifest table, in its order. A value a part: O(parts)."""
+    """Return the key range of each part of a manifest table, in its order. O(parts)."""
     lowers = _bounds(parts, order, "lower", _BELOW)
     uppers = _bounds(parts, order, "upper", _ABOVE)
     any_key = KeyRange((_BELOW,) * len(order.fields), (_ABOVE,) * len(order.fields))
@@ -62,14 +62,14 @@ def key_ranges(parts: pa.Table, order: KeyOrder) -> list[KeyRange]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Disjoint sets of parts: group i is `members[starts[i]:starts[i + 1]]`, never empty."""
+    """Disjoint groups of parts: group i is `members[starts[i]:starts[i + 1]]`, never empty."""
 
     members: Indices
     starts: Indices
 
     @classmethod
     def singles(cls, count: int) -> Groups:
-        """Every part alone, in the order given."""
+        """Return one group for each part, in order."""
         return cls(np.arange(count), np.arange(count + 1))
 
     def __len__(self) -> int:
@@ -81,17 +81,17 @@ class Groups:
             yield members[start:stop]
 
     def only(self, kept: npt.NDArray[np.bool_]) -> Groups:
-        """The members that are kept; groups without any are left out."""
+        """Return the groups with only the kept members, without empty groups."""
         starts = np.flatnonzero(np.diff(self.of_members()[kept], prepend=-1))
         return Groups(self.members[kept], np.append(starts, kept.sum()))
 
     def of_members(self) -> Indices:
-        """(n,) the number of the group that each member is in."""
+        """(n,) the group number of each member."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
 
 def overlap_groups(parts: pa.Table, order: KeyOrder) -> Groups:
-    """Indices of a manifest's parts, grouped by overlap; groups ascend, their keys are disjoint."""
+    """Group the parts of a manifest by overlap; groups ascend, and their keys are disjoint."""
     lower, upper = _codes(parts, order)
     wrong = lower > upper
     if wrong.any():
@@ -104,10 +104,10 @@ def overlap_groups(parts: pa.Table, order: KeyOrder) -> Groups:
 
 
 def _codes(parts: pa.Table, order: KeyOrder) -> tuple[Codes, Codes]:
-    """Integers that compare like the lower and upper bounds: (n,) each.
+    """Return integers that compare like the lower and upper bounds: (n,) each.
 
-    An infinite bound may tie with the least or greatest finite one, which overlap cannot tell
-    apart: it only asks whether a lower bound is above an upper one.
+    An infinite bound may get the code of the least or greatest finite bound. This does not change
+    overlap, which only tests whether a lower bound is above an upper one.
     """
     columns = [
         (_sort_form(parts, field, "lower"), _sort_form(parts, field, "upper"))
@@ -131,7 +131,7 @@ def _codes(parts: pa.Table, order: KeyOrder) -> tuple[Codes, Codes]:
 
 
 def _ranks(values: pa.Array) -> tuple[Indices, int]:
-    """Dense ranks from 1 in the order of the values, and the first number above them all."""
+    """Return dense ranks from 1 in the order of the values, and a number above all ranks."""
     if pa.types.is_integer(values.type):
         distinct, ranks = np.unique(_filled(values, 0), return_inverse=True)
         return ranks + 1, len(distinct) + 1
@@ -149,7 +149,7 @@ def _ranks(values: pa.Array) -> tuple[Indices, int]:
 
 
 def _sort_form(parts: pa.Table, field: Field, side: Side) -> pa.Array:
-    """One side of one key column; NULL, unknown and unreadable are all infinite."""
+    """Return one bound of one key column; NULL, unknown and unreadable mean infinite."""
     type_ = arrow_type(field.type)
     index = parts.schema.get_field_index(f"key.{field.id}.{side}")
     if index < 0 or parts.schema.field(index).type != type_:

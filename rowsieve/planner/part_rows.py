@@ -1,10 +1,10 @@
-"""The rows that a resolved plan reads of each part, and what took the other rows away.
+"""The rows that a resolved plan reads of each part, and what excluded the other rows.
 
     rows(part) = candidates(row groups, blooms, pages) ∩ visible ∩ not in its deletion vector
 
-Row ids are those of the part's file, which never changes. Soundness: a row that is not in the set
-is hidden in this version, or the predicate is FALSE or NULL on it and cannot fail; so whoever reads
-the set, and asks the predicate of it where a residual is left, returns what a scan returns.
+Row ids are those of the part's file, which never changes. Soundness: a row outside the set is
+hidden in this version, or the predicate is FALSE or NULL on it and cannot fail. Therefore, reading
+the set and evaluating the predicate where there is a residual gives the same rows as a scan.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from rowsieve.predicate.rowset import RowSet
 
 @dataclass(frozen=True, slots=True)
 class PartRows:
-    """The rows to read of one part; counts say what the file's own metadata refuted.
+    """The rows to read of one part, and counts of what the file's metadata refuted.
 
-    Of `row_groups`, statistics refuted `row_groups_by_statistics` and blooms others of them; of
-    `pages`, those of row groups left undecided, their index refuted `pages_by_index`. All are 0
-    where no predicate was held against the file. `rows_hidden`: rows that are left after that, but
-    that a newer part or a deletion vector hides. `page_rows`: rows of a page of the file, a hint
-    for readers of single pages; 0 if not known.
+    Of `row_groups`, statistics refuted `row_groups_by_statistics`, and Bloom filters refuted
+    `row_groups_by_bloom` more. `pages` counts the pages of undecided row groups; the page index
+    refuted `pages_by_index` of them. All counts are 0 if no predicate was checked against the file.
+    `rows_hidden`: remaining rows that a newer part or a deletion vector hides. `page_rows`: rows
+    per page of the file, a hint for readers of single pages; 0 if unknown.
     """
 
     part_id: str
@@ -42,7 +42,7 @@ class PartRows:
 
     @property
     def emptied_by(self) -> str:
-        """What took the last rows away: "row_groups", "bloom", "pages" or "visibility"."""
+        """The last step that excluded rows: "row_groups", "bloom", "pages" or "visibility"."""
         refuted = self.row_groups_by_statistics + self.row_groups_by_bloom
         if self.rows_hidden:
             return "visibility"
@@ -51,7 +51,7 @@ class PartRows:
         return "bloom" if self.row_groups_by_bloom else "row_groups"
 
     def joined(self, other: PartRows) -> PartRows:
-        """The rows of two reads of one part; what is counted of the file counts once."""
+        """Combine two reads of one part; the counts of the file are not added."""
         return replace(
             self,
             rows=self.rows.union(other.rows),
@@ -60,7 +60,7 @@ class PartRows:
 
 
 class PartRowsForm(msgspec.Struct, frozen=True):
-    """The same outside of a process, its row set as bytes."""
+    """The serialised form of `PartRows`, with the row set as bytes."""
 
     part_id: str
     rows: bytes
@@ -69,19 +69,23 @@ class PartRowsForm(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, part: PartRows) -> PartRowsForm:
-        """The form of the rows of a part."""
+        """Convert the rows of a part to their serialised form."""
         counts = tuple(getattr(part, name) for name in _COUNTS)
         return cls(part.part_id, part.rows.to_bytes(), part.rows.row_count, counts)
 
     def part_rows(self) -> PartRows:
-        """The rows of the part; InvalidInput where they cannot be."""
+        """Decode the rows of the part; InvalidInput for impossible counts or rows."""
         if len(self.counts) != len(_COUNTS) or min(self.counts) < 0:
-            raise InvalidInput(f"this scan plan counts pages of {self.part_id!r} that cannot be")
+            raise InvalidInput(
+                f"the scan plan has impossible counts for part {self.part_id!r}; plan the scan "
+                "again"
+            )
         try:
             rows = RowSet.from_bytes(self.rows, self.row_count)
         except CorruptData as error:
             raise InvalidInput(
-                f"this scan plan has rows of part {self.part_id!r} that cannot be: {error}"
+                f"the scan plan has an invalid row set for part {self.part_id!r}: {error}; plan "
+                "the scan again"
             ) from error
         counts: dict[str, Any] = dict(zip(_COUNTS, self.counts, strict=True))
         return PartRows(self.part_id, rows, **counts)
@@ -99,7 +103,7 @@ _COUNTS = (
 
 
 def joined_by_part(found: Iterable[PartRows]) -> tuple[PartRows, ...]:
-    """One entry a part, in the order in which they are met first."""
+    """Combine the entries of each part, in the order of their first occurrence."""
     parts: dict[str, PartRows] = {}
     for each in found:
         known = parts.get(each.part_id)
@@ -108,7 +112,7 @@ def joined_by_part(found: Iterable[PartRows]) -> tuple[PartRows, ...]:
 
 
 def within(rows: RowSet, start: int, stop: int) -> RowSet:
-    """The rows of the set in [start, stop)."""
+    """Return the rows of the set in [start, stop)."""
     if (start, stop) == (0, rows.row_count):
         return rows
     return rows.intersect(RowSet.from_ranges([(start, stop)], rows.row_count))

@@ -1,4 +1,4 @@
-"""From what pruning left to the pieces of a plan: the only step with a Python object per part."""
+"""Build a plan's pieces from the result of pruning: the only step with Python objects per part."""
 
 from __future__ import annotations
 
@@ -17,30 +17,32 @@ _FILES = ("data.", "deletes.", "dv.")
 
 
 def planned_part(entry: PartEntry) -> PlannedPart:
-    """What a read needs to know of a committed part; those have a commit_ts (invariant I1)."""
+    """Return the fields that a read needs of a committed part, which has a commit_ts (I1)."""
     assert entry.commit_ts_max is not None
     return PlannedPart(entry.part_id, entry.commit_ts_max, entry.data, entry.deletes, entry.dv)
 
 
 def pieces_of(parts: PartTable, pruning: Pruning, *, filtered: bool) -> list[Piece]:
-    """A piece per group, in the order of the groups; `filtered`: whether there is a predicate."""
+    """Return a piece per group, in order; `filtered`: whether the scan has a predicate."""
     members, starts = pruning.groups.members, pruning.groups.starts.tolist()
     chosen = _planned_parts(parts, members)
-    asked = pruning.verdicts != Verdict.ALL if filtered else np.zeros(len(members), dtype=np.bool_)
-    reads, residual = pruning.reads.tolist(), asked.tolist()
+    undecided = np.zeros(len(members), dtype=np.bool_)
+    if filtered:
+        undecided = pruning.verdicts != Verdict.ALL
+    reads, residual = pruning.reads.tolist(), undecided.tolist()
     has_rows = parts.data_rows()[members] > 0
     sizes = stored_bytes(parts)[members]
     if not len(pruning.groups):
         return []
     first = pruning.groups.starts[:-1]
-    merged_residual = np.logical_or.reduceat(asked & has_rows, first).tolist()
+    merged_residual = np.logical_or.reduceat(undecided & has_rows, first).tolist()
     size_bytes = np.add.reduceat(sizes, first).tolist()
     return [
         Piece(
             tuple(chosen[start:stop]),
             tuple(
-                Read(place, residual=asked)
-                for place, asked in compress(zip(count(), residual[start:stop]), reads[start:stop])
+                Read(place, residual=needed)
+                for place, needed in compress(zip(count(), residual[start:stop]), reads[start:stop])
             ),
             merged_residual[i],
             size_bytes[i],
@@ -50,7 +52,7 @@ def pieces_of(parts: PartTable, pruning: Pruning, *, filtered: bool) -> list[Pie
 
 
 def summary(parts: PartTable, reasons: Verdicts) -> tuple[Pruned, ...]:
-    """What is not read, counted by reason."""
+    """Count the skipped parts by reason."""
     rows, sizes = parts.data_rows(), stored_bytes(parts)
     found = []
     for reason in Reason:
@@ -68,7 +70,7 @@ def summary(parts: PartTable, reasons: Verdicts) -> tuple[Pruned, ...]:
 
 
 def stored_bytes(parts: PartTable) -> Indices:
-    """(n,) bytes of the rows and tombstones of each part."""
+    """(n,) stored bytes of the rows and tombstones of each part."""
     return parts.numbers("data.size_bytes") + parts.numbers("deletes.size_bytes")
 
 

@@ -1,12 +1,12 @@
-"""The plan of a read: self-contained pieces that never share a key, as plain data.
+"""The plan of a scan as plain data: self-contained pieces with disjoint keys.
 
-A `ScanPlan` says everything a worker needs to read one table version: schema, predicate, output
-columns, and `Split`s of `Piece`s. A piece is either some row groups of one part that needs no
-merge, or a whole overlap group. In one process a plan carries its predicate as a tree, bound once;
-it becomes JSON only in `to_bytes` (msgspec, versioned), so that a split can be read by a thread, a
-DataFusion partition or a Spark task alike. The structs of parts and pieces hold plain values and no
-cycles, so the garbage collector need not track them (`gc=False`): that takes a third off the
-planning of 100,000 parts.
+A `ScanPlan` holds everything that a worker needs to read one table version: schema, predicate,
+output columns, and `Split`s of `Piece`s. A piece is either some row groups of one part that needs
+no merge, or a whole overlap group. Within a process the plan holds its predicate as a tree, bound
+once. `to_bytes` encodes the plan (JSON trees in msgspec structs, versioned), so a thread, a
+DataFusion partition or a Spark task can read a split. The structs of parts and pieces hold plain
+values without cycles, so the garbage collector does not track them (`gc=False`); this saves a third
+of the planning time for 100,000 parts.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
 
-PLAN_FORMAT = 2  # 1 named its semantics without their settings, and its URI was not encoded
+PLAN_FORMAT = 2  # format 1 had semantics without settings, and a URI that was not encoded
 
 
 class PlannedPart(msgspec.Struct, frozen=True, gc=False):
-    """One part as a read needs it."""
+    """The fields of a part that a read needs."""
 
     part_id: str
     commit_ts: int
@@ -53,9 +53,9 @@ class PlannedPart(msgspec.Struct, frozen=True, gc=False):
 
 
 class Read(msgspec.Struct, frozen=True, gc=False):
-    """Rows of one part to return: its place in the piece, row groups [start, stop) or all.
+    """Rows to return of one part: its index in the piece, and row groups [start, stop) or all.
 
-    `residual`: whether the predicate must be asked of the rows.
+    `residual`: whether the predicate must be evaluated on the rows.
     """
 
     part: int
@@ -63,7 +63,7 @@ class Read(msgspec.Struct, frozen=True, gc=False):
     row_groups: tuple[int, int] | None = None
 
     def row_range(self, row_count: int) -> tuple[int, int]:
-        """The rows [start, stop) that it is about, of a part of `row_count` rows."""
+        """Return the row range [start, stop) in a part of `row_count` rows."""
         if self.row_groups is None:
             return 0, row_count
         start, stop = self.row_groups
@@ -71,10 +71,10 @@ class Read(msgspec.Struct, frozen=True, gc=False):
 
 
 class Piece(msgspec.Struct, frozen=True, gc=False):
-    """Parts whose keys may repeat, newest first, and which of their rows to return.
+    """Parts that may share keys, newest first, and which of their rows to return.
 
-    What is not read is there because it may hide rows that are. `residual`: whether the predicate
-    must be asked of the rows when all parts are merged in key order.
+    Parts without a `Read` may hide rows of the others. `residual`: whether the predicate must be
+    evaluated on the rows when all parts are merged in key order.
     """
 
     parts: tuple[PlannedPart, ...]
@@ -89,28 +89,29 @@ class Piece(msgspec.Struct, frozen=True, gc=False):
 
 
 class Split(msgspec.Struct, frozen=True, gc=False):
-    """A unit of work; no other split of its plan holds any of its keys."""
+    """A unit of work; no other split of the plan returns any of its keys."""
 
     pieces: tuple[Piece, ...]
 
     @property
     def size_bytes(self) -> int:
-        """Stored bytes of its pieces."""
+        """Stored bytes of the pieces."""
         return sum(piece.size_bytes for piece in self.pieces)
 
 
 class OutputColumn(msgspec.Struct, frozen=True):
-    """A column of the result: a table column, or the expression that computes it."""
+    """A column of the result: a table column, or a computed expression."""
 
     name: str
     operand: Operand | None = None
 
 
 class Pruned(msgspec.Struct, frozen=True):
-    """What the plan does not read for one reason.
+    """Counts of the parts that the plan skips for one reason.
 
-    `by` is "key", "statistics", "visibility" (only tombstones, and nothing that is read below) or
-    "limit" (enough rows are sure to be elsewhere).
+    `by` is "key", "statistics", "visibility" (only tombstones, and no older part is read), "limit"
+    (other parts certainly hold enough rows), or in a resolved plan a value of
+    `PartRows.emptied_by`.
     """
 
     by: str
@@ -121,10 +122,10 @@ class Pruned(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """Rows to read of one Parquet file, by `path` in the table's folder.
+    """Rows to read of one Parquet file; `path` is relative to the table.
 
-    `residual`: whether the plan's predicate must be asked of them. `page_rows`: rows of a page, a
-    hint; 0 if not known.
+    `residual`: whether the plan's predicate must be evaluated on them. `page_rows`: rows per page,
+    a hint; 0 if unknown.
     """
 
     part_id: str
@@ -136,12 +137,12 @@ class PlannedFile:
 
 @checked_methods
 class ScanPlan(msgspec.Struct, frozen=True):
-    """A read of one version of one table.
+    """The plan of a scan of one table version.
 
-    `schema` is the table's at this version. `predicate` is what every returned row satisfies under
-    the rules of `semantics`, TRUE when nothing was asked; `filter` is the same bound to the schema
-    and the time `now_us`, None for TRUE. `resolved`: the rows to read of each part, of a plan that
-    was made with `resolve=True`; None where whoever reads finds them.
+    `schema` is the table's schema at this version. Every returned row satisfies `predicate` under
+    the rules of `semantics`; it is TRUE for a scan without a condition. `filter` is the predicate
+    bound to the schema and the time `now_us`, None for TRUE. `resolved` holds the rows to read of
+    each part if the plan was made with `resolve=True`; with None, the reader finds them.
     """
 
     table_uri: str
@@ -175,9 +176,12 @@ class ScanPlan(msgspec.Struct, frozen=True):
         )
 
     def only(self, split: int) -> ScanPlan:
-        """The same plan with one split, to be sent to whoever reads it."""
+        """Return the plan with a single split, for one worker."""
         if not 0 <= split < len(self.splits):
-            raise InvalidInput(f"the plan has {len(self.splits)} splits, none of number {split}")
+            raise InvalidInput(
+                f"only: there is no split {split}; the plan has {len(self.splits)} splits, "
+                "numbered from 0"
+            )
         one, resolved = self.splits[split], self.resolved
         if resolved is not None:
             ids = {piece.parts[read.part].part_id for piece in one.pieces for read in piece.reads}
@@ -185,12 +189,13 @@ class ScanPlan(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, splits=(one,), pruned=(), resolved=resolved)
 
     def files(self) -> Iterator[PlannedFile]:
-        """What an engine reads: files, rows and residuals; InvalidInput of a plan not resolved.
+        """Yield the files, row sets and residuals for an engine that reads Parquet itself.
 
-        No two hold the same row of a file. In key order, a plan's rows still have to be merged.
+        No two items hold the same row of a file. For an ordered plan, the engine must merge the
+        rows in key order. InvalidInput for a plan that is not resolved.
         """
         if self.resolved is None:
-            raise InvalidInput("files: the plan holds no row sets; make it by plan(resolve=True)")
+            raise InvalidInput("files: the plan has no row sets; create it with plan(resolve=True)")
         rows = {part.part_id: part for part in self.resolved}
         for piece in (piece for split in self.splits for piece in split.pieces):
             for read in piece.reads:
@@ -206,49 +211,54 @@ class ScanPlan(msgspec.Struct, frozen=True):
                 )
 
     def project(self, columns: Sequence[str]) -> ScanPlan:
-        """The same rows with other columns of the table; nothing is planned again."""
+        """Return a plan of the same rows with other columns of the table, without replanning."""
         names = [self.schema.field(name).name for name in columns]
         if len(set(names)) < len(names):
-            raise InvalidInput(f"project: a column stands twice in {', '.join(names)}")
+            raise InvalidInput(
+                f"project: a column occurs twice in {', '.join(names)}; remove the duplicate"
+            )
         return msgspec.structs.replace(self, columns=table_columns(names))
 
     def splits_to_bytes(self) -> list[bytes]:
-        """Each split as bytes that `read_split` reads anywhere, with nothing but the store.
+        """Encode each split as bytes for `read_split`, which needs only access to the store.
 
-        A limit holds for each split by itself: whoever joins them applies it again.
+        A limit applies to each split separately; apply it again to the combined rows.
         """
         return [self.only(i).to_bytes() for i in range(len(self.splits))]
 
     def asking(self, predicate: Predicate, semantics: Semantics) -> ScanPlan:
-        """The same splits with another predicate, in normal form; nothing is pruned by it."""
+        """Return the same splits with another predicate in normal form; it prunes nothing."""
         bound = bound_filter(predicate, self.schema, semantics, self.now_us)
         return msgspec.structs.replace(self, predicate=predicate, semantics=semantics, filter=bound)
 
     def to_bytes(self) -> bytes:
-        """The serialised form."""
+        """Serialise the plan."""
         body = msgspec.msgpack.encode(_Form.of(self))
         return msgspec.msgpack.encode(_Envelope(PLAN_FORMAT, checksum(body), msgspec.Raw(body)))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ScanPlan:
-        """Read the serialised form; UnsupportedProtocol for a newer format."""
+        """Decode a serialised plan.
+
+        InvalidInput for other bytes, UnsupportedProtocol for a plan of another format.
+        """
         try:
             head = msgspec.msgpack.decode(data, type=_Head)
             if head.format != PLAN_FORMAT:
                 raise UnsupportedProtocol(
-                    f"the plan has format {head.format}, this version of rowsieve reads format "
-                    f"{PLAN_FORMAT}; use the same version on the driver and on the workers"
+                    f"the scan plan has format {head.format}, and this version of rowsieve reads "
+                    f"format {PLAN_FORMAT}; use the same version on the driver and on the workers"
                 )
             envelope = msgspec.msgpack.decode(data, type=_Envelope)
             if checksum(envelope.plan) != envelope.checksum:
                 raise InvalidInput(
-                    "this scan plan changed on its way: its checksum does not hold; send its bytes "
-                    "as they are, or plan the scan again"
+                    "the scan plan was changed in transit: its checksum does not match; send its "
+                    "bytes unchanged, or plan the scan again"
                 )
             form = msgspec.msgpack.decode(envelope.plan, type=_Form)
         except (msgspec.MsgspecError, TypeError, UnicodeDecodeError) as error:
             raise InvalidInput(
-                f"these bytes are not a scan plan: {error}; they come from ScanPlan.to_bytes or "
+                f"these bytes are not a scan plan: {error}; pass bytes from ScanPlan.to_bytes or "
                 "splits_to_bytes"
             ) from error
         _check(form.splits)
@@ -258,21 +268,21 @@ class ScanPlan(msgspec.Struct, frozen=True):
 def bound_filter(
     predicate: Predicate, schema: Schema, semantics: Semantics, now_us: int
 ) -> BoundPredicate | None:
-    """A predicate in normal form, within the limits, as a plan asks it of rows; None for TRUE."""
+    """Bind a predicate that is in normal form and within the limits; None for TRUE."""
     if predicate == TRUE:
         return None
     return bind(predicate, schema, semantics, now_us=now_us, within_limits=True)
 
 
 class _Column(msgspec.Struct, frozen=True):
-    """An output column as JSON."""
+    """An output column with its expression as JSON."""
 
     name: str
     expression: Any | None = None
 
 
 class _Form(msgspec.Struct, frozen=True):
-    """A plan outside of a process: the trees as JSON, to be bound where it is read."""
+    """The serialised form of a plan: expression trees as JSON; the reader binds them."""
 
     table_uri: str
     table_uuid: str
@@ -294,7 +304,7 @@ class _Form(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, plan: ScanPlan) -> _Form:
-        """The form of a plan."""
+        """Convert a plan to its serialised form."""
         same = {name: getattr(plan, name) for name in _SAME}
         columns = tuple(
             _Column(each.name, None if each.operand is None else operand_to_json(each.operand))
@@ -312,7 +322,7 @@ class _Form(msgspec.Struct, frozen=True):
         )
 
     def plan(self) -> ScanPlan:
-        """The plan of a form."""
+        """Convert the serialised form back to a plan."""
         same = {name: getattr(self, name) for name in _SAME}
         schema = schema_from_json(self.schema_json)
         predicate = predicate_from_json(self.predicate_json)
@@ -334,7 +344,7 @@ class _Form(msgspec.Struct, frozen=True):
         )
 
     def _resolved(self, resolved: tuple[PartRowsForm, ...]) -> tuple[PartRows, ...]:
-        """The row sets; every part that is read has one."""
+        """Decode the row sets; InvalidInput unless each part that is read has one that fits."""
         reads = [
             piece.parts[read.part]
             for split in self.splits
@@ -345,17 +355,20 @@ class _Form(msgspec.Struct, frozen=True):
         found = tuple(form.part_rows() for form in resolved)
         given = {part.part_id: part.rows.row_count for part in found}
         if any(given.get(part_id) != count for part_id, count in row_counts.items()):
-            raise InvalidInput("this scan plan has no rows, or other ones, of a part that it reads")
+            raise InvalidInput(
+                "the scan plan is damaged: a part that it reads has no row set, or one of another "
+                "row count; plan the scan again"
+            )
         return found
 
 
-_SHARED_APART = ("columns", "resolved")
+_CONVERTED = ("columns", "resolved")
 _SAME = tuple(
     name
     for name in _Form.__struct_fields__
-    if name in ScanPlan.__struct_fields__ and name not in _SHARED_APART
+    if name in ScanPlan.__struct_fields__ and name not in _CONVERTED
 )
-"""Fields that a plan and its form share as they are."""
+"""Fields that are equal in a plan and its serialised form."""
 
 
 class _Head(msgspec.Struct):
@@ -369,21 +382,26 @@ class _Envelope(msgspec.Struct):
 
 
 def _check(splits: Sequence[Split]) -> None:
-    """A plan reads files of its table alone, and rows that they have."""
+    """Check that a decoded plan reads only part files of its table, and rows that they have."""
     for piece in (piece for split in splits for piece in split.pieces):
         for part in piece.parts:
             for ref in (part.data, part.deletes, part.dv):
                 if ref is not None and PART_PATH.fullmatch(ref.path) is None:
-                    raise InvalidInput(f"this scan plan names {ref.path!r}, which is no part file")
+                    raise InvalidInput(
+                        f"the scan plan names the file {ref.path!r}, which is not the path "
+                        "of a part; plan the scan again"
+                    )
         for read in piece.reads:
             known = 0 <= read.part < len(piece.parts) and piece.parts[read.part].data is not None
             start, stop = (0, 1) if read.row_groups is None else read.row_groups
             if not (known and 0 <= start < stop):
-                raise InvalidInput("this scan plan reads rows that its parts do not have")
+                raise InvalidInput(
+                    "the scan plan reads rows that its parts do not have; plan the scan again"
+                )
 
 
 def check_fits(plan: ScanPlan, snapshot: Snapshot) -> None:
-    """InvalidInput unless the plan was made for this version of this table."""
+    """Raise InvalidInput unless the plan was made for this version of this table."""
     if plan.table_uuid != snapshot.table.uuid:
         raise InvalidInput(
             f"the plan is of another table: {plan.table_uuid} at {plan.table_uri}, and this one is "
@@ -397,5 +415,5 @@ def check_fits(plan: ScanPlan, snapshot: Snapshot) -> None:
 
 
 def table_columns(names: Sequence[str]) -> tuple[OutputColumn, ...]:
-    """Output columns that are the table's own."""
+    """Return output columns that are table columns."""
     return tuple(OutputColumn(name) for name in names)

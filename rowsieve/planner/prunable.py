@@ -1,11 +1,11 @@
-"""Whether a condition can prune at all: for conditions that somebody depends on.
+"""Find the conjuncts of a predicate that can never prune, for `require_pruning`.
 
-A condition can prune if the interpreter refutes a part of the table by it, or would refute one
-whose statistics, of the kinds that this table has, lie clearly away. Conditions are judged one by
+A conjunct can prune if the interpreter refutes a part of the table by it, or would refute a made-up
+part (`witnesses`) with the kinds of statistics that this table has. Conjuncts are judged one by
 one, as pruning does.
 
-Soundness: what is said here changes no plan and no answer. It may call a condition unable that
-could prune in a corner that no witness lies in; never the other way round.
+Soundness: the result changes no plan and no answer. A conjunct that could prune only for values
+that no witness has may be reported as unable; the opposite never happens.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Describe = Callable[[Predicate], str]
 
 @dataclass(frozen=True, slots=True)
 class Unprunable:
-    """A condition that skips nothing whatever the data, why, and what would help."""
+    """A conjunct that can never skip a part; `why` gives the reason and the remedy."""
 
     condition: str
     why: str
@@ -53,45 +53,45 @@ def unprunable(
     semantics: Semantics,
     now_us: int,
 ) -> list[Unprunable]:
-    """The conditions of the conjunction that can refute no part; none if all of them can.
+    """Return the conjuncts that cannot refute any part; empty if all of them can.
 
-    A predicate that is TRUE has no condition, and is one itself.
+    The predicate TRUE has no conjuncts, and is itself reported.
     """
     terms = conjuncts(predicate)
     if not terms:
-        return [Unprunable(describe(predicate), "it excludes no row, so nothing can be skipped")]
+        return [Unprunable(describe(predicate), "it excludes no rows, so nothing can be skipped")]
     found = []
     for term in terms:
         bound = bind(term, snapshot.schema, semantics, now_us=now_us)
-        if why := _Question(bound, snapshot).why_not():
+        if why := _Conjunct(bound, snapshot).why_not():
             found.append(Unprunable(describe(term), why))
     return found
 
 
-class _Asked(PartStatistics):
-    """The table's statistics, and which subjects were asked for."""
+class _Recording(PartStatistics):
+    """The table's statistics; records the subjects that were requested."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__(snapshot.parts, snapshot.schema)
-        self.asked: dict[Subject, None] = {}
+        self.requested: dict[Subject, None] = {}
 
     def subject(self, subject: Subject) -> AbstractColumn | None:
-        """Note it and answer."""
-        self.asked[subject] = None
+        """Record the subject, and return its statistics."""
+        self.requested[subject] = None
         return super().subject(subject)
 
     def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
-        """Note the path, what its values may be, and answer."""
+        """Record the JSON path and its subjects by value kind, and return the path's kinds."""
         values = [Derived(subject.field_id, f"{subject.what}:{k}") for k in _VALUES]
-        self.asked.update(dict.fromkeys((subject, *values)))
+        self.requested.update(dict.fromkeys((subject, *values)))
         return super().kinds(subject)
 
 
 _VALUES = ("int", "float", "string")
 
 
-class _Question:
-    """One condition, held against the table's parts and against made-up ones."""
+class _Conjunct:
+    """One conjunct, interpreted on the table's parts and on made-up parts."""
 
     def __init__(self, bound: BoundPredicate, snapshot: Snapshot) -> None:
         self._bound = bound
@@ -100,7 +100,7 @@ class _Question:
         key = [snapshot.schema.field(name) for name in snapshot.table.key]
         self._first_key = key[0].id if key else None
         self._options = statistics_options(snapshot.table.properties, snapshot.schema, key)
-        self._statistics = _Asked(snapshot)
+        self._statistics = _Recording(snapshot)
         self._verdicts = interpret(bound, self._statistics)
         nodes = [*walk(bound.root)]
         tested = [node.operand for node in nodes if isinstance(node, IsNull)]
@@ -110,26 +110,26 @@ class _Question:
         self._calls = {node.function for node in nodes if isinstance(node, Call)}
         self._is_opaque = any(isinstance(node, Opaque) for node in nodes)
         of_schema = {each.subject: each for each in describe(snapshot.schema)}
-        asked = [(subject, of_schema.get(subject)) for subject in self._statistics.asked]
-        self._asked = [
+        requested = [(subject, of_schema.get(subject)) for subject in self._statistics.requested]
+        self._requested = [
             found
-            for subject, known in asked
+            for subject, known in requested
             if (found := known or (derived(subject) if isinstance(subject, Derived) else None))
         ]
 
     def why_not(self) -> str:
-        """Why no part can be refuted; nothing if one can."""
+        """Return why no part can be refuted; the empty text if one can."""
         if self._refutes_a_part() or self._refutes([*self._known()]):
             return ""
         if self._is_opaque:
-            return "another engine evaluates a part of it, so it may be TRUE on any row"
-        lacking = [each for each in self._asked if not self._facts(each)]
-        if lacking and self._refutes([self._all_known(each) for each in self._asked]):
-            return "; ".join(dict.fromkeys(map(self._advice, lacking)))
-        if own := sorted(self._calls - BUILT_IN):
+            return "another engine evaluates part of it, so it may be TRUE on any row"
+        missing = [each for each in self._requested if not self._facts(each)]
+        if missing and self._refutes([self._all_known(each) for each in self._requested]):
+            return "; ".join(dict.fromkeys(map(self._advice, missing)))
+        if registered := sorted(self._calls - BUILT_IN):
             return (
-                f"nothing is claimed of the function {', '.join(own)}: register it with monotone= "
-                "and can_fail=False if that is true of it"
+                f"the properties of the function {', '.join(registered)} are unknown: register it "
+                "with monotone= and can_fail=False if these hold"
             )
         return (
             "no bounds of its columns make it FALSE or NULL on every row without a possible error; "
@@ -137,7 +137,7 @@ class _Question:
         )
 
     def _refutes_a_part(self) -> bool:
-        """Whether it refutes a part of the table, not counting columns that are NULL throughout."""
+        """Whether it refutes a part of the table; parts with all-NULL columns do not count."""
         refuted = self._verdicts == Verdict.NONE
         for column in self._bound.columns:
             known = self._statistics.column(column)
@@ -150,7 +150,7 @@ class _Question:
         return bool((verdicts == Verdict.NONE).any())
 
     def _known(self) -> Iterator[Known]:
-        for each in self._asked:
+        for each in self._requested:
             if facts := self._facts(each):
                 yield Known(each, facts, self._is_tested(each), self._kinds(each))
 
@@ -159,7 +159,7 @@ class _Question:
         return Known(each, facts, null=self._is_tested(each))
 
     def _kinds(self, each: Described) -> int:
-        """What stands at a path in JSON in some part."""
+        """Return the value kinds that some part has at a JSON path."""
         if not len(self._columns) or not isinstance(each.subject, Derived):
             return EVERYTHING
         kinds = self._statistics.kinds(each.subject) if "kinds" in dict(each.facts) else None
@@ -170,17 +170,17 @@ class _Question:
         return (subject.field_id if isinstance(subject, Derived) else subject) in self._tested
 
     def _facts(self, each: Described) -> frozenset[str]:
-        """The facts that some part has; without parts, those that writers will take."""
+        """Return the facts that some part has; in an empty table, those that writers collect."""
         names = [fact for fact, _ in each.facts if not fact.endswith("_exact")]
-        if each.subject == self._first_key:  # its bounds are those of the keys
+        if each.subject == self._first_key:  # every part has the bounds of its keys
             names = ["lower", "upper", *(name for name in names if self._has(each.subject, name))]
             return frozenset(names)
         if not len(self._columns):
             return frozenset(names if _is_collected(each.subject, self._options) else ())
         known = self._statistics.subject(each.subject)
-        if known is not None and known.empty.any():  # bounds are missing for want of values
+        if known is not None and known.empty.any():  # no bounds, because there are no values
             return frozenset(names)
-        if (path := _path(each.subject)) and path != each.subject:  # so are those of a kind
+        if (path := _path(each.subject)) and path != each.subject:  # values of one kind at a path
             return frozenset(names if self._has(path, "kinds") else ())
         return frozenset(fact for fact in names if self._has(each.subject, fact))
 
@@ -192,21 +192,23 @@ class _Question:
         return bool(self._columns.column(name).null_count < len(self._columns))
 
     def _advice(self, each: Described) -> str:
-        """Which statistics are not there, and how to have them."""
+        """Return which statistics are missing, and how to collect them."""
         subject = each.subject
         field_id = subject.field_id if isinstance(subject, Derived) else subject
         name = self._name(field_id)
         if not self._options.enabled:
-            return f"no part has statistics of {name}, as the table's property statistics is off"
+            return (
+                f"no part has statistics of {name}, because the table's property statistics is off"
+            )
         if not isinstance(subject, Derived) or subject.what == LENGTH:
             return (
-                f"no part has statistics of {name}: they were not taken, or trimmed; name it "
-                "in the table's property critical_columns, or raise statistics_bytes"
+                f"no part has statistics of {name}: they were not collected, or trimmed; list it "
+                "in the table's property critical_columns, or increase statistics_bytes"
             )
         path = _path(subject)
         wanted = "text_statistics" if path is None else "json_statistics"
         steps = "" if path is None else path.what.removeprefix(JSON).replace("/", ".")
-        return f"no part has statistics of {name}{steps}: name it in the table's property {wanted}"
+        return f"no part has statistics of {name}{steps}: list it in the table's property {wanted}"
 
     def _name(self, field_id: int) -> str:
         for column in self._bound.columns:
@@ -217,7 +219,7 @@ class _Question:
 
 
 def _path(subject: Subject) -> Derived | None:
-    """The path in JSON that a subject is, or is a kind of value at."""
+    """Return the JSON path of a subject that is a path, or a kind of value at a path."""
     return path_of_subject(subject) if isinstance(subject, Derived) else None
 
 

@@ -1,7 +1,7 @@
-"""Which pages of the row groups that are left can hold a matching row: by their column indexes.
+"""Prune pages of the remaining row groups by the column indexes.
 
-Soundness: a page is left out only where `interpret` says `NONE` of its bounds, which it never says
-where the predicate may fail (invariant 27). Files that do not say where their pages are keep all.
+Soundness: a page is pruned only if `interpret` gives `NONE` for its bounds, which it never does if
+the predicate may fail (invariant 27). All pages of a file without page locations are kept.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from rowsieve.types.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class KeptPages:
-    """What is left of a file, in pages of `rows` rows, the last of which may have less.
+    """The kept pages of a file; each page has `rows` rows, the last one may have fewer.
 
-    `considered` and `pruned` count the pages that the predicate was held against.
+    `considered` counts the pages that the predicate was checked against, `pruned` those it refuted.
     """
 
     kept: Mask
@@ -44,30 +44,30 @@ def prune_pages(
     *,
     only: frozenset[int] | None = None,
 ) -> list[KeptPages]:
-    """What is left of each file whose row groups, of `group_rows`, have these verdicts.
+    """Return the kept pages of each file, given the verdicts of its row groups.
 
-    Only row groups with `SOME` are looked into; all files are interpreted together. `only` as for
-    row groups.
+    `group_rows` is the number of rows per row group. Only the pages of row groups with `SOME` are
+    checked; all files are interpreted together. `only` is that of `prune_row_groups`.
     """
     found = [KeptPages(verdicts != Verdict.NONE, group_rows) for _, verdicts in files]
-    asked = [
+    opened_files = [
         (place, opened)
         for place, (tail, verdicts) in enumerate(files)
         if (opened := _Opened.of(tail, verdicts, schema, group_rows, only)) is not None
     ]
-    if not asked:
+    if not opened_files:
         return found
-    together = JoinedStatistics([opened.statistics for _, opened in asked])
+    together = JoinedStatistics([opened.statistics for _, opened in opened_files])
     kept = interpret(predicate, together) != Verdict.NONE
-    ends = np.cumsum([opened.statistics.part_count for _, opened in asked])[:-1]
-    for (place, opened), pages in zip(asked, np.split(kept, ends), strict=True):
+    ends = np.cumsum([opened.statistics.part_count for _, opened in opened_files])[:-1]
+    for (place, opened), pages in zip(opened_files, np.split(kept, ends), strict=True):
         found[place] = opened.cut(found[place].kept, pages)
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """The pages of one file that are looked at: `places`, among `pages_per_group` for each."""
+    """The pages of one file that are checked: `places` are their page numbers in the file."""
 
     statistics: PageStatistics
     places: npt.NDArray[np.int64]
@@ -84,7 +84,7 @@ class _Opened:
         group_rows: int,
         only: frozenset[int] | None,
     ) -> _Opened | None:
-        """None where there is nothing to gain: no row group to look into, or no pages known."""
+        """Return None if nothing can be pruned: no undecided row group, or unknown pages."""
         directory = PageDirectory.of(tail.metadata)
         groups = np.flatnonzero(verdicts == Verdict.SOME)
         if directory is None or not len(groups) or group_rows % directory.page_rows:
@@ -102,7 +102,7 @@ class _Opened:
         )
 
     def cut(self, groups: Mask, pages: Mask) -> KeptPages:
-        """The pages of the row groups that are kept, without those that are not."""
+        """Return the kept pages: those of kept row groups, unless the predicate refutes them."""
         kept = np.repeat(groups, self.pages_per_group)[: self.page_count]
         kept[self.places] = pages
         return KeptPages(kept, self.page_rows, len(pages), int((~pages).sum()))

@@ -1,13 +1,13 @@
-"""Which parts of a snapshot a read needs, proved from the manifest's statistics alone.
+"""Prune the parts of a snapshot by the manifest's statistics alone.
 
 Before the merge only key columns may prune (trap T1): a part whose keys cannot satisfy the
-predicate is irrelevant to every key that can. After that, parts are grouped by overlap. A part
-alone in its group is final, so all its statistics may prune it; a group of several goes only when
-every source in it is refuted, and its tombstones stay as long as an older source that they may hide
-rows of does (trap T2).
+predicate has no version of any key that can. The remaining parts are grouped by overlap. All
+statistics may prune a part that is alone in its group, because no other part has versions of its
+rows. A group of several parts is pruned only if every part is refuted. Tombstones are kept while an
+older part whose rows they may hide is kept (trap T2).
 
-Everything here is arrays over parts: what is pruned costs no Python object, and what follows the
-key's verdict looks at the survivors alone.
+All steps are vectorised over parts: a pruned part costs no Python object, and the steps after the
+key pruning process only the remaining parts.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Reason(IntEnum):
-    """Why a part is not read."""
+    """The reason why a part is not read."""
 
-    KEPT = 0  # it is
+    KEPT = 0  # the part is read
     KEY = 1  # none of its keys can satisfy the predicate
-    STATISTICS = 2  # none of its rows can, and it hides none that can
-    VISIBILITY = 3  # it has tombstones alone, and nothing that is read is older
-    LIMIT = 4  # other parts hold enough rows that are returned for sure
+    STATISTICS = 2  # none of its rows can match, and it cannot hide a row that can
+    VISIBILITY = 3  # it has only tombstones, and no older part is read
+    LIMIT = 4  # other parts certainly return enough rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pruning:
-    """What is left to read, and why each of the other parts is not.
+    """The parts to read, and the reason for each part that is skipped.
 
-    `groups` hold the parts left (indices into the manifest), groups in key order, the parts of each
-    newest first and no older than the oldest that is read. `reads` and `verdicts` go with their
-    members: whether rows of it are returned, and which of them match once visible. `contradicting`
-    counts statistics that were asked for and not believed, as they contradict themselves;
-    `unreadable` those of its columns that are lost.
+    `groups` hold the kept parts as indices into the manifest: groups in key order, and the parts of
+    a group newest first, down to the oldest part that is read. `reads` and `verdicts` are parallel
+    to the groups' members: whether rows of the part are returned, and which of its visible rows
+    match. `contradicting` counts requested statistics that contradict themselves and are ignored;
+    `unreadable` counts requested statistics columns that cannot be read.
     """
 
     reasons: Verdicts
@@ -73,17 +73,17 @@ def prune_parts(
     *,
     limit: int | None = None,
 ) -> Pruning:
-    """Groups that may hold a matching row. Without a predicate nothing is refuted.
+    """Return the groups that may hold a matching row; without a predicate, nothing is refuted.
 
-    `order` is None for a table without a key, whose parts never share rows. `limit`: how many rows
-    are enough, whichever they are.
+    `order` is None for a table without a key, whose parts never share rows. `limit` is a number of
+    rows that is enough; any rows will do.
     """
     reasons = np.full(len(parts), Reason.KEY, dtype=np.int8)
     kept = np.arange(len(parts))
     key_ids = frozenset(() if order is None else (field.id for field in order.fields))
     contradicting = 0
     by_key: Verdicts | None = None
-    if predicate is not None and len(parts) and _asks_for(predicate, key_ids):
+    if predicate is not None and len(parts) and _keys_may_refute(predicate, key_ids):
         kept = np.flatnonzero(~refuted_by_unions(parts, schema, predicate, key_ids))
         keys = PartStatistics(_only(parts, kept), schema, key_ids)
         by_key = interpret(predicate, keys)
@@ -93,12 +93,12 @@ def prune_parts(
     has_rows = facts.data_rows() > 0
     verdicts = np.full(len(kept), Verdict.SOME, dtype=np.int8)
     if predicate is not None and len(kept):
-        if by_key is not None and _asks_only_for(predicate, key_ids):
+        if by_key is not None and _uses_only(predicate, key_ids):
             verdicts = by_key
         else:
-            verdicts, doubted = _judge(facts, schema, predicate)
-            contradicting = max(contradicting, doubted)
-    verdicts[~has_rows] = Verdict.NONE  # only tombstones: no row of it can match
+            verdicts, contradictions = _judge(facts, schema, predicate)
+            contradicting = max(contradicting, contradictions)
+    verdicts[~has_rows] = Verdict.NONE  # only tombstones: no row can match
     if order is None:
         groups = Groups.singles(len(kept))
     else:
@@ -113,18 +113,18 @@ def prune_parts(
         enough = _enough(parts, left, certain, limit)
         reasons[left.members[~enough]] = Reason.LIMIT
         left, verdicts = left.only(enough), verdicts[enough]
-    lost = parts.columns.unreadable(*_asked(schema, predicate))
-    return Pruning(reasons, left, verdicts != Verdict.NONE, verdicts, contradicting, lost)
+    unreadable = parts.columns.unreadable(*_statistics_names(schema, predicate))
+    return Pruning(reasons, left, verdicts != Verdict.NONE, verdicts, contradicting, unreadable)
 
 
-def _asks_for(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:
-    """Whether keys alone may refute it: it names a key column, or none at all."""
+def _keys_may_refute(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:
+    """Whether keys alone may refute it: it uses a key column, or no column at all."""
     used = {column.field_id for column in predicate.columns}
     return bool(key_ids) and (not used or not used.isdisjoint(key_ids))
 
 
-def _asks_only_for(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:
-    """Whether it names key columns alone, so that nothing else is there to be known."""
+def _uses_only(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:
+    """Whether it uses only key columns, so that other statistics cannot change the verdict."""
     return all(column.field_id in key_ids for column in predicate.columns)
 
 
@@ -134,7 +134,7 @@ def refuted_by_unions(
     predicate: BoundPredicate,
     field_ids: frozenset[int] | None = None,
 ) -> Mask:
-    """(n,) parts whose whole shard is refuted, so that their own statistics need not be read."""
+    """(n,) whether the part's whole shard is refuted, so that its statistics need not be read."""
     refuted = np.zeros(len(parts), dtype=np.bool_)
     for start, shards, unions in parts.unions():
         verdicts = interpret(predicate, ShardUnions(unions, schema, field_ids))
@@ -143,7 +143,7 @@ def refuted_by_unions(
 
 
 def _judge(facts: PartTable, schema: Schema, predicate: BoundPredicate) -> tuple[Verdicts, int]:
-    """The verdict on each part, and how many of its statistics contradicted themselves."""
+    """Return the verdict on each part, and the number of contradictory statistics."""
     verdicts = np.full(len(facts), Verdict.NONE, dtype=np.int8)
     open_ = np.flatnonzero(~refuted_by_unions(facts, schema, predicate))
     statistics = PartStatistics(_only(facts, open_), schema)
@@ -156,19 +156,20 @@ def _only(parts: PartTable, indices: Indices) -> PartTable:
 
 
 def _facts(parts: PartTable, schema: Schema, predicate: BoundPredicate | None) -> PartTable:
-    """The columns that the rest of planning looks at; the others stay untouched."""
-    return parts.select("key.", *_asked(schema, predicate), "data.rows", "deletes.rows")
+    """Select the manifest columns that the later steps use; the others are not read."""
+    names = _statistics_names(schema, predicate)
+    return parts.select("key.", *names, "data.rows", "deletes.rows")
 
 
-def _asked(schema: Schema, predicate: BoundPredicate | None) -> tuple[str, ...]:
-    """How the names of the statistics begin that may speak of the predicate's columns."""
+def _statistics_names(schema: Schema, predicate: BoundPredicate | None) -> tuple[str, ...]:
+    """Return the name prefixes of the statistics of the predicate's columns."""
     used = () if predicate is None else tuple(column.field_id for column in predicate.columns)
     ids = (id_ for field in schema if field.id in used for id_ in _ids(field))
     return tuple(statistics_name(id_, "") for id_ in ids)
 
 
 def _ids(field: Field) -> Iterator[int]:
-    """The ids of a column and of what is nested in it."""
+    """Yield the ids of a column and of the fields nested in it."""
     yield field.id
     match field.type:
         case List(element=element):
@@ -182,17 +183,17 @@ def _ids(field: Field) -> Iterator[int]:
 
 
 def _needed(parts: PartTable, kept: Indices, groups: Groups, verdicts: Verdicts) -> Groups:
-    """Of each group the parts down to the oldest that is read, newest first.
+    """Return the parts of each group down to the oldest that is read, newest first.
 
-    What is older hides nothing. Groups of which nothing is read are left out. `groups` and what is
-    returned index `kept`.
+    Older parts hide no row that is read. Groups without a part to read are dropped. `groups` and
+    the result index `kept`.
     """
     read = verdicts != Verdict.NONE
     number = groups.of_members()
     alive = np.zeros(len(groups), dtype=np.bool_)
     alive[number[read[groups.members]]] = True
     members, number = groups.members[alive[number]], number[alive[number]]
-    if len(members) > int(alive.sum()):  # otherwise each stands alone
+    if len(members) > int(alive.sum()):  # otherwise each group has one part
         members = _newest_first(parts, kept, members, number)
         last_read = np.full(len(groups), -1)
         places = np.flatnonzero(read[members])
@@ -204,10 +205,10 @@ def _needed(parts: PartTable, kept: Indices, groups: Groups, verdicts: Verdicts)
 
 
 def _enough(parts: PartTable, left: Groups, certain: Mask, limit: int) -> Mask:
-    """The first members whose rows, all returned for sure, are enough; all members if none are.
+    """(n,) the first members that certainly return `limit` rows; all members if none do.
 
-    A row is returned for sure if all rows of its part match (`certain`), no other part shares its
-    keys and no deletion vector stands before it.
+    A row is certainly returned if all rows of its part match (`certain`), no other part shares its
+    keys, and its part has no deletion vector.
     """
     alone = np.repeat(np.diff(left.starts) == 1, np.diff(left.starts))
     vectors = parts.select("dv.path").take(left.members).column("dv.path")
@@ -220,7 +221,7 @@ def _enough(parts: PartTable, left: Groups, certain: Mask, limit: int) -> Mask:
 
 
 def _newest_first(parts: PartTable, kept: Indices, members: Indices, number: Indices) -> Indices:
-    """The members of each group by commit, newest first."""
+    """Sort the members of each group by commit, newest first."""
     newest, oldest = (
         parts.numbers(name)[kept[members]] for name in ("commit_ts_max", "commit_ts_min")
     )

@@ -1,9 +1,9 @@
-"""Which row groups of a file can hold a matching row: by statistics, then by blooms at points.
+"""Prune row groups of a file: by statistics, then by Bloom filters.
 
-Pure: it sees a footer and filters, no table. Soundness: a group is refuted (`NONE`) by statistics
-as `interpret` does, and by a bloom only through a conjunct `column = constant` or `column IN
-(constants)` at the top. Such a conjunct cannot fail; where none of its values is in the group it is
-FALSE or NULL on every row, and then nothing raises, whatever the other conjuncts do (invariant 27).
+Uses a footer and filters, not a table. Soundness: statistics refute a group (`NONE`) as `interpret`
+does. A Bloom filter refutes a group only through a top-level conjunct `column = constant` or
+`column IN (constants)`. Such a conjunct cannot fail. If the group has none of its values, it is
+FALSE or NULL on every row, and then no other conjunct may raise (invariant 27).
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ from rowsieve.types.schema import Schema
 
 Verdicts = npt.NDArray[np.int8]
 
-MAX_VALUES: Final = 1_000  # a longer list reaches most groups anyway
-HASHED_AT_ONCE: Final = 128  # values: of more, each row group has those within its bounds hashed
-MAX_PROBES: Final = 32  # at 3% false positives a group without any of 32 values goes 4 times in 10
+MAX_VALUES: Final = 1_000  # a longer list matches in most groups anyway
+HASHED_AT_ONCE: Final = 128  # longer lists: hash only the values within a row group's bounds
+MAX_PROBES: Final = 32  # at 3% false positives, 32 absent values refute a group 4 times in 10
 _FILTERS_AT_ONCE: Final = 64  # 4 MiB of them
 
 
 class Blooms(Protocol):
-    """Filters by column and row group; `rowsieve.parquet.bloom_reader.BloomReader` is one."""
+    """Bloom filters by column and row group, as in `rowsieve.parquet.bloom_reader.BloomReader`."""
 
     def filters(self, column: FileColumn, row_groups: Sequence[int]) -> list[BloomFilter | None]:
-        """The filter of each row group, None where there is none."""
+        """Return the filter of each row group, None if it has none."""
         ...
 
     def expect(self, column: FileColumn, row_groups: Sequence[int]) -> None:
-        """Hear that these filters are asked for next."""
+        """Announce that these filters will be requested next."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PrunedGroups:
-    """(g,) `Verdict` values of a file's row groups, and how many of them a bloom alone refuted."""
+    """(g,) `Verdict` values of a file's row groups, and how many only a Bloom filter refuted."""
 
     verdicts: Verdicts
     by_bloom: int = 0
@@ -75,10 +75,10 @@ def prune_row_groups(
     *,
     only: frozenset[int] | None = None,
 ) -> list[PrunedGroups]:
-    """What is proved of the row groups of each file; all files are interpreted together.
+    """Return the verdicts on the row groups of each file; all files are interpreted together.
 
-    `only` are the field ids that may prune: the key's, as long as newer versions of a row may
-    stand elsewhere (trap T1).
+    `only` are the field ids that may prune: those of the key if other parts may hold newer
+    versions of a row (trap T1).
     """
     statistics = [RowGroupStatistics(metadata, schema, only) for metadata, _ in files]
     together = interpret(predicate, JoinedStatistics(statistics))
@@ -104,7 +104,7 @@ def _probed(before: Verdicts, after: Verdicts) -> PrunedGroups:
 def _expect_filters(
     points: Sequence[Point], statistics: RowGroupStatistics, verdicts: Verdicts, blooms: Blooms
 ) -> None:
-    """Say which filters `probe_blooms` asks for first, of the points that are one value."""
+    """Announce the filters that `probe_blooms` requests first, for points with one value."""
     groups = np.flatnonzero(verdicts == Verdict.SOME).tolist()[:_FILTERS_AT_ONCE]
     for point in points:
         column = statistics.file_column(point.column.field_id)
@@ -119,9 +119,9 @@ def probe_blooms(
     blooms: Blooms,
     points: Sequence[Point] | None = None,
 ) -> Verdicts:
-    """The verdicts with NONE also where blooms refute; only groups with `SOME` are looked at.
+    """Return the verdicts, changed to NONE where Bloom filters refute a group with `SOME`.
 
-    `points` are those of the predicate, if they are known.
+    `points` are those of the predicate, if the caller has them.
     """
     groups = np.flatnonzero(verdicts == Verdict.SOME).tolist()
     refuted: set[int] = set()
@@ -147,7 +147,7 @@ def probe_blooms(
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A conjunct that is TRUE only where the column has one of these values."""
+    """A conjunct that is TRUE only if the column has one of these values."""
 
     column: BoundColumn
     values: pa.Array
@@ -156,7 +156,7 @@ class Point:
     )
 
     def probes(self, column: FileColumn) -> Probes | None:
-        """All values for the filters of a column as a file stores it, in any file alike."""
+        """Return the hashes of all values for a stored column; equal in all files."""
         if column not in self._probes:
             self._probes[column] = probes_of(self.values, column)
         return self._probes[column]
@@ -191,7 +191,7 @@ def _point(term: Predicate) -> Point | None:
             values = members.array.drop_null()
         case _:
             return None
-    # equal floats differ in bits, and booleans have no filters
+    # Equal floats may differ in bits, and booleans have no filters.
     if isinstance(column.type, Float | Bool) or values.type != arrow_type(column.type):
         return None
     return Point(column, values)
@@ -203,7 +203,7 @@ def _candidates(
     statistics: RowGroupStatistics,
     groups: Sequence[int],
 ) -> Iterator[tuple[int, Probes | None]]:
-    """The groups worth a filter, with the values that their bounds leave possible."""
+    """Yield the groups worth probing, with the values within their bounds."""
     if len(point.values) == 1:
         yield from ((group, point.probes(column)) for group in groups)
         return
@@ -219,7 +219,7 @@ def _candidates(
 
 
 def _within(values: pa.Array, lower: pa.Scalar, upper: pa.Scalar) -> Mask:
-    """(n,) values between the bounds; an invalid bound is none."""
+    """(n,) whether the value is between the bounds; an invalid scalar means no bound."""
     inside = np.ones(len(values), dtype=np.bool_)
     if lower.is_valid:
         inside &= as_mask(compare(ComparisonOp.GE, values, lower, NanOrder.GREATEST))

@@ -1,4 +1,4 @@
-"""A plan with the rows to read of each part: what is empty leaves it, counted by its reason."""
+"""Resolve a plan: add the rows to read of each part, and drop parts without rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from rowsieve.predicate.rowset import RowSet
 
 
 def with_rows(plan: ScanPlan, found: Iterable[PartRows]) -> ScanPlan:
-    """The plan resolved: `found` are the rows of every read, in any order.
+    """Return the resolved plan; `found` are the rows of every read, in any order.
 
-    Reads without a row go, and pieces and splits without a read. Parts that are not named any more
-    are counted in `pruned` by what took their last row, or by "visibility" where they only hid
-    others.
+    Reads without rows are dropped, and pieces and splits without reads. `pruned` counts the dropped
+    parts by the step that excluded their last row, or by "visibility" if they only hid rows.
     """
     resolved = joined_by_part(found)
     rows = {part.part_id: part.rows for part in resolved}
@@ -38,14 +37,14 @@ def with_rows(plan: ScanPlan, found: Iterable[PartRows]) -> ScanPlan:
 
 
 def rows_by_part(plan: ScanPlan) -> Mapping[str, RowSet] | None:
-    """The rows to read of each part; None of a plan that is not resolved."""
+    """Return the rows to read of each part; None if the plan is not resolved."""
     if plan.resolved is None:
         return None
     return {part.part_id: part.rows for part in plan.resolved}
 
 
 def _left(piece: Piece, rows: Mapping[str, RowSet]) -> Piece:
-    """The piece with those reads that have rows. Its parts keep their places."""
+    """Return the piece with only the reads that have rows; its parts keep their indices."""
     reads = []
     for read in piece.reads:
         part = piece.parts[read.part]
@@ -62,7 +61,7 @@ def _parts(splits: Iterable[Split]) -> dict[str, PlannedPart]:
 def _counted(
     pruned: tuple[Pruned, ...], gone: Iterable[tuple[str, PlannedPart]]
 ) -> tuple[Pruned, ...]:
-    """What was pruned before, and these parts."""
+    """Add these parts to the counts of pruned parts."""
     found = {each.by: each for each in pruned}
     for by, part in gone:
         known = found.get(by, Pruned(by, 0, 0, 0))

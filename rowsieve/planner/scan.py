@@ -1,4 +1,4 @@
-"""From a snapshot and a question to a `ScanPlan`: bind, prune, group, cut into splits."""
+"""Build a `ScanPlan` from a snapshot and a query: bind, prune, group, cut into splits."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def plan_scan(
     in_process: bool = True,
     within_limits: bool = False,
 ) -> ScanPlan:
-    """Plan a read of `snapshot`; reads no file. O(parts), vectorised over them.
+    """Plan a scan of `snapshot`; reads no files. O(parts), vectorised over the parts.
 
-    `now_us` is the statement's time in microseconds since 1970, one for all its branches.
-    `in_process`: whether one process reads all splits. `within_limits`: whether `check_limits` has
-    passed the predicate.
+    `now_us` is the statement's time in microseconds since 1970; all its branches use the same time.
+    `in_process`: whether one process reads all splits. `within_limits`: whether the caller has
+    called `check_limits` on the predicate.
     """
     schema, parts = snapshot.schema, snapshot.parts
     order = KeyOrder.of(schema, snapshot.table.key) if snapshot.table.key else None

@@ -1,8 +1,8 @@
-"""Cutting what is left to read into self-contained splits of about one size.
+"""Cut the pieces of a plan into self-contained splits of about equal size.
 
-A part is cut between row groups. Of an overlap group, neighbouring reads stay together with every
-part that may hide their rows; since a visible key lives in one part alone, no two splits return the
-same key. A plan in key order keeps each group whole.
+A part is cut between row groups. Neighbouring reads of an overlap group stay together, with every
+part that may hide their rows. A visible row of a key exists in one part only, so no two splits
+return the same key. An ordered plan keeps each overlap group in one split.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 def split_bytes_for_cores(
     parts: PartTable, *, least: int, most: int | None = None, cores: int | None = None
 ) -> int:
-    """Stored bytes per split that give each core two, so that none waits long for the last.
+    """Return the stored bytes per split for two splits per core, so that all end about together.
 
-    `least` and `most` bound it; `cores` are those of this machine unless given.
+    The result is between `least` and `most`. `cores` defaults to this machine's cores.
     """
     stored = int(pc.sum(parts.column("data.size_bytes")).as_py() or 0)
     even = max(least, stored // (2 * (cores or os.cpu_count() or 1)))
@@ -33,10 +33,10 @@ def split_bytes_for_cores(
 def cut_splits(
     pieces: Iterable[Piece], split_bytes: int, *, ordered: bool = False, in_process: bool = True
 ) -> tuple[Split, ...]:
-    """Splits of about `split_bytes` stored bytes, in the order of the pieces.
+    """Return splits of about `split_bytes` stored bytes, in the order of the pieces.
 
-    Splits that are read `in_process` share one answer about what is visible, so each may name all
-    parts of its group; a split that travels names only those that matter to its reads.
+    Splits that are read `in_process` share the visibility of a group, so each names all parts of
+    its group. A split for another process names only the parts that its reads need.
     """
     splits: list[Split] = []
     open_pieces: list[Piece] = []
@@ -55,7 +55,7 @@ def cut_splits(
 
 
 def _cut_piece(piece: Piece, split_bytes: int, *, in_process: bool) -> Iterator[Piece]:
-    """Pieces of up to `split_bytes`; only a read of a large part is itself cut."""
+    """Yield pieces of up to `split_bytes`; a single read is cut only if its part is larger."""
     together: list[Read] = []
     together_bytes = 0
     for read, size_bytes in _cut_reads(piece, split_bytes):

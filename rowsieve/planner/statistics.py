@@ -1,9 +1,9 @@
-"""What a plan returns, as far as the manifest alone can say: rows, bytes, bounds and NULL counts.
+"""Estimate the result of a plan from the manifest: rows, bytes, bounds and NULL counts.
 
-Soundness (invariant 26): counts are upper bounds, and exact only where every stored row is returned
-for sure: no condition to ask of it, no newer part and no deletion vector that could hide it, no
-limit that may cut it off. A bound holds whatever is hidden. It is the exact least or greatest value
-where a part that is returned whole holds a row with exactly that value, and nothing may be NaN.
+Soundness (invariant 26): counts are upper bounds. They are exact only if every stored row is
+certainly returned: no residual, no newer part or deletion vector that could hide it, no limit that
+may exclude it. Bounds hold whichever rows are hidden. A bound is exact if a part that is returned
+completely has a row with that value, and no value may be NaN.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ColumnSummary:
-    """One column of the result: no value is below `lower` or above `upper`; None is unknown.
+    """One column of the result: no value is below `lower` or above `upper`; None means unknown.
 
-    Where a bound is exact it is the least or greatest value itself, None if there is no value but
-    NULL. `null_count` is never too low. NaN counts as greatest.
+    An exact bound is the least or greatest value itself, or None if all values are NULL.
+    `null_count` is never too low. NaN is the greatest value.
     """
 
     lower: pa.Scalar | None = None
@@ -47,7 +47,7 @@ class ColumnSummary:
     null_count_exact: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain values; a time that Python has no date for is its number."""
+        """Return plain values; a time outside Python's range is its stored integer."""
         return {
             "lower": plain_value(self.lower),
             "lower_exact": self.lower_exact,
@@ -60,10 +60,10 @@ class ColumnSummary:
 
 @dataclass(frozen=True, slots=True)
 class ScanStatistics:
-    """The result of a scan before it is read.
+    """Estimates of the result of a scan, made before any read.
 
-    `rows` and `size_bytes` (stored bytes of the parts to read) are never too low. Columns that are
-    computed have no statistics.
+    `rows` and `size_bytes` (stored bytes of the parts to read) are never too low. Computed columns
+    have no statistics.
     """
 
     rows: int
@@ -84,7 +84,7 @@ class ScanStatistics:
 
 
 def plan_statistics(plan: ScanPlan, snapshot: Snapshot) -> ScanStatistics:
-    """What the manifest says of the rows that a plan of this snapshot returns."""
+    """Estimate the result of a plan of this snapshot from the manifest."""
     left = _Returned.of(plan, snapshot)
     stored = int(left.rows.sum())
     cut = plan.limit is not None and plan.limit < stored
@@ -109,9 +109,10 @@ def plan_statistics(plan: ScanPlan, snapshot: Snapshot) -> ScanStatistics:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Returned:
-    """The parts of which rows are returned; arrays of length n.
+    """The parts that rows are returned of; arrays of length n.
 
-    `rows`: how many at most; `counted`: exactly so many; `whole`: every row of the file.
+    `rows`: upper bound of the rows returned; `counted`: whether it is exact; `whole`: whether every
+    row of the file is returned.
     """
 
     parts: PartTable
@@ -191,7 +192,7 @@ def _column(
 
 
 def _null_counts(parts: PartTable, field: Field) -> Counts:
-    """(n,) NULLs among the rows of each part, -1 where that is not known."""
+    """(n,) NULLs among the rows of each part, -1 if unknown."""
     name = statistics_name(field.id, "null_count")
     if parts.columns.schema.get_field_index(name) < 0:
         return np.full(len(parts), -1 if field.nullable else 0, dtype=np.int64)
@@ -205,7 +206,7 @@ def _mask(values: Any) -> Mask:
 
 
 def plain_value(scalar: pa.Scalar | None) -> Any:
-    """A scalar as a Python value; of a time beyond Python's years, the number that is stored."""
+    """Return a scalar as a Python value; for a time outside Python's range, the stored integer."""
     if scalar is None:
         return None
     try:

@@ -1,11 +1,11 @@
-"""Parts that no table has: made-up statistics that lie far apart, to learn what pruning could do.
+"""Made-up parts (witnesses) with statistics that lie far apart, to test whether pruning can work.
 
 Each subject gets narrow ranges spread over its type, and the ranges of several subjects are
-combined. No range is a single value unless its type has only two: statistics of one value decide
-nearly everything, and few parts have them. No subject is all NULL unless that is asked for, since
-NULL refutes nearly everything, too.
+combined. A range has a single value only if its type has only two: statistics of one value decide
+nearly everything, and few parts have them. A subject is all NULL only on request, because NULL
+refutes nearly everything too.
 
-Soundness: none is needed; these statistics describe no data, and no plan is made from them.
+Soundness: not required; these statistics describe no data, and no plan uses them.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ _KINDS: Final = (Kind.INT, Kind.FLOAT, Kind.STRING, Kind.TRUE, Kind.FALSE, Kind.
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A subject and the facts that are known of it.
+    """A subject, and the facts that its statistics have.
 
-    `null`: whether it may be all NULL; `kinds`: what may stand at a path in JSON.
+    `null`: whether it may be all NULL; `kinds`: the value kinds that a JSON path may have.
     """
 
     described: Described
@@ -66,14 +66,14 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A manifest of nothing but row counts and statistics."""
+    """A manifest with only row counts and statistics."""
 
     columns: pa.Table
     key_ids: tuple[int, ...] = ()
 
 
 def witnesses(known: Collection[Known], schema: Schema) -> PartStatistics:
-    """Statistics of up to 4,096 parts that have these facts, spread over their types."""
+    """Return statistics of up to 4,096 parts with these facts, spread over the subjects' types."""
     samples = {each.described.subject: list(_samples(each)) for each in known}
     places = _combined({subject: len(found) for subject, found in samples.items()})
     part_count = len(next(iter(places.values()))) if places else 1
@@ -94,7 +94,7 @@ def witnesses(known: Collection[Known], schema: Schema) -> PartStatistics:
 
 
 def _combined(counts: Mapping[Subject, int]) -> dict[Subject, Any]:
-    """Which sample of each subject a part has: all combinations, of fewer samples if need be."""
+    """Return the sample of each subject per part: all combinations, of fewer samples if needed."""
     if not counts:
         return {}
     varied = [*counts][: int(math.log2(MOST_PARTS))]
@@ -105,13 +105,13 @@ def _combined(counts: Mapping[Subject, int]) -> dict[Subject, Any]:
     axes = np.indices(shape).reshape(len(shape), -1)
     places = dict(zip(varied, axes, strict=True))
     for subject in counts:
-        if subject not in places:  # moves with the first
+        if subject not in places:  # varies together with the first subject
             places[subject] = axes[0] % counts[subject]
     return places
 
 
 def _samples(known: Known) -> Iterator[dict[str, Any]]:
-    """The facts of one subject in each of some parts, the most telling first."""
+    """Yield samples of the facts of one subject, the most useful first."""
     subject, type_ = known.described.subject, known.described.type
     if isinstance(subject, Derived) and isinstance(type_, Json):
         yield from ({"kinds": int(kind)} for kind in _KINDS if kind & known.kinds)
@@ -128,7 +128,7 @@ def _samples(known: Known) -> Iterator[dict[str, Any]]:
 
 
 def _ranges(type_: LogicalType) -> Iterator[tuple[Any, Any]]:
-    """Narrow ranges of physical values, far apart from each other."""
+    """Yield narrow ranges of physical values that lie far apart."""
     match type_:
         case Bool():
             yield from ((False, False), (True, True))
@@ -164,7 +164,7 @@ def _ranges(type_: LogicalType) -> Iterator[tuple[Any, Any]]:
 
 
 def _whole(low: int, high: int, unit: int = 1) -> Iterator[tuple[int, int]]:
-    """0 and powers of ten on both sides, and the ends of the type."""
+    """Yield ranges at 0, at positive and negative powers of ten, and at the ends of the type."""
     starts = [0, *(sign * 10**power * unit for power in _POWERS for sign in (-1, 1))]
     starts[5:5] = [low, high - 1]
     yield from ((start, start + 1) for start in starts if low <= start < high)

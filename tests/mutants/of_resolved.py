@@ -60,8 +60,8 @@ MUTANTS = (
     Mutant(
         CACHE,
         "the objects that tell answers apart are let go",
-        "asked = (plan.splits, plan.filter)",
-        "asked = ()",
+        "identified = (plan.splits, plan.filter)",
+        "identified = ()",
     ),
     Mutant(
         PLAN,

@@ -171,7 +171,7 @@ def test_a_plan_names_files_of_its_table_alone(path: str) -> None:
     data = type(part.data)(path, 1, 1, "", 0, "")
     parts = (msgspec.structs.replace(part, data=data),)
     bad = msgspec.structs.replace(piece, parts=parts)
-    with pytest.raises(InvalidInput, match="no part file"):
+    with pytest.raises(InvalidInput, match="not the path of a part"):
         ScanPlan.from_bytes(sealed(msgspec.structs.replace(PLAN, splits=(Split((bad,)),))))
 
 

@@ -116,13 +116,13 @@ def test_what_can_prune_passes(where: str, *, rows: bool) -> None:
         ("TRUE", "TRUE", "it excludes no row"),
         ("text LIKE '%open'", "LIKE '%open'", "no bounds of its columns"),
         ("x <> 5", "x", "no bounds of its columns"),
-        ("CAST(text AS int) = 7", "CAST", "name it in the table's property text_statistics"),
-        ("upper(text) = 'A'", "upper", "name it in the table's property text_statistics"),
-        ("CAST(doc->>'n' AS int) = 7", "doc", "of doc.n: name it in the table's property json_st"),
+        ("CAST(text AS int) = 7", "CAST", "list it in the table's property text_statistics"),
+        ("upper(text) = 'A'", "upper", "list it in the table's property text_statistics"),
+        ("CAST(doc->>'n' AS int) = 7", "doc", "of doc.n: list it in the table's property json_st"),
         (
             "CAST(doc->'who'->>'name' AS int) = 7",
             "doc",
-            "statistics of doc.who.name: name it in the table's property json_statistics",
+            "statistics of doc.who.name: list it in the table's property json_statistics",
         ),
     ],
 )
@@ -191,7 +191,7 @@ def test_a_function_needs_claims(rows: bool) -> None:
     )
     made = table(rows)
     assert made.require_pruning("twice(k) > 100")
-    with pytest.raises(UnprunablePredicate, match="nothing is claimed of the function plain_twice"):
+    with pytest.raises(UnprunablePredicate, match="function plain_twice are unknown"):
         made.require_pruning("k > 5 AND plain_twice(k) > 100")
 
 

@@ -280,7 +280,7 @@ def sealed(change: Any) -> bytes:
     ],
 )
 def test_rows_that_a_part_does_not_have_are_refused(change: Any) -> None:
-    with pytest.raises(InvalidInput, match="this scan plan"):
+    with pytest.raises(InvalidInput, match="the scan plan"):
         ScanPlan.from_bytes(sealed(change))
 
 
