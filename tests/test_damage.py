@@ -44,7 +44,7 @@ def tree(root: Path) -> dict[str, bytes]:
     [
         ("_delta_log/0.json", "a Delta table"),
         ("metadata/v1.json", "an Iceberg table"),
-        ("a.csv", "no Rowsieve table"),
+        ("a.csv", "not a Rowsieve table"),
     ],
 )
 def test_a_foreign_directory(tmp_path: Path, name: str, kind: str) -> None:

@@ -1,1 +1,1 @@
-"""What lies in a table's folder: parts, the log, checkpoints."""
+"""The files of a table: parts, the commit log, checkpoints."""

@@ -1,11 +1,12 @@
-"""A whole snapshot in two files, so that opening a table does not read its whole log.
+"""Checkpoints: a snapshot in two files, so that opening a table need not replay its whole log.
 
-    _rowsieve/checkpoints/<version, 20 digits>.json      sealed lines, put last
-    _rowsieve/checkpoints/<uuid>.arrow                   every part, commit_ts filled in
-    _rowsieve/checkpoints/<uuid>.shards                  the same of many parts, column by column
+    _rowsieve/checkpoints/<version, 20 digits>.json      sealed lines, written last
+    _rowsieve/checkpoints/<uuid>.arrow                   all parts, with commit_ts filled in
+    _rowsieve/checkpoints/<uuid>.shards                  the same for many parts, by column
 
-Soundness: a checkpoint is an aid, never the truth. It counts once it was read back; a damaged one
-is skipped for an older one or for the log. Failing to write one never fails the commit.
+Soundness: the log is authoritative; a checkpoint only saves reads. A checkpoint becomes valid after
+its parts were read back. Readers skip a damaged checkpoint and use an older one or the log. A
+failure to write a checkpoint never fails the commit.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ from rowsieve.types.schema import Schema
 CHECKPOINTS: Final = "_rowsieve/checkpoints"
 DEFAULT_INTERVAL: Final = 32
 _NAME = re.compile(rf"{CHECKPOINTS}/(\d{{20}})\.json")
-SHARDED_FROM: Final = 8_192  # parts; fewer are read faster all at once
+SHARDED_FROM: Final = 8_192  # parts; fewer load faster as one Arrow file
 _KINDS: Final = ("checkpoint", "protocol", "table", "schema", "tokens", "add", "shards")
 _SHARDS_NAME = re.compile(r"[0-9a-f]{32}\.shards")
 _log = logging.getLogger(__name__)
@@ -71,7 +72,10 @@ class _CheckpointLine(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _ShardsLine(msgspec.Struct, forbid_unknown_fields=True):
-    """The file of shards; `ids` tells the parts and their order, `format` is their newest."""
+    """The file of shards.
+
+    `ids` is the digest of the part ids in order; `format` is the newest format version of a part.
+    """
 
     file: str
     size: int
@@ -83,12 +87,12 @@ class _ShardsLine(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def checkpoint_path(version: int) -> str:
-    """Name the checkpoint of a version."""
+    """Return the path of a version's checkpoint."""
     return f"{CHECKPOINTS}/{version:020d}.json"
 
 
 def checkpoint_version_of(path: str) -> int | None:
-    """Read the version off a checkpoint's path; None for any other file."""
+    """Return the version in a checkpoint's path; None for any other file."""
     match = _NAME.fullmatch(path)
     return int(match[1]) if match else None
 
@@ -104,7 +108,7 @@ def checkpoint_interval(properties: Mapping[str, str]) -> int:
 
 
 def write_checkpoint_if_due(store: ObjectStore, snapshot: Snapshot) -> None:
-    """Checkpoint every so many versions, best effort: the commit stands either way."""
+    """Write a checkpoint every `checkpoint_interval` versions; log a failure and return."""
     try:
         if snapshot.version and not snapshot.version % checkpoint_interval(
             snapshot.table.properties
@@ -115,7 +119,7 @@ def write_checkpoint_if_due(store: ObjectStore, snapshot: Snapshot) -> None:
 
 
 def write_checkpoint(store: ObjectStore, snapshot: Snapshot) -> None:
-    """Put the parts, read them back, then put the file that makes them count."""
+    """Put the parts, read them back, then put the file that makes the checkpoint valid."""
     file = _put_parts(
         store, snapshot.parts, snapshot.schema, inline_bytes(snapshot.table.properties)
     )
@@ -132,16 +136,16 @@ def write_checkpoint(store: ObjectStore, snapshot: Snapshot) -> None:
     try:
         store.put_new(checkpoint_path(snapshot.version), seal(lines))
     except ObjectExists:
-        return  # of the same version, so it says the same
+        return  # a checkpoint of the same version has the same content
 
 
 def _put_parts(
     store: ObjectStore, parts: PartTable, schema: Schema, most_bytes: int
 ) -> AddedFile | _ShardsLine:
-    """Store the parts in the form that fits their number, and see that they read back."""
+    """Store the parts in the form that suits their number, and verify them by reading back."""
     sharded = len(parts) >= SHARDED_FROM or bool(large_subjects(parts, most_bytes))
     if parts.columns.unreachable:
-        raise StoreError(f"statistics of its parts could not be read from {store.uri}")
+        raise StoreError(f"statistics of the parts could not be read from {store.uri}")
     name = f"{uuid.uuid4().hex}.{'shards' if sharded else 'arrow'}"
     index_start = 0
     if sharded:
@@ -151,7 +155,7 @@ def _put_parts(
     path = f"{CHECKPOINTS}/{name}"
     put_fresh(store, path, data)
     if store.get(path) != data:
-        raise StoreError(f"{path} in {store.uri} reads back other than it was written")
+        raise StoreError(f"{path} in {store.uri} does not read back as it was written")
     if not sharded:
         return AddedFile(name, len(data), checksum(data), len(parts), row_count(parts))
     return _ShardsLine(
@@ -168,8 +172,8 @@ def _put_parts(
 def read_checkpoint(store: ObjectStore, version: int, recover: Recover | None = None) -> Snapshot:
     """Load and verify a checkpoint.
 
-    The columns of many parts are read and verified when they are asked for; `recover` makes the
-    parts of this version from elsewhere, should one of them turn out to be damaged.
+    If the parts are sharded, their columns are read and verified on demand, and `recover` rebuilds
+    the parts of this version from another source if a column is damaged.
     """
     path = checkpoint_path(version)
     where = f"{path} in {store.uri}"
@@ -178,7 +182,7 @@ def read_checkpoint(store: ObjectStore, version: int, recover: Recover | None = 
     info = read_info(lines, where)
     schema, next_field_id = read_schema(lines, where)
     if info is None or schema is None or next_field_id is None or _lacks_parts(lines):
-        raise CorruptData(f"{where} lacks one of its lines")
+        raise CorruptData(f"{where} lacks a required line")
     if info.uuid != head.table:
         raise CorruptData(f"{where} has two table ids: {info.uuid} and {head.table}")
     tokens = convert(lines.get("tokens", {}).get("tokens", {}), dict[str, Token], where)
@@ -194,15 +198,16 @@ def read_checkpoint(store: ObjectStore, version: int, recover: Recover | None = 
 
 
 def _lacks_parts(lines: Mapping[str, Any]) -> bool:
+    """Whether the lines have neither, or both, of `add` and `shards`."""
     return ("add" in lines) == ("shards" in lines)
 
 
 def _open_shards(store: ObjectStore, line: _ShardsLine, recover: Recover | None) -> PartTable:
-    """Read the index of a file of shards, and nothing else of it."""
+    """Open a file of shards; reads only its index."""
     path = f"{CHECKPOINTS}/{line.file}"
     where = f"{path} in {store.uri}"
     if _SHARDS_NAME.fullmatch(line.file) is None or not 0 <= line.index_start < line.size:
-        raise CorruptData(f"{where} is no file of shards")
+        raise CorruptData(f"{where} is not a valid file of shards")
     if line.format > FORMAT_VERSION:
         raise UnsupportedProtocol(
             f"{where} has parts of format version {line.format}, and this version of rowsieve "
@@ -223,21 +228,21 @@ def _open_shards(store: ObjectStore, line: _ShardsLine, recover: Recover | None)
 
 
 def read_timestamp_us(store: ObjectStore, version: int) -> int:
-    """Read only when the checkpoint's version was committed."""
+    """Read only the commit time of the checkpoint's version, in microseconds since 1970."""
     return _read_head(store, version).timestamp_us
 
 
 def read_commit_id(store: ObjectStore, version: int) -> str:
-    """Read only which commit the checkpoint is of."""
+    """Read only the id of the checkpoint's commit."""
     return _read_head(store, version).commit_id
 
 
 def read_parts(
     store: ObjectStore, folder: str, file: AddedFile, version: int | None = None
 ) -> PartTable:
-    """Load the Arrow file that a sealed file names, held against its size and checksum.
+    """Load the Arrow file that a sealed file names; CorruptData if size or checksum differs.
 
-    Parts without commit_ts take the version (invariant I1).
+    Parts without commit_ts get `version` (invariant I1).
     """
     path = f"{folder}/{file.file}"
     data = reading_whole(store, lambda: _sealed_bytes(store, path, file))
@@ -263,7 +268,7 @@ def _sealed_bytes(store: ObjectStore, path: str, file: AddedFile) -> bytes:
 
 
 def row_count(parts: PartTable) -> int:
-    """Count the rows that the parts' data files hold, hidden ones included."""
+    """Count the rows in the parts' data files, hidden rows included."""
     return int(pc.sum(parts.column("data.rows")).as_py() or 0)
 
 

@@ -1,10 +1,11 @@
-"""Named columns of parts, some in memory and some in files, which are read when they are named.
+"""Columns of the manifest, partly in memory and partly in files; file columns load on demand.
 
-`Columns` is a sequence of pieces: rows of a `Source`, or an Arrow table. A source reads whole
-columns of the rows asked for and remembers what it read; what is never named is never read.
+`Columns` is a sequence of pieces: rows of a `Source`, or an Arrow table. A source reads the
+requested columns for the requested rows and caches them; it never reads other columns.
 
-Soundness: a row is one part in all columns, whichever was read when. So pieces keep their order,
-and a source never changes the order of its rows. A column that a piece lacks is NULL there.
+Soundness: a row index means the same part in every column, regardless of when a column was read.
+Pieces therefore keep their order, and a source never reorders its rows. A column that a piece lacks
+is NULL there.
 """
 
 from __future__ import annotations
@@ -19,40 +20,40 @@ import numpy.typing as npt
 import pyarrow as pa
 
 Indices: TypeAlias = npt.NDArray[np.int64]
-_LEAST_RUN: Final = 4_096  # rows on average, below which they are taken one by one
+_LEAST_RUN: Final = 4_096  # average rows per run; shorter runs are copied by `take`
 
 
 class Source(Protocol):
-    """Columns that lie in files; safe to share between threads."""
+    """Columns stored in files. Thread-safe."""
 
     @property
     def row_count(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         ...
 
     @property
     def schema(self) -> pa.Schema:
-        """Names and types of the columns, known without reading them."""
+        """Names and types of the columns, without reading them."""
         ...
 
     @property
     def unreadable(self) -> Mapping[str, int]:
-        """Of how many rows the columns that start so could not be read, of those asked for."""
+        """Requested rows whose columns could not be read, by prefix of the column names."""
         ...
 
     @property
     def unreachable(self) -> bool:
-        """Whether a store that failed is why: another look may find them."""
+        """Whether columns are unreadable because the store failed, so that a retry may help."""
         ...
 
     def read(self, names: Sequence[str], rows: Indices | None) -> pa.Table:
-        """Some columns, of all rows or of those at ascending places."""
+        """Read some columns of all rows, or of the rows at ascending indices."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """Rows of a source: all of it, or those at ascending places. A table is always whole."""
+    """All rows of a source, or those at ascending indices; of a table always all rows."""
 
     source: Source | pa.Table
     rows: Indices | None = None
@@ -63,7 +64,7 @@ class Piece:
         return self.source.row_count if self.rows is None else len(self.rows)
 
     def read(self, schema: pa.Schema) -> pa.Table:
-        """The columns of a schema; those that the source lacks are NULL."""
+        """Read the columns of a schema; columns that the source lacks are NULL."""
         here = set(self.source.schema.names)
         names = [name for name in schema.names if name in here]
         if isinstance(self.source, pa.Table):
@@ -81,14 +82,14 @@ class Piece:
         )
 
     def take(self, rows: Indices) -> Piece:
-        """The rows at ascending places of these."""
+        """Select the rows at ascending indices within this piece."""
         if isinstance(self.source, pa.Table):
             return Piece(self.source.take(pa.array(rows)))
         return Piece(self.source, rows if self.rows is None else self.rows[rows])
 
 
 class Columns:
-    """An immutable sequence of pieces; every method that changes it returns another."""
+    """An immutable sequence of pieces; methods that change it return a new object."""
 
     __slots__ = ("_pieces", "_read", "_table", "schema")
 
@@ -100,7 +101,7 @@ class Columns:
 
     @classmethod
     def of(cls, source: Source | pa.Table) -> Columns:
-        """All of a source or a table."""
+        """Wrap all rows of a source or a table."""
         return cls([Piece(source)], source.schema)
 
     def __len__(self) -> int:
@@ -108,24 +109,24 @@ class Columns:
 
     @property
     def pieces(self) -> Iterator[tuple[int, Piece]]:
-        """The pieces, each after the place of its first row."""
+        """Pairs of a piece's first row index and the piece."""
         start = 0
         for piece in self._pieces:
             yield start, piece
             start += len(piece)
 
     def unreadable(self, *prefixes: str) -> int:
-        """Of how many rows columns that start so were asked for and lost, a subject each."""
+        """Count requested rows with unreadable columns of these prefixes, summed over subjects."""
         lost = [each for source in self._sources() for each in source.unreadable.items()]
         return sum(count for group, count in lost if f"{group}.".startswith(prefixes))
 
     @property
     def unreachable(self) -> bool:
-        """Whether a store that failed is why: another look may find them."""
+        """Whether columns are unreadable because the store failed, so that a retry may help."""
         return any(source.unreachable for source in self._sources())
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """One column; KeyError if there is none of the name."""
+        """Return one column; KeyError for an unknown name."""
         if self._table is not None:
             return self._table.column(name)
         if name not in self._read:
@@ -135,7 +136,7 @@ class Columns:
         return self._read[name]
 
     def read(self, names: Sequence[str]) -> pa.Table:
-        """Some columns as a table; what was read before is not read again."""
+        """Read some columns as a table; columns already read come from the cache."""
         if self._table is not None:
             return self._table.select(list(names))
         schema = pa.schema([self.schema.field(name) for name in names])
@@ -147,11 +148,11 @@ class Columns:
         return pa.table([self._read[name] for name in names], schema=schema)
 
     def table(self) -> pa.Table:
-        """All columns."""
+        """Read all columns."""
         return self.read(self.schema.names) if self._table is None else self._table
 
     def select(self, wanted: Callable[[str], bool]) -> Columns:
-        """Only the columns whose names are wanted."""
+        """Keep only the columns whose names `wanted` accepts."""
         names = [name for name in self.schema.names if wanted(name)]
         if self._table is not None:
             return Columns.of(self._table.select(names))
@@ -160,16 +161,17 @@ class Columns:
         return found
 
     def append(self, others: Sequence[Columns]) -> Columns:
-        """These rows, then the others'; pa.ArrowException where types of a name differ."""
+        """Concatenate these rows and the others'; pa.ArrowException if a column's types differ."""
         if not others:
             return self
         schemas = [self.schema, *(other.schema for other in others)]
-        is_one = all(other.equals(self.schema) for other in schemas)  # thousands unify slowly
+        # Skip unify_schemas where possible: it is slow for thousands of schemas.
+        is_one = all(other.equals(self.schema) for other in schemas)
         schema = self.schema if is_one else pa.unify_schemas(schemas)
         pieces: list[Piece] = []
         every = [piece for each in (self, *others) for piece in each._pieces if len(piece)]
-        for lies, run in groupby(every, key=lambda piece: not isinstance(piece.source, pa.Table)):
-            if lies:
+        for lazy, run in groupby(every, key=lambda piece: not isinstance(piece.source, pa.Table)):
+            if lazy:
                 pieces += run
             else:
                 tables = [each.source for each in run]
@@ -182,7 +184,10 @@ class Columns:
         return Columns(pieces or [Piece(schema.empty_table())], schema)
 
     def take(self, rows: Indices) -> Columns:
-        """The rows at these places, in the order given; in files only ascending ones stay there."""
+        """Select rows by index, in the order given.
+
+        Columns in files stay unread if the indices ascend; otherwise all columns are read.
+        """
         if all(isinstance(piece.source, pa.Table) for piece in self._pieces):
             return Columns.of(self.table().take(pa.array(rows, pa.int64())))
         if (np.diff(rows) > 0).all():
@@ -191,7 +196,7 @@ class Columns:
         return Columns.of(self.take(distinct).table().take(pa.array(places)))
 
     def in_one_chunk(self) -> Columns:
-        """The same with what is in memory joined."""
+        """Return the same columns with each in-memory piece combined into one chunk."""
         pieces = [
             Piece(piece.source.combine_chunks()) if isinstance(piece.source, pa.Table) else piece
             for piece in self._pieces
@@ -210,7 +215,7 @@ class Columns:
 
 
 def at_places(table: pa.Table, rows: Indices) -> pa.Table:
-    """The rows at ascending places; of long runs without a gap nothing is copied."""
+    """Select rows at ascending indices; long contiguous runs are slices without a copy."""
     breaks = np.flatnonzero(np.diff(rows) != 1) + 1
     if len(breaks) * _LEAST_RUN >= len(rows):
         return table.take(pa.array(rows))
@@ -220,7 +225,7 @@ def at_places(table: pa.Table, rows: Indices) -> pa.Table:
 
 
 def _only_table(pieces: Sequence[Piece], schema: pa.Schema) -> pa.Table | None:
-    """All columns, where they are one table in memory already."""
+    """Return the single in-memory table with exactly this schema, if that is all there is."""
     source = pieces[0].source if len(pieces) == 1 else None
     return source if isinstance(source, pa.Table) and source.schema.equals(schema) else None
 

@@ -1,12 +1,13 @@
-"""The commit log of a table: creating it, reading its versions, committing to it.
+"""The commit log of a table: create the table, read its versions, commit to it.
 
-A commit is one create-only put of the next numbered entry; the number makes commits take turns,
-the commit id in the entry says whose turn it was.
+A commit is one create-only put of the next numbered entry. The number orders commits; the commit id
+in the entry identifies the writer that won the number.
 
-Soundness (invariants, I6 and rules 1, 2, 3, 6, 8): after any error of that put the number itself is
-read, and the id that stands there decides: ours is success, another is lost, none means the same
-bytes are put again. Whatever an entry names was put, durably, before it. Nothing is overwritten and
-nothing is deleted, so a crash anywhere leaves the table before or after the commit.
+Soundness (invariants, I6 and rules 1, 2, 3, 6, 8): after any error of that put, the entry at the
+number is read, and its commit id decides: our id means success, another id means that another
+commit won, and an absent entry means that the same bytes are put again. All files that an entry
+names are durable before the entry is put. Nothing is overwritten or deleted, so after a crash at
+any point the table is either before or after the commit.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ from rowsieve.storage.side_file import inline_bytes, put_side_file
 from rowsieve.storage.snapshot import MODES, WRITER_VERSION, Snapshot, TableInfo, instant
 from rowsieve.types.schema import Schema
 
-_ATTEMPTS: Final = 6  # at one put or look-up that the store fails
+_ATTEMPTS: Final = 6  # per put or read of an entry, against failures of the store
 _OWN_FILE = re.compile(r"[0-9a-f]{32}\..*")
 
 __all__ = ["Commit", "CommitLog", "CommitRequest", "OnConflict"]
@@ -77,7 +78,7 @@ __all__ = ["Commit", "CommitLog", "CommitRequest", "OnConflict"]
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A request whose parts are stored, under the id that its entry will carry."""
+    """A request whose list of parts is stored, and the commit id of its future entry."""
 
     request: CommitRequest
     commit_id: str
@@ -86,7 +87,7 @@ class _Draft:
 
 
 class CommitLog(LogReader):
-    """The log in `store`; safe to share between threads."""
+    """The log in `store`. Thread-safe."""
 
     def create(
         self,
@@ -96,9 +97,9 @@ class CommitLog(LogReader):
         write: Callable[[], PartTable] | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Snapshot:
-        """Make a table of one commit, version 0; TableExists if one stands here.
+        """Create a table with one commit, version 0; TableExists if a table exists here.
 
-        `write` stores the first parts; it is called once the place and the store are found fit.
+        `write` stores the first parts. It is called after the directory and the store were checked.
         """
         _check_info(table_info)
         self._check_vacant()
@@ -135,12 +136,12 @@ class CommitLog(LogReader):
         on_conflict: OnConflict,
         retries: Retries | None = None,
     ) -> tuple[Commit, Snapshot]:
-        """Commit on top of `base`, or of whatever came after it.
+        """Commit on top of `base`, or of a later version.
 
-        Each time others were first, `on_conflict(head, entries)` gets the new head and only the
-        entries that are new since the last try, parts loaded. It returns the request to commit on
-        that head, the same object if it still holds as it is, or raises `CommitConflict`.
-        `retries` bounds the attempts; without it there is no deadline.
+        When another commit wins the number, `on_conflict(head, entries)` receives the new head and
+        the entries since the last attempt, with their parts loaded. It returns the request to
+        commit on that head (the same object if it is still valid unchanged) or raises
+        `CommitConflict`. `retries` limits the attempts; None means no deadline.
         """
         retries = retries or Retries(request.operation)
         head, draft = base, None
@@ -161,13 +162,13 @@ class CommitLog(LogReader):
                 aside(self._store, partial(write_checkpoint_if_due, self._store, snapshot))
                 return entry.commit, snapshot
             retries.wait()
-            newer, entries = self._what_is_new(head)
+            newer, entries = self._read_newer(head)
             if self.committed_before(request.token, newer) is None:
                 request = rebased(request, on_conflict(newer, entries), entries)
             head = newer
 
     def committed_before(self, token: tuple[str, int] | None, head: Snapshot) -> Commit | None:
-        """Find the commit that a repeated idempotency token stands for."""
+        """Return the commit that already used an idempotency token; None if it is new."""
         if token is None or (last := head.tokens.get(token[0])) is None:
             return None
         if token[1] > last.sequence:
@@ -175,15 +176,15 @@ class CommitLog(LogReader):
         entry = self.entry(last.version)
         if entry is not None and entry.commit_id == last.commit_id:
             return entry.commit
-        when = instant(last.timestamp_us)  # its entry expired; the token outlives it
+        when = instant(last.timestamp_us)  # the entry has expired; the token has not
         return Commit(last.version, last.commit_id, when, last.operation, 0, 0, 0, 0, {})
 
     def _prove_and_stage(
         self, request: CommitRequest, head: Snapshot, draft: _Draft | None
     ) -> _Draft:
-        """Prove create-only puts, and store the parts unless the draft is of this request.
+        """Prove create-only puts, and store the parts unless `draft` already has this request.
 
-        When this returns, all that the entry will name is stored (invariants, rule 3).
+        When this returns, all files that the entry will name are stored (invariants, rule 3).
         """
 
         def prove() -> None:
@@ -192,11 +193,11 @@ class CommitLog(LogReader):
         if draft is not None and draft.request is request:
             prove()
             return draft
-        before: list[Callable[[], _Draft | None]] = [
+        tasks: list[Callable[[], _Draft | None]] = [
             prove,
             partial(self._stage, request, head.table.properties),
         ]
-        _, staged = together(self._store, before)
+        _, staged = together(self._store, tasks)
         if request.uploads is not None:
             request.uploads.wait()
         assert isinstance(staged, _Draft)
@@ -216,13 +217,14 @@ class CommitLog(LogReader):
         return _Draft(request, commit_id, file, parts)
 
     def _publish(self, entry: LogEntry) -> LogEntry | None:
-        """Put an entry at its number: the entry as it reads back, None if the number is taken.
+        """Put an entry at its number; return it as it reads back, or None if the number is taken.
 
-        Invariant I6, invariants rule 1: only what stands at the number says whether it is ours.
+        Only the entry stored at the number decides whether it is ours (invariant I6; invariants,
+        rule 1).
         """
         path = log_path(entry.version)
         data = encode_entry(entry)
-        ours = decode_entry(data, entry.version, path)  # what nobody could read is never put
+        ours = decode_entry(data, entry.version, path)  # never put an unreadable entry
         patience = Patience(_ATTEMPTS)
         while True:
             problem: Exception
@@ -234,17 +236,17 @@ class CommitLog(LogReader):
                 problem = error
             else:
                 return ours
-            standing = self._standing(entry.version)
-            if standing is None:  # absent: the same bytes at the same number again
+            stored = self._read_entry(entry.version)
+            if stored is None:  # absent: put the same bytes at the same number again
                 if patience.again():
                     continue
                 raise StoreError(
                     f"commit {entry.commit_id} could not be written to {path} in "
-                    f"{self._store.uri}: {problem}; nothing stood there at the last look, but a "
+                    f"{self._store.uri}: {problem}; the entry was absent at the last read, but a "
                     "late write may still arrive: reopen the table and look for this id in its "
                     "history before trying again"
                 ) from problem
-            if standing.commit_id != entry.commit_id:
+            if stored.commit_id != entry.commit_id:
                 return None
             try:
                 self._store.make_durable(path)
@@ -252,8 +254,8 @@ class CommitLog(LogReader):
                 raise _unsynced(entry, error) from error
             return ours
 
-    def _standing(self, version: int) -> LogEntry | None:
-        """Read an entry against a store that fails now and then."""
+    def _read_entry(self, version: int) -> LogEntry | None:
+        """Read an entry, with retries when the store fails; None if it is absent."""
         patience = Patience(_ATTEMPTS)
         while True:
             try:
@@ -261,79 +263,80 @@ class CommitLog(LogReader):
             except StoreError as problem:
                 if not patience.again():
                     raise StoreError(
-                        f"whether {log_path(version)} in {self._store.uri} was written is unknown: "
-                        f"{problem}; reopen the table and look at its history before trying again"
+                        f"cannot determine whether {log_path(version)} in {self._store.uri} was "
+                        f"written: {problem}; reopen the table and look at its history before "
+                        "trying again"
                     ) from problem
 
     def _check_neighbours(self, head: Snapshot, ours: LogEntry) -> None:
-        """See that our entry stands at the end of the log, and not in a gap of it.
+        """Check that our entry is at the end of the log, and not in a gap of it.
 
-        It is published by now, so nothing here says that it does not count unless a fresh read of
-        the log shows that.
+        The entry is published by now, so an error says that it is not part of the log only if a
+        fresh read of the log shows that.
         """
-        looks: list[Callable[[], LogEntry | str | None]] = [
-            partial(self._standing, head.version),
-            partial(self._standing, ours.version + 1),
+        reads: list[Callable[[], LogEntry | str | None]] = [
+            partial(self._read_entry, head.version),
+            partial(self._read_entry, ours.version + 1),
             partial(self._checkpoint_id, ours.version, head),
         ]
-        before, after, standing = together(self._store, looks)
+        before, after, checkpoint_id = together(self._store, reads)
         assert before is None or isinstance(before, LogEntry)
         assert after is None or isinstance(after, LogEntry)
         if before is None or before.commit_id != head.commit_id:
             self._check_reached(head, ours)
         if after is not None and after.predecessor != ours.commit_id:
-            raise self._took_a_place(ours, f"whose next entry follows commit {after.predecessor}")
-        if standing not in (None, ours.commit_id):
-            raise self._took_a_place(ours, f"whose checkpoint of it is of commit {standing}")
+            raise self._filled_gap(ours, f"the next entry follows commit {after.predecessor}")
+        if checkpoint_id not in (None, ours.commit_id):
+            raise self._filled_gap(ours, f"its checkpoint is of commit {checkpoint_id}")
 
     def _check_reached(self, head: Snapshot, ours: LogEntry) -> None:
-        """Find out what became of an entry whose predecessor is gone (invariants, rule 6).
+        """Check whether an entry whose predecessor is gone is in the log (invariants, rule 6).
 
-        If the log's old end was removed past our number, that number was free again, and our entry
-        stands where nobody will read it.
+        If expiry has removed entries past our number, the number was free again, and our entry is
+        below the oldest entry of the log, where no reader looks.
         """
-        told = f"commit {ours.commit_id} was published as {log_path(ours.version)}"
+        published = f"commit {ours.commit_id} was published as {log_path(ours.version)}"
         try:
             fresh = self.latest()
         except CorruptData as error:
             raise CorruptData(
-                f"{told} in {self._store.uri}, but the log is damaged before it: {error}. The "
-                "commit counts once the log is restored: do not make it again"
+                f"{published} in {self._store.uri}, but the log is damaged before it: {error}. The "
+                "commit takes effect when the log is restored: do not repeat it"
             ) from error
-        after, standing = self._standing(ours.version + 1), self._standing(ours.version)
+        after, stored = self._read_entry(ours.version + 1), self._read_entry(ours.version)
         if fresh.commit_id == ours.commit_id:
             return
         if after is not None and after.predecessor == ours.commit_id:
             return
-        if standing is None:
+        if stored is None:
             raise StoreError(
-                f"{told} in {self._store.uri}, and is gone: the log was removed up to there. "
-                "Reopen the table and look whether the change is there before trying again"
+                f"{published} in {self._store.uri} and is gone: log entries up to it were removed. "
+                "Reopen the table and check whether it has the change before trying again"
             )
         raise CommitConflict(
             f"the commit to {self._store.uri} was based on version {head.version}, which was "
-            f"removed from the log meanwhile; {told}, below the oldest entry of the log, where no "
-            "reader looks: refresh the table and do it again"
+            f"removed from the log meanwhile; {published}, below the oldest entry of the log, "
+            "where no reader looks: refresh the table and try again"
         )
 
     def _checkpoint_id(self, version: int, head: Snapshot) -> str | None:
-        """The commit that a checkpoint of a version is of, if one was due and is there."""
+        """Return the commit id of a version's checkpoint, if one was due and is readable."""
         if version % checkpoint_interval(head.table.properties):
             return None
         try:
             return read_commit_id(self._store, version)
         except (CorruptData, ObjectNotFound, StoreError):
-            return None  # no evidence; the commit stands
+            return None  # no evidence against the commit
 
-    def _took_a_place(self, ours: LogEntry, evidence: str) -> CorruptData:
+    def _filled_gap(self, ours: LogEntry, evidence: str) -> CorruptData:
         return CorruptData(
-            f"{log_path(ours.version)} in {self._store.uri} had been lost from the log, {evidence}"
-            f"; commit {ours.commit_id} stands in its place now. The log is damaged: restore the "
-            "entry from a copy, then make this change again"
+            f"{log_path(ours.version)} in {self._store.uri} had been lost from the log: {evidence}."
+            f" Commit {ours.commit_id} has taken its number. The log is damaged: restore the entry "
+            "from a copy, then make this change again"
         )
 
-    def _what_is_new(self, head: Snapshot) -> tuple[Snapshot, tuple[LogEntry, ...]]:
-        """Read the new head and every entry since `head`; without evidence the commit ends."""
+    def _read_newer(self, head: Snapshot) -> tuple[Snapshot, tuple[LogEntry, ...]]:
+        """Read the new head and all entries since `head`; CommitConflict if some have expired."""
         if (followed := self._follow(head)) is not None and followed[1]:
             return followed
         newer = self.latest(head)
@@ -346,17 +349,17 @@ class CommitLog(LogReader):
             if self._is_hole(missing):
                 raise self._hole(missing)
         except ObjectNotFound:
-            pass  # removed between the two reads
+            pass  # expired between the two reads
         raise CommitConflict(  # invariants, rule 12
-            f"the commit to {self._store.uri} was based on version {head.version}; what was "
-            f"committed up to version {newer.version} since can no longer be read, so it cannot "
-            "be checked for conflicts: refresh the table and do it again"
+            f"the commit to {self._store.uri} was based on version {head.version}; later commits "
+            f"up to version {newer.version} can no longer be read, so they cannot be checked for "
+            "conflicts: refresh the table and try again"
         )
 
     def _check_vacant(self) -> None:
-        """Refuse to create a table over another or among foreign files.
+        """Check that the directory holds no table and no foreign files.
 
-        What a creation that was cut off left behind is no obstacle.
+        TableExists or InvalidInput otherwise. Files of an interrupted creation are allowed.
         """
         try:
             self.latest()
@@ -373,13 +376,13 @@ class CommitLog(LogReader):
         if foreign:
             shown = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")
             raise InvalidInput(
-                f"cannot create a table in {self._store.uri}: it is no table but holds {shown}; "
-                "give a new or empty directory"
+                f"cannot create a table in {self._store.uri}: the directory is not a table and "
+                f"contains {shown}; give a new or empty directory"
             )
 
     def _table_exists(self) -> TableExists:
         return TableExists(
-            f"a table stands at {self._store.uri} already; open it with open_table, or create the "
+            f"a table already exists at {self._store.uri}; open it with open_table, or create the "
             "new one elsewhere"
         )
 
@@ -404,13 +407,13 @@ def _entry_of(draft: _Draft, head: Snapshot) -> LogEntry:
 
 
 def _unsynced(entry: LogEntry, error: SyncFailed) -> StoreError:
-    """What to say of a commit whose entry may not have reached the disk (invariants, rule 3)."""
+    """Build the error for a commit whose entry may not be on disk (invariants, rule 3)."""
     if not error.stands:
         return StoreError(f"{entry.operation}: {error}; nothing was committed")
     return StoreError(
         f"{entry.operation}: {error}. Readers see commit {entry.commit_id} as version "
-        f"{entry.version} unless a crash takes it: look for this id in the history of the reopened "
-        "table before trying again"
+        f"{entry.version} unless a crash removes it: look for this id in the history of the "
+        "reopened table before trying again"
     )
 
 

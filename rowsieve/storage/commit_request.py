@@ -1,7 +1,8 @@
-"""What a commit is asked to do, and what is refused before anything is written.
+"""Requests to commit, and their validation before anything is written.
 
-Soundness (invariants, I1 and rules 12, 13): a removal holds for the part that was read, so a part
-that another commit replaced since is a conflict; a commit_ts is never later than the head.
+Soundness (invariants, I1 and rules 12, 13): a removal is valid only for the part that was read, so
+a part that another commit has replaced since is a conflict. A commit_ts is never later than the
+head.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ _OPERATION = re.compile(r"[a-z][a-z_]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class CommitRequest:
-    """What a commit does to the parts.
+    """A change of the table's parts, properties or protocol.
 
     `added` are new parts; those without commit_ts get the commit's version (invariant I1).
-    `restored` are parts that keep theirs. `token` is (application id, sequence): once a sequence
-    was committed, it and lower ones of the same application are not committed again. `info` is
-    what the table is from this commit on, if that changes. `uploads`: files of the parts that may
-    still be on their way to the store; the commit waits for them.
+    `restored` are parts that keep their commit_ts. `token` is (application id, sequence): after a
+    sequence was committed, it and lower sequences of the same application are not committed again.
+    `info` is the new table information, if it changes. `uploads` are uploads of the parts' files
+    that may still be running; the commit waits for them.
     """
 
     operation: str
@@ -52,7 +53,7 @@ OnConflict: TypeAlias = Callable[[Snapshot, tuple[LogEntry, ...]], CommitRequest
 
 
 def check_request(request: CommitRequest) -> None:
-    """Refuse what could not be written or read back."""
+    """InvalidInput for a request that could not be written or read back."""
     if _OPERATION.fullmatch(request.operation) is None:
         raise InvalidInput(f"operation {request.operation!r} is not a lower-case word")
     if len(set(request.removed)) != len(request.removed):
@@ -61,8 +62,8 @@ def check_request(request: CommitRequest) -> None:
         size = len(seal([dict(request.metadata)]))
         if size > _MOST_METADATA_BYTES:
             raise InvalidInput(
-                f"the metadata of this {request.operation} has {size} bytes as JSON; at most "
-                f"{_MOST_METADATA_BYTES} are kept: store it elsewhere and name it here"
+                f"the metadata of this {request.operation} has {size} bytes as JSON; the "
+                f"limit is {_MOST_METADATA_BYTES}: store it elsewhere and refer to it here"
             )
     if request.token is not None:
         application, sequence = request.token
@@ -74,7 +75,11 @@ def check_request(request: CommitRequest) -> None:
 
 
 def check_against(request: CommitRequest, head: Snapshot) -> None:
-    """See that the request fits the head: live removals, commit_ts of the past only."""
+    """Check the request against the head.
+
+    CommitConflict if a removed part is not live in the head; InvalidInput if a restored part has no
+    commit_ts, or a commit_ts is later than the head (invariant I1).
+    """
     if request.removed:
         live = len(head.parts) - len(head.parts.without(request.removed))
         if live != len(request.removed):
@@ -96,10 +101,11 @@ def check_against(request: CommitRequest, head: Snapshot) -> None:
 def rebased(
     before: CommitRequest, after: CommitRequest, entries: Sequence[LogEntry]
 ) -> CommitRequest:
-    """Refuse to carry a removal over a commit that touched the same part (invariants, rule 13).
+    """Return `after`; CommitConflict if an entry removed a part that it removes (rule 13).
 
-    A part may have been removed and added again with more rows hidden: its id is live, but it is
-    not the part that was read.
+    Checked only if `after` is `before` itself, that is, was not computed again. A part may have
+    been removed and added again with more hidden rows: its id is live, but it is not the part that
+    was read.
     """
     if after is before and before.removed:
         touched = {part_id for entry in entries for part_id in entry.removed}

@@ -1,4 +1,4 @@
-"""What a commit does about commits that came in between: the written matrix.
+"""The conflict matrix: how a commit reacts to commits that were published since it was based.
 
 | ours / theirs | blind    | reading  | overwrite, restore | compact  | set      |
 |---------------|----------|----------|--------------------|----------|----------|
@@ -8,26 +8,27 @@
 | compact       | REBASE   | REBASE   | CONFLICT           | CONFLICT | REBASE   |
 | set           | CONFLICT | CONFLICT | CONFLICT           | CONFLICT | CONFLICT |
 
-- Blind are `append`, `upsert`, `apply` and `delete_keys`.
-- Blind writes never conflict: per key the last commit wins.
-- Reading are `delete`, `update` and `overwrite` by condition: read-modify-write (invariant I7).
-  CHECK asks whether what came in between changes what they read; if so they are computed again.
-  What counts as read is the table's isolation level.
-- Replacing are `restore` and `overwrite` of all. In the log, both overwrites have one name.
-- A compaction is not a change (invariants, rule 12), and conflicts with whatever replaces the
-  table's content (rule 13). That its inputs are still live, vectors and all, is checked by the log
-  itself: a part that anybody removed since cannot be removed again.
-- `set_properties` and `unset_properties` (set) are computed again on any head: they change the
-  properties that they name and keep all others. Whatever reads starts again after them, because the
-  isolation level may be another one.
+- Blind operations are `append`, `upsert`, `apply` and `delete_keys`. They never conflict: per key
+  the last commit wins.
+- Reading operations are `delete`, `update` and `overwrite` by condition: read-modify-write
+  (invariant I7). CHECK tests whether a concurrent commit changed rows that they read; if so, they
+  are computed again. The table's isolation level defines which rows count as read.
+- Replacing operations are `restore` and `overwrite` of the whole table. The log uses one name for
+  both kinds of overwrite.
+- A compaction does not change the table's rows (invariants, rule 12). It conflicts with operations
+  that replace the table's content (rule 13). The commit log itself checks that its input parts,
+  with their deletion vectors, are still live: a removed part cannot be removed again.
+- `set_properties` and `unset_properties` (set) are computed again on any new head: they change the
+  properties that they name and keep all others. A reading operation starts again after them,
+  because the isolation level may have changed.
 
-Under `serializable` every change reads the version right before its own: the table is what the
-commits give one after the other, in the order of their versions. CHECK finds a commit that touched
-a row which was read (in tables without a key: its part), or added a row that the condition matches.
-Under `snapshot` CHECK looks at the touched rows alone: a row that begins to match meanwhile is
-missed, and two changes that read each other's rows may both commit (write skew).
+Under `serializable` every change reads the version directly before its own: the commits are
+equivalent to a serial execution in the order of their versions. CHECK finds a commit that touched a
+row that was read (in tables without a key: its part), or added a row that the condition matches.
+Under `snapshot` CHECK looks only at the touched rows: it misses a row that begins to match
+meanwhile, and two changes that read each other's rows may both commit (write skew).
 
-Soundness: an operation that is not in the matrix conflicts; an isolation level that is not known is
+Soundness: an operation that is not in the matrix conflicts. An unknown isolation level means
 `serializable`.
 """
 
@@ -39,15 +40,15 @@ from typing import Final
 
 
 class Resolution(Enum):
-    """What to do about one commit that came in between."""
+    """How to react to one concurrent commit."""
 
-    REBASE = "rebase"  # commit on top of it as it is
-    CHECK = "check"  # the same, unless it changed what was read: then compute again
+    REBASE = "rebase"  # commit on top of it unchanged
+    CHECK = "check"  # commit unchanged, or compute again if it changed rows that were read
     CONFLICT = "conflict"  # compute again on top of it, or give up with CommitConflict
 
 
 class Kind(Enum):
-    """How a change depends on what is in the table."""
+    """How a change depends on the table's content."""
 
     BLIND = "blind"  # not at all
     READING = "reading"  # on the rows that match its condition
@@ -57,10 +58,10 @@ class Kind(Enum):
 
 
 class Isolation(Enum):
-    """The table property `isolation`: what a change that reads must have read when it commits."""
+    """The table property `isolation`: which version a reading change must have read."""
 
-    SERIALIZABLE = "serializable"  # the version right before its own
-    SNAPSHOT = "snapshot"  # any version, as long as nobody else changed the rows it writes
+    SERIALIZABLE = "serializable"  # the version directly before its own
+    SNAPSHOT = "snapshot"  # any, if no other commit changed the rows that it writes
 
 
 OPERATIONS: Final[Mapping[str, Kind]] = {
@@ -70,7 +71,7 @@ OPERATIONS: Final[Mapping[str, Kind]] = {
     "delete_keys": Kind.BLIND,
     "delete": Kind.READING,
     "update": Kind.READING,
-    "overwrite": Kind.REPLACING,  # of the part that its condition names, or of all
+    "overwrite": Kind.REPLACING,  # by condition, or of the whole table
     "restore": Kind.REPLACING,
     "compact": Kind.REWRITING,
     "set_properties": Kind.SETTING,
@@ -106,13 +107,13 @@ MATRIX: Final[Mapping[tuple[Kind, Kind], Resolution]] = {
 
 
 def resolve(ours: Kind, theirs: str) -> Resolution:
-    """Look up what our change does about an operation that was committed in between."""
+    """Return how our change reacts to a concurrent operation, by its name in the log."""
     kind = OPERATIONS.get(theirs)
     return Resolution.CONFLICT if kind is None else MATRIX[ours, kind]
 
 
 def isolation_of(properties: Mapping[str, str]) -> Isolation:
-    """Read the property `isolation`."""
+    """Read the property `isolation`; any value but "snapshot" means SERIALIZABLE."""
     if properties.get("isolation") == Isolation.SNAPSHOT.value:
         return Isolation.SNAPSHOT
     return Isolation.SERIALIZABLE

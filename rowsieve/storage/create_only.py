@@ -1,8 +1,8 @@
-"""Proof that a store refuses to create an object twice, which all commits rely on.
+"""Proof that a store refuses to create an object twice; every commit relies on that.
 
-One small object of every table exists for this alone: it is created, and created again. A store
-that accepts the second try would let concurrent commits overwrite each other (invariants, rule 2).
-Soundness: only a refusal proves anything; an error of the store does not.
+Each table has one small probe object, which is created twice. A store that accepts the second put
+would let concurrent commits overwrite each other (invariants, rule 2).
+Soundness: only a refusal ("already exists") is proof; any other error of the store is not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _proven: set[tuple[str, str]] = set()  # (store, table uuid)
 def prove_create_only(store: ObjectStore, table_uuid: str) -> None:
     """Prove it once per process and table; UnsupportedOperation if the store overwrites.
 
-    On the local disk link(2) refuses by itself, and nothing is asked.
+    Local tables need no probe: link(2) never overwrites.
     """
     key = (store.uri, table_uuid)
     with _proven_lock:
@@ -33,7 +33,7 @@ def prove_create_only(store: ObjectStore, table_uuid: str) -> None:
             return
     if not (_refuses(store) or _refuses(store)):
         raise UnsupportedOperation(
-            f"{store.uri} does not honour create-only puts: creating {PROBE} again was accepted, "
+            f"{store.uri} does not honour create-only puts: it accepted a second put of {PROBE}, "
             "so concurrent commits could overwrite each other; use a store with conditional puts"
         )
     with _proven_lock:
@@ -41,7 +41,7 @@ def prove_create_only(store: ObjectStore, table_uuid: str) -> None:
 
 
 def _refuses(store: ObjectStore) -> bool:
-    """Whether creating the object is refused because it stands already."""
+    """Whether the store refuses to create the probe because it already exists."""
     patience = Patience(_ATTEMPTS)
     while True:
         try:
@@ -51,7 +51,7 @@ def _refuses(store: ObjectStore) -> bool:
         except StoreError as problem:
             if not patience.again():
                 raise StoreError(
-                    f"cannot find out whether {store.uri} honours create-only puts: {problem}"
+                    f"cannot determine whether {store.uri} honours create-only puts: {problem}"
                 ) from problem
         else:
             return False

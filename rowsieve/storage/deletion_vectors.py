@@ -1,8 +1,8 @@
-"""Deletion vectors: which rows of a part are hidden, as a roaring bitmap beside it.
+"""Deletion vectors: the hidden rows of a part, as a roaring bitmap in a separate file.
 
-In tables without a key they are the truth; they only grow, each under a new name (invariants I3 and
-13). A vector is used only through the manifest entry of the version that is read, which carries
-its count and checksum (invariant I4).
+In tables without a key they alone define which rows are deleted. Vectors only grow; each new one
+has a new name (invariants I3 and 13). A vector is read only through the manifest entry of the
+version being read, which holds its row count and checksum (invariant I4).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rowsieve.storage.manifest import DeletionVectorRef
 
 
 def write_deletion_vector(uploads: Uploads, hidden: RowSet, base_version: int) -> DeletionVectorRef:
-    """Put the vector under a fresh name; it may be named once `uploads.wait` has returned."""
+    """Put the vector under a fresh name; a commit may refer to it after `uploads.wait`."""
     data = hidden.to_bitmap().serialize()
     path = f"data/{uuid.uuid4().hex}.{base_version}.dv"
     uploads.put(path, data)
@@ -27,17 +27,17 @@ def write_deletion_vector(uploads: Uploads, hidden: RowSet, base_version: int) -
 
 
 def read_deletion_vector(store: ObjectStore, ref: DeletionVectorRef, row_count: int) -> RowSet:
-    """The hidden rows of a part of `row_count` rows; CorruptData if the bytes changed."""
+    """Read the hidden rows of a part of `row_count` rows; CorruptData if the bytes changed."""
     data = store.get_range(ref.path, 0, ref.size_bytes)
     if checksum(data) != ref.checksum:
         raise CorruptData(
-            f"deletion vector {ref.path} in {store.uri} does not match its checksum; rows that "
-            "were deleted could come back: restore the file from a copy"
+            f"deletion vector {ref.path} in {store.uri} does not match its checksum; deleted "
+            "rows could reappear: restore the file from a copy"
         )
     hidden = RowSet.from_bitmap(pyroaring.BitMap.deserialize(data), row_count)
     if len(hidden) != ref.rows:
         raise CorruptData(
-            f"deletion vector {ref.path} in {store.uri} hides {len(hidden)} rows, "
-            f"its manifest entry says {ref.rows}"
+            f"deletion vector {ref.path} in {store.uri} hides {len(hidden)} rows, but its manifest "
+            f"entry says {ref.rows}; restore the file from a copy"
         )
     return hidden

@@ -1,16 +1,16 @@
-"""One commit as the log holds it: `_rowsieve/log/<version, 20 digits>.json`, sealed JSON lines.
+"""One log entry: `_rowsieve/log/<version, 20 digits>.json`, in sealed JSON lines.
 
     {"commit": {version, commit_id, predecessor, table, timestamp_us, operation, ...}}
     {"protocol": {"reader", "writer", "features"}}       entry 0, and where they change
     {"table": {"uuid", "key", "mode", "properties"}}     together with the protocol
     {"schema": {...}, "next_field_id": n}                entry 0, and where it changes
     {"remove": {"parts": [part id, ...]}}
-    {"add": {"file", "size", "checksum", "parts", "rows"}}   `<commit id>.arrow` beside it
+    {"add": {"file", "size", "checksum", "parts", "rows"}}   `<commit id>.arrow` in the same folder
     {"checksum": "xxh3_128:..."}
 
-Soundness: an unknown protocol or feature is UnsupportedProtocol, and is looked for before anything
-else is made of the entry; under a known protocol an unknown line or field is CorruptData. Removes
-apply before adds.
+Soundness: an unknown protocol or feature is UnsupportedProtocol; it is checked before the rest of
+the entry is decoded. Under a known protocol an unknown line or field is CorruptData. Removes apply
+before adds.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One line of a table's history, or the answer of a change that had nothing to do.
+    """A commit in a table's history, or the result of a change that had nothing to do.
 
-    `committed` is False for the latter: `version`, `commit_id` and `timestamp` are those of the
-    version that stands, and all counts are 0.
+    For the latter `committed` is False, all counts are 0, and `version`, `commit_id` and
+    `timestamp` are those of the current version.
     """
 
     version: int
@@ -82,7 +82,7 @@ class Commit:
 
 
 class AddedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The Arrow file with the parts that a commit, or a checkpoint, holds."""
+    """The Arrow file that lists the parts of a commit or a checkpoint."""
 
     file: str
     size: int
@@ -93,7 +93,7 @@ class AddedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """A decoded entry. `added`: its parts with commit_ts filled in, where they were loaded."""
+    """A decoded entry. `added`: its parts with commit_ts filled in; None if not loaded."""
 
     version: int
     commit_id: str
@@ -114,7 +114,7 @@ class LogEntry:
 
     @property
     def commit(self) -> Commit:
-        """What users see of it."""
+        """The entry as users see it."""
         return Commit(
             self.version,
             self.commit_id,
@@ -159,18 +159,18 @@ class _RemoveLine(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def log_path(version: int) -> str:
-    """Name the entry of a version."""
+    """Return the path of a version's entry."""
     return f"{LOG}/{version:020d}.json"
 
 
 def version_of(path: str) -> int | None:
-    """Read the version off an entry's path; None for any other file."""
+    """Return the version in an entry's path; None for any other file."""
     match = _NAME.fullmatch(path)
     return int(match[1]) if match else None
 
 
 def encode_entry(entry: LogEntry) -> bytes:
-    """Serialise and seal an entry; `added` is not part of it."""
+    """Serialise and seal an entry, without `added`."""
     commit = _CommitLine(
         entry.version,
         entry.commit_id,
@@ -196,7 +196,7 @@ def encode_entry(entry: LogEntry) -> bytes:
 
 
 def decode_entry(data: bytes, version: int, where: str) -> LogEntry:
-    """Read the entry of `version`; `where` names the file in errors."""
+    """Decode the entry of `version`; `where` names the file in errors."""
     lines = lines_by_kind(data, where, _KINDS)
     if "commit" not in lines:
         raise CorruptData(f"{where} has no commit line")
@@ -225,21 +225,21 @@ def decode_entry(data: bytes, version: int, where: str) -> LogEntry:
 
 
 def info_lines(info: TableInfo) -> list[dict[str, Any]]:
-    """Write the protocol and table lines."""
+    """Return the protocol and table lines."""
     protocol = _ProtocolLine(info.reader_version, info.writer_version, list(info.features))
     table = _TableLine(info.uuid, list(info.key), info.mode, dict(info.properties))
     return [{"protocol": protocol}, {"table": table}]
 
 
 def schema_line(schema: Schema, next_field_id: int | None) -> dict[str, Any]:
-    """Write the schema line."""
+    """Return the schema line."""
     return {"schema": schema_to_json(schema), "next_field_id": next_field_id}
 
 
 def lines_by_kind(data: bytes, where: str, known: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """Unseal a file whose lines are of `known` kinds, each at most once.
 
-    The protocol line is judged first: a newer protocol explains whatever else is strange.
+    The protocol line is checked first: a newer protocol explains any other unknown content.
     """
     lines = unseal(data, where)
     for kind, line in lines:
@@ -297,12 +297,12 @@ def read_added_file(lines: Mapping[str, Mapping[str, Any]], where: str) -> Added
         return None
     added = convert(lines["add"]["add"], AddedFile, where)
     if _MANIFEST_NAME.fullmatch(added.file) is None:
-        raise CorruptData(f"{where} names the file {added.file!r}, which is no manifest's name")
+        raise CorruptData(f"{where} names the file {added.file!r}, which is not a manifest's name")
     return added
 
 
 def convert(value: Any, type_: type[_T], where: str) -> _T:
-    """Convert a decoded JSON value; CorruptData names the file and what did not fit."""
+    """Convert a decoded JSON value to `type_`; CorruptData names the file and the mismatch."""
     try:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError as error:

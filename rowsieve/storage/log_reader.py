@@ -1,13 +1,14 @@
-"""Finding and reading the versions of a table in its log.
+"""Find and read the versions of a table in its log: `latest`, `at`, `as_of` and `history`.
 
-`latest`, `at`, `as_of` and `history`. A version is a checkpoint plus the entries after it.
+A version is a checkpoint plus the entries after it.
 
-Soundness (invariants, rule 5): listings only hint at where the head is. They are sorted here; a
-number they leave out is fetched directly and must be there; after the last one the next number is
-probed; and no read goes below a version that this process has seen. Checkpoints bound what the log
-must hold: entries expire in ascending order and only below a checkpoint (rule 6), so none is absent
-from the newest checkpoint's own on, nor above one that stands. An entry that expired is
-`SnapshotExpired`, one that must be there is `CorruptData` that names it, never an empty answer.
+Soundness (invariants, rule 5): a listing is only a hint of the head. Listings are sorted here; an
+unlisted number below the head is fetched directly and must exist; the number after the last listed
+one is probed; and no read returns a version older than one that this process has seen. Checkpoints
+determine which entries must exist: entries expire in ascending order and only below a checkpoint
+(rule 6), so the entry of the newest checkpoint and all later ones exist, and so do all entries
+between an existing entry and the head. An expired entry is `SnapshotExpired`; a lost entry is
+`CorruptData` that names it. Neither is ever an empty result.
 """
 
 from __future__ import annotations
@@ -43,24 +44,24 @@ from rowsieve.storage.replay import check_links, replay
 from rowsieve.storage.snapshot import Snapshot, instant
 
 _END_OF_NUMBERS: Final = "0000001"  # sorts after every numbered name, before nearly every uuid
-_FOLLOWED: Final = 64  # entries that a refresh reads before it looks for a checkpoint
-_ATTEMPTS: Final = 4  # at reading a log whose old end is being removed
+_FOLLOWED: Final = 64  # entries that a refresh reads at most before it uses a checkpoint
+_ATTEMPTS: Final = 4  # to read a log whose oldest entries are being removed
 _HISTORY_BLOCK: Final = 32
-_AHEAD: Final = 16  # entries that a refresh asks for at once, when there are any
-_LISTED: Final = 900  # entries that a page of a listing surely holds
-_GUESSED: Final = 40  # entries that commonly follow a checkpoint, and some more
-_AT_ONCE_S: Final = 10.0  # requests that took longer were not made at the same time
+_AHEAD: Final = 16  # entries that a refresh requests at once, after it found one
+_LISTED: Final = 900  # entries that fit in one page of a listing for certain
+_GUESSED: Final = 40  # entries that usually follow a checkpoint, plus a margin
+_AT_ONCE_S: Final = 10.0  # longer batches do not count as simultaneous
 _Begun: TypeAlias = Mapping[str, Future[LogEntry]]
-"""Entries whose parts are being loaded, by commit id."""
+"""Entries whose parts are loading, by commit id."""
 _Look: TypeAlias = tuple[Snapshot | None, list[int], dict[int, LogEntry | None], _Begun]
-"""The newest checkpoint; versions that stand; entries that were read; and parts being loaded."""
+"""The newest checkpoint; existing versions; entries read so far; entries with loading parts."""
 
 _seen_lock = ForkSafeLock()
 _seen: dict[tuple[str, str], int] = {}  # (store, table uuid) -> highest version of this process
 
 
 class _EntryMissing(Exception):
-    """An entry below the head is absent: expired just now, or lost."""
+    """An entry below the head is absent: it has just expired, or it was lost."""
 
 
 class LogReader:
@@ -68,10 +69,10 @@ class LogReader:
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
-        self._last: tuple[int, bytes, LogEntry] | None = None  # that was read, with its bytes
+        self._last: tuple[int, bytes, LogEntry] | None = None  # the last one read
 
     def latest(self, known: Snapshot | None = None) -> Snapshot:
-        """Read the newest version; `known`, an earlier answer, saves what lies before it."""
+        """Read the newest version; `known`, an earlier result, saves reading what precedes it."""
         if known is not None and (followed := self._follow(known)) is not None:
             return followed[0]
         for _ in range(_ATTEMPTS):
@@ -79,7 +80,7 @@ class LogReader:
                 snapshot = self._load()
                 break
             except (_EntryMissing, ObjectNotFound) as error:
-                missing = error  # its old end may just have been removed: look again
+                missing = error  # the oldest entries may just have expired: read again
         else:
             raise CorruptData(
                 f"the log of {self._store.uri} has a hole: {missing}; restore it from a copy"
@@ -89,7 +90,7 @@ class LogReader:
         return snapshot
 
     def at(self, version: int) -> Snapshot:
-        """Read one version; VersionNotFound in the future, SnapshotExpired if it is gone."""
+        """Read one version; VersionNotFound if it is after the head, SnapshotExpired if gone."""
         if isinstance(version, bool) or not isinstance(version, int):
             raise InvalidInput(f"version is {version!r}; give a whole number")
         if version < 0:
@@ -156,7 +157,7 @@ class LogReader:
                 if entry.commit_id != expected:
                     raise CorruptData(
                         f"{log_path(entry.version)} in {self._store.uri} is commit "
-                        f"{entry.commit_id}, its successor follows {expected}"
+                        f"{entry.commit_id}, but its successor follows {expected}"
                     )
                 commits.append(entry.commit)
                 expected = entry.predecessor or ""
@@ -164,7 +165,7 @@ class LogReader:
         return commits
 
     def exists(self) -> bool:
-        """Whether a table stands here, readable or not."""
+        """Whether a table exists here, readable or not."""
         signs: list[Callable[[], object]] = [
             partial(self._store.exists, log_path(0)),
             partial(self._versions, LOG, None, version_of),
@@ -175,7 +176,7 @@ class LogReader:
         return any(sign() for sign in signs)
 
     def entry(self, version: int) -> LogEntry | None:
-        """Read one entry without its parts; None if there is none."""
+        """Read one entry without its parts; None if it is absent."""
         path = log_path(version)
 
         def read() -> LogEntry:
@@ -192,17 +193,17 @@ class LogReader:
             return None
 
     def remember(self, snapshot: Snapshot) -> Snapshot:
-        """Note a version as seen, so that no later read of this process goes below it."""
+        """Record a version as seen, so that no later read of this process returns an older one."""
         key = (self._store.uri, snapshot.table.uuid)
         with _seen_lock:
             _seen[key] = max(snapshot.version, _seen.get(key, -1))
         return snapshot
 
     def _seen_versions(self) -> dict[str, int]:
-        """The versions read so far, by table uuid.
+        """Return the highest version read so far, by table uuid.
 
-        To be taken before a read and compared with what it finds: what other threads see meanwhile
-        says nothing about this read.
+        A reader must call this before it reads, and then compare: versions that other threads see
+        during the read do not matter to it.
         """
         with _seen_lock:
             return {
@@ -210,10 +211,10 @@ class LogReader:
             }
 
     def _follow(self, known: Snapshot) -> tuple[Snapshot, tuple[LogEntry, ...]] | None:
-        """Read on from a snapshot without listing the log; None if that cannot be trusted.
+        """Read the entries after a snapshot without listing the log; None if that is not safe.
 
-        Old entries are removed in ascending order (invariants, rule 6). So if the number after the
-        last entry is absent and then that last entry still stands, the former was never written.
+        Entries expire in ascending order (invariants, rule 6). So if the number after the last
+        entry is absent and the last entry still exists afterwards, that number was never written.
         """
         seen = self._seen_versions().get(known.table.uuid, -1)
         first, newest_checkpoint = None, -1
@@ -244,21 +245,21 @@ class LogReader:
         return self.remember(snapshot), loaded
 
     def _look_after(self, known: Snapshot) -> tuple[LogEntry | None, int, bool]:
-        """In one round trip: the next entry, the newest checkpoint after it, if it is the head.
+        """Return the next entry, the newest later checkpoint (or -1), and whether `known` is head.
 
-        The next number may be absent because it was removed after the last entry had been read,
-        both being asked for at the same time. But then a checkpoint after it stands, and stood
-        before anything was removed (invariants, rules 6 and 16), which the listing shows. Who
-        commits on this head looks for it once more after its put.
+        Takes one round trip. The requests are simultaneous, so the next entry may be absent because
+        it expired after the last entry was read. But then a later checkpoint exists, and existed
+        before any entry was removed (invariants, rules 6 and 16), so the listing shows it. A writer
+        that commits on this head checks the log once more after its put.
         """
         begun_s = time.monotonic()
         version = known.version
-        asks: list[Callable[[], object]] = [
+        requests: list[Callable[[], object]] = [
             partial(self.entry, version + 1),
             partial(self.entry, version),
             partial(self._versions, CHECKPOINTS, checkpoint_path(version), checkpoint_version_of),
         ]
-        following, last, checkpoints = together(self._store, asks)
+        following, last, checkpoints = together(self._store, requests)
         assert following is None or isinstance(following, LogEntry)
         assert last is None or isinstance(last, LogEntry)
         assert isinstance(checkpoints, list)
@@ -274,7 +275,10 @@ class LogReader:
     def _read_on(
         self, known: Snapshot, first: LogEntry | None
     ) -> tuple[list[LogEntry], dict[str, Future[LogEntry]]]:
-        """The entries after a snapshot, and their parts being loaded; `first`, if it is known."""
+        """Read the entries after a snapshot and begin to load their parts.
+
+        `first` is the entry directly after the snapshot, if already read.
+        """
         entries = [] if first is None else [first]
         begun = dict(self._begin_parts(entries))
         while len(entries) <= _FOLLOWED:
@@ -289,14 +293,14 @@ class LogReader:
         return entries, begun
 
     def _last_of(self, version: int, known: Snapshot) -> tuple[LogEntry | None, bool]:
-        """The last entry read once more, and whether the one after it is known to be lost."""
+        """Read the last entry once more; also return whether its successor is known to be lost."""
         if not self._store.overlaps:
             return self.entry(version), self._has_checkpoint_after(version, known)
-        asks: list[Callable[[], object]] = [
+        requests: list[Callable[[], object]] = [
             partial(self.entry, version),
             partial(self._has_checkpoint_after, version, known),
         ]
-        last, is_lost = together(self._store, asks)
+        last, is_lost = together(self._store, requests)
         assert last is None or isinstance(last, LogEntry)
         return last, bool(is_lost)
 
@@ -307,7 +311,7 @@ class LogReader:
         head = max([after, *listed])
         if base is not None:
             head = max(head, seen.get(base.table.uuid, -1))
-        numbers = range(after + 1, head + 1)  # holes are fetched like the rest
+        numbers = range(after + 1, head + 1)  # unlisted numbers are fetched too
         unknown = [number for number in numbers if number not in known]
         known |= zip(unknown, self._entries(unknown), strict=True)
         present = [entry for number in numbers if (entry := known[number]) is not None]
@@ -327,18 +331,18 @@ class LogReader:
         return self.remember(snapshot)
 
     def _look_in_turn(self) -> _Look:
-        """The newest checkpoint, and which entries are listed after it."""
+        """Load the newest checkpoint and list the entries after it, one request at a time."""
         checkpoints = self._checkpoints()
         base = self._newest_readable(checkpoints)
         after = None if base is None else log_path(base.version)
         return base, [*checkpoints, *self._versions(LOG, after, version_of)], {}, {}
 
     def _look(self) -> _Look:
-        """The same in three round trips, with the entries, whose parts are being loaded.
+        """Do the same in three round trips; also read the entries and begin to load their parts.
 
-        Both folders are listed; then the checkpoint is read, the entries after it and the number
-        after the last; then their parts. Of a log that is longer than a page of a listing the
-        entries are guessed: as many as commonly follow a checkpoint.
+        The first round trip lists both folders. The second reads the checkpoint, the entries after
+        it and the number after the last one. The third reads their parts. If the log does not fit
+        in one page of a listing, the second reads as many entries as usually follow a checkpoint.
         """
         until = log_path(_LISTED)
         listings: list[Callable[[], list[int]]] = [
@@ -359,7 +363,7 @@ class LogReader:
         )
         if rest is not None:
             listed = rest.result()
-            known = {  # one that was absent before it was listed is read again
+            known = {  # an entry that was absent but is listed now is read again
                 number: entry
                 for number, entry in known.items()
                 if entry is not None or number > max(listed, default=-1)
@@ -370,15 +374,15 @@ class LogReader:
         return known[version] if version in known else self.entry(version)
 
     def _check_head(self, checkpoint: Snapshot, entry: LogEntry | None) -> None:
-        """See that the entry stands whose checkpoint is the newest that there is."""
+        """Check that the entry of the newest checkpoint exists and has its commit id."""
         version = checkpoint.version
         if entry is None:
-            raise _EntryMissing(f"{log_path(version)} is absent, whose checkpoint stands")
+            raise _EntryMissing(f"{log_path(version)} is absent, but its checkpoint exists")
         if entry.commit_id != checkpoint.commit_id:
             raise CorruptData(
-                f"{log_path(version)} in {self._store.uri} is commit {entry.commit_id}, and the "
+                f"{log_path(version)} in {self._store.uri} is commit {entry.commit_id}, but the "
                 f"checkpoint of version {version} is of commit {checkpoint.commit_id}: the entry "
-                "was lost and its number taken again; restore it from a copy"
+                "was lost and its number was reused; restore it from a copy"
             )
 
     def _versions(
@@ -388,12 +392,12 @@ class LogReader:
         version: Callable[[str], int | None],
         until: str | None = None,
     ) -> list[int]:
-        """List the numbers in a folder, ascending."""
+        """List the versions in a folder, ascending; `version` parses a path."""
         paths = self._store.list(folder, after, until or f"{folder}/{_END_OF_NUMBERS}")
         return sorted(number for path in paths if (number := version(path)) is not None)
 
     def _newest_checkpoint(self, at_most: int | None = None) -> Snapshot | None:
-        """Load the newest readable checkpoint; damaged ones are skipped for older ones."""
+        """Load the newest readable checkpoint up to `at_most`; skip damaged ones."""
         return self._newest_readable(
             [version for version in self._checkpoints() if at_most is None or version <= at_most]
         )
@@ -409,16 +413,16 @@ class LogReader:
         return None
 
     def _has_checkpoint_after(self, version: int, known: Snapshot) -> bool:
-        """Whether the version after the last entry was committed, as its checkpoint shows."""
+        """Whether a checkpoint proves that the version after the last entry was committed."""
         try:
             interval = checkpoint_interval(known.table.properties)
         except InvalidInput:
-            return False  # then nobody writes checkpoints
+            return False  # no writer writes checkpoints then
         due = (version + 1) % interval == 0
         return due and self._store.exists(checkpoint_path(version + 1))
 
     def _is_hole(self, version: int) -> bool:
-        """Whether an absent entry was lost, and has not expired (invariants, rule 6)."""
+        """Whether an absent entry was lost rather than expired (invariants, rule 6)."""
         if all(checkpoint <= version for checkpoint in self._checkpoints()):
             return True
         older = self._store.list(LOG, None, log_path(version))
@@ -426,7 +430,7 @@ class LogReader:
         return any(self.entry(number) is not None for number in numbers)  # listings may lag
 
     def _parts_without_checkpoint(self, version: int) -> PartTable:
-        """The parts of a version whose checkpoint is damaged, by an older one or the log alone."""
+        """Rebuild a version's parts without its own checkpoint: from an older one or the log."""
         base = self._newest_checkpoint(version - 1)
         start = 0 if base is None else base.version + 1
         entries = self._entries(range(start, version + 1))
@@ -439,7 +443,7 @@ class LogReader:
         return self._versions(CHECKPOINTS, None, checkpoint_version_of)
 
     def _checkpoint_before(self, timestamp_us: int) -> int | None:
-        """Find the newest checkpoint committed at or before a time; times grow with versions."""
+        """Find the newest checkpoint at or before a time, by bisection: times are ascending."""
         versions = self._checkpoints()
         low, high = 0, len(versions)
         while low < high:
@@ -459,13 +463,13 @@ class LogReader:
     def _replay(
         self, base: Snapshot | None, entries: Sequence[LogEntry], begun: _Begun | None = None
     ) -> tuple[Snapshot, tuple[LogEntry, ...]]:
-        """Apply entries to a base; that they belong together is checked before parts are read."""
+        """Apply entries to a base; check their links before their parts are read."""
         check_links(base, entries)
         loaded = self._with_parts(entries, begun or {})
         return replay(base, loaded), loaded
 
     def _begin_parts(self, entries: Sequence[LogEntry]) -> _Begun:
-        """Begin to load parts, where that is worth overlapping with what is read next."""
+        """Begin to load parts in the background, if the store overlaps requests."""
         if not self._store.overlaps:
             return {}
         return {entry.commit_id: begin(partial(self._entry_with_parts, entry)) for entry in entries}
@@ -475,8 +479,8 @@ class LogReader:
     ) -> tuple[LogEntry, ...]:
         """Load the parts that the entries add; commit_ts is the version (invariant I1)."""
         begun = begun or {}
-        left = [entry for entry in entries if entry.commit_id not in begun]
-        loaded = together(self._store, [partial(self._entry_with_parts, entry) for entry in left])
+        rest = [entry for entry in entries if entry.commit_id not in begun]
+        loaded = together(self._store, [partial(self._entry_with_parts, entry) for entry in rest])
         with_parts = {entry.commit_id: entry for entry in loaded}
         return tuple(
             begun[entry.commit_id].result()
@@ -502,7 +506,7 @@ class LogReader:
         )
 
     def _absent(self, version: int, what: str) -> CorruptData | SnapshotExpired:
-        """Explain that the entry of a version is absent, which `what` needs."""
+        """Build the error for an absent entry that `what` needs: lost or expired."""
         return self._hole(version) if self._is_hole(version) else self._expired(what, None)
 
     def _hole(self, version: int) -> CorruptData:
@@ -520,19 +524,19 @@ class LogReader:
 
     def _replaced(self, known: str, found: str) -> TableNotFound:
         return TableNotFound(
-            f"table {known} is gone from {self._store.uri}: table {found} stands there now; open "
-            "it again"
+            f"table {known} is gone from {self._store.uri}: table {found} has replaced it; open "
+            "the table again"
         )
 
     def _not_found(self) -> TableNotFound:
-        """Say what stands there instead of a table."""
+        """Build the error for a directory without a table; it names what the directory holds."""
         uri = self._store.uri
         names = [name for name in self._store.children() if name != "_rowsieve"]
         if not names:
             return TableNotFound(f"no table at {uri}: nothing is there; create_table makes one")
         kind = next((found for name, found in _FOREIGN.items() if name in names), None)
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-        what = f"it looks like {kind}" if kind else "it is no Rowsieve table"
+        what = f"it looks like {kind}" if kind else "it is not a Rowsieve table"
         return TableNotFound(
             f"no table at {uri}: the directory holds {shown} but no {LOG}/; {what}. Check the "
             "path, or create a table elsewhere and load the files into it"
@@ -540,7 +544,7 @@ class LogReader:
 
 
 def _first_absent(entries: Sequence[LogEntry | None]) -> int:
-    return next((place for place, entry in enumerate(entries) if entry is None), len(entries))
+    return next((index for index, entry in enumerate(entries) if entry is None), len(entries))
 
 
 def _newest_absent(start: int, entries: Sequence[LogEntry | None]) -> int:

@@ -1,19 +1,21 @@
-"""The parts of a snapshot as one Arrow table: a row a part, a column a fact.
+"""The manifest: the parts of a snapshot as one Arrow table, one row per part.
 
-Columnar, so that opening and planning over many parts never loops over them in Python; columns that
-lie in a checkpoint are read when they are named (`rowsieve.storage.columns`). Columns:
+It is columnar so that opening and planning over many parts need no Python loop over them. Columns
+in a checkpoint are read on demand (`rowsieve.storage.columns`). The columns are:
 
-- `part_id`, `base_version` (the head its writer saw), `schema_id`, `format_version`, `native_safe`;
-- `commit_ts_min`, `commit_ts_max`: NULL until the commit that adds the part gives it its version
-  (invariant I1);
-- `data.*`, `deletes.*`: path, rows, size_bytes, checksum, tail_start, tail_checksum of the rows and
-  of the tombstones, NULL where there are none; `dv.*` the same of a deletion vector, without tail;
+- `part_id`, `base_version` (the head when the part was written), `schema_id`, `format_version`,
+  `native_safe`;
+- `commit_ts_min`, `commit_ts_max`: NULL until the commit that adds the part sets them to its
+  version (invariant I1);
+- `data.*`, `deletes.*`: path, rows, size_bytes, checksum, tail_start, tail_checksum of the file of
+  rows and of the file of tombstones, NULL if there is none; `dv.*`: the same for the deletion
+  vector, without the tail;
 - `key.<field id>.lower|upper`: the first and the last key, tombstones included (trap T4). A NULL is
   infinite, and so is every later key column of that bound;
 - `stats.<field id>.<fact>`: see `rowsieve.stats.tabulate`. Absent or NULL means unknown.
 
-Soundness: a path leads into the table's `data/` folder or the manifest is refused; bounds and
-counts are believed only where `rowsieve.stats.columnar` finds them consistent.
+Soundness: a manifest with a path outside the table's `data/` folder is rejected. Bounds and counts
+are used only where `rowsieve.stats.columnar` finds them consistent.
 """
 
 from __future__ import annotations
@@ -38,13 +40,13 @@ from rowsieve.types.schema import Schema
 
 FORMAT_VERSION: Final = 1
 PART_PATH: Final = re.compile(r"data/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
-_FEW = 64  # parts, as one commit adds
+_FEW = 64  # parts; a commit usually adds fewer
 _COMPRESSED_FROM = 32  # parts; below it a codec costs more than it saves
 
 
 @dataclass(frozen=True, slots=True)
 class FileRef:
-    """A Parquet file of a part; `tail_start` is where its page index and footer begin."""
+    """A Parquet file of a part; `tail_start` is the offset of its page index and footer."""
 
     path: str
     rows: int
@@ -56,7 +58,7 @@ class FileRef:
 
 @dataclass(frozen=True, slots=True)
 class DeletionVectorRef:
-    """A file that names hidden rows of a part."""
+    """A file with the hidden rows of a part; `rows` is their number."""
 
     path: str
     rows: int
@@ -66,9 +68,9 @@ class DeletionVectorRef:
 
 @dataclass(frozen=True, slots=True)
 class PartEntry:
-    """One row of the manifest without its statistics; commit_ts is None until it is committed.
+    """One row of the manifest without statistics; commit_ts is None before the commit.
 
-    `key_lower` and `key_upper` have a scalar per key column, None for an infinite one.
+    `key_lower` and `key_upper` have one scalar per key column; None is infinite.
     """
 
     part_id: str
@@ -87,7 +89,7 @@ class PartEntry:
 
 @dataclass(frozen=True, slots=True)
 class NewPart:
-    """A part that a writer finished: its entry, and statistics by subject."""
+    """A finished part: its entry, and its statistics by subject."""
 
     entry: PartEntry
     statistics: Mapping[Subject, ColumnStatistics] = field(default_factory=dict)
@@ -125,20 +127,20 @@ _COUNTS = tuple(
 
 @runtime_checkable
 class InShards(Protocol):
-    """A source of parts in shards, with what is true of all parts of each shard."""
+    """A source of parts in shards, with the union of each shard's statistics."""
 
     @property
     def unions(self) -> pa.Table:
-        """A row a shard, see `rowsieve.stats.shard_unions`."""
+        """One row per shard, see `rowsieve.stats.shard_unions`."""
         ...
 
     def shards_of(self, rows: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64]:
-        """(n,) the shard of each part, or of each of those at these places."""
+        """Return, shape (n,), the shard of each part, or of the parts at these indices."""
         ...
 
 
 class PartTable:
-    """An immutable set of parts; every method that changes it returns another."""
+    """An immutable list of parts; methods that change it return a new object."""
 
     __slots__ = ("_columns",)
 
@@ -147,12 +149,12 @@ class PartTable:
 
     @classmethod
     def empty(cls, schema: Schema) -> PartTable:
-        """No parts, with the statistics columns of this schema."""
+        """Make a manifest without parts, with the statistics columns of this schema."""
         return cls(pa.schema([*_FIXED, *statistics_fields(schema)]).empty_table())
 
     @classmethod
     def of(cls, parts: Sequence[NewPart], schema: Schema, key: Sequence[Field]) -> PartTable:
-        """Tabulate the parts that a writer of this schema and key has finished."""
+        """Make the manifest of finished parts with this schema and key."""
         entries = [part.entry for part in parts]
         columns: dict[str, pa.Array] = {
             name: pa.array([_fixed_value(entry, name) for entry in entries], type_)
@@ -168,14 +170,14 @@ class PartTable:
 
     @classmethod
     def from_ipc(cls, data: bytes | memoryview | pa.Buffer) -> PartTable:
-        """Read `to_ipc`'s bytes; anything but a well-formed manifest is CorruptData."""
+        """Decode the bytes of `to_ipc`; CorruptData if they are not a valid manifest."""
         return cls.from_ipc_with_metadata(data)[0]
 
     @classmethod
     def from_ipc_with_metadata(
         cls, data: bytes | memoryview | pa.Buffer
     ) -> tuple[PartTable, Mapping[bytes, bytes]]:
-        """The same, and the metadata that `to_ipc` was given."""
+        """Decode like `from_ipc`; also return the metadata that was passed to `to_ipc`."""
         try:
             with pa.ipc.open_file(pa.py_buffer(data)) as reader:
                 table = reader.read_all()
@@ -186,7 +188,7 @@ class PartTable:
         return cls(table.replace_schema_metadata(None)), table.schema.metadata or {}
 
     def to_ipc(self, metadata: Mapping[bytes, bytes] | None = None) -> bytes:
-        """Serialise as an Arrow IPC file, compressed with zstd where that pays."""
+        """Serialise as an Arrow IPC file; zstd compression from 32 parts on."""
         codec = "zstd" if len(self) >= _COMPRESSED_FROM else None
         sink = pa.BufferOutputStream()
         table = self.table.combine_chunks().replace_schema_metadata(metadata)
@@ -197,49 +199,49 @@ class PartTable:
 
     @property
     def table(self) -> pa.Table:
-        """All columns, in the order of the parts; reads what was not read yet."""
+        """All columns, in the order of the parts; reads the columns not read yet."""
         return self._columns.table()
 
     @property
     def columns(self) -> Columns:
-        """The columns, each read when it is asked for."""
+        """The columns, each read on demand."""
         return self._columns
 
     @property
     def part_ids(self) -> tuple[str, ...]:
-        """The ids in the order of the parts."""
+        """The part ids, in the order of the parts."""
         return tuple(self.column("part_id").to_pylist())
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """One column; KeyError if there is none of the name."""
+        """Return one column; KeyError for an unknown name."""
         return self._columns.column(name)
 
     def select(self, *prefixes: str) -> PartTable:
-        """Only the columns that start with one of these."""
+        """Keep only the columns whose names start with one of these prefixes."""
         chosen = {name for name in self._columns.schema.names if name.startswith(prefixes)}
         return PartTable(self._columns.select(chosen.__contains__))
 
     def unions(self) -> Iterator[tuple[int, npt.NDArray[np.int64], pa.Table]]:
-        """For runs of parts that lie in shards: the first's place, their shards, the unions."""
+        """For each run of sharded parts: its first index, the shard of each part, the unions."""
         for start, piece in self._columns.pieces:
             if isinstance(piece.source, InShards):
                 yield start, piece.source.shards_of(piece.rows), piece.source.unions
 
     def in_one_chunk(self) -> PartTable:
-        """The same parts; what many small commits added is one array a column."""
+        """Return the same parts with each in-memory piece combined into one chunk."""
         return PartTable(self._columns.in_one_chunk())
 
     def data_rows(self) -> npt.NDArray[np.int64]:
-        """(n,) rows of each part, tombstones not among them; 0 for a part of tombstones only."""
+        """Return, shape (n,), the rows of each part without tombstones; 0 if it has only those."""
         return self.numbers("data.rows")
 
     def numbers(self, name: str) -> npt.NDArray[np.int64]:
-        """(n,) a column of counts, 0 where it is NULL."""
+        """Return a column of counts, shape (n,); NULL becomes 0."""
         return np.asarray(_numbers(self.column(name)), dtype=np.int64)
 
     @property
     def key_ids(self) -> tuple[int, ...]:
-        """Field ids of the key columns in key order; of an empty manifest possibly none."""
+        """Field ids of the key columns in key order; may be empty for an empty manifest."""
         names = [name for name in self._columns.schema.names if name.startswith("key.")]
         return tuple([int(name[4:-6]) for name in names if name.endswith(".lower")])
 
@@ -257,14 +259,14 @@ class PartTable:
         return f"PartTable({len(self)} parts)"
 
     def append(self, *others: PartTable) -> PartTable:
-        """These parts, then the others'; a column that one side lacks is NULL there."""
+        """Concatenate these parts and the others'; a column that one side lacks is NULL there."""
         try:
             return PartTable(self._columns.append([other._columns for other in others]))
         except pa.ArrowException as error:
             raise CorruptData(f"manifests disagree on the type of a column: {error}") from error
 
     def without(self, part_ids: Collection[str]) -> PartTable:
-        """Drop the parts with these ids; ids of no part are ignored."""
+        """Remove the parts with these ids; unknown ids are ignored."""
         if not part_ids:
             return self
         dropped = pc.is_in(
@@ -273,11 +275,11 @@ class PartTable:
         return self.take(np.flatnonzero(~np.asarray(dropped.to_numpy())))
 
     def take(self, indices: Any) -> PartTable:
-        """Pick the parts at these positions (integers, in the order given)."""
+        """Select the parts at these indices, in the order given."""
         return PartTable(self._columns.take(np.asarray(indices, dtype=np.int64)))
 
     def with_commit_ts(self, version: int) -> PartTable:
-        """Give parts that have no commit_ts yet the version that commits them (invariant I1)."""
+        """Set commit_ts of parts without one to the committing version (invariant I1)."""
         table = self.table
         for name in ("commit_ts_min", "commit_ts_max"):
             column = table.column(name)
@@ -291,7 +293,7 @@ class PartTable:
         return PartTable(table)
 
     def with_deletion_vector(self, ref: DeletionVectorRef) -> PartTable:
-        """Give every part here this deletion vector; meant for a table of one part."""
+        """Set this deletion vector on every part; meant for a manifest of one part."""
         table = self.table
         for name, type_ in _FILE_FIELDS[:4]:
             column = pa.array([getattr(ref, name)] * table.num_rows, type_)
@@ -300,11 +302,11 @@ class PartTable:
         return PartTable(table)
 
     def entry(self, index: int) -> PartEntry:
-        """One part as a value."""
+        """Return one part as a `PartEntry`."""
         return self.entries([index])[0]
 
     def entries(self, indices: Sequence[int]) -> list[PartEntry]:
-        """Some parts as values, in the order asked for; cheaper than one by one."""
+        """Return some parts as `PartEntry`s, in the order given; faster than one by one."""
         taken = self.take(indices)
         lower, upper = (
             [taken.column(f"key.{field_id}.{side}") for field_id in self.key_ids]
@@ -327,21 +329,21 @@ class PartTable:
         ]
 
     def files(self, kind: Literal["data", "deletes"]) -> list[FileRef | None]:
-        """The file of rows, or of tombstones, of every part; None where it has none."""
+        """Return the file of rows, or of tombstones, of every part; None if it has none."""
         return [
             None if values[0] is None else FileRef(*values)
             for values in self._file_values(kind, _FILE_FIELDS)
         ]
 
     def deletion_vectors(self) -> list[DeletionVectorRef | None]:
-        """The deletion vector of every part; None where it has none."""
+        """Return the deletion vector of every part; None if it has none."""
         return [
             None if values[0] is None else DeletionVectorRef(*values)
             for values in self._file_values("dv", _FILE_FIELDS[:4])
         ]
 
     def _file_values(self, prefix: str, facts: Sequence[tuple[str, pa.DataType]]) -> Iterable[Any]:
-        """A tuple a part, its path first; only the path where no part has one."""
+        """Return one tuple per part, the path first; `(None,)` each if no part has a path."""
         columns = [self.column(f"{prefix}.{name}") for name, _ in facts]
         if columns[0].null_count == len(self):
             return [(None,)] * len(self)
@@ -363,7 +365,7 @@ def _scalar_or_none(scalar: pa.Scalar) -> pa.Scalar | None:
 
 
 def check_parts(table: pa.Table) -> None:
-    """Refuse a manifest that no writer of ours made; its statistics are judged where used."""
+    """Reject a malformed manifest; its statistics are checked where they are used."""
     check_columns(table.schema)
     check_values(table)
     if len(table.column("part_id").unique()) != table.num_rows:
@@ -371,7 +373,7 @@ def check_parts(table: pa.Table) -> None:
 
 
 def check_columns(schema: pa.Schema) -> None:
-    """Refuse a manifest without the columns that all have."""
+    """Reject a manifest that lacks a fixed column, or has it with another type."""
     for name, type_ in zip(_FIXED.names, _FIXED.types, strict=True):
         index = schema.get_field_index(name)
         if index < 0:
@@ -381,7 +383,7 @@ def check_columns(schema: pa.Schema) -> None:
 
 
 def check_values(table: pa.Table) -> None:
-    """Refuse facts that cannot be, in those of the columns that are here."""
+    """Reject invalid values in the columns that `table` has."""
     here = set(table.column_names)
     for name in here.intersection(_REQUIRED):
         if table.column(name).null_count:
@@ -406,7 +408,7 @@ def check_values(table: pa.Table) -> None:
 
 
 def _numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
-    """The values with 0 for NULL."""
+    """Return the values; NULL becomes 0."""
     if column.null_count == len(column):
         return np.zeros(len(column), dtype=np.int64)
     return np.asarray((column.fill_null(0) if column.null_count else column).to_numpy())
@@ -415,7 +417,7 @@ def _numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
 def _check_paths(paths: pa.ChunkedArray) -> None:
     if paths.null_count == len(paths):
         return
-    if len(paths) <= _FEW:  # a kernel takes longer to be set up
+    if len(paths) <= _FEW:  # setting up a kernel takes longer
         found = [path for path in paths.to_pylist() if path is not None]
         bad = [path for path in found if PART_PATH.fullmatch(path) is None]
     else:

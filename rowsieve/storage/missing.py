@@ -1,8 +1,8 @@
-"""What it means that a file of a version is not there.
+"""Errors for a missing file of a version.
 
-A file leaves the store together with the versions that need it, so the newest version has all of
-its files: one that is missing was deleted by other hands. An older version may have expired.
-Soundness: either way a read that needs the file fails; it never returns fewer rows.
+Expiry removes a file only together with the versions that need it, so the newest version has all of
+its files: if one is missing, something else deleted it. An older version may have expired.
+Soundness: in both cases a read that needs the file fails; it never returns fewer rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rowsieve.storage.log_entry import log_path
 
 @contextmanager
 def files_of(store: ObjectStore, version: int) -> Iterator[None]:
-    """Turn SnapshotExpired while the newest version is read into CorruptData."""
+    """Convert SnapshotExpired to CorruptData if `version` is the newest version."""
     try:
         yield
     except SnapshotExpired as error:
@@ -25,8 +25,8 @@ def files_of(store: ObjectStore, version: int) -> Iterator[None]:
             raise
         raise CorruptData(
             f"a file of version {version}, which is the newest of {store.uri}, is missing: "
-            f"{str(error).partition(' is gone:')[0]}; restore it from a copy, or the table to a "
-            "version without it"
+            f"{str(error).partition(' is gone:')[0]}; restore the file from a copy, or restore the "
+            "table to a version without it"
         ) from error
 
 

@@ -1,8 +1,9 @@
-"""A part's Parquet file: the settings of each column, chosen on its first row group, and its bytes.
+"""Write a part's Parquet file; its column settings are chosen from its first row group.
 
-Soundness, for readers that prune with the file's own statistics: no statistics on a float column in
-which NaN occurs, because writers leave NaN out of the bounds and readers do not know; no bloom and
-no dictionary on floats, whose equal values differ in bits (invariants 25 and 32).
+Soundness for readers that prune with the file's own statistics: a float column that contains NaN
+has no statistics, because writers omit NaN from the bounds and readers cannot tell. Float columns
+have no bloom filter and no dictionary, because equal floats may differ in their bits (invariants 25
+and 32).
 """
 
 from __future__ import annotations
@@ -41,31 +42,32 @@ from rowsieve.types.logical import (
 from rowsieve.types.schema import Schema
 
 ROW_GROUP_ROWS: Final = 65_536
-PAGE_ROWS: Final = 8_192  # divides a row group, so that the pages of its columns line up
+PAGE_ROWS: Final = 8_192  # divides ROW_GROUP_ROWS, so that the pages of all columns align
 
-_PAGE_BYTES: Final = 64 * 1024 * 1024  # a page ends earlier; then the file's pages are not sealed
+_PAGE_BYTES: Final = 64 * 1024 * 1024  # larger pages are split; then pages are not sealed
 
 _COMPRESSION: Final = "zstd"
 _COMPRESSION_LEVEL: Final = (
     3  # flights: 6% smaller than level 1 for the same CPU; level 6 costs 60% more
 )
-_FALSE_POSITIVES: Final = 0.03  # 64 KiB for a full row group of distinct keys; 2% takes 128
+_FALSE_POSITIVES: Final = 0.03  # 64 KiB for a full row group of distinct keys; 2% takes 128 KiB
 _SAMPLE_ROWS: Final = 4_096
-_LEAST_COMPRESSED_BYTES: Final = 1_024  # of a column: zstd frames of less are hardly shorter
-# Decoding zstd pages costs about as much as everything else together; numbers that are random in
-# their low bits do not shrink, so they are stored as they are encoded.
-_WORTH_COMPRESSING: Final = 0.9  # compressed to encoded bytes, at most
-# Distinct values to rows of a row group. At 5% the dictionary of a text column is about as long as
-# one plain page, so that reading one page costs no more with it than without.
+_LEAST_COMPRESSED_BYTES: Final = 1_024  # per column: zstd hardly shrinks less
+# Decoding zstd pages costs about as much as all other decoding together. Numbers with random low
+# bits do not shrink, so they are stored uncompressed.
+_WORTH_COMPRESSING: Final = 0.9  # largest ratio of compressed to encoded bytes
+# Largest ratio of distinct values to rows of a row group. At 5% the dictionary of a text column is
+# about as long as one plain page, so that reading one page costs no more with it than without.
 _DICTIONARY_RATIO: Final = 0.05
-_DISTINCT_SAMPLE: Final = 0.6  # what an even sample shows of a row group at that ratio, at most
+_DISTINCT_SAMPLE: Final = 0.6  # largest ratio in an even sample of such a row group
 
 
 @dataclass(frozen=True, slots=True)
 class FileOptions:
     """The settings of one file.
 
-    `bloom_values`: distinct values expected per row group. `codecs`: by leaf; none given, `codec`.
+    `bloom_values`: expected distinct values per row group, by column. `codecs`: codec by leaf; if
+    empty, all leaves use `codec`.
     """
 
     schema_id: int
@@ -81,7 +83,7 @@ class FileOptions:
     def choose(
         cls, schema: Schema, key: Sequence[Field], rows: pa.Table, nan_columns: Collection[str]
     ) -> FileOptions:
-        """Settings for a file whose first row group is `rows`."""
+        """Choose the settings of a file whose first row group is `rows`."""
         ordered = [column for column in schema if is_ordered(column.type)]
         repeating = {
             c.name
@@ -108,12 +110,12 @@ class FileOptions:
             },
             sorted_by=tuple(schema.names.index(c.name) for c in key),
         )
-        if rows.num_rows < ROW_GROUP_ROWS:  # a small file: its bytes matter less than its making
+        if rows.num_rows < ROW_GROUP_ROWS:  # for a small file, write time matters more than size
             return options if _is_worth_compressing(rows) else replace(options, codec="none")
         return replace(options, codecs=options.tried(rows.slice(0, 2 * PAGE_ROWS), schema))
 
     def tried(self, sample: pa.Table, schema: Schema) -> dict[str, str]:
-        """The codec of each leaf: none where zstd hardly shrinks what a sample is encoded to."""
+        """Choose the codec of each leaf: "none" where zstd hardly shrinks an encoded sample."""
         sink = pa.BufferOutputStream()
         with self.open(sink, schema) as writer:
             writer.write_table(sample)
@@ -127,7 +129,7 @@ class FileOptions:
         }
 
     def open(self, sink: Any, schema: Schema) -> pq.ParquetWriter:
-        """Open a writer of the schema's storage types."""
+        """Open a Parquet writer for the schema's storage types."""
         writer = pq.ParquetWriter(
             sink,
             arrow_schema(schema),
@@ -158,7 +160,7 @@ class FileOptions:
 
 
 class PartFile:
-    """A Parquet file that grows in memory by whole row groups until it is put."""
+    """A Parquet file, built in memory by whole row groups until `put`."""
 
     def __init__(self, schema: Schema, options: FileOptions) -> None:
         self._schema = arrow_schema(schema)
@@ -166,7 +168,7 @@ class PartFile:
         self._writer = options.open(self._sink, schema)
         self._blooms_per_group = len(options.bloom_values)
         self._leaves = sum(map(len, leaves_by_name(self._schema).values()))
-        self._groups: list[int] = []  # rows of each
+        self._groups: list[int] = []  # row count of each row group
 
     @property
     def size_bytes(self) -> int:
@@ -179,7 +181,7 @@ class PartFile:
         self._groups.append(rows.num_rows)
 
     def put(self, uploads: Uploads, path: str) -> FileRef:
-        """Finish the file and put it under `path`, a fresh name; durable after `uploads.wait`."""
+        """Finish the file and put it under the fresh name `path`; durable after `uploads.wait`."""
         self._writer.add_key_value_metadata(blank_seal(len(self._groups) * self._blooms_per_group))
         self._writer.add_key_value_metadata(blank_chunks(len(self._groups) * self._leaves))
         self._writer.add_key_value_metadata(blank_pages(self._groups, self._leaves, PAGE_ROWS))
@@ -202,12 +204,12 @@ class PartFile:
 
 
 def _is_worth_compressing(rows: pa.Table) -> bool:
-    """Whether a column is long enough: setting up zstd for each takes longer than writing few."""
+    """Whether a column is large enough to justify setting up zstd for each column."""
     return max(sizes_of(rows), default=0) >= _LEAST_COMPRESSED_BYTES
 
 
 def member_paths(schema: Schema) -> Iterator[tuple[tuple[str, ...], LogicalType]]:
-    """The members of structs that are no structs themselves, by the names that lead to them."""
+    """Yield the path and type of all members of structs that are not structs themselves."""
     for column in schema:
         if isinstance(column.type, Struct):
             yield from _members(column.type, (column.name,))
@@ -225,7 +227,7 @@ def _members(
 
 
 def _bounded_members(schema: Schema, nan_columns: Collection[str]) -> Iterator[tuple[str, ...]]:
-    """Members that get statistics; none whose path in the file could be that of another leaf."""
+    """Yield the members that get statistics: ordered, without NaN, with an unambiguous path."""
     for path, type_ in member_paths(schema):
         name = ".".join(path)
         unclear = name in schema.names or any("." in step for step in path)
@@ -234,7 +236,7 @@ def _bounded_members(schema: Schema, nan_columns: Collection[str]) -> Iterator[t
 
 
 def _repeats(values: pa.ChunkedArray) -> bool:
-    """Whether a dictionary pays; sampled evenly first, because repeats cluster in sorted rows."""
+    """Whether a dictionary pays; first tests an even sample, as sorted rows cluster repeats."""
     if _DICTIONARY_RATIO * len(values) < 1:
         return False
     step = len(values) // _SAMPLE_ROWS

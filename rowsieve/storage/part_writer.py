@@ -1,13 +1,13 @@
-"""Writing parts: sorted rows and tombstones become immutable, self-describing Parquet files.
+"""Write sorted rows and tombstones into parts: immutable, self-describing Parquet files.
 
 A part is a file of rows, a file of tombstones (key columns only), or both. Files are plain Parquet:
-row groups of 65,536 rows, zstd, page index, page checksums, field ids, blooms on the key.
+row groups of 65,536 rows, zstd, page index, page checksums, field ids, bloom filters on the key.
 
-Soundness: the parts of one writer hold disjoint key ranges (rule 10), and a part's bounds and
-statistics cover its tombstones (trap T4). Native readers prune with the file's own statistics, so a
-float column in which NaN occurs has none, nor have items of lists and maps; floats have neither
-blooms nor dictionaries (invariants 25 and 32). Files are put before anything refers to them and are
-never overwritten; their names carry the version they were based on (rule 15).
+Soundness: the parts of one writer have disjoint key ranges (rule 10), and a part's bounds and
+statistics cover its tombstones (trap T4). Native readers prune with the file's own statistics, so
+float columns that contain NaN and items of lists and maps have none; floats have neither bloom
+filters nor dictionaries (invariants 25 and 32). A file is put before anything refers to it and is
+never overwritten; its name contains the version that it was based on (rule 15).
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ KeyBound = tuple[pa.Scalar | None, ...]
 
 
 class PartWriter:
-    """Streams rows in key order into parts of about `target_part_bytes`.
+    """Stream rows in key order into parts of about `target_part_bytes`.
 
-    `write` takes rows in the schema's storage types that continue the order of what was written
-    before, `write_deletes` keys in the same order that no row has; they may alternate. Rows leave
-    memory part by part; tombstones wait for `finish`, which gives each part those up to its last
-    key, and the last part the rest, so that ranges stay disjoint. Nothing refers to the files until
-    the returned entries are committed.
+    `write` takes rows in the schema's storage types that follow all earlier rows in key order.
+    `write_deletes` takes keys in key order that differ from the keys of all rows. Calls may
+    alternate. Each part's rows leave memory when the part is complete. Tombstones stay in memory
+    until `finish`, which assigns each part those up to its last key, and the rest to the last part,
+    so that key ranges stay disjoint. Nothing refers to the files until the returned entries are
+    committed.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class PartWriter:
         self._deletes: list[pa.Table] = []
 
     def write(self, rows: Any) -> None:
-        """Add rows (a table or a batch) that come after all rows added so far."""
+        """Add rows (a table or a batch) that follow all rows added so far."""
         if not rows.num_rows:
             return
         table = _as_table(rows)
@@ -93,9 +94,9 @@ class PartWriter:
             self._deletes.append(_as_table(keys))
 
     def finish(self) -> PartTable:
-        """Put what is left and return the manifest entries, in key order.
+        """Put the remaining rows and tombstones; return the manifest entries in key order.
 
-        The files are durable then, unless `uploads` was given: its owner waits for them.
+        The files are durable, unless `uploads` was given: then its owner waits for them.
         """
         self._flush(everything=True)
         self._close()
@@ -116,7 +117,7 @@ class PartWriter:
         return StatisticsCollector(self._schema, self._statistics, self._collecting)
 
     def _note_nan(self, table: pa.Table) -> None:
-        """A file's settings are fixed when it is opened: a NaN that comes later opens another."""
+        """Start a new file at the first NaN of a column: an open file's settings are fixed."""
         seen = _nan_columns(self._schema, table)
         if not seen <= self._nan_columns:
             self._flush(everything=True)
@@ -162,7 +163,7 @@ class PartWriter:
         return rows.select([column.name for column in self._key]).take([index])
 
     def _split_deletes(self) -> list[pa.Table | None]:
-        """Tombstones per part: those above the part before, up to the last key of this one."""
+        """Split tombstones by part: each takes those up to its last key, the last one the rest."""
         if not self._deletes or self._order is None:
             return [None] * len(self._finished)
         keys = pa.concat_tables(self._deletes)
@@ -206,7 +207,7 @@ class PartWriter:
         return ref
 
     def _count(self, ref: FileRef) -> None:
-        """Account for a file that was put."""
+        """Add a written file to the metrics."""
         if self._collecting is not None:
             metrics = self._collecting.metrics
             metrics.rows_written += ref.rows
@@ -216,7 +217,7 @@ class PartWriter:
         return self._order.columns(row).key(0) if self._order else ()
 
     def _bound(self, row: pa.Table, cut: Callable[[pa.Scalar], pa.Scalar | None]) -> KeyBound:
-        """The key of one row as a bound: behind a column that was cut, all is infinite."""
+        """Return one row's key as a bound; after a truncated column all columns are infinite."""
         bound: list[pa.Scalar | None] = []
         for column in self._key:
             value = row.column(column.name)[0]
@@ -239,9 +240,9 @@ def write_parts(
     collecting: Collecting | None = None,
     uploads: Uploads | None = None,
 ) -> PartTable:
-    """Write rows and tombstones at hand, both in key order and without a key in common.
+    """Write in-memory rows and tombstones, both in key order and with disjoint keys.
 
-    The files are durable when this returns, unless `uploads` is given: its owner waits for them.
+    The files are durable when this returns, unless `uploads` is given: then its owner waits.
     """
     writer = PartWriter(store, schema, key, properties, base_version, collecting, uploads)
     if rows is not None:
@@ -252,7 +253,7 @@ def write_parts(
 
 
 def target_part_bytes(properties: Mapping[str, str]) -> int:
-    """Read the stored bytes that a part aims at: property `target_part_bytes`."""
+    """Read the property `target_part_bytes`; InvalidInput unless it is a positive number."""
     text = properties.get("target_part_bytes", str(TARGET_PART_BYTES))
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise InvalidInput(
@@ -264,7 +265,7 @@ def target_part_bytes(properties: Mapping[str, str]) -> int:
 
 @dataclass(slots=True)
 class _OpenPart:
-    """A part whose rows are still coming; `first` and `last` are the keys of its ends."""
+    """A part being written; `first` and `last` are its first and last key so far."""
 
     file: PartFile
     statistics: StatisticsCollector
@@ -274,7 +275,7 @@ class _OpenPart:
 
 @dataclass(frozen=True, slots=True)
 class _FinishedRows:
-    """The rows of a part, already put; its tombstones are not known yet."""
+    """The rows of a part, already put; its tombstones are not assigned yet."""
 
     part_id: str
     ref: FileRef
@@ -287,7 +288,7 @@ def _as_table(rows: Any) -> pa.Table:
 
 
 def _nan_columns(schema: Schema, rows: pa.Table) -> frozenset[str]:
-    """Columns, and members of structs by path, in which NaN occurs."""
+    """Return the float columns, and members of structs by path, that contain NaN."""
     found = [
         column.name
         for column in schema

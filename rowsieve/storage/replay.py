@@ -1,7 +1,7 @@
-"""From one snapshot to the next by the entries of the log.
+"""Apply log entries to a snapshot.
 
-Soundness: entries chain to their predecessor's commit id and to the table's uuid (invariant I6),
-removes name live parts and adds new ones; anything else is CorruptData and no snapshot.
+Soundness: each entry names its predecessor's commit id and the table's uuid (invariant I6), removes
+name live parts, and adds name new parts. Anything else raises CorruptData.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from rowsieve.storage.log_entry import LogEntry, log_path
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot, TableInfo, Token
 
-_MOST_CHUNKS: Final = 64  # of the parts' columns, before they are joined
+_MOST_CHUNKS: Final = 64  # per column of the manifest, before they are combined
 
 
 def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
-    """Apply entries, whose parts are loaded, in order; without a base the first is entry 0."""
+    """Apply entries with loaded parts in order; without a base the first must be entry 0."""
     check_links(base, entries)
     if base is None:
         base, entries = _first(entries[0]), entries[1:]
@@ -47,7 +47,7 @@ def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
 
 
 def check_links(base: Snapshot | None, entries: Sequence[LogEntry]) -> None:
-    """Refuse entries that do not follow on the base and on each other (invariant I6)."""
+    """CorruptData unless the entries follow the base and each other (invariant I6)."""
     if base is not None:
         version, commit_id, table_uuid = base.version, base.commit_id, base.table.uuid
     elif entries:
@@ -73,14 +73,14 @@ def _check_link(entry: LogEntry, version: int, commit_id: str, table_uuid: str) 
 
 
 def _same_table(info: TableInfo, entry: LogEntry) -> TableInfo:
-    """The table as an entry leaves it: only its properties and its protocol may change."""
+    """Return the table information after an entry; only properties and protocol may change."""
     new = entry.info
     if new is None:
         return info
     if (new.uuid, new.key, new.mode) != (info.uuid, info.key, info.mode):
         raise CorruptData(
-            f"{log_path(entry.version)} changes what never changes: it has (uuid, key, mode) "
-            f"{(new.uuid, new.key, new.mode)}, the table {(info.uuid, info.key, info.mode)}"
+            f"{log_path(entry.version)} changes the table's immutable (uuid, key, mode) from "
+            f"{(info.uuid, info.key, info.mode)} to {(new.uuid, new.key, new.mode)}"
         )
     return new
 
@@ -88,7 +88,7 @@ def _same_table(info: TableInfo, entry: LogEntry) -> TableInfo:
 def _check_first(entry: LogEntry) -> None:
     where = log_path(entry.version)
     if entry.version != 0 or entry.predecessor is not None:
-        raise CorruptData(f"{where} stands first in the log, but is not a table's creation")
+        raise CorruptData(f"{where} is the first entry of the log, but does not create a table")
     if entry.info is None or entry.schema is None or entry.next_field_id is None:
         raise CorruptData(f"{where} creates a table without protocol, table and schema lines")
     if entry.info.uuid != entry.table_uuid:
@@ -113,7 +113,7 @@ def _first(entry: LogEntry) -> Snapshot:
 
 
 def _first_parts(entry: LogEntry) -> PartTable:
-    """The parts that a table was created with, whose columns need none of an empty list's."""
+    """Return the parts of the table's creation, without the columns of an empty manifest."""
     if entry.removed or not entry.added:
         assert entry.schema is not None
         return _apply(PartTable.empty(entry.schema), (entry,))
@@ -124,7 +124,7 @@ def _first_parts(entry: LogEntry) -> PartTable:
 
 
 def _repeated_part() -> CorruptData:
-    return CorruptData("the log adds a part that the table has already")
+    return CorruptData("the log adds a part that the table already has")
 
 
 def _token(entry: LogEntry, sequence: int) -> Token:
@@ -132,7 +132,7 @@ def _token(entry: LogEntry, sequence: int) -> Token:
 
 
 def _apply(parts: PartTable, entries: Sequence[LogEntry]) -> PartTable:
-    """Drop and add parts; joined only where something is removed, so that appends stay cheap."""
+    """Remove and add parts; appends are joined only before a removal, so that they stay cheap."""
     pending: list[PartTable] = []
     for entry in entries:
         if entry.removed:

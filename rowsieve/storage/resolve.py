@@ -1,4 +1,4 @@
-"""Which version of a table is meant: the newest, or the one at a number or a time."""
+"""Resolve the arguments `version` and `as_of` to a snapshot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rowsieve.types.instants import to_microseconds
 
 
 def resolve_snapshot(log: CommitLog, version: int | None, as_of: Moment | None) -> Snapshot:
-    """The newest version, or the one at a number or a time; not both."""
+    """Read the newest version, or that of a number or a time; InvalidInput if both are given."""
     if version is not None and as_of is not None:
         raise InvalidInput("version= and as_of= exclude each other")
     if version is not None:

@@ -1,7 +1,7 @@
-"""The attempts of one commit against others: random pauses between them, and a deadline.
+"""Retries of one commit that loses against other commits: random backoff and a deadline.
 
-A commit that others were ahead of waits a random time that may double with each attempt, so that
-many writers of few rows take turns, until its deadline has passed.
+After each lost attempt the commit sleeps for a random time. The limit of that time doubles with
+each attempt, so that many small writers take turns.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Retries:
         self._started = time.monotonic()
         self.attempts = 0
         self.is_over = False
-        """Whether the deadline has passed; then no attempt follows."""
+        """Whether the deadline has passed, so that no attempt follows."""
 
     def wait(self, problem: Exception | None = None) -> None:
-        """Count an attempt that others were ahead of, and pause; CommitConflict at the deadline."""
+        """Count a lost attempt and sleep; CommitConflict after the deadline."""
         elapsed_s = time.monotonic() - self._started
         left_s = self._timeout_s - elapsed_s
         longest_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(self.attempts, 30))

@@ -1,12 +1,13 @@
-"""Columns of parts in a file that is read piece by piece, each piece with a digest.
+"""Columns of the manifest in a file of segments, each read and verified separately.
 
-A segment is one group of columns of one run of parts (a shard): an Arrow record batch without its
-schema, compressed. The index has the columns' schema and a table with a row a shard: `parts`, the
-number of its parts, and `<group>.start`, `<group>.stop` and `<group>.digest` (xxh3_128) of its
-segments. Groups are `id`, `sizes` (what every plan adds up), `keys`, `files` (what a read needs to
-know of a part), and one a subject of statistics.
+A segment is one group of columns of one run of parts (a shard): a compressed Arrow record batch
+without its schema. The index has the columns' schema and a table with one row per shard: `parts`,
+its number of parts, and `<group>.start`, `<group>.stop` and `<group>.digest` (xxh3_128) of its
+segments. The groups are `id`, `sizes` (columns that every plan sums), `keys`, `files` (columns that
+a read needs), and one group per subject of statistics.
 
-Soundness: whoever names the file seals the index, and the index seals the segments.
+Soundness: the file that names this one has the checksum of the index, and the index has the digests
+of the segments.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ STATISTICS: Final = "stats."
 SEGMENT_FACTS: Final = {"start": pa.int64(), "stop": pa.int64(), "digest": pa.binary(16)}
 _SIZES: Final = ("data.rows", "deletes.rows", "data.size_bytes", "deletes.size_bytes")
 _LEAST_COMPRESSED_BYTES: Final = 2048
-"""Of fewer bytes, setting up the compressor costs more than the bytes it saves."""
+"""For fewer bytes, setting up the compressor costs more than it saves."""
 _FIRST_GROUPS: Final = ("sizes", "keys", "id", "files")
 
 
 def group_of(name: str) -> str:
-    """The group that a column of the manifest lies in."""
+    """Return the group of a manifest column."""
     if name.startswith(STATISTICS):
         return name.rpartition(".")[0]
     if name == "part_id":
@@ -43,7 +44,7 @@ def group_of(name: str) -> str:
 
 
 def groups_of(schema: pa.Schema) -> dict[str, list[str]]:
-    """The columns of each group; the ones that plans read first come first."""
+    """Return the columns of each group; groups that plans read first come first."""
     found: dict[str, list[str]] = {group: [] for group in _FIRST_GROUPS}
     for name in schema.names:
         group = group_of(name)
@@ -56,7 +57,7 @@ def groups_of(schema: pa.Schema) -> dict[str, list[str]]:
 def encode_segments(
     table: pa.Table, starts: Indices, shard_parts: int
 ) -> tuple[bytes, dict[str, pa.Array]]:
-    """The segments of a table in one chunk, one after another, and the columns of their index."""
+    """Encode a one-chunk table; return its concatenated segments and the columns of the index."""
     index: dict[str, pa.Array] = {"parts": pa.array(np.diff(starts, append=table.num_rows))}
     groups = groups_of(table.schema)
     places = {name: place for place, name in enumerate(table.schema.names)}
@@ -75,15 +76,15 @@ def encode_segments(
     }
     shards = len(starts)
     for place, group in enumerate(groups):
-        for fact, values in facts.items():  # thousands of groups: a slice each, not an array
+        for fact, values in facts.items():  # slices, because thousands of small arrays are slow
             index[f"{group}.{fact}"] = values.slice(place * shards, shards)
     return b"".join(segments), index
 
 
 def sizes_of(table: pa.Table) -> list[int]:
-    """About how many bytes each column takes: of numbers by their width, without a look at them.
+    """Estimate the bytes of each column; numbers by their width, without reading the column.
 
-    Wide tables have tens of thousands of columns, and a look at each takes longer than the rest.
+    Wide tables have tens of thousands of columns, and reading each one's size would dominate.
     """
     rows = table.num_rows
     widths: dict[pa.DataType, int] = {}
@@ -100,7 +101,7 @@ def _is_plain(type_: pa.DataType) -> bool:
 
 
 def encode_index(schema: pa.Schema, index: dict[str, pa.Array]) -> bytes:
-    """The schema of the columns, then a row a shard."""
+    """Encode the schema of the columns, then the table with one row per shard."""
     sink = pa.BufferOutputStream()
     sink.write(schema.serialize())
     shards = pa.table(index)
@@ -110,7 +111,7 @@ def encode_index(schema: pa.Schema, index: dict[str, pa.Array]) -> bytes:
 
 
 def read_range(store: ObjectStore, path: str, start: int, stop: int) -> bytes:
-    """Bytes `[start, stop)`; CorruptData if the object is shorter, whatever the store says."""
+    """Read bytes `[start, stop)`; CorruptData if the object is shorter, for any store error."""
     try:
         return store.get_range(path, start, stop)
     except StoreError as error:
@@ -120,7 +121,7 @@ def read_range(store: ObjectStore, path: str, start: int, stop: int) -> bytes:
 
 
 def _segments(batches: Sequence[pa.RecordBatch], size_bytes: int) -> Iterator[memoryview]:
-    """The batches without their schema, compressed where that saves anything."""
+    """Yield the batches without their schema, compressed if they are large enough."""
     if size_bytes < _LEAST_COMPRESSED_BYTES:
         for batch in batches:
             yield memoryview(batch.serialize())
@@ -128,7 +129,7 @@ def _segments(batches: Sequence[pa.RecordBatch], size_bytes: int) -> Iterator[me
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_stream(sink, batches[0].schema, options=options) as writer:
-        writer.write_batch(batches[0].slice(0, 0))  # so that the schema is written
+        writer.write_batch(batches[0].slice(0, 0))  # writes the schema
         offsets = [sink.tell()]
         for batch in batches:
             writer.write_batch(batch)
@@ -139,7 +140,7 @@ def _segments(batches: Sequence[pa.RecordBatch], size_bytes: int) -> Iterator[me
 
 
 def decode_index(data: bytes) -> tuple[pa.Schema, pa.Table]:
-    """The columns' schema and the table of shards; CorruptData for anything else."""
+    """Decode the columns' schema and the table of shards; CorruptData if they are not valid."""
     try:
         reader = pa.BufferReader(data)
         columns = pa.ipc.read_schema(reader)
@@ -147,12 +148,12 @@ def decode_index(data: bytes) -> tuple[pa.Schema, pa.Table]:
             shards = stream.read_all()
         shards.validate(full=True)
     except (pa.ArrowException, OSError) as error:
-        raise CorruptData(f"its index is not readable: {error}") from error
+        raise CorruptData(f"the index is not readable: {error}") from error
     expected = {f"{group}.{fact}" for group in groups_of(columns) for fact in SEGMENT_FACTS}
     expected.add("parts")
     for name in expected:
         index = shards.schema.get_field_index(name)
         type_ = SEGMENT_FACTS.get(name.rpartition(".")[2], pa.int64())
         if index < 0 or shards.schema.field(index).type != type_ or shards.column(index).null_count:
-            raise CorruptData(f"its index has no {name!r}")
+            raise CorruptData(f"the index has no valid column {name!r}")
     return columns, shards

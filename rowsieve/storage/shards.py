@@ -1,14 +1,15 @@
-"""The parts of a version in one file whose columns are read one by one, shard by shard.
+"""The parts of a version in one file; columns are read on demand, by shard.
 
     <segment> <segment> ... <index>                      see `rowsieve.storage.segments`
 
 A shard is a run of up to `SHARD_PARTS` parts. The index also has the union of the statistics of
 each shard (`rowsieve.stats.shard_unions`).
 
-Soundness: the file that names this one holds the place and the checksum of the index, and the
-index those of the segments, so nothing is believed that changed since it was written. A segment
-that did is read from the log instead: the same parts in the same order, which the digest of their
-ids proves. If that cannot be, statistics are unknown and all else is CorruptData.
+Soundness: the file that names this one has the offset and the checksum of the index, and the index
+has those of the segments, so every change after writing is detected. If a segment is damaged, all
+parts are rebuilt from the log instead; the digest of their ids proves that they are the same parts
+in the same order. If the rebuild fails, damaged statistics are unknown, and any other damage is
+CorruptData.
 """
 
 from __future__ import annotations
@@ -43,21 +44,21 @@ from rowsieve.storage.segments import (
 from rowsieve.types.schema import Schema
 
 SHARD_PARTS: Final = 16_384
-_LARGEST_GAP_BYTES: Final = 64 * 1024  # between two segments that are read at once
+_LARGEST_GAP_BYTES: Final = 64 * 1024  # between two segments read in one request
 _log = logging.getLogger(__name__)
 
 Recover: TypeAlias = Callable[[], PartTable]
 
 
 def digest_of_ids(parts: PartTable) -> str:
-    """What tells whether two lists of parts are the same in the same order."""
+    """Return a digest of the part ids and their order."""
     ids = parts.column("part_id")
     lengths = [pc.binary_length(chunk).to_numpy() for chunk in ids.chunks]
     return checksum_of_pieces([*lengths, *map(_text_bytes, ids.chunks)])
 
 
 def _text_bytes(chunk: pa.StringArray) -> memoryview:
-    """The bytes of all values, one after another."""
+    """Return the concatenated bytes of all values."""
     if not len(chunk):
         return memoryview(b"")
     offsets = np.frombuffer(chunk.buffers()[1], np.int32)
@@ -66,7 +67,7 @@ def _text_bytes(chunk: pa.StringArray) -> memoryview:
 
 
 def encode_shards(parts: PartTable, schema: Schema, shard_parts: int) -> tuple[bytes, int]:
-    """The file, and where its index starts. There is at least one part."""
+    """Encode at least one part; return the file's bytes and the offset of its index."""
     starts = np.arange(0, len(parts), shard_parts)
     table = parts.table.combine_chunks()
     segments, index = encode_segments(table, starts, shard_parts)
@@ -78,22 +79,22 @@ def encode_shards(parts: PartTable, schema: Schema, shard_parts: int) -> tuple[b
 
 @dataclass(frozen=True, slots=True)
 class ShardedFile:
-    """Where the shards lie, and what the file that names them says of them."""
+    """The location of a file of shards, and the digest of its part ids (`digest_of_ids`)."""
 
     store: ObjectStore
     path: str
-    ids: str  # digest_of_ids
+    ids: str
 
     @property
     def name(self) -> str:
-        """For errors."""
+        """The file's name in error messages."""
         return f"{self.path} in {self.store.uri}"
 
 
 class ShardedParts:
-    """A `Source` of the columns of a manifest; what was read is kept.
+    """A `Source` of manifest columns in a file of shards; caches the segments that it read.
 
-    `recover` makes the same parts from elsewhere. `unreadable` counts the parts whose
+    `recover` rebuilds the same parts from another source. `unreadable` counts the parts whose
     statistics were lost, by group.
     """
 
@@ -116,11 +117,11 @@ class ShardedParts:
         self._stops = np.cumsum(shards.column("parts").to_numpy())
         self.unions = shards
         self.unreadable: dict[str, int] = {}
-        self.unreachable = False  # whether some of those were lost to a store that failed
+        self.unreachable = False  # whether the store failed for some of them
 
     @property
     def row_count(self) -> int:
-        """How many parts there are."""
+        """Number of parts."""
         return int(self._stops[-1]) if len(self._stops) else 0
 
     @property
@@ -129,16 +130,16 @@ class ShardedParts:
         return self._schema
 
     def shards_of(self, rows: Indices | None) -> Indices:
-        """(n,) the shard of each part, or of each of those at these places."""
+        """Return, shape (n,), the shard of each part, or of the parts at these indices."""
         return np.repeat(np.arange(len(self._stops)), self._counts(rows))
 
     def _counts(self, rows: Indices | None) -> Indices:
-        """How many parts, or of those at ascending places, each shard has."""
+        """Count each shard's parts, or only those at ascending indices."""
         stops = self._stops if rows is None else np.searchsorted(rows, self._stops)
         return np.diff(stops, prepend=0)
 
     def read(self, names: Sequence[str], rows: Indices | None) -> pa.Table:
-        """Some columns, of all parts or of those at ascending places; reads their shards alone."""
+        """Read columns of all parts, or of those at ascending indices; reads only their shards."""
         schema = pa.schema([self._schema.field(name) for name in names])
         asked = self._counts(rows)
         chosen = np.arange(len(asked)) if rows is None else np.flatnonzero(asked)
@@ -172,7 +173,7 @@ class ShardedParts:
                 return
 
     def _runs(self, wanted: Sequence[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
-        """Segments that lie beside each other, or nearly so."""
+        """Group segments that are adjacent in the file, or nearly so."""
         run: list[tuple[str, int]] = []
         end = 0
         for group, i in sorted(wanted, key=lambda each: self._places[each[0]][0][each[1]]):
@@ -186,23 +187,23 @@ class ShardedParts:
             yield run
 
     def _load_run(self, run: Sequence[tuple[str, int]]) -> bool:
-        """Read segments that lie beside each other; False if all parts came from elsewhere."""
+        """Read adjacent segments; False if all parts were recovered from another source."""
         begin, end = self._places[run[0][0]][0][run[0][1]], self._places[run[-1][0]][1][run[-1][1]]
         try:
             data = memoryview(read_range(self._file.store, self._file.path, begin, end))
         except (CorruptData, ObjectNotFound) as error:
-            return self._replaced(run, error)
+            return self._recover_or_drop(run, error)
         except StoreError as error:
             if self._recover is not None or not all(g.startswith(STATISTICS) for g, _ in run):
                 raise
             self.unreachable = True
-            return self._replaced(run, error)
+            return self._recover_or_drop(run, error)
         for group, i in run:
             start, stop, digest = (facts[i] for facts in self._places[group])
             segment = data[start - begin : stop - begin]
             if xxhash.xxh3_128_digest(segment) != digest:
                 what = f"bytes [{start}, {stop}) of {self._file.name} differ from their checksum"
-                if not self._replaced([(group, i)], CorruptData(what)):
+                if not self._recover_or_drop([(group, i)], CorruptData(what)):
                     return False
                 continue
             try:
@@ -212,26 +213,26 @@ class ShardedParts:
                     check_values(pa.Table.from_batches([batch]))
             except (pa.ArrowException, OSError, CorruptData) as error:
                 damage = CorruptData(f"{group} of {self._file.name}: {error}")
-                if not self._replaced([(group, i)], damage):
+                if not self._recover_or_drop([(group, i)], damage):
                     return False
                 continue
             self._segments[group, i] = batch
         return True
 
-    def _replaced(self, segments: Sequence[tuple[str, int]], error: RowsieveError) -> bool:
-        """Say that segments are unknown, True; or take all parts from elsewhere, False.
+    def _recover_or_drop(self, segments: Sequence[tuple[str, int]], error: RowsieveError) -> bool:
+        """Recover all parts and return False; or mark the segments as unknown and return True.
 
-        Only statistics may be unknown.
+        CorruptData if recovery fails and a segment is not statistics, which must not be unknown.
         """
         if self._recover is not None:
             try:
                 parts = self._recover()
                 if digest_of_ids(parts) == self._file.ids:
-                    _log.warning("%s: its parts are taken from the log instead", error)
+                    _log.warning("%s: the parts are rebuilt from the log instead", error)
                     self._recovered = parts.table
                     return False
             except (CorruptData, ObjectNotFound, StoreError) as cause:
-                _log.warning("%s: its parts cannot be had from the log either: %s", error, cause)
+                _log.warning("%s: rebuilding the parts from the log also failed: %s", error, cause)
         for group, i in segments:
             if not group.startswith(STATISTICS):
                 raise CorruptData(f"{error}; restore it from a copy of the table") from error

@@ -1,13 +1,14 @@
-"""Large statistics of a commit in a file of their own, read when a condition names their column.
+"""Side files: a commit's large statistics in a separate file, read on demand.
 
     _rowsieve/log/<commit id>.stats          segments, see `rowsieve.storage.segments`
 
-A list of parts whose statistics have more than `statistics_inline_bytes` a part keeps the smaller
-ones; the others lie in the side file, one segment a subject. The list names it in its own metadata
-(`rowsieve.side`: JSON with `file` and `index`), so whatever seals the list seals the index.
+If a list of parts has more than `statistics_inline_bytes` per part, the statistics of its largest
+subjects move to the side file, one segment per subject. The list names the side file in its
+metadata (`rowsieve.side`: JSON with `file` and `index`), so the checksum of the list covers the
+index.
 
-Soundness: the file is put before the list that names it. Statistics that cannot be read are unknown
-and counted, never an error. Keys' own statistics stay in the list.
+Soundness: the side file is put before the list that names it. Unreadable statistics are unknown and
+counted, never an error. The statistics of the key columns stay in the list.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def inline_bytes(properties: Mapping[str, str]) -> int:
 
 
 def large_subjects(parts: PartTable, most_bytes: int) -> list[str]:
-    """The columns of the subjects that have no room, the largest first; none if all have."""
+    """Return the columns of the subjects that exceed the limit, largest first; may be empty."""
     table, room = parts.table, most_bytes * len(parts)
     by_column = sizes_of(table)
     if sum(by_column) <= room:
@@ -81,7 +82,7 @@ def large_subjects(parts: PartTable, most_bytes: int) -> list[str]:
 def put_side_file(
     store: ObjectStore, folder: str, commit_id: str, parts: PartTable, most_bytes: int
 ) -> bytes:
-    """Store the large statistics; the bytes of the list of parts, with or without them."""
+    """Store large statistics in a side file, if any; return the encoded list of parts."""
     large = large_subjects(parts, most_bytes)
     if not large:
         return parts.to_ipc()
@@ -91,22 +92,22 @@ def put_side_file(
     put_fresh(store, f"{folder}/{file}", segments)
     encoded = base64.b64encode(encode_index(table.schema, index)).decode()
     pointer = msgspec.json.encode(_Pointer(file, encoded))
-    out_of = set(large)
-    inline = PartTable(parts.columns.select(lambda name: name not in out_of))
+    moved = set(large)
+    inline = PartTable(parts.columns.select(lambda name: name not in moved))
     return inline.to_ipc({POINTER: pointer})
 
 
 def with_side_file(
     store: ObjectStore, folder: str, parts: PartTable, metadata: Mapping[bytes, bytes]
 ) -> PartTable:
-    """The parts with the columns of the side file that their list names, none read yet."""
+    """Add the columns of the side file, if the list names one; reads none of them yet."""
     if POINTER not in metadata:
         return parts
     try:
         pointer = msgspec.json.decode(metadata[POINTER], type=_Pointer)
         schema, shards = decode_index(base64.b64decode(pointer.index, validate=True))
     except (msgspec.MsgspecError, binascii.Error, CorruptData) as error:
-        _log.warning("a list of parts in %s/%s names no side file: %s", store.uri, folder, error)
+        _log.warning("cannot open the side file of parts in %s/%s: %s", store.uri, folder, error)
         return parts
     side = ShardedParts(
         ShardedFile(store, f"{folder}/{pointer.file}", ids=""), schema, shards, recover=None
@@ -124,7 +125,7 @@ def with_side_file(
 
 
 class _WithSide:
-    """A `Source`: a table in memory and beside it columns of the same parts in a file."""
+    """A `Source` that joins a table in memory with columns of the same parts in a side file."""
 
     def __init__(self, table: pa.Table, side: ShardedParts) -> None:
         self._table = table
@@ -133,33 +134,33 @@ class _WithSide:
 
     @property
     def row_count(self) -> int:
-        """How many parts there are."""
+        """Number of parts."""
         return int(self._table.num_rows)
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns here and there."""
+        """The columns of the table, then those of the side file."""
         return self._schema
 
     @property
     def unreadable(self) -> Mapping[str, int]:
-        """Of how many parts statistics were lost, by group."""
+        """Number of parts whose statistics were lost, by group."""
         return self._side.unreadable
 
     @property
     def unreachable(self) -> bool:
-        """Whether some of them were lost to a store that failed."""
+        """Whether some were lost because the store failed."""
         return self._side.unreachable
 
     def read(self, names: Sequence[str], rows: Indices | None) -> pa.Table:
-        """Some columns, of all parts or of those at ascending places."""
+        """Read some columns of all parts, or of the parts at ascending indices."""
         here = set(self._table.column_names)
         found = self._table.select([name for name in names if name in here])
         if rows is not None:
             found = found.take(pa.array(rows))
         there = [name for name in names if name not in here]
-        lying = self._side.read(there, rows) if there else found
+        from_file = self._side.read(there, rows) if there else found
         schema = pa.schema([self._schema.field(name) for name in names])
         return pa.table(
-            [(found if name in here else lying).column(name) for name in names], schema=schema
+            [(found if name in here else from_file).column(name) for name in names], schema=schema
         )

@@ -1,7 +1,7 @@
-"""One version of a table: what it is, its schema and its parts.
+"""One version of a table: its properties, schema and parts.
 
-Soundness (invariants, I2): a snapshot is the file set of one log version; it never changes, so it
-may be shared between threads and kept for as long as its files are.
+Soundness (invariants, I2): a snapshot is the file set of one log version. It is immutable, so
+threads may share it, and it is usable as long as its files exist.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rowsieve.types.schema import Schema
 READER_VERSION: Final = 1  # the newest protocol that this code reads
 WRITER_VERSION: Final = 2
 ISOLATION_WRITER: Final = 2  # the first writer that keeps tables serializable
-FEATURES: Final[frozenset[str]] = frozenset()  # the optional features that it knows
+FEATURES: Final[frozenset[str]] = frozenset()  # the optional features that this code supports
 MODES: Final = ("upsert", "append")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -34,7 +34,10 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TableInfo:
-    """What a table is from its creation on. `uuid` is in every cache key (invariants, rule 22)."""
+    """Identity, key, mode, properties and protocol of a table.
+
+    `uuid`, `key` and `mode` never change. `uuid` is in every cache key (invariants, rule 22).
+    """
 
     uuid: str
     key: tuple[str, ...]
@@ -47,7 +50,7 @@ class TableInfo:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A table at one version. `tokens`: by application id, its last idempotent commit."""
+    """A table at one version. `tokens`: the last idempotent commit by application id."""
 
     version: int
     commit_id: str
@@ -66,10 +69,10 @@ class Snapshot:
 
     @property
     def timestamp(self) -> datetime:
-        """When it was committed."""
+        """Commit time."""
         return instant(self.timestamp_us)
 
 
 def instant(timestamp_us: int) -> datetime:
-    """Turn microseconds since 1970 into an aware datetime."""
+    """Convert microseconds since 1970 (UTC) to an aware datetime."""
     return _EPOCH + timedelta(microseconds=timestamp_us)

@@ -123,7 +123,7 @@ def test_one_that_reads_back_other_than_written_does_not_count() -> None:
             data = inner.get(path)
             return data[:-1] + b"?" if path.startswith(CHECKPOINTS) else data
 
-    with pytest.raises(StoreError, match="reads back other than it was written"):
+    with pytest.raises(StoreError, match="does not read back as it was written"):
         write_checkpoint(BitRot(inner), s1)
     assert not inner.exists(checkpoint_path(1))
 

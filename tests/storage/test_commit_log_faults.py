@@ -260,9 +260,9 @@ def test_an_outcome_that_stays_unknown_is_told_as_such() -> None:
                 raise StoreError("504")
             return inner.get(path)
 
-    with pytest.raises(StoreError, match=r"could not be written to .*0002.json .* 503; nothing"):
+    with pytest.raises(StoreError, match=r"could not be written to .*0002.json .* 503; the entry"):
         CommitLog(Down(reads=True)).commit(upsert(), before, never)
-    with pytest.raises(StoreError, match=r"whether .*0002.json .* was written is unknown: 504"):
+    with pytest.raises(StoreError, match=r"determine whether .*0002.json .* was written: 504"):
         CommitLog(Down(reads=False)).commit(upsert(), before, never)
     assert CommitLog(inner).latest() == before
 

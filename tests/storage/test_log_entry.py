@@ -132,8 +132,8 @@ def test_junk_is_corrupt_whether_sealed_or_not(junk: bytes) -> None:
         ("remove", '{"remove":{"parts":[],"more":1}}', "unknown field `more`"),
         ("remove", '{"vanish":{"parts":[]}}', "line of unknown kind 'vanish'"),
         ("remove", '{"add":{}}', "more than one 'add' line"),
-        ("remove", "[1]", "a line that is no JSON object"),
-        ("remove", "{}", "a line that is no JSON object"),
+        ("remove", "[1]", "a line that is not a JSON object"),
+        ("remove", "{}", "a line that is not a JSON object"),
         ("remove", "nonsense", "is not JSON lines"),
         ("table", "", "only one of the lines"),
         ("schema", '{"schema":{"id":1,"fields":[{}]},"next_field_id":3}', "malformed"),
@@ -269,7 +269,7 @@ def test_a_part_added_twice_is_corrupt() -> None:
     )
     doubled = damaged(log._store, log_path(s2.version), again)
     for known in (None, s1):
-        with pytest.raises(CorruptData, match="a part that the table has already"):
+        with pytest.raises(CorruptData, match="a part that the table already has"):
             doubled.latest(known)
 
 

@@ -133,7 +133,7 @@ def test_a_damaged_segment_is_read_from_the_log(caplog: pytest.LogCaptureFixture
         found = CommitLog(damaged(log._store, byte)).latest()
         first = next(name for name in found.parts.columns.schema.names if group_of(name) == group)
         assert found.parts.column(first).equals(head.parts.column(first))
-        assert "taken from the log" in caplog.text
+        assert "rebuilt from the log" in caplog.text
         assert found == head
         assert source_of(found).unreadable == {}
 
