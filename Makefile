@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/dev.lock
 DEMO_LOCK := requirements/demo.lock
-PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadgroup
+# One process more than there are cores: a quarter of the time, tests wait for a store or a process.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist loadgroup
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.ready-demo
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
