@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 _pool_lock = ForkSafeLock()
-_aside: set[Future[None]] = set()
+_background: set[Future[None]] = set()
 _pools: dict[int, ThreadPoolExecutor] = {}  # by process id: threads do not survive a fork
 
 
@@ -48,11 +48,11 @@ def together(store: ObjectStore, tasks: Sequence[Callable[[], _T]]) -> list[_T]:
     """
     if not store.overlaps or len(tasks) < 2:
         return [task() for task in tasks]
-    begun = [begin(task) for task in tasks]
-    errors = [error for each in begun if (error := each.exception()) is not None]
+    futures = [begin(task) for task in tasks]
+    errors = [error for each in futures if (error := each.exception()) is not None]
     if errors:
         raise errors[0]
-    return [each.result() for each in begun]
+    return [each.result() for each in futures]
 
 
 def aside(store: ObjectStore, task: Callable[[], None]) -> None:
@@ -65,22 +65,22 @@ def aside(store: ObjectStore, task: Callable[[], None]) -> None:
     if not store.overlaps:
         task()
         return
-    while len(waiting := tuple(_aside)) >= MOST_ASIDE:
+    while len(waiting := tuple(_background)) >= MOST_ASIDE:
         wait(waiting, return_when=FIRST_COMPLETED)
-    begun = begin(task)
-    _aside.add(begun)
-    begun.add_done_callback(_ended_aside)
+    future = begin(task)
+    _background.add(future)
+    future.add_done_callback(_on_background_end)
 
 
-def _ended_aside(task: Future[None]) -> None:
+def _on_background_end(task: Future[None]) -> None:
     if (error := task.exception()) is not None:
         _log.error("a background task failed", exc_info=error)
-    _aside.discard(task)
+    _background.discard(task)
 
 
 def finish_aside() -> None:
     """Wait for all tasks that `aside` started."""
-    wait(tuple(_aside))
+    wait(tuple(_background))
 
 
 class _Span:

@@ -28,7 +28,7 @@ class Uploads:
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
-        self._begun: deque[tuple[int, Future[None]]] = deque()
+        self._running: deque[tuple[int, Future[None]]] = deque()
         self._failed: BaseException | None = None
 
     def put(self, path: str, data: bytes | memoryview) -> None:
@@ -39,7 +39,7 @@ class Uploads:
         size = len(data)
         self._finish(room_bytes=MOST_BYTES - size)
         upload = begin(partial(put_fresh, self._store, path, data))
-        self._begun.append((size, upload))
+        self._running.append((size, upload))
 
     def wait(self) -> None:
         """Wait until all objects exist and are durable; raise the first error after all ended.
@@ -50,9 +50,9 @@ class Uploads:
 
     def _finish(self, room_bytes: int) -> None:
         """Wait for the oldest uploads until at most `room_bytes` are in flight."""
-        while self._begun and sum(size for size, _ in self._begun) > max(room_bytes, 0):
-            error = self._begun[0][1].exception()
-            self._begun.popleft()
+        while self._running and sum(size for size, _ in self._running) > max(room_bytes, 0):
+            error = self._running[0][1].exception()
+            self._running.popleft()
             self._failed = self._failed or error
-        if self._failed is not None and not self._begun:
+        if self._failed is not None and not self._running:
             raise self._failed

@@ -65,8 +65,8 @@ class Piece:
 
     def read(self, schema: pa.Schema) -> pa.Table:
         """Read the columns of a schema; columns that the source lacks are NULL."""
-        here = set(self.source.schema.names)
-        names = [name for name in schema.names if name in here]
+        available = set(self.source.schema.names)
+        names = [name for name in schema.names if name in available]
         if isinstance(self.source, pa.Table):
             found = self.source.select(names)
         else:
@@ -75,7 +75,9 @@ class Piece:
             return found
         return pa.table(
             [
-                found.column(field.name) if field.name in here else _nulls(len(self), field.type)
+                found.column(field.name)
+                if field.name in available
+                else _nulls(len(self), field.type)
                 for field in schema
             ],
             schema=schema,
@@ -179,8 +181,8 @@ class Columns:
                     pieces.append(Piece(tables[0]))
                     continue
                 table = pa.concat_tables(tables, promote_options="default")
-                here = set(table.schema.names)
-                pieces.append(Piece(table.select([n for n in schema.names if n in here])))
+                available = set(table.schema.names)
+                pieces.append(Piece(table.select([n for n in schema.names if n in available])))
         return Columns(pieces or [Piece(schema.empty_table())], schema)
 
     def take(self, rows: Indices) -> Columns:

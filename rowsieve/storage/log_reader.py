@@ -51,9 +51,9 @@ _AHEAD: Final = 16  # entries that a refresh requests at once, after it found on
 _LISTED: Final = 900  # entries that fit in one page of a listing for certain
 _GUESSED: Final = 40  # entries that usually follow a checkpoint, plus a margin
 _AT_ONCE_S: Final = 10.0  # longer batches do not count as simultaneous
-_Begun: TypeAlias = Mapping[str, Future[LogEntry]]
+_Loading: TypeAlias = Mapping[str, Future[LogEntry]]
 """Entries whose parts are loading, by commit id."""
-_Look: TypeAlias = tuple[Snapshot | None, list[int], dict[int, LogEntry | None], _Begun]
+_Located: TypeAlias = tuple[Snapshot | None, list[int], dict[int, LogEntry | None], _Loading]
 """The newest checkpoint; existing versions; entries read so far; entries with loading parts."""
 
 _seen_lock = ForkSafeLock()
@@ -166,14 +166,14 @@ class LogReader:
 
     def exists(self) -> bool:
         """Whether a table exists here, readable or not."""
-        signs: list[Callable[[], object]] = [
+        probes: list[Callable[[], object]] = [
             partial(self._store.exists, log_path(0)),
             partial(self._versions, LOG, None, version_of),
             self._checkpoints,
         ]
         if self._store.overlaps:
-            return any(together(self._store, signs))
-        return any(sign() for sign in signs)
+            return any(together(self._store, probes))
+        return any(probe() for probe in probes)
 
     def entry(self, version: int) -> LogEntry | None:
         """Read one entry without its parts; None if it is absent."""
@@ -219,10 +219,10 @@ class LogReader:
         seen = self._seen_versions().get(known.table.uuid, -1)
         first, newest_checkpoint = None, -1
         if self._store.overlaps:
-            first, newest_checkpoint, is_head = self._look_after(known)
+            first, newest_checkpoint, is_head = self._probe_after(known)
             if is_head:
                 return None if known.version < seen else (self.remember(known), ())
-        entries, begun = self._read_on(known, first)
+        entries, loading = self._read_on(known, first)
         if len(entries) > _FOLLOWED:
             return None
         version, commit_id = known.version, known.commit_id
@@ -230,7 +230,7 @@ class LogReader:
             version, commit_id = entries[-1].version, entries[-1].commit_id
         if newest_checkpoint > version:
             return None
-        last, is_lost = self._last_of(version, known)
+        last, is_lost = self._reread_last(version, known)
         if last is None or version < seen:
             return None
         for entry in (last, *entries[:1]):
@@ -239,12 +239,12 @@ class LogReader:
         if last.commit_id != commit_id or is_lost:
             return None
         try:
-            snapshot, loaded = self._replay(known, entries, begun)
+            snapshot, loaded = self._replay(known, entries, loading)
         except ObjectNotFound:
             return None
         return self.remember(snapshot), loaded
 
-    def _look_after(self, known: Snapshot) -> tuple[LogEntry | None, int, bool]:
+    def _probe_after(self, known: Snapshot) -> tuple[LogEntry | None, int, bool]:
         """Return the next entry, the newest later checkpoint (or -1), and whether `known` is head.
 
         Takes one round trip. The requests are simultaneous, so the next entry may be absent because
@@ -252,7 +252,7 @@ class LogReader:
         before any entry was removed (invariants, rules 6 and 16), so the listing shows it. A writer
         that commits on this head checks the log once more after its put.
         """
-        begun_s = time.monotonic()
+        start_s = time.monotonic()
         version = known.version
         requests: list[Callable[[], object]] = [
             partial(self.entry, version + 1),
@@ -268,7 +268,7 @@ class LogReader:
             and not checkpoints
             and last is not None
             and (last.table_uuid, last.commit_id) == (known.table.uuid, known.commit_id)
-            and time.monotonic() - begun_s < _AT_ONCE_S
+            and time.monotonic() - start_s < _AT_ONCE_S
         )
         return following, max(checkpoints, default=-1), is_head
 
@@ -280,19 +280,19 @@ class LogReader:
         `first` is the entry directly after the snapshot, if already read.
         """
         entries = [] if first is None else [first]
-        begun = dict(self._begin_parts(entries))
+        loading = dict(self._begin_loading(entries))
         while len(entries) <= _FOLLOWED:
             version = entries[-1].version if entries else known.version
             ahead = _AHEAD if entries and self._store.overlaps else 1
             block = self._entries(range(version + 1, version + 1 + ahead))
             found = [entry for entry in block[: _first_absent(block)] if entry is not None]
             entries += found
-            begun |= self._begin_parts(found)
+            loading |= self._begin_loading(found)
             if len(found) < len(block):
                 break
-        return entries, begun
+        return entries, loading
 
-    def _last_of(self, version: int, known: Snapshot) -> tuple[LogEntry | None, bool]:
+    def _reread_last(self, version: int, known: Snapshot) -> tuple[LogEntry | None, bool]:
         """Read the last entry once more; also return whether its successor is known to be lost."""
         if not self._store.overlaps:
             return self.entry(version), self._has_checkpoint_after(version, known)
@@ -306,7 +306,9 @@ class LogReader:
 
     def _load(self) -> Snapshot:
         seen = self._seen_versions()
-        base, listed, known, begun = self._look() if self._store.overlaps else self._look_in_turn()
+        base, listed, known, loading = (
+            self._locate_concurrently() if self._store.overlaps else self._locate_in_turn()
+        )
         after = -1 if base is None else base.version
         head = max([after, *listed])
         if base is not None:
@@ -325,20 +327,20 @@ class LogReader:
             raise self._not_found()
         if base is not None and not present:
             self._check_head(base, self._known_or_read(base.version, known))
-        snapshot, _ = self._replay(base, present, begun)
+        snapshot, _ = self._replay(base, present, loading)
         if snapshot.version < seen.get(snapshot.table.uuid, -1):
             raise _EntryMissing(f"{log_path(snapshot.version + 1)} was read before and is absent")
         return self.remember(snapshot)
 
-    def _look_in_turn(self) -> _Look:
+    def _locate_in_turn(self) -> _Located:
         """Load the newest checkpoint and list the entries after it, one request at a time."""
         checkpoints = self._checkpoints()
         base = self._newest_readable(checkpoints)
         after = None if base is None else log_path(base.version)
         return base, [*checkpoints, *self._versions(LOG, after, version_of)], {}, {}
 
-    def _look(self) -> _Look:
-        """Do the same in three round trips; also read the entries and begin to load their parts.
+    def _locate_concurrently(self) -> _Located:
+        """Like `_locate_in_turn`, in three round trips; also read entries and begin to load parts.
 
         The first round trip lists both folders. The second reads the checkpoint, the entries after
         it and the number after the last one. The third reads their parts. If the log does not fit
@@ -358,7 +360,7 @@ class LogReader:
         after = None if newest < 0 else log_path(newest)
         rest = begin(partial(self._versions, LOG, after, version_of)) if is_long else None
         known = dict(zip(numbers, self._entries(numbers), strict=True))
-        begun = self._begin_parts(
+        loading = self._begin_loading(
             [entry for number, entry in known.items() if entry is not None and number > newest]
         )
         if rest is not None:
@@ -368,7 +370,7 @@ class LogReader:
                 for number, entry in known.items()
                 if entry is not None or number > max(listed, default=-1)
             }
-        return base.result(), [*checkpoints, *listed], known, begun
+        return base.result(), [*checkpoints, *listed], known, loading
 
     def _known_or_read(self, version: int, known: Mapping[int, LogEntry | None]) -> LogEntry | None:
         return known[version] if version in known else self.entry(version)
@@ -461,30 +463,30 @@ class LogReader:
         return together(self._store, [partial(self.entry, version) for version in versions])
 
     def _replay(
-        self, base: Snapshot | None, entries: Sequence[LogEntry], begun: _Begun | None = None
+        self, base: Snapshot | None, entries: Sequence[LogEntry], loading: _Loading | None = None
     ) -> tuple[Snapshot, tuple[LogEntry, ...]]:
         """Apply entries to a base; check their links before their parts are read."""
         check_links(base, entries)
-        loaded = self._with_parts(entries, begun or {})
+        loaded = self._with_parts(entries, loading or {})
         return replay(base, loaded), loaded
 
-    def _begin_parts(self, entries: Sequence[LogEntry]) -> _Begun:
+    def _begin_loading(self, entries: Sequence[LogEntry]) -> _Loading:
         """Begin to load parts in the background, if the store overlaps requests."""
         if not self._store.overlaps:
             return {}
         return {entry.commit_id: begin(partial(self._entry_with_parts, entry)) for entry in entries}
 
     def _with_parts(
-        self, entries: Sequence[LogEntry], begun: _Begun | None = None
+        self, entries: Sequence[LogEntry], loading: _Loading | None = None
     ) -> tuple[LogEntry, ...]:
         """Load the parts that the entries add; commit_ts is the version (invariant I1)."""
-        begun = begun or {}
-        rest = [entry for entry in entries if entry.commit_id not in begun]
+        loading = loading or {}
+        rest = [entry for entry in entries if entry.commit_id not in loading]
         loaded = together(self._store, [partial(self._entry_with_parts, entry) for entry in rest])
         with_parts = {entry.commit_id: entry for entry in loaded}
         return tuple(
-            begun[entry.commit_id].result()
-            if entry.commit_id in begun
+            loading[entry.commit_id].result()
+            if entry.commit_id in loading
             else with_parts[entry.commit_id]
             for entry in entries
         )

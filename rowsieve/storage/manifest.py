@@ -384,26 +384,26 @@ def check_columns(schema: pa.Schema) -> None:
 
 def check_values(table: pa.Table) -> None:
     """Reject invalid values in the columns that `table` has."""
-    here = set(table.column_names)
-    for name in here.intersection(_REQUIRED):
+    present = set(table.column_names)
+    for name in present.intersection(_REQUIRED):
         if table.column(name).null_count:
             raise CorruptData(f"a manifest has a part without {name}")
-    numbers = {name: _numbers(table.column(name)) for name in here.intersection(_COUNTS)}
+    numbers = {name: _numbers(table.column(name)) for name in present.intersection(_COUNTS)}
     for name, values in numbers.items():
         if (values < 0).any():
             raise CorruptData(f"a manifest has a part with a negative {name}")
     for prefix in ("data", "deletes"):
         ends = [f"{prefix}.tail_start", f"{prefix}.size_bytes"]
-        if here.issuperset(ends) and (numbers[ends[0]] > numbers[ends[1]]).any():
+        if present.issuperset(ends) and (numbers[ends[0]] > numbers[ends[1]]).any():
             raise CorruptData(f"a manifest has a part whose {prefix} end before their tail begins")
-    if "format_version" in here:
+    if "format_version" in present:
         newest = int(numbers["format_version"].max(initial=0))
         if newest > FORMAT_VERSION:
             raise UnsupportedProtocol(
                 f"a part has format version {newest}, and this version of rowsieve knows only up "
                 f"to {FORMAT_VERSION}; upgrade rowsieve to read the table"
             )
-    for name in here.intersection(("data.path", "deletes.path", "dv.path")):
+    for name in present.intersection(("data.path", "deletes.path", "dv.path")):
         _check_paths(table.column(name))
 
 

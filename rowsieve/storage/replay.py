@@ -153,8 +153,8 @@ def _join(parts: PartTable, pending: list[PartTable]) -> PartTable:
         return parts
     added = pending[0].append(*pending[1:])
     ids = added.column("part_id")
-    here = pc.is_in(parts.column("part_id"), value_set=ids.combine_chunks())
-    if len(pc.unique(ids)) != len(ids) or pc.any(here).as_py():
+    existing = pc.is_in(parts.column("part_id"), value_set=ids.combine_chunks())
+    if len(pc.unique(ids)) != len(ids) or pc.any(existing).as_py():
         raise _repeated_part()
     joined = parts.append(added)
     many = joined.column("part_id").num_chunks > _MOST_CHUNKS

@@ -60,13 +60,13 @@ def encode_segments(
     """Encode a one-chunk table; return its concatenated segments and the columns of the index."""
     index: dict[str, pa.Array] = {"parts": pa.array(np.diff(starts, append=table.num_rows))}
     groups = groups_of(table.schema)
-    places = {name: place for place, name in enumerate(table.schema.names)}
+    index_of = {name: i for i, name in enumerate(table.schema.names)}
     sizes = sizes_of(table)
     batches = [table.slice(start, shard_parts).to_batches()[0] for start in starts.tolist()]
     segments: list[memoryview] = []
     for names in groups.values():
-        columns = [places[name] for name in names]
-        size = sum(sizes[place] for place in columns)
+        columns = [index_of[name] for name in names]
+        size = sum(sizes[i] for i in columns)
         segments += _segments([batch.select(columns) for batch in batches], size)
     stops = np.cumsum([len(segment) for segment in segments], dtype=np.int64)
     facts = {
@@ -75,9 +75,9 @@ def encode_segments(
         "digest": pa.array(map(xxhash.xxh3_128_digest, segments), pa.binary(16)),
     }
     shards = len(starts)
-    for place, group in enumerate(groups):
+    for i, group in enumerate(groups):
         for fact, values in facts.items():  # slices, because thousands of small arrays are slow
-            index[f"{group}.{fact}"] = values.slice(place * shards, shards)
+            index[f"{group}.{fact}"] = values.slice(i * shards, shards)
     return b"".join(segments), index
 
 
@@ -89,10 +89,10 @@ def sizes_of(table: pa.Table) -> list[int]:
     rows = table.num_rows
     widths: dict[pa.DataType, int] = {}
     found = []
-    for place, type_ in enumerate(table.schema.types):
+    for i, type_ in enumerate(table.schema.types):
         if (size := widths.get(type_)) is None:
             size = widths[type_] = -(-type_.bit_width * rows // 8) if _is_plain(type_) else -1
-        found.append(int(table.column(place).nbytes) if size < 0 else size)
+        found.append(int(table.column(i).nbytes) if size < 0 else size)
     return found
 
 

@@ -141,8 +141,8 @@ class ShardedParts:
     def read(self, names: Sequence[str], rows: Indices | None) -> pa.Table:
         """Read columns of all parts, or of those at ascending indices; reads only their shards."""
         schema = pa.schema([self._schema.field(name) for name in names])
-        asked = self._counts(rows)
-        chosen = np.arange(len(asked)) if rows is None else np.flatnonzero(asked)
+        requested = self._counts(rows)
+        chosen = np.arange(len(requested)) if rows is None else np.flatnonzero(requested)
         self._load(dict.fromkeys(map(group_of, names)), chosen.tolist())
         if self._recovered is not None:
             table = _as_schema(self._recovered, schema)
@@ -155,7 +155,7 @@ class ShardedParts:
             return table
         before = np.cumsum(counts) - counts
         shifts = self._stops[chosen] - counts - before
-        return at_places(table, rows - np.repeat(shifts, asked[chosen]))
+        return at_places(table, rows - np.repeat(shifts, requested[chosen]))
 
     def _column(self, field: pa.Field, shards: Sequence[int]) -> pa.ChunkedArray:
         group = group_of(field.name)

@@ -154,13 +154,14 @@ class _WithSide:
 
     def read(self, names: Sequence[str], rows: Indices | None) -> pa.Table:
         """Read some columns of all parts, or of the parts at ascending indices."""
-        here = set(self._table.column_names)
-        found = self._table.select([name for name in names if name in here])
+        in_memory = set(self._table.column_names)
+        found = self._table.select([name for name in names if name in in_memory])
         if rows is not None:
             found = found.take(pa.array(rows))
-        there = [name for name in names if name not in here]
-        from_file = self._side.read(there, rows) if there else found
+        in_file = [name for name in names if name not in in_memory]
+        from_file = self._side.read(in_file, rows) if in_file else found
         schema = pa.schema([self._schema.field(name) for name in names])
         return pa.table(
-            [(found if name in here else from_file).column(name) for name in names], schema=schema
+            [(found if name in in_memory else from_file).column(name) for name in names],
+            schema=schema,
         )

@@ -144,6 +144,6 @@ def test_what_fails_aside_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
     fetching.aside(Counting(), task)
     fetching.finish_aside()
-    while fetching._aside:
+    while fetching._background:
         pass  # the log is written before a task is forgotten
     assert "no checkpoint today" in caplog.text
