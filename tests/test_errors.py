@@ -129,11 +129,11 @@ MISTAKES: tuple[Mistake, ...] = (
     # Change streams
     ("no op column", lambda t: t.keyed.apply_changes(CHANGES, op="operation", sequence="lsn"), SchemaMismatch, ("'operation'", "op=")),
     ("no sequence column", lambda t: t.keyed.apply_changes(CHANGES, op="op", sequence="seq"), SchemaMismatch, ("'seq'", "sequence=")),
-    ("an unknown op", lambda t: t.keyed.apply_changes(changes(op="merge"), op="op", sequence="lsn"), InvalidData, ("'merge'", "known are")),
+    ("an unknown op", lambda t: t.keyed.apply_changes(changes(op="merge"), op="op", sequence="lsn"), InvalidData, ("'merge'", "valid are")),
     ("a NULL op", lambda t: t.keyed.apply_changes(changes(op=None), op="op", sequence="lsn"), InvalidData, ("'op'", "NULL in 1 rows")),
     ("a NULL sequence", lambda t: t.keyed.apply_changes(changes(lsn=None), op="op", sequence="lsn"), InvalidData, ("'lsn'", "NULL")),
     ("a NaN sequence", lambda t: t.keyed.apply_changes(changes(lsn=float("nan")), op="op", sequence="lsn"), InvalidData, ("'lsn'", "NaN")),
-    ("a nested sequence", lambda t: t.keyed.apply_changes(changes(lsn=[1]), op="op", sequence="lsn"), SchemaMismatch, ("'lsn'", "no order")),
+    ("a nested sequence", lambda t: t.keyed.apply_changes(changes(lsn=[1]), op="op", sequence="lsn"), SchemaMismatch, ("'lsn'", "cannot be sorted")),
     ("a tied sequence", lambda t: t.keyed.apply_changes(pa.concat_tables([changes(), changes(op="d")]), op="op", sequence="lsn"), KeyViolation, ("same 'lsn'", "unique per key")),
     # What the table is
     ("append to a table with a key", lambda t: t.keyed.append(data()), UnsupportedOperation, ("has the key (id)", "use upsert")),

@@ -1,1 +1,1 @@
-"""What each change of a table reads and writes, and what makes it stale before it commits."""
+"""Changes of a table: the rows they read and write, and the commits they conflict with."""

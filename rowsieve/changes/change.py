@@ -1,4 +1,4 @@
-"""What one call of a changing method carries to its commit, and how it asks for one."""
+"""The context of one call of a changing method, from its arguments to its commit request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rowsieve.storage.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which rows a change is about."""
+    """The condition that selects the rows of a change."""
 
     predicate: Predicate
     semantics: Semantics
@@ -29,13 +29,13 @@ class Question:
 
     @classmethod
     def of(cls, plan: ScanPlan) -> Question:
-        """What a plan asks; a limit is left out."""
+        """Return the condition of a plan; its limit is ignored."""
         return cls(plan.predicate, plan.semantics, plan.now_us)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What all changes of one call share."""
+    """The state that all attempts of one call share."""
 
     store: ObjectStore
     operation: str
@@ -47,7 +47,7 @@ class Change:
     uploads: Uploads = field(init=False)
 
     def __post_init__(self) -> None:
-        """Files of this call are put by one object, so that no commit can forget one of them."""
+        """Create one `Uploads` for all files of the call, so a commit waits for all of them."""
         object.__setattr__(self, "uploads", Uploads(self.store))
 
     def request(
@@ -59,7 +59,7 @@ class Change:
         rows_written: int = 0,
         rows_deleted: int = 0,
     ) -> CommitRequest:
-        """A commit of this call, which waits for all that the call has put."""
+        """Return a commit request, which waits for all uploads of this call."""
         return CommitRequest(
             operation=self.operation,
             added=added,
@@ -73,7 +73,7 @@ class Change:
         )
 
     def write(self, snapshot: Snapshot, changes: Changes) -> CommitRequest:
-        """Begin to put the rows and tombstones as parts, and ask for their commit."""
+        """Start writing the rows and tombstones as parts, and return their commit request."""
         added = write_parts(
             self.store,
             snapshot.schema,

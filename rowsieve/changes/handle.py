@@ -1,7 +1,7 @@
-"""What a handle on a table knows of its versions, and how changes are committed through it.
+"""The base class of `Table`: the versions that it holds, and the commit of changes.
 
-Two versions are kept: the newest that was seen, which changes start from, and the pinned one, which
-engines read (invariant 23). Both only move forward. Safe to share between threads.
+A handle holds two versions: the newest one seen, which changes start from, and the pinned one,
+which engines read (invariant 23). Both only move forward. Thread-safe.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ R = TypeVar("R")
 def changes(
     operation: str,
 ) -> Callable[[Callable[Concatenate[H, P], R]], Callable[Concatenate[H, P], R]]:
-    """Report a call of this method that raises, as a change of this operation that failed."""
+    """Decorate a method so that a call which raises is reported as a failed `operation`."""
 
     def decorate(method: Callable[Concatenate[H, P], R]) -> Callable[Concatenate[H, P], R]:
         @wraps(method)
@@ -66,14 +66,14 @@ def send_failure(
     error: BaseException,
     started_s: float,
 ) -> None:
-    """Report a change that raised; `started_s` is when it began, by `time.perf_counter`."""
+    """Report a change that raised; `started_s` is its start time by `time.perf_counter`."""
     elapsed_s = time.perf_counter() - started_s
     name = type(error).__name__
     send(reporter, CommitReport(store.uri, version, operation, error=name, elapsed_s=elapsed_s))
 
 
 class Handle:
-    """The base of `Table`: its state and its way to the commit log."""
+    """The state of a `Table`, and its access to the commit log."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Handle:
         self._reporter: Reporter | None = None
         self._reported_metrics = WriterMetrics()
         self.engine_error: Exception | None = None
-        """What was last raised while an engine read this table; engines pass on its text only."""
+        """The last exception raised while an engine read this table; engines keep only its text."""
 
     def _change(
         self,
@@ -113,7 +113,7 @@ class Handle:
     def _writable(self, operation: str) -> None:
         if self._read_only:
             raise UnsupportedOperation(
-                f"{operation}: this table was opened at version {self._pinned.version} and is "
+                f"{operation}: the table was opened at version {self._pinned.version} and is "
                 "read-only; open it without version= and as_of= to change it"
             )
 
@@ -126,7 +126,7 @@ class Handle:
         return KeyOrder.of(self._newest.schema, key)
 
     def _commit_blind(self, change: Change, changes: Changes) -> Commit:
-        """Commit what depends on nothing that is in the table."""
+        """Commit changes that do not depend on the table's rows."""
         base = self._latest()
         if (done := self._log.committed_before(change.token, base)) is not None:
             return done
@@ -195,7 +195,7 @@ class Handle:
     def _latest(self) -> Snapshot:
         with self._lock:
             known = self._newest
-        found = self._log.latest(known)  # no lock is held across I/O (invariant 21)
+        found = self._log.latest(known)  # without the lock: never hold it across I/O (invariant 21)
         with self._lock:
             if found.version >= self._newest.version:
                 self._newest = found
@@ -210,7 +210,7 @@ class Handle:
 
 
 def nothing_done(operation: str, snapshot: Snapshot) -> Commit:
-    """The answer of a change that changes nothing and so commits nothing."""
+    """Return the result of a change that has nothing to commit."""
     return Commit(
         version=snapshot.version,
         commit_id=snapshot.commit_id,

@@ -1,7 +1,8 @@
-"""Changing rows of a table without a key: hide them by deletion vectors, append what replaces them.
+"""Change rows of a table without a key: hide them by deletion vectors, append the new versions.
 
-Here the vector is the truth (invariant I3). It only grows: a part's new vector holds the old one,
-and a commit that replaced the part meanwhile makes the work stale (invariant 13).
+Only the deletion vector says which rows are deleted (invariant I3). It only grows: a part's new
+vector contains the old one. A concurrent commit that replaces the part makes the change stale
+(invariant 13).
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from rowsieve.storage.snapshot import Snapshot
 def hide_and_append(
     change: Change, snapshot: Snapshot, plan: ScanPlan, rows: pa.Table | None
 ) -> Mutation | None:
-    """Hide what a plan of this snapshot returns, of a table without a key, and append others.
+    """Hide the rows that a plan of this snapshot returns, and append `rows`.
 
-    None if there is nothing to hide and nothing to append.
+    The table has no key. Returns None if there is nothing to hide and nothing to append.
     """
     parts = snapshot.parts
     places = {part_id: i for i, part_id in enumerate(parts.part_ids)}
@@ -81,7 +82,7 @@ def _hidden(store: ObjectStore, entry: PartEntry) -> RowSet:
 
 
 def _returned(store: ObjectStore, plan: ScanPlan) -> dict[str, RowSet]:
-    """The rows that the plan returns, by part; a part of which it returns none is not there."""
+    """Return the rows that the plan returns, by part; parts without such rows are absent."""
     execution = Execution(plan, store)
     found: dict[str, RowSet] = {}
     for source, visible in execution.visible_parts():
@@ -93,7 +94,7 @@ def _returned(store: ObjectStore, plan: ScanPlan) -> dict[str, RowSet]:
 
 
 def _match(source: PartSource, visible: RowSet | None, predicate: BoundPredicate | None) -> RowSet:
-    """The visible rows that match; hidden ones are not even asked, so they cannot fail."""
+    """Return the visible rows that match; hidden rows are not evaluated, so they cannot fail."""
     wanted = RowSet.full(source.row_count) if visible is None else visible
     if predicate is None:
         return wanted

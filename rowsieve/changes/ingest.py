@@ -1,8 +1,8 @@
-"""User data on its way in: checked, in the table's types, canonical, sorted by key.
+"""Prepare user data for writing: check it, convert it to the table's types, sort it by key.
 
-Nothing is written before all of a batch has been checked, so bad data leaves no trace. Keys are
-canonical (invariant I5), not NULL, and stand once; change streams are reduced to the last action
-per key before they become rows and tombstones (invariant 9).
+Nothing is written before the whole data has been checked, so invalid data leaves no trace. Keys are
+canonical (invariant I5), not NULL and unique. Change streams are reduced to the last action per key
+before they become rows and tombstones (invariant 9).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DELETES = frozenset({"d", "delete"})
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What one commit does to a keyed table: disjoint keys, both sorted by key."""
+    """Rows to write and keys to delete in a keyed table: disjoint, each sorted by key."""
 
     rows: pa.Table | None
     deletes: pa.Table | None
@@ -45,9 +45,9 @@ class Changes:
 
 
 def read_data(data: Any, operation: str, schema: Schema | None = None) -> pa.Table:
-    """Materialise data of any kind that is known; `schema` is that of the table, if there is one.
+    """Convert data of any supported kind to an Arrow table; `schema` is the table's, if it exists.
 
-    Data without rows and columns has the columns of the table.
+    Data without rows and columns gets the columns of the table.
     """
     if isinstance(data, pa.Table):
         table = data
@@ -85,15 +85,15 @@ def _from_stream(data: Any, operation: str) -> pa.Table:
         return pa.RecordBatchReader.from_stream(data).read_all()
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InvalidData(
-            f"{operation}: this {type(data).__name__} gives no rows as Arrow data: {error}"
+            f"{operation}: the {type(data).__name__} could not be read as Arrow rows: {error}"
         ) from error
 
 
 def _from_reader(reader: pa.RecordBatchReader, operation: str) -> pa.Table:
-    """The batches of a reader, which may be made by a generator of the caller.
+    """Read all batches of a reader; a generator of the caller may produce them.
 
-    pyarrow holds no batch against the reader's schema: as another type, its buffers would be read
-    as other values.
+    pyarrow does not check batches against the reader's schema. A batch of another type would be
+    read as wrong values, so each batch is checked here.
     """
     schema = reader.schema
     batches: list[pa.RecordBatch] = []
@@ -101,15 +101,16 @@ def _from_reader(reader: pa.RecordBatchReader, operation: str) -> pa.Table:
         for batch in reader:
             if (batch.schema.names, batch.schema.types) != (schema.names, schema.types):
                 raise InvalidData(
-                    f"{operation}: batch {len(batches)} of this RecordBatchReader has the columns "
-                    f"{_columns_shown(batch.schema)}, but its schema says {_columns_shown(schema)}"
+                    f"{operation}: batch {len(batches)} of the RecordBatchReader has the columns "
+                    f"{_columns_shown(batch.schema)}, but the reader's schema has "
+                    f"{_columns_shown(schema)}; nothing was written"
                 )
             batches.append(batch)
     except InvalidData:
         raise
     except Exception as error:
         raise InvalidData(
-            f"{operation}: this RecordBatchReader failed after {len(batches)} batches, nothing was "
+            f"{operation}: the RecordBatchReader failed after {len(batches)} batches, nothing was "
             f"written: {type(error).__name__}: {error}"
         ) from error
     return pa.Table.from_batches(batches, schema)
@@ -121,20 +122,23 @@ def _columns_shown(schema: pa.Schema) -> str:
 
 
 def _decoded(column: pa.ChunkedArray, plain: pa.DataType) -> pa.ChunkedArray:
-    """Decode a dictionary of values that can be cast to `plain`; takes no views themselves."""
+    """Decode a dictionary column; cast the dictionary to `plain` first: `take` rejects views."""
     chunks = [chunk.dictionary.cast(plain).take(chunk.indices) for chunk in column.chunks]
     return pa.chunked_array(chunks, plain)
 
 
 def _without_rows(table: pa.Table, schema: Schema) -> pa.Table:
-    """Columns of no type, which an empty DataFrame has often guessed; without any, the table's."""
+    """Replace the columns by ones of type null: libraries guess the types of empty DataFrames.
+
+    Data without columns gets the table's columns.
+    """
     if not table.num_columns:
         return arrow_schema(schema).empty_table()
     return pa.Table.from_arrays([pa.nulls(0)] * table.num_columns, table.column_names)
 
 
 def _is_spark(data: object) -> bool:
-    """Whether this is a DataFrame of Spark, with or without Connect; pyspark is not imported."""
+    """Whether this is a Spark DataFrame, classic or Connect; does not import pyspark."""
     return type(data).__module__.partition(".")[0] == "pyspark" and hasattr(data, "toArrow")
 
 
@@ -143,12 +147,12 @@ def _refuse_repeated_columns(names: Sequence[str], operation: str) -> None:
         repeated = [name for name, count in Counter(names).items() if count > 1]
         raise SchemaMismatch(
             f"{operation}: the data has {', '.join(map(repr, repeated[:5]))} more than once among "
-            "its columns; rename or drop the others"
+            "its columns; rename or drop the duplicates"
         )
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Text and bytes without views and dictionaries, which few kernels take."""
+    """Decode views and dictionaries of text and bytes, which few kernels support."""
     for place, field in enumerate(table.schema):
         plain = field.type
         if pa.types.is_dictionary(plain):
@@ -168,15 +172,17 @@ def _plain(table: pa.Table) -> pa.Table:
 def prepare_rows(
     table: pa.Table, schema: Schema, order: KeyOrder, on_duplicate: OnDuplicate, operation: str
 ) -> pa.Table:
-    """Rows in the schema's types, sorted, each key once."""
+    """Convert rows to the schema's types, and sort them by key; each key occurs once."""
     if on_duplicate not in ("error", "last"):
-        raise InvalidInput(f"{operation}: on_duplicate is 'error' or 'last', not {on_duplicate!r}")
+        raise InvalidInput(
+            f"{operation}: on_duplicate must be 'error' or 'last', not {on_duplicate!r}"
+        )
     _refuse_null_keys(table, order, operation)
     return _sorted(_canonical(conform(table, schema), order), order, on_duplicate, operation)
 
 
 def prepare_appended(table: pa.Table, schema: Schema) -> pa.Table:
-    """Rows of a table without a key, in the schema's types; columns they lack are NULL."""
+    """Convert rows of a table without a key to the schema's types; missing columns become NULL."""
     have = {name.lower() for name in table.column_names}
     for field in schema:
         if field.name.lower() not in have and field.nullable:
@@ -187,7 +193,7 @@ def prepare_appended(table: pa.Table, schema: Schema) -> pa.Table:
 
 
 def prepare_keys(table: pa.Table, schema: Schema, order: KeyOrder, operation: str) -> pa.Table:
-    """The keys of rows to delete, sorted, each once; other columns are refused."""
+    """Return the keys of rows to delete, sorted and unique; other columns are rejected."""
     _refuse_null_keys(table, order, operation)
     keys = conform(table, schema.select(order.names))
     return _sorted(_canonical(keys, order), order, "last", operation)
@@ -196,11 +202,11 @@ def prepare_keys(table: pa.Table, schema: Schema, order: KeyOrder, operation: st
 def reduce_changes(
     table: pa.Table, schema: Schema, order: KeyOrder, *, op: str, sequence: str
 ) -> Changes:
-    """The last action per key of a change stream, by its sequence column.
+    """Reduce a change stream to the last action per key, by its sequence column.
 
-    `op` names the column that holds the action: i, u, c, r, insert, update, upsert, create or read
-    write the row, d or delete take its key away, in any case. Two changes of one key with the same
-    sequence are ambiguous and refused.
+    `op` names the column of actions, in any case: i, u, c, r, insert, update, upsert, create and
+    read write the row; d and delete remove its key. KeyViolation for two changes of one key with
+    the same sequence, because their order is unknown.
     """
     if not table.num_rows:
         return Changes(None, None)
@@ -262,12 +268,13 @@ def _refuse_unordered(column: pa.ChunkedArray, sequence: str) -> None:
         pc.sort_indices(column.slice(0, 0))
     except (pa.ArrowException, TypeError) as error:
         raise SchemaMismatch(
-            f"apply_changes: column {sequence!r} (sequence=) is {type_}, which has no order here; "
-            "use a number, a time or text"
+            f"apply_changes: column {sequence!r} (sequence=) has the type {type_}, which cannot be "
+            "sorted; use a number, a time or text"
         ) from error
     if pa.types.is_floating(type_) and pc.any(pc.is_nan(column)).as_py():
         raise InvalidData(
-            f"apply_changes: column {sequence!r} (sequence=) holds NaN, which orders nothing"
+            f"apply_changes: column {sequence!r} (sequence=) holds NaN, which has no order; give "
+            "every change a number"
         )
 
 
@@ -276,12 +283,13 @@ def _is_delete(column: pa.ChunkedArray, op: str) -> np.ndarray[Any, np.dtype[np.
         actions = pc.utf8_lower(column.cast(pa.string())).combine_chunks().dictionary_encode()
     except (pa.ArrowException, NotImplementedError) as error:
         raise SchemaMismatch(
-            f"apply_changes: column {op!r} (op=) is {column.type}, not text"
+            f"apply_changes: column {op!r} (op=) must be text, not {column.type}"
         ) from error
     words = actions.dictionary.to_pylist()
     if unknown := sorted(set(words) - _UPSERTS - _DELETES):
         raise InvalidData(
-            f"apply_changes: column {op!r} holds {', '.join(map(repr, unknown[:5]))}; known are "
+            f"apply_changes: column {op!r} (op=) holds the unknown actions "
+            f"{', '.join(map(repr, unknown[:5]))}; valid are "
             f"{', '.join(sorted(_UPSERTS | _DELETES))}"
         )
     is_delete = np.array([word in _DELETES for word in words], dtype=bool)
@@ -289,7 +297,7 @@ def _is_delete(column: pa.ChunkedArray, op: str) -> np.ndarray[Any, np.dtype[np.
 
 
 def _actual_names(table: pa.Table, order: KeyOrder) -> list[str]:
-    """The data's own spelling of the key columns."""
+    """Return the key columns' names as the data spells them."""
     folded: Mapping[str, str] = {name.lower(): name for name in table.column_names}
     names = [
         name if name in table.column_names else folded.get(name.lower()) for name in order.names
@@ -331,14 +339,14 @@ def _sorted(table: pa.Table, order: KeyOrder, on_duplicate: str, operation: str)
     if on_duplicate != "last":
         row = int(positions[np.flatnonzero(repeats)[0]])
         key = table.select(list(order.names)).slice(row, 1).to_pylist()[0]
-        mend = "Pass on_duplicate='last' to keep the last of them"
+        remedy = "Pass on_duplicate='last' to keep the last of them"
         if operation == "create_table":
-            mend = "Create the table from the schema, and upsert with on_duplicate='last'"
+            remedy = "Create the table from the schema, and upsert with on_duplicate='last'"
         elif operation != "upsert":
-            mend = "Remove the repeats"
+            remedy = "Remove the duplicates"
         raise KeyViolation(
             f"{operation}: {int(repeats.sum())} rows repeat the key of another row, such as {key}; "
-            f"nothing was written. {mend}"
+            f"nothing was written. {remedy}"
         )
     last = np.ones(len(positions), dtype=bool)
     last[:-1] = ~repeats[1:]

@@ -1,10 +1,11 @@
-"""Python values that pyarrow takes by changing what some of them mean: refused by name.
+"""Reject mixed Python values that pyarrow would convert by changing their meaning.
 
-pyarrow brings a column of Python values to one type. It cuts a time to its date beside dates, drops
-the zone of a time beside wall clocks, takes a number beside dates for days since 1970, text beside
-bytes for bytes, and a set for a list in an order that differs from run to run.
+pyarrow converts a column of Python values to one type. Mixed with dates, it truncates datetimes to
+dates and reads numbers as days since 1970. Mixed with naive datetimes, it drops the zone of aware
+ones. Mixed with bytes, it encodes text as bytes. It converts a set to a list in an order that
+differs from run to run.
 
-Soundness: every value is looked at by its class, at any depth, before pyarrow sees it.
+Soundness: the class of every value, at any depth, is checked before pyarrow converts it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _UNORDERED: Final = (AbstractSet, Iterator, ValuesView)
 _FAMILIES: Final[tuple[tuple[str, tuple[type, ...]], ...]] = (
     ("text", (str,)),
     ("bytes", (bytes, bytearray, memoryview)),
-    ("times", (datetime,)),  # a datetime is a date, too: the first family that fits counts
+    ("times", (datetime,)),  # a datetime is also a date: the first matching family applies
     ("dates", (date,)),
     ("times of day", (time_of_day,)),
     ("durations", (timedelta,)),
@@ -34,13 +35,16 @@ _TEMPORAL: Final = frozenset({"times", "dates", "times of day", "durations"})
 
 
 def refuse_mixed(values: Iterable[Any], what: str) -> None:
-    """InvalidData for values that cannot share a column unchanged, at any depth; names `what`."""
+    """Raise InvalidData for values that cannot share a column unchanged, at any depth.
+
+    `what` names the column in the message.
+    """
     values = list(values)
     kinds = set(map(type, values))
     if odd := [kind.__name__ for kind in kinds if issubclass(kind, _UNORDERED)]:
         raise InvalidData(
             f"{what} has a {min(odd)} among its values: its items have no order, or can be read "
-            "only once; make it a list"
+            "only once; convert it to a list"
         )
     _refuse_families(kinds, what)
     _refuse_zones(values, kinds, what)
@@ -52,7 +56,7 @@ def refuse_mixed(values: Iterable[Any], what: str) -> None:
 
 
 def members_of(rows: Sequence[Mapping[Any, Any]]) -> dict[Any, list[Any]]:
-    """The values of each name, None where a row lacks it."""
+    """Return the values of each name, None where a row lacks the name."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
 
@@ -67,8 +71,7 @@ def _refuse_families(kinds: set[type], what: str) -> None:
     if len(clashes) > 1:
         named = [family for family, _ in reversed(_FAMILIES) if family in clashes]
         raise InvalidData(
-            f"{what} has {' and '.join(named)}: make all its values one of the "
-            f"{'two' if len(named) == 2 else len(named)}"
+            f"{what} mixes {' and '.join(named)}; convert all its values to one of these kinds"
         )
 
 
@@ -76,14 +79,14 @@ def _refuse_zones(values: list[Any], kinds: set[type], what: str) -> None:
     times = [v for v in values if isinstance(v, datetime)] if _any_is(kinds, datetime) else []
     if len({value.tzinfo is None for value in times}) > 1:
         raise InvalidData(
-            f"{what} has times with and without a zone: make all its values one of the two"
+            f"{what} mixes times with and without a zone; convert all its values to one kind"
         )
     if _any_is(kinds, time_of_day) and any(
         isinstance(value, time_of_day) and value.tzinfo is not None for value in values
     ):
         raise InvalidData(
-            f"{what} has times of day with a zone, which no column of a table can have: drop the "
-            "zone of each, or give instants"
+            f"{what} has times of day with a zone, which no column type supports; remove the "
+            "zones, or use datetimes with a zone"
         )
 
 
@@ -98,7 +101,7 @@ def _is_list(kind: type) -> bool:
 
 
 def _is_nested(value: Any, kind: type) -> bool:
-    """Whether this value of a list's class has Python values of its own."""
+    """Whether this value, of the list class `kind`, contains Python values."""
     if type(value) is not kind:
         return False
     return not isinstance(value, np.ndarray) or (value.dtype.kind == "O" and value.ndim > 0)

@@ -1,11 +1,11 @@
-"""Read-modify-write: changes computed from a snapshot, valid only while it stands.
+"""Read-modify-write: changes computed from a snapshot, with conflict checks at commit.
 
-A delete by predicate, an update or a partial overwrite reads rows to know what to write. Before it
-is committed, every commit that came between is asked whether it changed what was read; if so the
-change is computed again from the new head, until its deadline has passed (`CommitConflict`).
+A delete by predicate, an update or a partial overwrite reads rows to decide what to write. Before
+it commits, every concurrent commit is checked for changes to the rows that were read. On a conflict
+the change is computed again from the new head, until its deadline (`CommitConflict`).
 
-Soundness: what was read is what the isolation level says (`storage/conflicts.py`), as the table has
-it when the change commits. A commit that cannot be proved harmless makes the change stale.
+Soundness: the isolation level of the table at commit time defines which reads are checked
+(`storage/conflicts.py`). A commit that cannot be proved harmless makes the change stale.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from rowsieve.types.schema import Schema
 Check: TypeAlias = Callable[[LogEntry], bool]
 """Whether a commit since the snapshot changed something that the change depends on.
 
-It is asked only of commits that the conflict matrix wants checked.
+Called only for commits that the conflict matrix marks as CHECK.
 """
 
 
 def never(_entry: LogEntry) -> bool:
-    """For changes whose conflicts the matrix and the log decide alone."""
+    """Return False: for changes whose conflicts only the matrix and the log decide."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A change computed from a snapshot, and what would make it stale.
+    """A change computed from a snapshot, and the checks for conflicting commits.
 
-    `touched_by`: commits that changed a row which this change writes. `matched_by`: commits that
-    added a row which it would have read; it counts under serializable isolation only.
+    `touched_by`: the commit changed a row that this change writes. `matched_by`: the commit added a
+    row that this change would have read; checked under serializable isolation only.
     """
 
     request: CommitRequest
@@ -62,7 +62,7 @@ class Mutation:
 
 
 class Stale(Exception):
-    """The snapshot that a mutation was computed from no longer stands."""
+    """A concurrent commit conflicts with the snapshot that a mutation was computed from."""
 
 
 def commit_mutation(
@@ -73,10 +73,10 @@ def commit_mutation(
     *,
     recompute: bool = True,
 ) -> tuple[Commit | None, Snapshot]:
-    """Compute and commit until no commit came between; no commit when nothing is to be done.
+    """Compute and commit a mutation; on a conflict, compute it again from the new head.
 
-    `base` is the newest snapshot, as it was just read. Without `recompute`, Stale is raised instead
-    of computing again.
+    `base` is the newest snapshot, which the caller has just read. Returns no commit if `build`
+    returns None. Without `recompute`, a conflict raises Stale.
     """
     while True:
         mutation = build(base)
@@ -99,7 +99,7 @@ def commit_mutation(
                 raise
             if not recompute:
                 raise Stale from error
-            if retries.attempts == attempts:  # lost before its first put: nobody has waited yet
+            if retries.attempts == attempts:  # conflict before the first put: no backoff so far
                 retries.wait(error)
             base = log.latest(base)
 
@@ -114,7 +114,7 @@ class TouchesKeys:
     keys: KeyColumns
 
     def __call__(self, entry: LogEntry) -> bool:
-        """Reads the keys of the commit's parts only where ranges overlap."""
+        """Read the keys of the commit's parts only where key ranges overlap."""
         if entry.added is None:
             return False
         own = KeyRange(_bound(self.keys, 0), _bound(self.keys, len(self.keys) - 1))
@@ -134,12 +134,12 @@ class TouchesKeys:
 
 @dataclass(frozen=True, slots=True)
 class TouchesParts:
-    """Whether a commit took away or replaced one of these parts (tables without a key)."""
+    """Whether a commit removed or replaced one of these parts (tables without a key)."""
 
     part_ids: frozenset[str]
 
     def __call__(self, entry: LogEntry) -> bool:
-        """Looks at part ids alone."""
+        """Compare part ids; reads no files."""
         return not self.part_ids.isdisjoint(entry.removed)
 
 
@@ -147,7 +147,7 @@ class TouchesParts:
 class AddsMatches:
     """Whether a commit added a row for which the predicate is TRUE, or fails.
 
-    A row that it changed counts as added, one that it only hid or took away does not.
+    A changed row counts as added; a row that was only hidden or removed does not.
     """
 
     store: ObjectStore
@@ -155,10 +155,10 @@ class AddsMatches:
     question: Question
 
     def __call__(self, entry: LogEntry) -> bool:
-        """Statistics refute parts first, then the rows are read."""
+        """Prune the commit's parts by statistics, then read the rows that are left."""
         if entry.added is None:
             return False
-        # A part that was taken away and added again has more hidden rows and no new ones.
+        # A part that is removed and added again has more hidden rows, but no new ones.
         added = entry.added.without(entry.removed)
         if not len(added):
             return False
@@ -173,7 +173,7 @@ class AddsMatches:
         try:
             return Execution(plan, self.store).count() > 0
         except EvaluationError:
-            return True  # computing the change again finds out whether that row still stands
+            return True  # the recomputation decides whether that row is still visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class AnyOf:
     checks: tuple[Check, ...]
 
     def __call__(self, entry: LogEntry) -> bool:
-        """Asks in order, up to the first that holds."""
+        """Evaluate the checks in order, up to the first that holds."""
         return any(check(entry) for check in self.checks)
 
 
@@ -206,7 +206,7 @@ def share_a_key(ours: KeyColumns, theirs: KeyColumns) -> bool:
 
 
 def key_columns_of(tables: Sequence[pa.Table | None], order: KeyOrder) -> KeyColumns:
-    """The keys of several tables together, sorted."""
+    """Return the keys of all tables in one sorted `KeyColumns`."""
     names = list(order.names)
     keys = pa.concat_tables([table.select(names) for table in tables if table is not None])
     columns = order.columns(keys)

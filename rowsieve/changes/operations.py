@@ -1,8 +1,8 @@
-"""What each change of a table reads and writes, computed from one snapshot.
+"""Compute each kind of change from one snapshot: delete, update, overwrite, restore.
 
-In a table with a key a change is rows to write and keys to take away; in a table without one, rows
-are hidden by deletion vectors and new versions are appended. Every function gives a `Mutation`,
-which knows what would make it stale, or None when there is nothing to change.
+In a table with a key, a change is rows to write and keys to delete. In a table without a key, rows
+are hidden by deletion vectors and new versions are appended. The functions return a `Mutation`,
+which knows its conflicts, or None if there is nothing to change.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from rowsieve.types.keys import KeyOrder
 
 
 def delete_where(change: Change, snapshot: Snapshot, question: Question) -> Mutation | None:
-    """Take away every row that the predicate is TRUE for."""
+    """Delete every row for which the predicate is TRUE."""
     return delete_planned(change, snapshot, _plan(change.store, snapshot, question))
 
 
 def delete_planned(change: Change, snapshot: Snapshot, plan: ScanPlan) -> Mutation | None:
-    """Take away exactly the rows that a plan of this snapshot returns.
+    """Delete exactly the rows that a plan of this snapshot returns.
 
-    StalePlan for a plan of an older version, InvalidInput for one whose rows are not determined.
+    StalePlan for a plan of another version; InvalidInput for a plan whose result may vary.
     """
     _check_determined(change, snapshot, plan)
     if not snapshot.table.key:
@@ -64,7 +64,7 @@ def delete_planned(change: Change, snapshot: Snapshot, plan: ScanPlan) -> Mutati
 
 
 def _check_determined(change: Change, snapshot: Snapshot, plan: ScanPlan) -> None:
-    """Refuse a plan of another version, or one that may return other rows each time."""
+    """Reject a plan of another version, and a plan that may return other rows each time."""
     if plan.version != snapshot.version and plan.table_uuid == snapshot.table.uuid:
         raise StalePlan(
             f"{change.operation}: the plan is of version {plan.version} and the table is at "
@@ -121,9 +121,9 @@ def update_planned(
 def overwrite_where(
     change: Change, snapshot: Snapshot, question: Question, rows: pa.Table
 ) -> Mutation:
-    """Put `rows`, sorted and in the table's types, in the place of every matching row.
+    """Replace every matching row with `rows`, which are sorted and in the table's types.
 
-    Each of them must match the predicate itself, so that doing it twice changes nothing.
+    Each of the `rows` must match the predicate, so the overwrite is idempotent.
     """
     bound = bind(question.predicate, snapshot.schema, question.semantics, now_us=question.now_us)
     _check_inside(rows, bound)
@@ -143,13 +143,13 @@ def overwrite_where(
 
 
 def overwrite_all(change: Change, snapshot: Snapshot, added: PartTable, rows: int) -> CommitRequest:
-    """Put new parts in the place of all parts of the head, whatever they are by then."""
+    """Replace all parts of the head with new parts, whichever parts the head has."""
     hidden = int(pc.sum(snapshot.parts.column("data.rows")).as_py() or 0)
     return change.request(added, snapshot.parts.part_ids, rows_written=rows, rows_deleted=hidden)
 
 
 def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitRequest:
-    """Make the head's file set that of `target`; the parts keep their commit_ts (invariant I1)."""
+    """Replace the head's files with those of `target`; parts keep their commit_ts (I1)."""
     kept = {
         part_id
         for part_id, dv in _identities(head.parts)
@@ -161,7 +161,7 @@ def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitReques
 
 
 def _identities(parts: PartTable) -> list[tuple[str, str | None]]:
-    """Part and deletion vector: together they say which rows an entry stands for."""
+    """Return (part, deletion vector) pairs, which together identify the rows of an entry."""
     return list(zip(parts.part_ids, parts.column("dv.path").to_pylist(), strict=True))
 
 
@@ -178,7 +178,10 @@ def _by_key(
 
 
 def _whatever_the_isolation(mutation: Mutation) -> Mutation:
-    """An overwrite leaves no row that matches and is not its own, under snapshot isolation too."""
+    """Check added matches under every isolation level.
+
+    After an overwrite, all matching rows must be its own, under snapshot isolation too.
+    """
     both = AnyOf((mutation.touched_by, mutation.matched_by))
     return dataclasses.replace(mutation, touched_by=both)
 
@@ -221,15 +224,15 @@ def _check_inside(rows: pa.Table, predicate: BoundPredicate) -> None:
             row = batch.slice(int(outside[0]), 1).to_pylist()[0]
             raise InvalidData(
                 f"overwrite: {len(outside)} rows do not match where=, such as {row}; nothing was "
-                "written. Rows outside the replaced range would overwrite others: mend the data "
-                "or widen where="
+                "written. Such rows could overwrite rows that are to be kept: correct the data or "
+                "widen where="
             )
 
 
 def _refuse_keys_elsewhere(
     change: Change, snapshot: Snapshot, order: KeyOrder, rows: pa.Table, replaced: pa.Table
 ) -> None:
-    """A key that lives outside the replaced rows would silently move into them."""
+    """Reject keys of existing rows that are not replaced: these rows would be overwritten."""
     new = _without(rows.select(list(order.names)), replaced, order)
     if not new.num_rows:
         return
@@ -240,12 +243,13 @@ def _refuse_keys_elsewhere(
         moved = _without(new, kept, order).slice(0, 1).to_pylist()[0]
         raise KeyViolation(
             f"overwrite: {new.num_rows - kept.num_rows} keys of the data, such as {moved}, belong "
-            "to rows that where= does not match; nothing was written"
+            "to rows that where= does not match; nothing was written. Remove them from the data or "
+            "widen where="
         )
 
 
 def _without(rows: pa.Table, gone: pa.Table, order: KeyOrder) -> pa.Table:
-    """The rows whose key is not among `gone`'s; both have each key once."""
+    """Return the rows whose key is not in `gone`; both tables have unique keys."""
     if not gone.num_rows or not rows.num_rows:
         return rows
     names = list(order.names)

@@ -1,7 +1,7 @@
-"""A pandas DataFrame as Arrow: its columns, and the levels of its index that have a name.
+"""Convert a pandas DataFrame to Arrow: its columns, and the named levels of its index.
 
-Soundness: pandas keeps Python objects in a column as they are, and pyarrow finds one type for them:
-such columns are held against the same rules as lists of Python values. pandas is never imported.
+Soundness: a pandas column may hold Python objects, for which pyarrow infers one type. Such columns
+are checked by the same rules as lists of Python values. Never imports pandas.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from rowsieve.errors import InvalidData, InvalidInput
 
 
 def is_pandas(data: object) -> bool:
-    """Whether this is a pandas DataFrame; pandas is not imported for it."""
+    """Whether this is a pandas DataFrame; does not import pandas."""
     return type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns")
 
 
 def from_pandas(frame: Any, operation: str) -> pa.Table:
-    """The columns, then the named levels of the index; InvalidData for what has no Arrow form."""
+    """Convert the columns, then the named levels of the index.
+
+    InvalidData if pyarrow cannot convert a column.
+    """
     frame = _with_named_levels(frame, operation)
     for name, values in _python_values(frame, operation):
         refuse_mixed(values, f"{operation}: column {name!r}")
@@ -31,28 +34,30 @@ def from_pandas(frame: Any, operation: str) -> pa.Table:
     try:
         return pa.Table.from_pandas(frame, preserve_index=named)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise InvalidData(f"{operation}: this DataFrame has no Arrow form: {error}") from error
+        raise InvalidData(
+            f"{operation}: the DataFrame could not be converted to Arrow: {error}"
+        ) from error
 
 
 def refuse_mixed_series(series: Any, what: str) -> None:
-    """Hold a pandas Series against the rules for Python values, if it holds any."""
+    """Check a pandas Series by the rules for Python values, if it holds any."""
     values = _python_values_of(series, what)
     if values is not None:
         refuse_mixed(values, what)
 
 
 def _with_named_levels(frame: Any, operation: str) -> Any:
-    """The frame with no level of its index that lacks a name, unless all do."""
+    """Drop the unnamed levels of the index, unless no level has a name."""
     columns, levels = list(frame.columns), list(frame.index.names)
     named = [name for name in levels if name is not None]
     if odd := [name for name in (*columns, *named) if not isinstance(name, str)]:
         raise InvalidInput(
-            f"{operation}: names of columns are text, not {odd[0]!r}; rename the columns of the "
+            f"{operation}: column names must be text, not {odd[0]!r}; rename the columns of the "
             "DataFrame first: frame.columns = [...]"
         )
     if both := sorted(set(named) & set(columns)):
         raise InvalidInput(
-            f"{operation}: the DataFrame has both a column and a level of its index named "
+            f"{operation}: the DataFrame has both a column and an index level named "
             f"{both[0]!r}; rename one, or drop the index: frame.reset_index(drop=True)"
         )
     if len(named) in (0, len(levels)):
@@ -62,7 +67,7 @@ def _with_named_levels(frame: Any, operation: str) -> Any:
 
 
 def _python_values(frame: Any, operation: str) -> Iterator[tuple[str, Any]]:
-    """Each column, or level of the index with a name, that holds Python objects."""
+    """Yield each column, or named level of the index, that holds Python objects."""
     pieces = [(name, frame.iloc[:, place]) for place, name in enumerate(frame.columns)]
     if any(name is not None for name in frame.index.names):
         pieces += [
@@ -76,15 +81,15 @@ def _python_values(frame: Any, operation: str) -> Iterator[tuple[str, Any]]:
 
 
 def _python_values_of(values: Any, what: str) -> Any:
-    """The Python objects of a Series or an index, or of its categories; None if it has none."""
+    """Return the Python objects of a Series, an index or its categories; None if it has none."""
     pandas = sys.modules["pandas"]
     dtype = values.dtype
     if isinstance(dtype, pandas.CategoricalDtype):
         values, dtype = dtype.categories, dtype.categories.dtype
     if isinstance(dtype, pandas.PeriodDtype | pandas.IntervalDtype):
         raise InvalidData(
-            f"{what} has the pandas type {dtype}, which no column of a table can have: make it "
-            "times (series.dt.to_timestamp()), or a column for each end of the interval"
+            f"{what} has the pandas type {dtype}, which no column type supports; convert periods "
+            "to times (series.dt.to_timestamp()), and intervals to a column for each end"
         )
     is_object = isinstance(dtype, np.dtype) and dtype.kind == "O"
     return values[values.notna()] if is_object else None

@@ -1,4 +1,4 @@
-"""Polars hands over Python objects as their addresses: a column of them is refused."""
+"""Reject Polars columns of Python objects: Polars exports the objects' addresses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from rowsieve.errors import InvalidData
 
 
 def refuse_polars_objects(data: Any, what: str) -> None:
-    """InvalidData for a DataFrame or Series with objects, at any depth; Polars is not imported."""
+    """Raise InvalidData for a DataFrame or Series with objects, at any depth.
+
+    Does not import Polars.
+    """
     polars = sys.modules.get("polars")
     if polars is None:
         return
@@ -22,7 +25,7 @@ def refuse_polars_objects(data: Any, what: str) -> None:
     for place, type_ in types.items():
         if _has_objects(type_, polars.Object):
             raise InvalidData(
-                f"{place} holds Python objects ({type_}); cast it to a type of Arrow or drop it"
+                f"{place} holds Python objects ({type_}); cast it to an Arrow type or drop it"
             )
 
 

@@ -1,9 +1,9 @@
-"""Plain Python data as Arrow: a list of dicts is rows, a dict of lists is columns.
+"""Convert plain Python data to Arrow: a list of dicts is rows, a dict of lists is columns.
 
-Soundness: pyarrow finds the type of each column and the rules for Arrow data then apply
-(`rowsieve.types.conform`): given a type, pyarrow would cut 1.5 to 1 and take a wall clock for UTC.
-Values that it would mix by changing them are refused (`mixed_values`). A value that does not fit
-its column is named by column and row, counted from 0.
+Soundness: pyarrow infers the type of each column, and then the rules for Arrow data apply
+(`rowsieve.types.conform`). Given a type, pyarrow would truncate 1.5 to 1 and read a naive datetime
+as UTC. Mixed values that pyarrow would change are rejected (`mixed_values`). Messages name an
+invalid value by column and row, counted from 0.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ def is_python_data(data: object) -> bool:
 
 
 def gives(data: object, protocol: str) -> bool:
-    """Whether this object has the protocol's method; a class only has it for its objects."""
+    """Whether this object has the protocol's method; a class itself does not count."""
     return not isinstance(data, type) and hasattr(data, protocol)
 
 
 def kind_of(data: object) -> str:
-    """What this is, for a message."""
+    """Return the name of an object's type, or of a class, for a message."""
     return f"the class {data.__name__}" if isinstance(data, type) else type(data).__name__
 
 
 def from_python(data: Any, operation: str, schema: Schema | None) -> pa.Table:
-    """The rows or columns as a table; `schema` says which columns are maps."""
+    """Convert rows or columns to a table; `schema` says which columns are maps."""
     columns = data if isinstance(data, Mapping) else members_of(data)
     if odd := [name for name in columns if not _is_name(name)]:
         raise InvalidInput(
-            f"{operation}: names of columns are text that can be encoded as UTF-8, not {odd[0]!a}"
+            f"{operation}: column names must be text that can be encoded as UTF-8, not {odd[0]!a}"
         )
     maps = {field.name: field.type for field in schema or () if isinstance(field.type, Map)}
     arrays = {
@@ -56,7 +56,7 @@ def from_python(data: Any, operation: str, schema: Schema | None) -> pa.Table:
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name!r} has {length}" for name, length in lengths.items())
-        raise InvalidData(f"{operation}: columns differ in their number of values: {shown}")
+        raise InvalidData(f"{operation}: all columns must have the same number of values; {shown}")
     return pa.table(arrays)
 
 
@@ -81,7 +81,7 @@ def _array(values: Any, what: str, map_type: Map | None) -> Any:
             refuse_mixed(values, what)
         return _inferred(values, what)
     if isinstance(values, str | bytes | bytearray) or not isinstance(values, Sequence):
-        raise InvalidData(f"{what} is a list of values, not {kind_of(values)}")
+        raise InvalidData(f"{what} must be a list of values, not {kind_of(values)}")
     values = list(values)
     if map_type is not None:
         return _map_array(values, what, map_type)
@@ -90,18 +90,18 @@ def _array(values: Any, what: str, map_type: Map | None) -> Any:
 
 
 def _handed_over(values: Any, what: str, take: Callable[[Any], Any]) -> Any:
-    """Values that an object of another library gives as Arrow data."""
+    """Import values that an object of another library exports as Arrow data."""
     refuse_polars_objects(values, what)
     try:
         return take(values)
     except _FAILURES as error:
         raise InvalidData(
-            f"{what}: this {kind_of(values)} gives no values as Arrow data: {error}"
+            f"{what}: the {kind_of(values)} could not be read as Arrow values: {error}"
         ) from error
 
 
 def _is_numpy_like(values: Any) -> bool:
-    """Whether this is an array of one dimension; a scalar of NumPy has none, and no length."""
+    """Whether this is a one-dimensional array; NumPy scalars are not, they have no length."""
     return (
         gives(values, "__array__") and getattr(values, "ndim", 1) == 1 and gives(values, "__len__")
     )
@@ -110,7 +110,7 @@ def _is_numpy_like(values: Any) -> bool:
 def _inferred(values: Any, what: str) -> pa.Array:
     try:
         return pa.array(values)
-    except OverflowError:  # beyond 64 bits with a sign
+    except OverflowError:  # beyond int64
         for type_ in (pa.uint64(), pa.decimal128(38, 0)):
             try:
                 return pa.array(values, type_)
@@ -123,7 +123,8 @@ def _inferred(values: Any, what: str) -> pa.Array:
     except _FAILURES as error:
         if not _is_array(values[:0]):
             raise InvalidData(
-                f"{what}: a {kind_of(values)} of {values.dtype} has no Arrow form: {error}"
+                f"{what}: a {kind_of(values)} of {values.dtype} cannot be converted to Arrow: "
+                f"{error}"
             ) from error
         row = _first_failing(values)
         raise InvalidData(
@@ -132,7 +133,7 @@ def _inferred(values: Any, what: str) -> pa.Array:
 
 
 def _map_array(values: list[Any], what: str, type_: Map) -> pa.Array:
-    """Dicts, or lists of pairs, as maps."""
+    """Convert dicts, or lists of pairs, to a map array."""
     pairs = [_pairs(value, f"{what}, row {row}") for row, value in enumerate(values)]
     flat = [pair for entry in pairs if entry is not None for pair in entry]
     if not flat:
@@ -145,19 +146,19 @@ def _map_array(values: list[Any], what: str, type_: Map) -> pa.Array:
 
 
 def _pairs(value: Any, what: str) -> list[tuple[Any, Any]] | None:
-    """The entries of one map."""
+    """Return the entries of one map, None for NULL."""
     if value is None:
         return None
     entries = list(value.items()) if isinstance(value, Mapping) else value
     if not isinstance(entries, list | tuple) or any(
         not isinstance(pair, list | tuple) or len(pair) != 2 for pair in entries
     ):
-        raise InvalidData(f"{what}: a map is a dict or a list of pairs, not {_short(value)}")
+        raise InvalidData(f"{what}: a map must be a dict or a list of pairs, not {_short(value)}")
     return [(key, item) for key, item in entries]
 
 
 def _first_failing(values: Any) -> int:
-    """The place of the first value that has no array together with those before it."""
+    """Return the index of the first value that pyarrow cannot convert with those before it."""
     fine, failing = 0, len(values)
     while failing - fine > 1:
         middle = (fine + failing) // 2

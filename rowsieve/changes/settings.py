@@ -1,8 +1,8 @@
-"""Changing the properties of a table: a commit that touches no rows.
+"""Change the properties of a table: a commit without rows.
 
-Properties are versioned with everything else: a version is read and written under its own. A change
-names what it sets and unsets and nothing else, so that two of them at a time both count, and the
-later one wins where they name the same property.
+Properties are versioned like the rows: each version is read and written with its own properties. A
+change contains only the properties that it sets and unsets. Two concurrent changes therefore both
+take effect, and for the same property the later one wins.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from rowsieve.storage.snapshot import ISOLATION_WRITER, Snapshot
 def checked_settings(
     properties: Mapping[str, str | int | float], snapshot: Snapshot
 ) -> dict[str, str]:
-    """The properties as text; InvalidInput for those that do not exist, fit or change."""
+    """Return the properties as text; InvalidInput if one is unknown, invalid or fixed."""
     checked = check_properties(properties)
     statistics_options({**snapshot.table.properties, **checked}, snapshot.schema)
     return checked
 
 
 def is_set(snapshot: Snapshot, wanted: Mapping[str, str | None]) -> bool:
-    """Whether the table has these properties already; None stands for unset."""
+    """Whether the table has these properties already; None means unset."""
     return all(snapshot.table.properties.get(name) == value for name, value in wanted.items())
 
 
@@ -38,6 +38,6 @@ def change_properties(
     properties = {k: v for k, v in head.table.properties.items() if k not in wanted}
     properties |= {name: value for name, value in wanted.items() if value is not None}
     info = dataclasses.replace(head.table, properties=properties)
-    if "isolation" in wanted:  # a writer that does not know of it would not keep it
+    if "isolation" in wanted:  # a writer that does not know the property would violate it
         info = dataclasses.replace(info, writer_version=max(info.writer_version, ISOLATION_WRITER))
     return dataclasses.replace(change.request(None), info=info)

@@ -1,1 +1,1 @@
-"""Rewriting parts so that reads need no merge: which ones, and how."""
+"""Compaction: select parts and rewrite them so that reads need no merge."""

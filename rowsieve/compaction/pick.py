@@ -1,8 +1,8 @@
-"""Which parts to rewrite together: what must be merged on every read, and what is too small.
+"""Select the parts to rewrite together: those that every read must merge, and small ones.
 
-Runs of neighbouring parts, in key order (in commit order for a table without a key, so that data of
-one time stays together). A run is worth rewriting if it holds several versions of keys, tombstones,
-hidden rows, or more than one small part.
+A run is neighbouring parts in key order (in commit order for a table without a key, so that data
+of one time stays together). A run is rewritten if it may hold several versions of a key,
+tombstones, hidden rows, or more than one small part.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rowsieve.types.keys import KeyOrder
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """Parts that can only be rewritten together."""
+    """Parts that must be rewritten together: an overlap group, or one part without a key."""
 
     parts: tuple[int, ...]
     dirty: bool
@@ -26,7 +26,7 @@ class _Unit:
 
 
 def pick_runs(parts: PartTable, order: KeyOrder | None, target_bytes: int) -> list[list[int]]:
-    """Indices of the parts to rewrite, run by run; whole overlap groups only."""
+    """Return the indices of the parts to rewrite, by run; only whole overlap groups."""
     runs: list[list[_Unit]] = [[]]
     for unit in _units(parts, order, target_bytes):
         if unit.dirty or unit.small:

@@ -1,10 +1,10 @@
-"""Rewriting runs of parts once: one version per key, no tombstones, no hidden rows.
+"""Rewrite runs of parts: one version per key, no tombstones, no hidden rows.
 
-Only whole overlap groups are rewritten, so no part outside them holds any of their keys: tombstones
-have nothing left to delete, and every row may take the newest commit_ts of its inputs, because
-whatever comes later is newer still (invariant 11). That holds as long as the snapshot's parts are
-what they were; a rollback, an overwrite or another rewrite in between makes the work void
-(invariant 13). Memory is bounded by one batch per input and one output part.
+Only whole overlap groups are rewritten, so no other part holds any of their keys. Tombstones then
+have no more rows to delete, and every row may get the newest commit_ts of its inputs, because later
+commits have a newer one (invariant 11). This requires that the snapshot's parts are unchanged at
+commit: a concurrent rollback, overwrite or rewrite of them makes the compaction stale (invariant
+13). Memory holds one batch per input part and one output part.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
 
 COMPACTION_RETRY_TIMEOUT_S: Final = 3600.0
-"""How long a compaction tries to commit: one attempt may take minutes."""
+"""The default retry timeout of a compaction; one attempt may take minutes."""
 
 Progress = Callable[[int, int], None]
 """Called with (rows written so far, rows to read in all)."""
@@ -43,7 +43,7 @@ def plan_compaction(
     progress: Progress | None,
     collecting: Collecting | None = None,
 ) -> Mutation | None:
-    """Rewrite what is worth it into new files; None when nothing is. The caller commits."""
+    """Rewrite the selected runs into new files; None if there are none. The caller commits."""
     key = snapshot.table.key
     order = KeyOrder.of(snapshot.schema, key) if key else None
     runs = pick_runs(snapshot.parts, order, target_part_bytes(snapshot.table.properties))
@@ -86,7 +86,7 @@ def plan_compaction(
 def _live_rows(
     store: ObjectStore, snapshot: Snapshot, parts: PartTable
 ) -> Iterator[pa.RecordBatch]:
-    """What is visible of these parts, in key order where there is a key."""
+    """Yield the visible rows of these parts; in key order if the table has a key."""
     only = dataclasses.replace(snapshot, parts=parts)
     plan = plan_scan(only, store.uri, now_us=0, ordered=bool(snapshot.table.key))
     return Execution(plan, store).read()

@@ -209,5 +209,5 @@ def test_dataframes_of_spark_are_data_with_their_instants_and_clocks(
 
 
 def test_a_stream_that_is_no_rows_is_refused() -> None:
-    with pytest.raises(InvalidData, match="this ChunkedArray gives no rows"):
+    with pytest.raises(InvalidData, match="the ChunkedArray could not be read"):
         rs.create_table(fresh_uri(), pa.chunked_array([[1]]))

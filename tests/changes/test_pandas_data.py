@@ -46,7 +46,7 @@ def test_levels_of_the_index_with_a_name_are_columns_and_others_are_left_out() -
         pytest.param(pd.DataFrame({"a": [1]}, index=pd.Index([1], name=0)), "not 0", id="index"),
         pytest.param(
             pd.DataFrame({"k": [1]}, index=pd.Index([1], name="k")),
-            "both a column and a level of its index named 'k'",
+            "both a column and an index level named 'k'",
             id="a column and a level",
         ),
     ],
