@@ -1,8 +1,8 @@
-"""Arguments of public calls, checked against the annotations of the signature.
+"""Check the arguments of public calls against the annotations of the signature.
 
-`checked` wraps a function and `checked_methods` a class: each argument must be of the type that its
-annotation says, or the call is InvalidInput before anything happens. Rules that a type cannot say
-stay where the value is used.
+`checked` wraps a function and `checked_methods` a class. An argument that does not have its
+annotated type raises InvalidInput before the function runs. Rules that a type cannot express are
+checked where the value is used.
 """
 
 from rowsieve.arguments.checking import checked, checked_methods

@@ -1,4 +1,4 @@
-"""Annotations that several signatures share: a type, how it is written, what its text may hold."""
+"""Annotations that several signatures share: a type, an example, and rules for its text."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Moment: TypeAlias = Annotated[datetime | str, Example("'2013-02-08T12:00:00+00:0
 """An aware datetime, or ISO-8601 text with an offset."""
 
 Metadata: TypeAlias = Annotated[Mapping[str, str], Example("{'source': 'nightly'}")]
-"""Text that is kept with a commit."""
+"""Text stored with a commit."""
 
 PropertyValue: TypeAlias = Annotated[str | int | float, Example("'32'", "text or a number")]
 
 Properties: TypeAlias = Annotated[
     Mapping[str, PropertyValue], Example("{'checkpoint_interval': '32'}")
 ]
-"""Settings that live with a table."""
+"""Settings stored with a table."""
 
 PropertyNames: TypeAlias = Annotated[
     Sequence[str], Example("['audit_percent']", "a list of names of properties")
@@ -39,12 +39,12 @@ StorageValue: TypeAlias = Annotated[
 StorageOptions: TypeAlias = Annotated[
     Mapping[str, StorageValue], Example("{'region': 'eu-central-1'}")
 ]
-"""Settings of an object store, as obstore names them; may hold secrets."""
+"""Settings of an object store, with obstore's names; may hold secrets."""
 
 Token: TypeAlias = Annotated[tuple[str, int], Example("('loader', 17)")]
-"""(application id, sequence): a write is not done again once its sequence was committed."""
+"""(application id, sequence): a write is skipped if its sequence was already committed."""
 
 RetryTimeout: TypeAlias = Annotated[float | None, Example("60.0", "a number of seconds")]
-"""For how long a change that meets others is done again; None sets no end."""
+"""How long a change is retried after conflicts; None means without limit."""
 
 Percentage: TypeAlias = Annotated[float, Example("1.0", "a percentage from 0 to 100")]

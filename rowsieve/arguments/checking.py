@@ -1,4 +1,4 @@
-"""`checked` and `checked_methods`: wrap what users call; wrong arguments are InvalidInput."""
+"""`checked` and `checked_methods`: wrap public calls; wrong arguments raise InvalidInput."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _POSITIONAL: Final = (
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Check the arguments of each call; annotations are read at the first one.
+    """Check the arguments of each call; the first call evaluates the annotations.
 
-    Too many, too few and unknown arguments are a TypeError, as Python's own calls raise.
+    Too many, too few and unknown arguments raise TypeError, as in plain Python calls.
     """
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         positional, kinds, required = kinds_of(function)
         if len(args) > len(positional):
-            return function(*args, **kwargs)  # a TypeError
+            return function(*args, **kwargs)  # raises TypeError
         if missing := required.difference(positional[: len(args)], kwargs):
             names = ", ".join(map(repr, sorted(missing)))
             raise TypeError(f"{function.__qualname__}() missing required arguments: {names}")
@@ -52,7 +52,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def checked_methods(cls: type[C]) -> type[C]:
-    """Check the arguments of all public methods of a class, inherited ones too."""
+    """Check the arguments of all public methods of a class, also of inherited ones."""
     for name in dir(cls):
         if name.startswith("_"):
             continue
@@ -68,7 +68,7 @@ def checked_methods(cls: type[C]) -> type[C]:
 def kinds_of(
     function: Callable[..., Any],
 ) -> tuple[tuple[str, ...], dict[str, Kind], frozenset[str]]:
-    """Names that can be given by position, the kind of each argument, and the required names."""
+    """Return the positional names, the kind of each argument, and the required names."""
     hints = get_type_hints(function, include_extras=True)
     parameters = inspect.signature(function).parameters.values()
     kinds = {

@@ -1,9 +1,9 @@
-"""Kinds of arguments: which values an annotation allows, and how a message describes them.
+"""Kinds of arguments: the values that an annotation allows, and their description in messages.
 
-A value is handed on as it is; only NumPy's numbers become Python's, and sized collections become
-lists. `True` is no number, and a set is no list, as it has no order. Text with a lone surrogate is
-refused, since no file can hold it. A message never shows what belongs into a mapping: it may be a
-secret.
+Values are passed on unchanged, except that NumPy numbers become Python numbers and sized
+collections become lists. `True` is not accepted as a number, nor a set as a list, because it has no
+order. Text with a lone surrogate is rejected, because it cannot be encoded. A message never shows
+the content of a mapping: it may be a secret.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_LISTS: Final = (str, bytes, bytearray, memoryview, Mapping, AbstractSet)
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Metadata of an annotation: how a right value is written, and what it is in words."""
+    """Metadata of an annotation: an example of a valid value, and its description."""
 
     text: str
     shown: str = ""
@@ -43,7 +43,7 @@ ANY_TEXT: Final = AnyText()
 
 
 class Misfit(Exception):
-    """A value, or its member at `place`, is not of the kind that is `wanted`."""
+    """A value, or its item at `place`, is not of the kind `wanted`."""
 
     def __init__(self, found: str, wanted: str, place: str = "") -> None:
         super().__init__(found, wanted, place)
@@ -57,19 +57,19 @@ class Kind(ABC):
     example: str
 
     def fit(self, value: Any) -> Any:
-        """Return the value as the function takes it; Misfit if it is of another kind."""
+        """Return the value in the form that the function takes; Misfit for another kind."""
         return self._fit(value)
 
     @abstractmethod
     def _fit(self, value: Any) -> Any: ...
 
     def refused(self, value: Any) -> Misfit:
-        """Describe a value that is not of this kind."""
+        """Return the Misfit of a value that is not of this kind."""
         return Misfit(described(value), self.shown)
 
 
 class Text(Kind):
-    """Text that can be encoded."""
+    """Text that can be encoded as UTF-8."""
 
     def __init__(self, *, surrogates: bool = False) -> None:
         self.shown, self.example, self._surrogates = "text", "'name'", surrogates
@@ -87,7 +87,7 @@ class Text(Kind):
 
 
 class Number(Kind):
-    """A number of Python or NumPy of up to 64 bits, never a boolean."""
+    """A Python or NumPy number of up to 64 bits, but not a boolean."""
 
     def __init__(self, *, whole: bool) -> None:
         self.shown, self.example = ("a whole number", "1") if whole else ("a number", "1.5")
@@ -107,7 +107,7 @@ class Number(Kind):
 
 
 class Flag(Kind):
-    """A boolean of Python or NumPy."""
+    """A Python or NumPy boolean."""
 
     shown, example = "True or False", "True"
 
@@ -168,7 +168,7 @@ class Having(Kind):
 
 
 class Called(Kind):
-    """A function, or another object that can be called."""
+    """A function or another callable."""
 
     shown, example = "a function", ""
 
@@ -193,7 +193,7 @@ class Choice(Kind):
 
 
 class Listed(Kind):
-    """A list, tuple or other sized collection with an order, of one kind."""
+    """A list, tuple or other ordered, sized collection of items of one kind."""
 
     def __init__(self, item: Kind) -> None:
         self._item = item
@@ -205,7 +205,7 @@ class Listed(Kind):
         if not isinstance(value, list | tuple):
             if isinstance(value, _NO_LISTS) or not isinstance(value, Iterable):
                 raise self.refused(value)
-            if not isinstance(value, Sized):  # a generator can be read once
+            if not isinstance(value, Sized):  # a generator can be read only once
                 raise self.refused(value)
             given = list(value)
         fitted = [_member(self._item, f"[{i}]", each) for i, each in enumerate(given)]
@@ -213,7 +213,7 @@ class Listed(Kind):
 
 
 class Mapped(Kind):
-    """A mapping of text to one kind."""
+    """A mapping with keys of one kind and values of one kind."""
 
     def __init__(self, key: Kind, value: Kind) -> None:
         self._key, self._value = key, value
@@ -222,7 +222,7 @@ class Mapped(Kind):
 
     def _fit(self, value: Any) -> Any:
         if not isinstance(value, Mapping):
-            raise Misfit(type_of(value), self.shown)  # may be a secret at a wrong place
+            raise Misfit(type_of(value), self.shown)  # the value may be a misplaced secret
         fitted = {}
         for key, each in value.items():
             try:
@@ -237,7 +237,7 @@ class Mapped(Kind):
 
 
 class Fixed(Kind):
-    """A tuple of as many members as there are kinds."""
+    """A tuple with one item for each kind."""
 
     def __init__(self, items: tuple[Kind, ...]) -> None:
         self._items = items
@@ -269,15 +269,15 @@ class Either(Kind):
                 return kind.fit(value)
             except Misfit as misfit:
                 misfits.append(misfit)
-        of_members = [misfit for misfit in misfits if misfit.place]
-        if len(of_members) == 1:
-            raise of_members[0]  # of the right outer kind
-        told = [misfit for misfit in misfits if misfit.wanted != "None"]
-        raise told[0] if len(told) == 1 else self.refused(value)
+        nested = [misfit for misfit in misfits if misfit.place]
+        if len(nested) == 1:
+            raise nested[0]  # the outer kind was right
+        relevant = [misfit for misfit in misfits if misfit.wanted != "None"]
+        raise relevant[0] if len(relevant) == 1 else self.refused(value)
 
 
 class Anything(Kind):
-    """Whatever the function reads for itself."""
+    """Any value; the function checks it itself."""
 
     shown, example = "a value", ""
 
@@ -286,7 +286,7 @@ class Anything(Kind):
 
 
 class Illustrated(Kind):
-    """A kind with an example, and perhaps words, of its own."""
+    """A kind with an example, and optionally a description, from the annotation."""
 
     def __init__(self, kind: Kind, example: Example) -> None:
         self.shown, self.example = example.shown or kind.shown, example.text
@@ -302,7 +302,7 @@ class Illustrated(Kind):
 
 
 def kind_of(annotation: Any, *, surrogates: bool = False) -> Kind:
-    """The kind of an annotation; TypeError for a form that no rule is written for."""
+    """Return the kind of an annotation; TypeError for an unsupported form."""
     origin, members = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         notes = members[1:]
@@ -345,7 +345,7 @@ def _kind_of_class(annotation: Any) -> Kind:
 
 
 def described(value: object) -> str:
-    """Show a value and its type, or its type alone where the value is long or not plain."""
+    """Describe a value with its type, or only its type if the value is long or not plain."""
     if not isinstance(value, _SHOWN):
         return type_of(value)
     shown = ascii(value) if isinstance(value, str) else repr(value)
@@ -355,7 +355,7 @@ def described(value: object) -> str:
 
 
 def type_of(value: object) -> str:
-    """The name of a value's type, with an article."""
+    """Return the name of a value's type with its article."""
     name = type(value).__name__
     if name == "bytes":
         return name

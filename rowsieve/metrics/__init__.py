@@ -1,4 +1,4 @@
-"""What scans and writers count, and where the counts go: counters, reports, reporters."""
+"""Metrics: the counters of scans and writers, reports of them, and reporters."""
 
 from rowsieve.metrics.counters import ScanMetrics, WriterMetrics
 from rowsieve.metrics.prometheus import PrometheusReporter

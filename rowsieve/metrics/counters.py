@@ -1,7 +1,7 @@
-"""What a scan considered, pruned and read, as counters.
+"""Counters of scans and writers.
 
-A scan fills one `ScanMetrics`; it is complete when the scan's stream is exhausted. Times are
-seconds, sizes are bytes of stored files. What the threads of a scan count, they count by methods.
+A scan fills one `ScanMetrics`, which is complete once the scan's stream is exhausted. Times are in
+seconds, sizes in bytes of stored files. The threads of a scan must update counters by methods.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rowsieve.locks import ForkSafeLock
 
 @dataclass(slots=True)
 class ScanMetrics:
-    """Counters of one scan; `pruned_by` counts parts by the reason they were left out."""
+    """Counters of one scan; `pruned_by` counts skipped parts by reason."""
 
     parts_considered: int = 0
     parts_pruned: int = 0
@@ -45,21 +45,21 @@ class ScanMetrics:
     _lock: ForkSafeLock = field(default_factory=ForkSafeLock, repr=False, compare=False)
 
     def note_row_groups(self, considered: int, pruned: int) -> None:
-        """Count row groups that a predicate was held against."""
+        """Count row groups that a predicate was checked against, and those it refuted."""
         with self._lock:
             self.row_groups_considered += considered
             self.row_groups_pruned += pruned
 
     def note_pages(self, considered: int, pruned: int) -> None:
-        """Count pages that a predicate was held against."""
+        """Count pages that a predicate was checked against, and those it refuted."""
         with self._lock:
             self.pages_considered += considered
             self.pages_pruned += pruned
 
     def note_row_group(self, part_id: str, place: tuple[str, int], rows: int, size: int) -> None:
-        """Count columns of a row group, at (path, number), that were read: `size` bytes of them.
+        """Count a read of `size` bytes of a row group's columns; `place` is (path, number).
 
-        Bytes count each time, the part, the row group and its rows only once.
+        Each read adds its bytes. The part, the row group and its rows count only once.
         """
         with self._lock:
             self.bytes_read += size
@@ -71,7 +71,7 @@ class ScanMetrics:
                 self.rows_decoded += rows
 
     def add(self, other: ScanMetrics) -> None:
-        """Add the counters of another part of the same scan; a part or row group counts once."""
+        """Add the counters of another portion of this scan; parts and row groups count once."""
         with self._lock:
             for counter in fields(self):
                 if counter.type in ("int", "float"):
@@ -95,11 +95,11 @@ class ScanMetrics:
 
 @dataclass(slots=True)
 class WriterMetrics:
-    """What a writer wrote, tombstones among its rows, and what its statistics cost.
+    """Counters of a writer: rows with tombstones, bytes, and the cost of statistics.
 
-    Parts count although their commit may have failed. `statistics_trimmed` counts subjects that
-    were cut or dropped to fit the budget, `statistics_mismatched` those that a collector gave in
-    another type, or that contradicted themselves, and that were left out.
+    Parts count even if their commit failed. `statistics_trimmed` counts subjects that were cut or
+    dropped to fit the budget. `statistics_mismatched` counts subjects that were dropped because a
+    collector's result had the wrong type or contradicted itself.
     """
 
     parts_written: int = 0
@@ -111,7 +111,7 @@ class WriterMetrics:
     statistics_mismatched: int = 0
 
     def since(self, earlier: WriterMetrics) -> WriterMetrics:
-        """What was added to an earlier state of the same counters."""
+        """Return the difference to an earlier state of the same counters."""
         names = [counter.name for counter in fields(self)]
         return WriterMetrics(*(getattr(self, name) - getattr(earlier, name) for name in names))
 

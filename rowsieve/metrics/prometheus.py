@@ -1,7 +1,7 @@
-"""Reports added up as Prometheus counters and histograms, and their text exposition (0.0.4).
+"""Prometheus counters and histograms of reports, in the text exposition format (0.0.4).
 
-Serve `text()` wherever the process answers scrapes, as `text/plain; version=0.0.4`. Counters only
-grow, and start at 0 with the reporter.
+Serve `text()` from the process's scrape endpoint as `text/plain; version=0.0.4`. Counters start at
+0 with the reporter and never decrease.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from rowsieve.metrics.reports import CommitReport, Report, ScanReport
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 Sample: TypeAlias = tuple[str, Labels, float]
-"""Name, labels and value."""
+"""(name, labels, value)."""
 
 SCAN: Final = {
     "parts_considered": ("scan_parts_considered_total", "Parts of the versions read."),
     "parts_read": ("scan_parts_read_total", "Parts whose rows were opened."),
     "bytes_considered": ("scan_considered_bytes_total", "Stored bytes of the versions read."),
-    "bytes_pruned": ("scan_pruned_bytes_total", "Stored bytes of parts left out."),
+    "bytes_pruned": ("scan_pruned_bytes_total", "Stored bytes of pruned parts."),
     "bytes_read": ("scan_read_bytes_total", "Stored bytes of columns decoded."),
-    "row_groups_considered": ("scan_row_groups_considered_total", "Row groups asked."),
+    "row_groups_considered": ("scan_row_groups_considered_total", "Row groups checked."),
     "row_groups_pruned": ("scan_row_groups_pruned_total", "Row groups refuted."),
-    "pages_considered": ("scan_pages_considered_total", "Pages asked."),
+    "pages_considered": ("scan_pages_considered_total", "Pages checked."),
     "pages_pruned": ("scan_pages_pruned_total", "Pages refuted."),
     "row_groups_read": ("scan_row_groups_read_total", "Row groups decoded."),
     "rows_decoded": ("scan_rows_decoded_total", "Rows decoded, keys and tombstones included."),
-    "rows_returned": ("scan_rows_returned_total", "Rows handed out."),
+    "rows_returned": ("scan_rows_returned_total", "Rows returned."),
     "audited": ("scan_audited_total", "Claims of pruning that were audited."),
     "audit_violations": ("scan_audit_violations_total", "Rows that contradicted pruning."),
     "rows_audited": ("scan_audited_rows_total", "Rows judged by audits."),
     "bytes_audited": ("scan_audited_bytes_total", "Stored bytes read by audits."),
     "statistics_contradicting": (
         "scan_statistics_contradicting_total",
-        "Statistics of parts that contradicted themselves and were not believed.",
+        "Statistics of parts that contradicted themselves and were ignored.",
     ),
     "statistics_unreadable": (
         "scan_statistics_unreadable_total",
-        "Statistics of parts that were asked for and lost.",
+        "Statistics of parts that were requested and could not be read.",
     ),
-    "plans_reused": ("scan_plans_reused_total", "Scans whose plan was made before."),
+    "plans_reused": ("scan_plans_reused_total", "Scans whose plan was cached."),
     "planning_s": ("scan_planning_seconds_total", "Time spent making plans."),
     "reading_s": ("scan_reading_seconds_total", "Time that streams were open."),
     "cpu_s": ("scan_cpu_seconds_total", "CPU time of the process while streams were open."),
 }
 COMMIT: Final = {
     "rows_written": ("commit_rows_written_total", "Rows that commits wrote."),
-    "rows_deleted": ("commit_rows_deleted_total", "Rows or keys that commits took away."),
+    "rows_deleted": ("commit_rows_deleted_total", "Rows or keys that commits deleted."),
     "parts_added": ("commit_parts_added_total", "Parts that commits added."),
     "parts_removed": ("commit_parts_removed_total", "Parts that commits removed."),
 }
@@ -60,22 +60,22 @@ WRITER: Final = {
     "rows_written": ("writer_rows_total", "Rows and tombstones written."),
     "bytes_written": ("writer_bytes_total", "Stored bytes written."),
     "statistics_bytes": ("writer_statistics_bytes_total", "Bytes of statistics kept."),
-    "statistics_s": ("writer_statistics_seconds_total", "Time spent taking statistics."),
-    "statistics_trimmed": ("writer_statistics_trimmed_total", "Statistics cut or left out."),
+    "statistics_s": ("writer_statistics_seconds_total", "Time spent collecting statistics."),
+    "statistics_trimmed": ("writer_statistics_trimmed_total", "Statistics cut or dropped."),
     "statistics_mismatched": (
         "writer_statistics_mismatched_total",
-        "Statistics left out as they had another type or contradicted themselves.",
+        "Statistics dropped because of a wrong type or a contradiction.",
     ),
 }
 _OTHERS: Final = {
     "scans_total": "Reads of scans.",
-    "scan_errors_total": "Reads that ended by an error.",
-    "scan_parts_pruned_total": "Parts left out, by reason.",
+    "scan_errors_total": "Reads that ended with an error.",
+    "scan_parts_pruned_total": "Pruned parts, by reason.",
     "commits_total": "Commits, by operation.",
-    "commit_errors_total": "Changes that ended by an error, by operation.",
+    "commit_errors_total": "Changes that ended with an error, by operation.",
 }
 LATENCIES: Final = {
-    "commit_duration_seconds": "Time from the call of a change to its end, failed ones too.",
+    "commit_duration_seconds": "Time from the call of a change to its end, also if it failed.",
     "scan_duration_seconds": "Time from planning to the end of a read.",
 }
 BUCKETS_S: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0)
@@ -83,7 +83,7 @@ _HELP: Final = _OTHERS | dict([*SCAN.values(), *COMMIT.values(), *WRITER.values(
 
 
 class PrometheusReporter:
-    """Adds up what tables report, by table; safe to share by tables and threads."""
+    """Adds up the reports of tables, by table. Thread-safe; several tables may share it."""
 
     def __init__(self) -> None:
         self._counters: dict[tuple[str, Labels], float] = {}
@@ -91,7 +91,7 @@ class PrometheusReporter:
         self._lock = ForkSafeLock()
 
     def report(self, report: Report) -> None:
-        """Add one."""
+        """Add a report to the counters."""
         samples = _scan(report) if isinstance(report, ScanReport) else _commit(report)
         with self._lock:
             for name, labels, value in samples:
@@ -99,7 +99,7 @@ class PrometheusReporter:
             self._latencies.setdefault(_histogram(report), _Latency()).add(report.elapsed_s)
 
     def text(self) -> str:
-        """All counters in the text format, sorted by name and labels, then the histograms."""
+        """Return all counters in the text format, by name and labels, then the histograms."""
         with self._lock:
             counters = sorted(self._counters.items())
             latencies = {key: list(self._lines(*key)) for key in sorted(self._latencies)}
@@ -130,7 +130,7 @@ class PrometheusReporter:
 
 
 class _Latency:
-    """How many took how long: one count per bucket, the last beyond all bounds."""
+    """A histogram of durations: one count per bucket; the last bucket is above all bounds."""
 
     __slots__ = ("counts", "total_s")
 
@@ -152,7 +152,7 @@ def _line(name: str, labels: tuple[tuple[str, str], ...], value: float) -> str:
 
 
 def _histogram(report: Report) -> tuple[str, Labels]:
-    """The histogram that the time of a report belongs to, and its labels."""
+    """Return the name and labels of the histogram for a report's duration."""
     table = ("table", report.table)
     if isinstance(report, ScanReport):
         return "scan_duration_seconds", (("engine", report.engine), table)

@@ -1,8 +1,8 @@
-"""What a table says of each scan and each commit, and to whom.
+"""Reports of scans and commits, and the reporters that receive them.
 
-A reporter is given to a table by `Table.report_to`, or to the process by `Config`; nothing is
-reported otherwise. It is called once per read and per change, in the thread that did it, after the
-fact. What it raises is logged and changes neither the answer nor the commit.
+Set a reporter for a table by `Table.report_to`, or for the process by `Config`; without one,
+nothing is reported. The reporter is called once per read and per change, after it ends, in the same
+thread. Exceptions of a reporter are logged; they affect neither the result nor the commit.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _LOG = logging.getLogger("rowsieve")
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """One read of a scan: all of it, or what there was until it ended.
+    """One read of a scan, complete or ended early.
 
-    `error` is the name of what was raised, "GeneratorExit" where the reader did not want the rest.
-    `engine` is who read: "python", "datafusion" or "spark". `elapsed_s` is the time from the start
-    of planning to the end of the read, what the reader did between batches included.
+    `error` is the name of the exception that ended it; "GeneratorExit" if the reader stopped early.
+    `engine` is the reading engine: "python", "datafusion" or "spark". `elapsed_s` is the time from
+    the start of planning to the end of the read, with the reader's time between batches.
     """
 
     table: str
@@ -35,11 +35,11 @@ class ScanReport:
 
 @dataclass(frozen=True, slots=True)
 class CommitReport:
-    """One change: a commit, or with `error`, the name of what was raised, none.
+    """One change: a commit, or a failure with `error`, the name of the exception.
 
-    `writer` is what the table's object wrote since its last report: more than the commit holds
-    where a change was tried again, or other threads write. `elapsed_s` is the time from the call to
-    its end. `version` is the commit's; of a change that failed, the newest that the object knew.
+    `writer` counts the writes of the `Table` object since its last report. These exceed the
+    commit's if the change was retried, or other threads write. `elapsed_s` is the duration of the
+    call. `version` is the commit's; after a failure, the newest version that the object knew.
     """
 
     table: str
@@ -58,22 +58,22 @@ Report: TypeAlias = ScanReport | CommitReport
 
 
 class Reporter(Protocol):
-    """Takes reports; must be safe to call from several threads, and quick."""
+    """Receives reports; must be thread-safe and fast."""
 
     def report(self, report: Report) -> None:
-        """Take one."""
+        """Receive a report."""
         ...
 
 
 class LoggingReporter:
-    """Writes a line for each report to a logger, `rowsieve` unless told otherwise."""
+    """Writes a line for each report to a logger, by default `rowsieve`."""
 
     def __init__(self, logger: logging.Logger = _LOG, level: int = logging.INFO) -> None:
         self._logger = logger
         self._level = level
 
     def report(self, report: Report) -> None:
-        """Write the line; counters that are 0 are left out."""
+        """Write the line; counters that are 0 are omitted."""
         if not self._logger.isEnabledFor(self._level):
             return
         if isinstance(report, ScanReport):
@@ -99,7 +99,7 @@ class LoggingReporter:
 
 
 def send(reporter: Reporter | None, report: Report) -> None:
-    """Give the report to the reporter, if there is one; what it raises is logged."""
+    """Send the report to the reporter, if any; log the exceptions that it raises."""
     if reporter is None:
         return
     try:
