@@ -1,1 +1,1 @@
-"""What a column is: logical types, schemas with field ids, and how values lie in Arrow."""
+"""Logical types, schemas with field ids, and the Arrow types that store them."""

@@ -1,8 +1,9 @@
-"""Foreign rows brought to a table's storage types, or refused with the reason.
+"""Convert rows of other sources to a table's storage types, or reject them with the reason.
 
-Soundness: a value changes its type, never its meaning. Integers must fit, decimals and times be
-exact, floats come back as they were; text never becomes a number and no wall clock an instant.
-NaN is made the one canonical NaN, so that equal values are equal bits (invariant I5).
+Soundness: a conversion changes the type of a value, never its meaning. Integers must fit, decimals
+and times must be exact, and floats must round-trip. Text never becomes a number, and a local time
+never becomes an instant. NaN becomes the canonical NaN, so equal values have equal bits (invariant
+I5).
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from rowsieve.types.schema import Schema
 
 
 def conform(rows: Any, schema: Schema) -> Any:
-    """The rows of a table or batch as exactly `arrow_schema(schema)`; SchemaMismatch otherwise.
+    """Convert a table or batch to exactly `arrow_schema(schema)`; SchemaMismatch if impossible.
 
-    Columns are matched by name, exactly or else uniquely ignoring case, in any order. NULL in a
-    NOT NULL column, a missing and an unknown column are refused. Buffers are shared where they can
-    be.
+    Columns are matched by name, exactly or else uniquely ignoring case, in any order. NULL in a NOT
+    NULL column, and a missing or unknown column, are SchemaMismatch. Buffers are shared if
+    possible.
     """
     positions = _match(rows.schema.names, [field.name for field in schema], "the data", "column")
     columns = [
@@ -46,50 +47,50 @@ def conform(rows: Any, schema: Schema) -> Any:
 
 
 def conform_values(values: pa.Array, type_: logical.LogicalType, name: str) -> pa.Array:
-    """The values as a column of this type and name would hold them; SchemaMismatch otherwise."""
+    """Convert values to the type of a column; SchemaMismatch, which names it, if impossible."""
     return _convert(values, logical.Field(1, name, type_), name)
 
 
 def canonical_key(values: Any) -> Any:
-    """The array with -0.0 as 0.0 and one NaN; the same object if that changes nothing."""
+    """Replace -0.0 by 0.0, and every NaN by the canonical NaN; the same object if unchanged."""
     if not pa.types.is_floating(values.type):
         return values
     return _per_chunk(values, lambda chunk: _canonical_floats(chunk, zeros=True))
 
 
 def _match(found: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -> list[int]:
-    """Positions in `found` of each wanted name; SchemaMismatch unless they pair up."""
+    """Return the position in `found` of each wanted name; SchemaMismatch unless all pair up."""
     positions: list[int] = []
     missing: list[str] = []
     known = set(wanted)
-    same: dict[str, list[int]] = {}  # places by name, and by folded name of those that fit no other
-    alike: dict[str, list[int]] = {}
+    exact: dict[str, list[int]] = {}  # positions by name
+    ignoring_case: dict[str, list[int]] = {}  # by folded name, without exact matches
     for i, other in enumerate(found):
-        same.setdefault(other, []).append(i)
+        exact.setdefault(other, []).append(i)
         if other not in known:
-            alike.setdefault(other.lower(), []).append(i)
+            ignoring_case.setdefault(other.lower(), []).append(i)
     for name in wanted:
-        folded = same.get(name) or alike.get(name.lower(), [])
-        if len(folded) > 1:
+        matches = exact.get(name) or ignoring_case.get(name.lower(), [])
+        if len(matches) > 1:
             raise SchemaMismatch(
-                f"{owner} has {len(folded)} {noun}s for {name!r}: "
-                f"{', '.join(repr(found[i]) for i in folded)}; keep one of them"
+                f"{owner} has {len(matches)} {noun}s for {name!r}: "
+                f"{', '.join(repr(found[i]) for i in matches)}; keep one of them"
             )
-        if folded:
-            positions += folded
+        if matches:
+            positions += matches
         else:
             missing.append(name)
     taken = set(positions)
     unknown = [name for i, name in enumerate(found) if i not in taken]
     if unknown:
         raise SchemaMismatch(
-            f"{owner} has {_listed(unknown, noun)} that the table does not know"
+            f"{owner} has {_listed(unknown, noun)} that the table does not have"
             f"{_suggestion(unknown[0], missing or wanted)}; the table has ({', '.join(wanted)})"
         )
     if missing:
         raise SchemaMismatch(
-            f"{owner} lacks {_listed(missing, noun)}; it has ({', '.join(found)}) and every "
-            f"{noun} of the table must be there"
+            f"{owner} lacks {_listed(missing, noun)}; it has ({', '.join(found)}) and must have "
+            f"every {noun} of the table"
         )
     return positions
 
@@ -108,7 +109,7 @@ def _conform_column(values: Any, field: logical.Field) -> Any:
         converted = _per_chunk(values, lambda chunk: _convert(chunk, field, field.name))
     except SchemaMismatch as error:
         row = _first_failing(values, field)
-        if row is None:  # no value of this type fits
+        if row is None:  # the type itself does not fit
             raise
         raise SchemaMismatch(f"{error} (row {row}, counted from 0)") from error
     if not field.nullable and converted.null_count:
@@ -120,7 +121,7 @@ def _conform_column(values: Any, field: logical.Field) -> Any:
 
 
 def _first_failing(values: Any, field: logical.Field) -> int | None:
-    """The first row that is the reason, None if it is the type, whatever the rows."""
+    """Return the first row that does not fit, None if the type itself does not."""
 
     def fits(count: int) -> bool:
         try:
@@ -231,7 +232,7 @@ def _convert_map(
 def _convert_member(
     values: pa.Array, field: logical.Field, path: str, absent: pa.Array | None = None
 ) -> pa.Array:
-    """A nested member; where `absent`, there is no parent, so that NULL means nothing."""
+    """Convert a nested field; where `absent`, the parent is NULL, so a NULL child is allowed."""
     converted = _convert(values, field, path)
     nulls = converted.null_count
     if not field.nullable and nulls:
@@ -256,7 +257,7 @@ def _cumulated(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
 
 
 def _plain(values: pa.Array) -> pa.Array:
-    """The values without extension, dictionary or runs around them, half floats as floats."""
+    """Decode extension, dictionary and run-end encoded arrays; cast half floats to float32."""
     while True:
         if isinstance(values.type, pa.BaseExtensionType):
             values = values.storage
@@ -271,7 +272,7 @@ def _plain(values: pa.Array) -> pa.Array:
 
 
 def _materialised(values: pa.Array) -> pa.Array:
-    """The values of a dictionary array; views, which no kernel can take, become plain first."""
+    """Decode a dictionary array; cast views to plain types first, since `take` rejects them."""
     dictionary = values.dictionary
     if pa.types.is_string_view(dictionary.type):
         dictionary = dictionary.cast(pa.string())
@@ -281,7 +282,7 @@ def _materialised(values: pa.Array) -> pa.Array:
 
 
 def _is_accepted(source: pa.DataType, type_: logical.LogicalType) -> bool:
-    """Whether values of an Arrow type may become this type, as far as they fit."""
+    """Whether values of an Arrow type may be converted to this type if they fit."""
     types = pa.types
     match type_:
         case logical.Bool():
@@ -315,20 +316,19 @@ def _is_accepted(source: pa.DataType, type_: logical.LogicalType) -> bool:
 def _hint(source: pa.DataType, type_: logical.LogicalType) -> str:
     if isinstance(type_, logical.Timestamp) and pa.types.is_timestamp(source):
         return (
-            "say which zone these wall clock times are in (pyarrow.compute.assume_timezone)"
+            "give the zone of these local times (pyarrow.compute.assume_timezone)"
             if type_.utc
-            else "turn instants into wall clock times of the zone you mean "
-            "(pyarrow.compute.local_timestamp)"
+            else "convert the instants to local times of a zone (pyarrow.compute.local_timestamp)"
         )
     if logical.is_nested(type_):
-        return "build the column as the type that the table has"
-    return f"cast it to {arrow_type(type_)} yourself if that is what you mean"
+        return "build the column with the table's type"
+    return f"cast it to {arrow_type(type_)} if that is intended"
 
 
 def _per_chunk(values: Any, convert: Any) -> Any:
     if not isinstance(values, pa.ChunkedArray):
         return convert(values)
-    chunks = values.chunks  # new wrappers with every access
+    chunks = values.chunks  # each access creates new wrappers
     converted = [convert(chunk) for chunk in chunks or [pa.array([], values.type)]]
     if chunks and all(new is old for new, old in zip(converted, chunks, strict=True)):
         return values

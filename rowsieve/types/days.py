@@ -1,4 +1,4 @@
-"""How days and moments are counted: from 1970-01-01, in days and in microseconds."""
+"""Constants of dates and times, which count days and microseconds from 1970-01-01."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from typing import Final
 
 DAY_US: Final = 86_400_000_000
 FIRST_DAY: Final = -719_162
-"""0001-01-01: the first of four digits in engines and in Python."""
+"""0001-01-01: the first day with a four-digit year in engines and in Python."""
 LAST_DAY: Final = 2_932_896
 """9999-12-31."""

@@ -1,9 +1,9 @@
-"""Logical types as Arrow types, and back: how the values of a column lie in memory and in files.
+"""Convert logical types to the Arrow types that store them in memory and in files, and back.
 
-Storage types are plain ones, never registered extension classes: a UUID is 16 fixed bytes, JSON is
-text, and the field's metadata names the extension (`rowsieve.uuid.1`), so that any reader can open
-what we write. Every field carries its id as `PARQUET:field_id`. `rowsieve.types.conform` brings
-foreign data to these types.
+Storage types are plain types, never registered extension classes: a UUID is 16 fixed bytes, JSON is
+text, and the field's metadata names the extension (`rowsieve.uuid.1`), so any reader can open the
+files. Every field has its id in the metadata as `PARQUET:field_id`. `rowsieve.types.conform`
+converts data of other sources to these types.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EXTENSION_KEY = b"ARROW:extension:name"
 UUID_EXTENSION = b"rowsieve.uuid.1"
 JSON_EXTENSION = b"rowsieve.json.1"
 
-DEEPEST_LEVELS = 90  # pyarrow reads files of up to 98, of which the row and the leaf are two
+DEEPEST_LEVELS = 90  # pyarrow reads files of up to 98 levels, with the row and the leaf
 
 _UUID_NAMES = (UUID_EXTENSION, b"arrow.uuid")
 _JSON_NAMES = (JSON_EXTENSION, b"arrow.json")
@@ -41,7 +41,7 @@ _INTEGERS: dict[tuple[int, bool], Callable[[], Any]] = {
 
 
 def arrow_type(type_: logical.LogicalType) -> pa.DataType:
-    """The Arrow type that stores values of this logical type."""
+    """Return the Arrow type that stores values of this logical type."""
     match type_:
         case logical.Bool():
             return pa.bool_()
@@ -74,7 +74,7 @@ def arrow_type(type_: logical.LogicalType) -> pa.DataType:
 
 
 def arrow_field(field: logical.Field) -> pa.Field:
-    """The Arrow field: its storage type, whether NULLs may stand in it, and its id as metadata."""
+    """Return the Arrow field: storage type, nullability, and the id as metadata."""
     metadata = {FIELD_ID_KEY: str(field.id).encode()}
     if isinstance(field.type, logical.Uuid):
         metadata[EXTENSION_KEY] = UUID_EXTENSION
@@ -85,22 +85,22 @@ def arrow_field(field: logical.Field) -> pa.Field:
 
 @lru_cache(maxsize=1024)
 def arrow_schema(schema: Schema) -> pa.Schema:
-    """The Arrow schema of a table's rows, without metadata of its own."""
+    """Return the Arrow schema of a table's rows; only its fields have metadata."""
     return pa.schema([arrow_field(field) for field in schema])
 
 
 def zoned_schema(schema: Schema) -> pa.Schema:
-    """The columns without metadata; instants have the zones that they were declared with."""
+    """Return the Arrow schema without metadata; instants have their declared zones."""
     return pa.schema([_zoned_field(field) for field in schema])
 
 
 def relabelled(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The same buffers under another schema of the same layout, which is not checked."""
+    """Return the same buffers with another schema; it must have the same layout (not checked)."""
     return pa.record_batch(_Relabelled(rows, schema))
 
 
 class _Relabelled:
-    """Rows that export a schema other than their own."""
+    """Rows that are exported with another schema."""
 
     __slots__ = ("_rows", "_schema")
 
@@ -113,28 +113,28 @@ class _Relabelled:
 
 
 def without_metadata(schema: pa.Schema, keep: Collection[bytes] = ()) -> pa.Schema:
-    """The same columns with no metadata at any depth, as engines get them; `keep` names keys.
+    """Remove the metadata at every depth, for engines; `keep` names the keys to keep.
 
-    Engines compare nested types with their metadata: a list that holds field ids has another type
-    there than a list that a function or a literal made. The values are those of the same arrays:
-    a batch made of them with this schema exports its types alone.
+    Engines compare nested types with their metadata: a list with field ids would have another type
+    than the result of a function or a literal. Arrays need no change: a batch built from them with
+    this schema exports the types without metadata.
     """
     return pa.schema([_without_metadata(field, keep) for field in schema])
 
 
 def logical_type(field: pa.Field, allocate: Callable[[], int]) -> logical.LogicalType:
-    """The logical type of an Arrow field; `allocate` gives each nested member its id, depth first.
+    """Return the logical type of an Arrow field; `allocate` returns nested ids, depth first.
 
-    A type that no column can have is `SchemaMismatch`, which names the field and the way out.
+    SchemaMismatch for an unsupported type; it names the field and the remedy.
     """
     check_nesting(field)
     return _logical_type(field, allocate)
 
 
 def check_nesting(field: pa.Field) -> None:
-    """Refuse a type with more levels than Parquet's readers take; SchemaMismatch names the field.
+    """Raise SchemaMismatch for a type with more levels than Parquet readers support.
 
-    A struct is one level in a file, a list or a map is two. Walks without recursion: a type may be
+    A struct is one level in a file, a list or a map is two. The walk is iterative: a type may be
     deeper than Python's stack.
     """
     pending = [(field.type, 0)]
@@ -143,8 +143,8 @@ def check_nesting(field: pa.Field) -> None:
         if levels > DEEPEST_LEVELS:
             raise SchemaMismatch(
                 f"column {field.name!r} is nested too deep: a column has at most {DEEPEST_LEVELS} "
-                "levels, of which a struct is one, and a list or a map two; flatten it, or keep it "
-                "as JSON text"
+                "levels (a struct counts one, a list or a map two); flatten it, or store it as "
+                "JSON text"
             )
         if isinstance(type_, pa.BaseExtensionType):
             pending.append((type_.storage_type, levels))
@@ -175,9 +175,9 @@ def _logical_type(field: pa.Field, allocate: Callable[[], int]) -> logical.Logic
 def schema_of(
     schema: pa.Schema, not_null: Collection[str] = (), schema_id: int = 0
 ) -> tuple[Schema, int]:
-    """Give an Arrow schema ids from 1, depth first; returns the schema and the next free id.
+    """Assign ids from 1, depth first, to an Arrow schema; return the schema and the next free id.
 
-    Columns named in `not_null` refuse NULLs, and so does any that Arrow says has none.
+    Columns named in `not_null`, and columns that Arrow marks as not nullable, are NOT NULL.
     """
     last = 0
 
@@ -265,7 +265,7 @@ def _nested_type(
     if pa.types.is_map(type_):
         return logical.Map(member(type_.key_field, nullable=False), member(type_.item_field))
     raise SchemaMismatch(
-        f"column {field.name!r} has the type {field.type}, which no column of a table can have; "
+        f"column {field.name!r} has the type {field.type}, which tables do not support; "
         "cast it to bool, a number, decimal(<=38), string, binary, date, time, timestamp, or a "
         "list, struct or map of these"
     )
@@ -276,12 +276,12 @@ def _refuse_duplicates(names: list[str], parent: str | None = None) -> None:
     if twice:
         where = f" of struct {parent!r}" if parent else ""
         raise SchemaMismatch(
-            f"the name {twice[0]!r} stands for more than one column{where}; rename one of them"
+            f"more than one column{where} has the name {twice[0]!r}; rename one of them"
         )
 
 
 def is_text(type_: pa.DataType) -> bool:
-    """Tell whether an Arrow type is UTF-8 text in any layout."""
+    """Whether an Arrow type is UTF-8 text in any layout."""
     return bool(
         pa.types.is_string(type_)
         or pa.types.is_large_string(type_)
@@ -290,7 +290,7 @@ def is_text(type_: pa.DataType) -> bool:
 
 
 def is_bytes(type_: pa.DataType) -> bool:
-    """Tell whether an Arrow type is bytes in any layout."""
+    """Whether an Arrow type is bytes in any layout."""
     return bool(
         pa.types.is_binary(type_)
         or pa.types.is_large_binary(type_)
@@ -300,7 +300,7 @@ def is_bytes(type_: pa.DataType) -> bool:
 
 
 def is_list(type_: pa.DataType) -> bool:
-    """Tell whether an Arrow type is a list in any layout."""
+    """Whether an Arrow type is a list in any layout."""
     return bool(
         pa.types.is_list(type_)
         or pa.types.is_large_list(type_)

@@ -1,4 +1,4 @@
-"""Points in time as users write them, in microseconds since 1970-01-01 UTC."""
+"""Convert points in time between user input and microseconds since 1970-01-01 UTC."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_microseconds(moment: datetime | str) -> int:
-    """An aware datetime, or ISO-8601 text with an offset; anything without a zone is refused."""
+    """Convert an aware datetime, or ISO-8601 text with an offset; InvalidInput without a zone."""
     if isinstance(moment, str):
         try:
             parsed = datetime.fromisoformat(moment)
@@ -22,16 +22,17 @@ def to_microseconds(moment: datetime | str) -> int:
         parsed = moment
     if parsed.tzinfo is None:
         raise InvalidInput(
-            f"{moment!r} has no time zone, so it is no point in time; add an offset such as +00:00"
+            f"{moment!r} has no time zone, so it is not a point in time; add an offset such as "
+            "+00:00"
         )
     try:
         return (parsed.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1)
     except OverflowError as error:
         raise InvalidInput(
-            f"{moment!r} is not within the years 1 to 9999 in UTC, which times are kept in"
+            f"{moment!r} is outside the years 1 to 9999 in UTC; use a time within them"
         ) from error
 
 
 def from_microseconds(moment_us: int) -> datetime:
-    """The aware UTC datetime."""
+    """Convert microseconds to an aware UTC datetime."""
     return _EPOCH + timedelta(microseconds=moment_us)

@@ -1,10 +1,10 @@
-"""The keys of a window as one 64-bit word each, so that they compare at the speed of integers.
+"""Pack each key of a merge window into one 64-bit word, to compare keys as integers.
 
-Keys that are merged together lie close together: within a window integers differ in few bits, and
-text shares a prefix. `pack` takes away what all keys have in common and lays the columns side by
-side in one word. Words order like keys do. They are *exact* when equal words mean equal keys too;
-otherwise a word holds the leading 64 bits only, and equal words must be looked at again. Keys that
-give no useful word (decimals beyond 64 bits) are not packed.
+The keys of a window are close together: integers differ in few bits, and text shares a prefix.
+`pack` removes the part that all keys share and packs the columns into one word. Words sort like
+keys. They are *exact* if equal words also mean equal keys. Otherwise a word holds only the leading
+64 bits, and keys with equal words must be compared again. Keys without a useful word (decimals
+beyond 64 bits) are not packed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from rowsieve.types.keys import KeyColumns
 
 Words: TypeAlias = npt.NDArray[np.integer[Any]]
-"""(n,) integers of one dtype for all runs of a window."""
+"""(n,) integers; all runs of a window have the same dtype."""
 
 _WORD_BITS: Final = 64
 _WORD_BYTES: Final = 8
@@ -29,7 +29,7 @@ _WORD_BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The words of each run; `exact`: equal words are equal keys."""
+    """The words of each run; `exact`: equal words mean equal keys."""
 
     runs: tuple[Words, ...]
     exact: bool
@@ -45,9 +45,9 @@ class _Bits:
 
 
 def pack(runs: Sequence[KeyColumns]) -> Packed | None:
-    """Words for the keys of runs that are each in key order and not empty; None if there are none.
+    """Pack the keys of runs, each sorted and not empty; None if the keys have no useful words.
 
-    One integer column is its own word, without a copy.
+    For a single integer column, the values are the words, without a copy.
     """
     if len(runs[0].arrays) == 1 and pa.types.is_integer(runs[0].arrays[0].type):
         return Packed(tuple(_integers(run.arrays[0]) for run in runs), exact=True)
@@ -58,14 +58,14 @@ def pack(runs: Sequence[KeyColumns]) -> Packed | None:
         if column is None:
             packed = None if packed is None else _Bits(packed.runs, packed.width, exact=False)
         else:
-            packed = column if packed is None else _beside(packed, column)
+            packed = column if packed is None else _appended(packed, column)
         if packed is None or not packed.exact:
             break
     return None if packed is None else Packed(tuple(packed.runs), packed.exact)
 
 
-def _beside(left: _Bits, right: _Bits) -> _Bits:
-    if left.width == 0:  # all keys are equal so far
+def _appended(left: _Bits, right: _Bits) -> _Bits:
+    if left.width == 0:  # all keys are equal in the columns so far
         return right
     shift = np.uint64(right.width)
     runs = [(a << shift) | b for a, b in zip(left.runs, right.runs, strict=True)]
@@ -73,7 +73,7 @@ def _beside(left: _Bits, right: _Bits) -> _Bits:
 
 
 def _column(arrays: Sequence[pa.Array], room: int, *, ordered: bool) -> _Bits | None:
-    """One key column of all runs in `room` bits; `ordered` when it ascends within each run."""
+    """Pack one key column of all runs in `room` bits; `ordered`: it ascends within each run."""
     type_ = arrays[0].type
     if pa.types.is_integer(type_):
         return _integer_bits([_integers(array) for array in arrays], room, ordered=ordered)
@@ -103,7 +103,7 @@ def _integer_bits(runs: Sequence[Words], room: int, *, ordered: bool) -> _Bits:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """Text or bytes of one run: where each value starts in `data`, and how long it is."""
+    """Text or bytes of one run: the start of each value in `data`, and its length."""
 
     data: npt.NDArray[np.uint8]
     starts: npt.NDArray[np.int64]
@@ -125,9 +125,9 @@ class _Text:
 
 
 def _text_bits(runs: Sequence[_Text], lowest: bytes, highest: bytes, room: int) -> _Bits:
-    """Up to `room` bytes after the common prefix; unless all are of one length, the last is that.
+    """Pack up to `room` bytes after the common prefix; the last byte holds the length if it varies.
 
-    The length tells "a" from "a" and a zero byte, which the padding makes alike.
+    The length distinguishes "a" from "a" with a zero byte, which are equal after padding.
     """
     prefix = _common_prefix(lowest, highest)
     shortest = min(int(run.lengths.min()) for run in runs)
@@ -144,7 +144,7 @@ def _text_bits(runs: Sequence[_Text], lowest: bytes, highest: bytes, room: int) 
 
 
 def _even_bytes(run: _Text, prefix: int, taken: int) -> npt.NDArray[np.uint64]:
-    """Bytes [prefix, prefix + taken) of values that lie one after another, all of one length."""
+    """Return bytes [prefix, prefix + taken) of contiguous values of equal length."""
     count, width = len(run.starts), int(run.lengths[0])
     start = int(run.starts[0])
     values = run.data[start : start + count * width].reshape(count, width)
@@ -152,9 +152,9 @@ def _even_bytes(run: _Text, prefix: int, taken: int) -> npt.NDArray[np.uint64]:
 
 
 def _ragged_bytes(run: _Text, prefix: int, taken: int) -> npt.NDArray[np.uint64]:
-    """As `_even_bytes`, shorter values padded with zeros, followed by the length of the rest.
+    """Like `_even_bytes` with zero padding, followed by the length after the prefix.
 
-    Of the rest only what is up to one byte beyond `taken` is told apart.
+    Lengths greater than `taken` are all stored as `taken` + 1.
     """
     rest = run.lengths - prefix
     table = np.zeros((len(run.starts), taken + 1), dtype=np.uint8)
@@ -172,7 +172,7 @@ def _big_endian(values: npt.NDArray[np.uint8], width: int) -> npt.NDArray[np.uin
 
 
 def _extremes(arrays: Sequence[pa.Array], *, ordered: bool) -> tuple[bytes, bytes]:
-    """The first and the last value of all runs, as bytes."""
+    """Return the least and the greatest value of all runs, as bytes."""
     if ordered:
         ends = [(array[0], array[-1]) for array in arrays]
     else:
@@ -185,7 +185,7 @@ def _extremes(arrays: Sequence[pa.Array], *, ordered: bool) -> tuple[bytes, byte
 
 
 def _common_prefix(low: bytes, high: bytes) -> int:
-    """The length of what both begin with, and so everything between them."""
+    """Return the length of the common prefix, which all values between them share."""
     pairs = enumerate(zip(low, high, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(low), len(high)))
 

@@ -1,10 +1,9 @@
-"""A table's key as something that can be sorted, bisected and compared.
+"""Sort, bisect and compare the keys of a table.
 
-`KeyOrder` turns key columns into *sort forms*: Arrow arrays whose natural order is the key's order
-and whose equality is equality of the stored value (invariant I5): instants and dates as integers,
-floats as order-preserving integers with NaN last, everything else as it is. Key columns hold no
-NULL. Comparing keys of different sources always goes through these decoded forms, never through raw
-bytes (trap T5).
+`KeyOrder` converts key columns to *sort forms*: Arrow arrays whose natural order is the key's order
+and whose equality is equality of the stored values (invariant I5). Times and dates become integers,
+floats become order-preserving integers with NaN last, other types are unchanged. Key columns hold
+no NULL. Keys of different sources are always compared in sort form, never as raw bytes (trap T5).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Rows: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class KeyColumns:
-    """The sort forms of n rows, one array per key column, and how they are searched."""
+    """The sort forms of n rows, one array per key column, with search and sort methods."""
 
     arrays: tuple[pa.Array, ...]
 
@@ -41,15 +40,15 @@ class KeyColumns:
         return len(self.arrays[0])
 
     def key(self, row: int) -> Key:
-        """The key of one row, as comparable Python values."""
+        """Return the key of one row as comparable Python values."""
         return tuple(array[row].as_py() for array in self.arrays)
 
     def slice(self, start: int, stop: int) -> KeyColumns:
-        """Rows [start, stop), zero-copy."""
+        """Return rows [start, stop), zero-copy."""
         return KeyColumns(tuple(array.slice(start, stop - start) for array in self.arrays))
 
     def count_up_to(self, key: Key) -> int:
-        """How many rows of sorted columns are at or below `key`. O(log n)."""
+        """Return the number of rows <= `key`; the columns must be sorted. O(log n)."""
         if self.key(len(self) - 1) <= key:
             return len(self)
         if len(self.arrays) == 1 and _is_integer(self.arrays[0]):
@@ -65,7 +64,7 @@ class KeyColumns:
         return low
 
     def sort(self) -> npt.NDArray[np.int64]:
-        """A stable ascending order of the rows."""
+        """Return the indices of a stable ascending sort of the rows."""
         if all(_is_integer(array) for array in self.arrays):
             columns = [array.to_numpy(zero_copy_only=False) for array in self.arrays]
             if len(columns) == 1:
@@ -89,7 +88,7 @@ class KeyColumns:
         return True
 
     def repeats(self, order: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.bool_]:
-        """(n,) whether a row, taken in `order`, has the key of the row before it."""
+        """(n,) whether a row, in the order of `order`, has the same key as the row before it."""
         same = np.zeros(len(self), dtype=bool)
         if len(self) < 2:
             return same
@@ -108,10 +107,12 @@ class KeyOrder:
 
     @classmethod
     def of(cls, schema: Schema, key: Sequence[str]) -> KeyOrder:
-        """The order of the named columns; InvalidInput for a type that cannot be a key."""
+        """Return the order of the named columns; InvalidInput for a type that cannot be a key."""
         fields = tuple(schema.field(name) for name in key)
         if len(set(fields)) < len(fields):
-            raise InvalidInput(f"the key ({', '.join(key)}) names a column twice")
+            raise InvalidInput(
+                f"the key ({', '.join(key)}) names a column twice; remove the duplicate"
+            )
         for field in fields:
             if not logical.is_ordered(field.type):
                 raise InvalidInput(
@@ -126,14 +127,14 @@ class KeyOrder:
         return tuple(field.name for field in self.fields)
 
     def columns(self, rows: Rows) -> KeyColumns:
-        """The sort forms of a table's or batch's key columns."""
+        """Return the sort forms of a table's or batch's key columns."""
         return KeyColumns(
             tuple(sort_form(_flat(rows.column(field.name)), field.type) for field in self.fields)
         )
 
 
 def sort_form(array: pa.Array, type_: logical.LogicalType) -> pa.Array:
-    """The array in the form that sorts and compares like its values; NULLs stay NULL."""
+    """Convert an array to a form that sorts and compares like its values; NULLs stay NULL."""
     match type_:
         case logical.Bool():
             return array.cast(pa.uint8())
@@ -150,7 +151,7 @@ def sort_form(array: pa.Array, type_: logical.LogicalType) -> pa.Array:
 
 
 def concat_columns(pieces: Sequence[KeyColumns]) -> KeyColumns:
-    """The rows of all pieces, in the order given."""
+    """Concatenate the rows of all pieces in order."""
     if len(pieces) == 1:
         return pieces[0]
     width = len(pieces[0].arrays)

@@ -1,7 +1,7 @@
-"""The logical types: what a column's values are, whatever file or engine holds them.
+"""Logical types of columns, independent of file formats and engines.
 
-A closed family of frozen values, read with `match`. Nested types hold `Field`s, which carry the ids
-that survive renames. `type_name` is the one spelling used in messages, in the log and in the docs.
+A closed family of frozen values; use `match`. Nested types hold `Field`s, whose ids survive
+renames. `type_name` is the only spelling of types in messages, in the log and in the docs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Bool:
 
 @dataclass(frozen=True, slots=True)
 class Int:
-    """A whole number of 8, 16, 32 or 64 bits."""
+    """An integer of 8, 16, 32 or 64 bits."""
 
     bits: int = 64
     signed: bool = True
@@ -60,10 +60,10 @@ class Time:
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """Microseconds since 1970-01-01; an instant when `utc`, a wall clock reading otherwise.
+    """Microseconds since 1970-01-01; an instant if `utc`, otherwise a local (wall clock) time.
 
-    `zone` is the time zone that the column was declared with. Instants of different zones are one
-    type here; engines that take a column's zone for a part of its type are told it.
+    `zone` is the declared time zone of the column. Instants with different zones have equal types;
+    engines in which the zone is part of the type get the declared zone.
     """
 
     utc: bool = False
@@ -77,7 +77,7 @@ class Uuid:
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """JSON text, kept as it was written. It has no order and cannot be a key."""
+    """JSON text, stored unchanged. It has no order and cannot be a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ LogicalType: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column or a nested member: `id` is unique in its table and never used again."""
+    """A column or a nested field: `id` is unique in its table and never reused."""
 
     id: int
     name: str
@@ -131,7 +131,7 @@ class Field:
 
 
 def type_name(type_: LogicalType) -> str:
-    """The one spelling of a type: `int64`, `decimal(10,2)`, `list<string>`, `timestamptz`."""
+    """Return the type's name: `int64`, `decimal(10,2)`, `list<string>`, `timestamptz`."""
     match type_:
         case Bool():
             return "bool"
@@ -167,7 +167,7 @@ def type_name(type_: LogicalType) -> str:
 
 
 def is_nested(type_: LogicalType) -> bool:
-    """Whether values hold values of other fields."""
+    """Whether it is a list, struct or map."""
     return isinstance(type_, List | Struct | Map)
 
 

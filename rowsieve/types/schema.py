@@ -1,7 +1,7 @@
 """A table's schema: top-level fields by id, looked up by name or by id.
 
-Names match exactly, else uniquely ignoring case. The JSON form is the one published in the format
-reference; it is what the log holds.
+Names match exactly, or else uniquely ignoring case. The log stores the JSON form, which the format
+reference documents.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The columns of one schema version; `id` counts up with each change of the table's schema."""
+    """The columns of one schema version; each change of the table's schema increments `id`."""
 
     id: int
     fields: tuple[Field, ...]
@@ -72,7 +72,10 @@ class Schema:
         return tuple(map(_NAME, self.fields))
 
     def field(self, name: str) -> Field:
-        """The column called `name`: exactly, else the only one that differs in case alone."""
+        """Return the column with this name, or else the only one that differs in case only.
+
+        UnknownColumn if there is none, or more than one that differs in case.
+        """
         for field in self.fields:
             if field.name == name:
                 return field
@@ -82,7 +85,7 @@ class Schema:
         raise UnknownColumn(self._unknown(name, folded), name=name)
 
     def select(self, names: tuple[str, ...]) -> Schema:
-        """The same schema narrowed to these columns, in the order asked for."""
+        """Return the schema with only these columns, in this order."""
         return Schema(self.id, tuple(map(self.field, names)))
 
     def _unknown(self, name: str, folded: list[Field]) -> str:
@@ -97,12 +100,15 @@ class Schema:
 
 
 def schema_to_json(schema: Schema) -> dict[str, Any]:
-    """The published JSON form."""
+    """Return the documented JSON form."""
     return {"id": schema.id, "fields": [_field_to_json(field) for field in schema.fields]}
 
 
 def schema_from_json(value: Mapping[str, Any]) -> Schema:
-    """Read the published JSON form; a type that is unknown here is refused."""
+    """Decode the documented JSON form.
+
+    UnsupportedProtocol for an unknown type, CorruptData for malformed JSON.
+    """
     try:
         return Schema(int(value["id"]), tuple(_field_from_json(item) for item in value["fields"]))
     except (KeyError, TypeError, ValueError) as error:

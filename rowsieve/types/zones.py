@@ -1,15 +1,14 @@
-"""Time zones: instants to local times and back, vectorised; offsets come from `zoneinfo`.
+"""Time zones: vectorised conversion of instants to local times and back, by `zoneinfo`'s offsets.
 
 A local time has one instant, two (a clock set back repeats an hour) or none (a clock set forward
-skips one), and neither way is monotone: bounds are taken by `local_hull` and `instant_hull`, which
-may be too wide, never too narrow. Times are int64 microseconds since 1970. What lies beyond 64 bits
-comes back in a mask, it never wraps.
+skips one). Neither conversion is monotone, so bounds are converted by `local_hull` and
+`instant_hull`, which may be too wide, never too narrow. Times are int64 microseconds since 1970.
+Results beyond 64 bits are marked in a mask; they never wrap.
 
-The changes of a zone are found by asking `zoneinfo` for the offset of every other day and
-bisecting where it differs; no zone has two changes within three days. After 2100 a zone has rules
-only, and the calendar repeats every 400 years. Arrow's own kernels are not used but to ask them for
-their changes (`IN_ARROW`): with the system's database they know no daylight saving time after 2037
-(pyarrow 26).
+The changes of a zone are found by comparing the `zoneinfo` offsets of every other day and bisecting
+where they differ; no zone has two changes within three days. After 2100 a zone only follows rules,
+and the calendar repeats every 400 years. Arrow's kernels are used only to find their own changes
+(`IN_ARROW`): with the system's database they have no daylight saving time after 2037 (pyarrow 26).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _DAY_S = 86_400
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _EPOCH = datetime(1970, 1, 1)
 _FIRST = datetime(1800, 1, 1)  # before the first change of any zone
-_RULES_ONLY = datetime(2100, 1, 1)  # after the last change that is no rule (2087)
+_RULES_ONLY = datetime(2100, 1, 1)  # after the last change that does not follow a rule (2087)
 _CYCLE_S = 146_097 * _DAY_S  # 400 years
 _RULES_ONLY_S = (_RULES_ONLY - _EPOCH).days * _DAY_S
 _MARGIN = timedelta(days=400)
@@ -45,24 +44,24 @@ _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])([0-9]{1,2})(?::?([0-9]{2})(?::?([0-9]{
 _UTC_NAMES = frozenset({"UTC", "Z", "GMT", "ETC/UTC", "ETC/GMT", "ETC/ZULU", "ZULU", "UCT"})
 _MOST_HOURS = 18
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)+", re.ASCII)
-UNTIL_2100 = " until 2100"  # behind a name: the zone in a database without rules for later
-IN_ARROW = " in Arrow"  # behind a name: the zone as Arrow's kernels have it in this process
-_OTHER_TREES = ("posix/", "right/")  # the same zones again, the latter with leap seconds
+UNTIL_2100 = " until 2100"  # suffix: the zone in a database without rules after 2100
+IN_ARROW = " in Arrow"  # suffix: the zone according to Arrow's kernels in this process
+_OTHER_TREES = ("posix/", "right/")  # copies of all zones, the latter with leap seconds
 
 
 class RepeatedTime(Enum):
-    """Which instant a local time has that occurs twice."""
+    """The rule for a local time that occurs twice: which instant it means."""
 
     EARLIER = "earlier"
     LATER = "later"
-    SAME = "same"  # with the offset that the instant had before it was moved, else the earlier
-    KEPT = "kept"  # the offset from before the move, whether or not it is in force then
+    SAME = "same"  # the offset before the time arithmetic if it is possible, else the earlier
+    KEPT = "kept"  # the offset before the time arithmetic, even if it is not in force
     FAIL = "fail"
     NULL = "null"
 
 
 class SkippedTime(Enum):
-    """Which instant a local time has that never occurs."""
+    """The rule for a local time that never occurs: which instant it means."""
 
     SHIFTED = "shifted"  # as if the clock had not been changed yet: 02:30 is 03:30
     BACK = "back"  # as if the clock had been changed already: 02:30 is 01:30
@@ -74,7 +73,7 @@ class SkippedTime(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hull:
-    """Bounds of times, inclusive; masks say where 64 bits do not hold one."""
+    """Inclusive bounds of times; the masks mark bounds beyond 64 bits."""
 
     lower: Micros
     upper: Micros
@@ -84,12 +83,12 @@ class Hull:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Zone:
-    """The offsets of one zone, by segments between two changes.
+    """The offsets of one zone, by segments between changes.
 
-    `repeats`: whether its rules go on after 2100, every 400 years anew; otherwise the last offset
-    stays. `starts`: (k,) seconds since 1970 at which each segment begins, the first before all
-    time; `offsets`: (k,) seconds east of UTC; `local_starts`, `local_ends`: (k,) local seconds at
-    which each begins and ends, ascending both.
+    `repeats`: whether the rules continue after 2100, in cycles of 400 years; otherwise the last
+    offset stays. `starts`: (k,) the start of each segment in seconds since 1970; the first is
+    before all times. `offsets`: (k,) seconds east of UTC. `local_starts`, `local_ends`: (k,) the
+    local seconds at which each segment starts and ends; both ascend.
     """
 
     name: str
@@ -101,21 +100,21 @@ class Zone:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it has one offset for all time."""
+        """Whether the zone has a single offset."""
         return len(self.offsets) == 1
 
     @property
     def is_utc(self) -> bool:
-        """Whether local times are those of UTC."""
+        """Whether the zone is UTC."""
         return self.is_fixed and not self.offsets[0]
 
     def offsets_at(self, instants: Micros) -> Micros:
-        """The offset in force at each instant, in microseconds."""
+        """Return the offset in force at each instant, in microseconds."""
         seconds, _ = self._in_table(instants // _SECOND)
         return self.offsets[_segment(self.starts, seconds)] * _SECOND
 
     def local(self, instants: Micros) -> tuple[Micros, Mask]:
-        """The local time of each instant, and where 64 bits do not hold it."""
+        """Return the local time of each instant, and a mask of those beyond 64 bits."""
         return _plus(instants, self.offsets_at(instants))
 
     def instants(
@@ -125,9 +124,9 @@ class Zone:
         skipped: SkippedTime,
         before: Micros | None = None,
     ) -> tuple[Micros, Mask, Mask]:
-        """The instant of each local time; masks of those that fail, and that are NULL.
+        """Return the instant of each local time, and masks of errors and of NULLs.
 
-        `before`: the offsets, in microseconds, that SAME and KEPT ask for.
+        `before`: the offsets in microseconds for SAME and KEPT.
         """
         earlier, later, gap, twice, change = self._candidates(local)
         failed = np.zeros(len(local), dtype=np.bool_)
@@ -160,10 +159,10 @@ class Zone:
         return np.where(failed | null, 0, found), failed, null
 
     def local_hull(self, lower: Micros, upper: Micros) -> Hull:
-        """The least and greatest local time of the instants between.
+        """Return the least and greatest local time of the instants in [lower, upper].
 
-        Between two changes a local time grows with the instant; where a clock is set back it falls
-        to the start of the next segment, and the segments' starts and ends ascend.
+        Between two changes the local time grows with the instant. At a change that sets the clock
+        back, it falls to the start of the next segment. The segments' starts and ends ascend.
         """
         low, no_low = self.local(lower)
         high, no_high = self.local(upper)
@@ -182,10 +181,10 @@ class Zone:
         return Hull(low, high, no_low, no_high)
 
     def instant_hull(self, lower: Micros, upper: Micros) -> Hull:
-        """The least and greatest instant of the local times between, by whatever rules.
+        """Return the least and greatest instant of the local times in [lower, upper], by any rule.
 
-        The instants of local times that are repeated or skipped are all within the hull. Besides
-        the ends, only the times at the nearest change can be the least or the greatest.
+        The hull contains all instants of repeated and skipped local times. Apart from the ends,
+        only the times at the nearest changes can be the least or the greatest.
         """
         least, most, no_low = self._spread(lower)
         no_high = np.zeros_like(no_low)
@@ -196,14 +195,14 @@ class Zone:
         return Hull(least, most, no_low, no_high | (no_low & (upper == lower)))
 
     def is_steady(self, lower: Micros, upper: Micros) -> Mask:
-        """Where one offset is in force at all instants between, without a change."""
+        """(n,) whether one offset is in force at all instants in [lower, upper]."""
         ends = [self._in_table(instants // _SECOND) for instants in (lower, upper)]
         (first, shift), (last, shift_too) = ends
         same = _segment(self.starts, first) == _segment(self.starts, last)
         return np.asarray(same & (shift == shift_too))
 
     def is_plain(self, lower: Micros, upper: Micros) -> Mask:
-        """Where no local time between is repeated or skipped."""
+        """(n,) whether no local time in [lower, upper] is repeated or skipped."""
         ends = []
         for local in (lower, upper):
             _, _, gap, twice, _ = self._candidates(local)
@@ -213,7 +212,7 @@ class Zone:
         return np.asarray(~(odd | odd_too) & (place == place_too) & (shift == shift_too))
 
     def _in_table(self, seconds: Micros, late: int = 0) -> tuple[Micros, Micros]:
-        """Seconds taken back by whole cycles to where the table reaches, and by how much."""
+        """Shift seconds back by whole cycles into the table; return them and the shifts."""
         first = _RULES_ONLY_S + late
         beyond = seconds >= first
         if not self.repeats or not beyond.any():
@@ -222,10 +221,10 @@ class Zone:
         return seconds - shift, shift
 
     def _candidates(self, local: Micros) -> tuple[Micros, Micros, Mask, Mask, Micros]:
-        """Of each local time: two offsets, whether it is skipped or repeated, and the next change.
+        """Return for each local time: two offsets, whether it is skipped or repeated, next change.
 
-        Of a repeated time the offset of the earlier instant and of the later one; of a skipped one
-        the offset after the change, which gives the earlier instant, and before it.
+        The offsets of a repeated time are those of its earlier and its later instant. For a skipped
+        time they are the offset after the change, which gives the earlier instant, and before it.
         """
         seconds, shift = self._in_table(local // _SECOND, 2 * _DAY_S)
         place = _segment(self.local_starts, seconds)
@@ -240,14 +239,14 @@ class Zone:
         return earlier * _SECOND, later * _SECOND, gap, twice, change
 
     def _spread(self, local: Micros) -> tuple[Micros, Micros, Mask]:
-        """The earliest and the latest instant that a rule gives a local time, and where lost."""
+        """Return the earliest and latest instant of each local time, and an overflow mask."""
         earlier, later, _, _, _ = self._candidates(local)
         first, beyond = _plus(local, -earlier)
         last, above = _plus(local, -later)
         return np.minimum(first, last), np.maximum(first, last), beyond | above
 
     def _nearest(self, lower: Micros, upper: Micros) -> list[Micros]:
-        """The local times at the first change after the one and the last before the other."""
+        """Return the local times at the first change after `lower` and the last before `upper`."""
         if self.is_fixed:
             return []
         found = []
@@ -262,23 +261,23 @@ class Zone:
 
 
 def zone(name: str) -> Zone:
-    """The zone of this name: `Area/City`, `UTC`, or an offset east of it such as `+05:30`.
+    """Return the zone of this name: `Area/City`, `UTC`, or an offset from UTC such as `+05:30`.
 
-    With ` until 2100` behind it, the offset of the end of 2099 stays, as in databases of some
-    engines (chrono-tz); with ` in Arrow` the zone is as Arrow's kernels have it. The name of what
-    comes back has neither where that makes no difference. InvalidPredicate for others.
-    Abbreviations (`EST`, `CET`, `IST`) are none: engines read them each in its own way.
+    With the suffix ` until 2100`, the offset of the end of 2099 stays, as in the databases of some
+    engines (chrono-tz). With the suffix ` in Arrow`, the zone is that of Arrow's kernels. If the
+    suffix makes no difference, the name of the result does not have it. InvalidPredicate for other
+    names, and for abbreviations (`EST`, `CET`, `IST`), which engines interpret differently.
     """
     return _zone(name.strip())
 
 
 def zone_name(name: str) -> str:
-    """The canonical name of a zone: `UTC`, `+05:30`, or as the database spells it."""
+    """Return the canonical name of a zone: `UTC`, `+05:30`, or the database's spelling."""
     return zone(name).name
 
 
 def fixed_offset(name: str) -> int | None:
-    """The seconds east of UTC that a name such as `+05:30` or `UTC-3` says; None if it is none."""
+    """Parse an offset such as `+05:30` or `UTC-3` to seconds east of UTC; None for other names."""
     match = _OFFSET.fullmatch(name)
     if match is None:
         return None
@@ -306,19 +305,19 @@ def _zone(name: str) -> Zone:
         raise InvalidPredicate(
             f"no time zone {name!r} is known: write Area/City as in Europe/Berlin, UTC, or an "
             "offset east of UTC as in +05:30; abbreviations such as EST are read differently by "
-            "different engines"
+            "different engines, and are not supported"
         )
     spelled, rules = known
     return _built(spelled, rules)
 
 
 def has_rules(own: Zone) -> bool:
-    """Whether its offset still changes after 2100."""
+    """Whether the zone's offset changes after 2100."""
     return own.repeats and bool((own.starts >= _RULES_ONLY_S).any())
 
 
 def _without_rules(own: Zone) -> Zone:
-    """The zone as databases have it that end in 2100, if that makes a difference."""
+    """Return the zone as in databases that end in 2100, or the same object if equal."""
     if not has_rules(own):
         return own
     kept = own.starts < _RULES_ONLY_S
@@ -328,7 +327,10 @@ def _without_rules(own: Zone) -> Zone:
 
 
 def _of_arrow(own: Zone) -> Zone:
-    """The zone by Arrow's kernels, if that makes a difference; its offset of 2500 stays."""
+    """Return the zone according to Arrow's kernels, with the offset of 2500 after that year.
+
+    The same object if there is no difference.
+    """
     step = _PROBE // timedelta(seconds=1)
     first = (_FIRST - _EPOCH) // timedelta(seconds=1)
     seconds = np.arange(first, _RULES_ONLY_S + _CYCLE_S, step, dtype=np.int64)
@@ -347,7 +349,7 @@ def _of_arrow(own: Zone) -> Zone:
 
 
 def _arrow_offsets(seconds: Micros, name: str) -> Micros:
-    """The offset that Arrow has at each second since 1970."""
+    """Return Arrow's offset at each of these seconds since 1970."""
     try:
         local = pc.local_timestamp(pa.array(seconds, pa.timestamp("s", name)))
     except pa.ArrowInvalid as error:
@@ -356,7 +358,7 @@ def _arrow_offsets(seconds: Micros, name: str) -> Micros:
 
 
 def _from_database(name: str) -> tuple[str, tzinfo] | None:
-    """The zone as the database spells it; letters may be in any case."""
+    """Return the zone and its spelling in the database; `name` may be in any case."""
     if not _NAME.fullmatch(name) or name.lower().startswith(_OTHER_TREES):
         return None
     for spelled in (name, *(key for key in available_timezones() if key.lower() == name.lower())):
@@ -380,13 +382,13 @@ def _fixed(name: str, offset: int) -> Zone:
 
 
 def _built(name: str, rules: tzinfo) -> Zone:
-    """The changes of a zone from 1800 on, as far as they need to be known."""
+    """Find the changes of a zone from 1800 to the end of the first cycle after 2100."""
     moment = _FIRST.replace(tzinfo=rules)
     end = (_RULES_ONLY + timedelta(seconds=_CYCLE_S) + _MARGIN).replace(tzinfo=rules)
     last = rules.fromutc(moment).utcoffset()
     changes: list[int] = []
     offsets = [_seconds(last)]
-    while moment < end:  # 130,000 times: the one loop here that has to be quick
+    while moment < end:  # 130,000 iterations: the only loop here that must be fast
         following = moment + _PROBE
         offset = rules.fromutc(following).utcoffset()
         if offset != last:
@@ -403,7 +405,7 @@ def _seconds(offset: timedelta | None) -> int:
 
 
 def _change(rules: tzinfo, start: datetime, offset: timedelta | None) -> int:
-    """The first second after `start`, within a probe, that has another offset."""
+    """Return the first second after `start`, within a probe, that has another offset."""
     low, high = 0, _PROBE // timedelta(seconds=1)
     while high - low > 1:
         middle = (low + high) // 2
@@ -421,19 +423,19 @@ def _table(name: str, changes: list[int], offsets: list[int], *, repeats: bool =
 
 
 def _segment(starts: npt.NDArray[np.int64], seconds: Micros) -> npt.NDArray[np.intp]:
-    """The segment that each second lies in."""
+    """Return the index of the segment of each second."""
     if len(starts) == 1:
         return np.zeros(len(seconds), dtype=np.intp)
     return np.maximum(np.searchsorted(starts, seconds, side="right") - 1, 0)
 
 
 def _clipped(seconds: Micros) -> Micros:
-    """Seconds as microseconds, no farther out than a second from the ends of 64 bits."""
+    """Convert seconds to microseconds, clipped to at least a second within 64 bits."""
     return np.clip(seconds, _LEAST // _SECOND + 2, _MOST // _SECOND - 2) * _SECOND
 
 
 def _plus(times: Micros, offsets: Micros) -> tuple[Micros, Mask]:
-    """The sum, and where 64 bits do not hold it; the nearest end of time stands there."""
+    """Return the sums, clipped to 64 bits, and a mask of those that were clipped."""
     over = (offsets > 0) & (times > _MOST - np.maximum(offsets, 0))
     under = (offsets < 0) & (times < _LEAST - np.minimum(offsets, 0))
     with np.errstate(over="ignore"):

@@ -218,10 +218,10 @@ def test_an_empty_frame_commits_nothing(spark: Any, table: rs.Table) -> None:
     ("columns", "mode", "error"),
     [
         (["id"], "upsert", "SchemaMismatch: the data lacks column 's'"),
-        (["id", "s", "id AS extra"], "upsert", "'extra' that the table does not know"),
+        (["id", "s", "id AS extra"], "upsert", "'extra' that the table does not have"),
         (["id", "id AS s"], "upsert", "'s' is string in the table, but int64"),
         (["s"], "upsert", "lacks the key column 'id'"),
-        (["id", "s"], "delete", "'s' that the table does not know"),
+        (["id", "s"], "delete", "'s' that the table does not have"),
         (["id", "s"], None, r"UnsupportedOperation: append: .*\(id\).*'upsert'"),
         (["id", "s"], "merge", "append, upsert, delete"),
     ],
