@@ -51,8 +51,8 @@ MUTANTS = (
     Mutant(
         BOUNDS,
         "all columns prune whatever may prune",
-        "self._statistics.file_column(column.field_id)",
-        "self._statistics._footer.columns.get(column.field_id)",
+        "self._statistics.file_column(subject)",
+        "self._statistics._footer.columns.get(subject)",
     ),
     Mutant(
         BOUNDS,

@@ -101,8 +101,8 @@ MUTANTS = (
     Mutant(
         READER,
         "rows that nobody wants are asked",
-        "group.wanted)\n        matches",
-        "None)\n        matches",
+        "group.wanted), self.asked_target)\n        matches",
+        "None), self.asked_target)\n        matches",
     ),
     Mutant(
         EXECUTE,

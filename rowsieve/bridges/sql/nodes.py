@@ -109,6 +109,8 @@ class Reader:
 
     def operand(self, node: Any) -> Operand:
         """The node as a value; a condition becomes a boolean one."""
+        if node is None:  # as in date(), which the grammar takes without its argument
+            raise self.source.refusal(None, "an argument is missing")
         kind = type(node)
         if kind is exp.Paren:
             self.only(node, "this")

@@ -36,7 +36,7 @@ class Source:
         """The error that names the text of this node and its place."""
         if self.is_encoded:
             return InvalidPredicate(why)
-        start, stop = self._span(node)
+        start, stop = (None, None) if node is None else self._span(node)
         if start is None or stop is None:
             return InvalidPredicate(f"cannot read the filter: {why}")
         return self.refusal_at(start, stop, why)

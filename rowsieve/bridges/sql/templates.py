@@ -29,6 +29,7 @@ _REST = "rest"
 _BEFORE = re.compile(r"(?:[(,]|\bIN|\bFROM|\bBOTH|\bLEADING|\bTRAILING)\s*$")
 _AFTER = re.compile(r"\s*(?:[),]|AS\b|IN\b|FROM\b)")
 _PREFIX = "argument_"
+_TRIMS = ("trim", "ltrim", "rtrim")
 # What Unicode calls a space separator, and DuckDB trims.
 SPACES = " \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"
 
@@ -60,8 +61,8 @@ def recognise(reader: Reads, node: Any) -> Call | None:
             return found(reader, node, call)
         if pattern.function == FORMATTED:
             return formatted(reader, node, call)
-        if reader.dialect.trims_all_spaces and is_bare_trim(call):
-            return Call(call.function, (*call.arguments, Literal(SPACES)))
+        if reader.dialect.trims_all_spaces and call.function in _TRIMS:
+            return _with_spaces(call)
         required = pattern.spelling.reads
         if required is not None and not required.holds(Use(call)):
             raise reader.source.refusal(
@@ -73,7 +74,18 @@ def recognise(reader: Reads, node: Any) -> Call | None:
 
 def is_bare_trim(node: Call) -> bool:
     """Whether it trims spaces without naming them."""
-    return node.function in ("trim", "ltrim", "rtrim") and len(node.arguments) == 1
+    return node.function in _TRIMS and len(node.arguments) == 1
+
+
+def _with_spaces(trim: Call) -> Call:
+    """The trim of a dialect that trims all kinds of spaces unless told which, as a trim of ours."""
+    match trim.arguments:
+        case (text,):
+            return Call(trim.function, (text, Literal(SPACES)))
+        case (text, Literal(value=" ")):
+            return Call(trim.function, (text,))
+        case _:
+            return trim
 
 
 def forms(reader: Reads, node: Any) -> list[str]:

