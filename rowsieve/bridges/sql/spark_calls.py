@@ -115,7 +115,9 @@ def _rounded(_: Types, __: Call, values: list[Value]) -> Value:
     match value.type:
         case Int() if count >= 0:
             return value
-        case Float(bits=bits) if count == 0 or (bits == 64 and count > 0):
+        case Float(bits=32) if count == 0:
+            return Value(Call("round", (value.exact,)), value.type)
+        case Float(bits=64) if count >= 0:
             return Value(made, value.type)
         case Decimal(precision=precision, scale=scale) if count >= 0:
             kept = min(count, scale)

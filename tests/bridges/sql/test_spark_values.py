@@ -28,6 +28,7 @@ ROWS = pa.table(
     {
         "s": pa.array(["ab12", "a.b\n", "", "xxab", "É\r\nß-7", None]),
         "i": pa.array([0, 1, -1, 400, None, 3], pa.int32()),
+        "f": pa.array([0.5, -2.5, 0.49999997, float("nan"), None, 8388609.0], pa.float32()),
         "ts": pa.array(_MOMENTS, pa.timestamp("us")),
         "tz": pa.array(_MOMENTS, pa.timestamp("us", "UTC")),
         "day": pa.array([at and at.date() for at in _MOMENTS], pa.date32()),
@@ -43,6 +44,7 @@ TEXTS = [
     *("regexp_extract(s, '([a-z]+)([0-9]+)')", "regexp_extract(s, '([a-z])(1|.)', 2)"),
     *("regexp_replace(s, '[^a-z]', '<$0>')", "regexp_replace(s, '(a)(b)', '$2\\\\$$1')"),
     *("regexp_count(s, '[ab]')", "regexp_instr(s, 'b')", "regexp_substr(s, '[0-9]+')"),
+    *("round(f)", "round(f, 0)", "round(double(f), 0)"),
     *("day + 3", "day - i", "add_months(day, 1)", "add_months(ts, 13)", "date(ts)"),
     *("trunc(day, 'MM')", "trunc(ts, 'year')", "trunc(day, 'WEEK')"),
     *("date_part('month', ts)", "date_part('dow', day)", "isnull(i)", "isnotnull(s)"),
