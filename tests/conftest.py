@@ -27,14 +27,6 @@ for_type_by_name(
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Over several processes, the tests of a file stay together, and Spark's share one session."""
-    for item in items:
-        needs_spark = item.get_closest_marker("spark") is not None
-        group = "spark" if needs_spark else f"{item.path.parent.name}.{item.path.stem}"
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.fixture(scope="session")
 def s3() -> Iterator[S3]:
     """One S3 server on loopback for the whole run."""
@@ -44,7 +36,7 @@ def s3() -> Iterator[S3]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One Spark session for the whole run: starting one takes some ten seconds."""
+    """One Spark session for each test process: starting one takes some ten seconds."""
     sql = pytest.importorskip("pyspark.sql")
     from rowsieve.providers.spark.java import spark_session
 
