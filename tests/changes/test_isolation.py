@@ -146,7 +146,7 @@ def test_statistics_refute_parts_before_their_rows_are_read(tmp_path: Path) -> N
 def test_a_delete_by_plan_whose_answer_changed_is_stale() -> None:
     table = keyed({"k": [1, 2], "v": [1, 1]}, properties={"isolation": "serializable"})
     plan = table.scan("v = 1").plan()
-    with pytest.raises(StalePlan, match="plan the scan again"):
+    with pytest.raises(StalePlan, match="Plan the scan again"):
         racing(table, lambda other: other.upsert(kv((9, 1)))).delete(plan=plan)
     assert pairs(table) == [(1, 1), (2, 1), (9, 1)]
     loose = keyed({"k": [1, 2], "v": [1, 1]}, properties=SNAPSHOT)

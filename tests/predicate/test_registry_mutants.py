@@ -26,7 +26,7 @@ from rowsieve.predicate.functions.row import (
     Range,
     Signature,
 )
-from rowsieve.predicate.ir import Cast
+from rowsieve.predicate.ir import Call, Cast
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Json, is_ordered
 from tests.predicate.claims import SAMPLES, Sample, cast_samples, precision, violations
@@ -79,7 +79,7 @@ def mutants(row: Function) -> Iterator[tuple[str, Function]]:
         yield f"nulls {nulls.value}", replace(row, nulls=nulls)
     if may_fail(row):
         yield "never fails", replace(row, can_fail=lambda _: False)
-    if row.bounds is None and row.nulls not in CHOICES and is_ordered(SAMPLES[row.name][0].x):
+    if row.bounds is None and row.nulls not in CHOICES and takes_ordered(SAMPLES[row.name][0]):
         yield "directions", flipped(row)
     if row.bounds is not None:
         yield "no rule", replace(row, bounds=None)
@@ -90,6 +90,14 @@ def mutants(row: Function) -> Iterator[tuple[str, Function]]:
                 "always safe",
                 with_bounds(row, lambda it: replace(it, safe=np.ones(len(it.lower), np.bool_))),
             )
+
+
+def takes_ordered(sample: Sample) -> bool:
+    """Whether a column of ordered values is an argument itself, rather than a list made of it."""
+    operand = sample.operand
+    return is_ordered(sample.x) and not (
+        isinstance(operand, Call) and isinstance(operand.arguments[0], Call)
+    )
 
 
 def may_fail(row: Function) -> bool:

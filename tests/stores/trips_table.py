@@ -92,7 +92,7 @@ def trips_of(proxy: Proxy, act: Callable[[], object]) -> int:
 
 def lines(counts: Iterable[int], found: list[dict[str, int]]) -> list[str]:
     """The table of Markdown, line by line."""
-    heads = ["with its refresh", *(f"{count} parts" for count in counts)]
+    heads = ["operation, with its refresh", *(f"{count} parts" for count in counts)]
     rows = [[name, *(str(each[name]) for each in found)] for name in found[0]]
     return [
         f"| {' | '.join(heads)} |",
