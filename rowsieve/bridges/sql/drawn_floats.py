@@ -1,4 +1,4 @@
-"""Floats beside a decimal, of which DataFusion makes decimals."""
+"""Float constants compared with decimals, which DataFusion converts to decimals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DIGITS = 15  # behind the point
 
 
 def as_decimal(operand: Operand) -> Operand:
-    """A float constant as the decimal that DataFusion makes of it beside a decimal."""
+    """The decimal that DataFusion makes of a float constant compared with a decimal."""
     value = operand.value if isinstance(operand, Literal) else None
     if isinstance(value, float) and operand.type == Float(64) and abs(value) < 10**9:  # type: ignore[union-attr]
         with decimal.localcontext(prec=40):

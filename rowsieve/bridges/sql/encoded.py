@@ -3,7 +3,7 @@
 A bridge spells each condition of the AND at the top as text of the dialect, dumbly, node by node,
 with names for its constants and lists (`stand_ins`). The text then passes everything that text of
 that dialect passes. Soundness: the text must be what the engine itself would read as that tree;
-what a bridge cannot spell so it refuses, and the condition is left in the engine's own form.
+a bridge refuses what it cannot spell, and the condition stays in the engine's own form.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def read_encoded(
     shown: Callable[[E], object] = str,
     strict: bool = False,
 ) -> Translation[Predicate, R]:
-    """Read each condition in the text that `spell` makes of it; the residual is what is left.
+    """Read each condition as the text that `spell` makes of it; the residual has the others.
 
     `spell` raises `UnsupportedOperation` for what the dialect has no text for. `meant`: the rules
     of the session, the dialect's own unless given.
