@@ -397,7 +397,9 @@ class Oracle:
             case (String(), _):
                 return cast_text(value, target, self.semantics.text_reading)
             case (_, String()):
-                return spelled(value, source, self.semantics.timestamp_text)
+                return spelled(
+                    value, source, self.semantics.timestamp_text, self.semantics.far_years
+                )
             case (Bool(), Int()):
                 return int(value)
             case (_, Bool()):

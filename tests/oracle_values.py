@@ -16,7 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.predicate.ir import ValueSet
-from rowsieve.predicate.semantics import DigitRounding, Semantics, TextReading, TimestampText
+from rowsieve.predicate.semantics import (
+    DigitRounding,
+    FarYears,
+    Semantics,
+    TextReading,
+    TimestampText,
+)
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -313,8 +319,50 @@ def extracted(field: str, type_: LogicalType, value: int) -> Any:
     }[field]
 
 
-def spelled(value: Any, type_: LogicalType, style: TimestampText) -> str:
-    """The value as text."""
+def spelled(
+    value: Any,
+    type_: LogicalType,
+    style: TimestampText,
+    years: FarYears = FarYears.FAIL,
+    suffix: str = "",
+) -> str:
+    """The value as text, and what stands behind it."""
+    if isinstance(type_, Date | Timestamp) and years is not FarYears.FAIL:
+        day = value if isinstance(type_, Date) else value // DAY_US
+        if not -719_162 <= day <= 2_932_896:
+            return _far(value, type_, style, years, suffix)
+    return _spelled(value, type_, style) + suffix
+
+
+def _far(
+    value: int, type_: Date | Timestamp, style: TimestampText, years: FarYears, suffix: str
+) -> str:
+    """A value of a far year: its text 400 years at a time nearer, with the year put right."""
+    dated = isinstance(type_, Date)
+    infinite = 2**31 - 1 if dated else 2**63 - 1
+    if years is FarYears.BC_BRACKETS and abs(value) == infinite:
+        return "infinity" if value > 0 else "-infinity"
+    if years is FarYears.BC_BRACKETS and not dated and value < -106_751_991 * DAY_US:
+        raise Failed
+    cycle = 146_097 * (1 if dated else DAY_US)
+    cycles = (value - (10_957 if dated else 10_957 * DAY_US)) // cycle
+    near = _spelled(value - cycles * cycle, type_, style)
+    year = int(near[:4]) + 400 * cycles
+    rest = near[4:10], near[10:] + suffix
+    if years is FarYears.SIGNED_SHORT and not -262_143 <= year <= 262_142:
+        raise Failed
+    if years in (FarYears.SIGNED, FarYears.SIGNED_SHORT):
+        sign = "+" if year > 9999 else "-" if year < 0 else ""
+        return f"{sign}{abs(year):04}{''.join(rest)}"
+    if years is FarYears.BC_SUFFIX:
+        day = value if dated else value // DAY_US
+        if day < -2_440_588 or year > 5_874_897:
+            raise Failed
+        return f"{year if year > 0 else 1 - year:04}{''.join(rest)}{' BC' if year < 1 else ''}"
+    return f"{year if year > 0 else 1 - year:04}{rest[0]}{' (BC)' if year < 1 else ''}{rest[1]}"
+
+
+def _spelled(value: Any, type_: LogicalType, style: TimestampText) -> str:
     match type_:
         case Bool():
             return "true" if value else "false"

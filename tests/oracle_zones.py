@@ -82,17 +82,19 @@ def instant_text(micros: int, semantics: Semantics) -> str:
     """An instant as text; engines without an offset in it give the local time."""
     style, name = semantics.timestamp_text, semantics.time_zone
     if style is TimestampText.RFC_3339:
-        return spelled(micros, Timestamp(utc=True), style)
-    text = spelled(local_time(micros, name), _LOCAL, TimestampText.LOCAL)
+        return spelled(micros, Timestamp(utc=True), style, semantics.far_years)
+    local, years = local_time(micros, name), semantics.far_years
     if style is TimestampText.LOCAL:
-        return text
+        return spelled(local, _LOCAL, TimestampText.LOCAL, years)
     east = offset(micros, name)
     minutes, seconds = divmod(abs(east) // datetime.timedelta(seconds=1), 60)
     hours, minutes = divmod(minutes, 60)
-    text += f"{'-' if east < datetime.timedelta(0) else '+'}{hours:02}"
+    suffix = f"{'-' if east < datetime.timedelta(0) else '+'}{hours:02}"
     if seconds and style is TimestampText.OFFSET:
-        return f"{text}:{minutes:02}:{seconds:02}"
-    return f"{text}:{minutes:02}" if minutes else text
+        suffix += f":{minutes:02}:{seconds:02}"
+    elif minutes:
+        suffix += f":{minutes:02}"
+    return spelled(local, _LOCAL, TimestampText.LOCAL, years, suffix)
 
 
 def _found(

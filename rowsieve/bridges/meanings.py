@@ -113,7 +113,9 @@ WRITTEN = frozenset(
     {"repeated_time", "skipped_time", "skipped_midnight", "moved_time", "truncated_clock"}
     | {"hours_make_days"}
 )
-RULES = GUARDED | WRITTEN | frozenset(_SHOWN)
+# What decides of years outside of 1 to 9999 only, of which no translation promises anything.
+OF_FAR_YEARS = frozenset({"far_years"})
+RULES = GUARDED | WRITTEN | OF_FAR_YEARS | frozenset(_SHOWN)
 
 
 def differ(ours: Semantics, theirs: Semantics) -> bool:

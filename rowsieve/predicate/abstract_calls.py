@@ -152,6 +152,9 @@ def cast_value(
         if not quiet and wraps(value.type, target, semantics):
             lower, upper = without(lower, risky), without(upper, risky)  # it may come out anywhere
             risky = nowhere(len(risky))
+        if rule.rises_at is not None:
+            unordered = ~(rule.rises_at(value.lower) & rule.rises_at(value.upper))
+            lower, upper = without(lower, unordered), without(upper, unordered)
         nan = value.nan if isinstance(target, Float) else nowhere(len(risky))
         result = settled(replace(result, lower=lower, upper=upper, nan=nan))
     elif isinstance(value.type, Int) and isinstance(target, String):

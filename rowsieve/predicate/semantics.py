@@ -59,6 +59,16 @@ class TimestampText(Enum):
     REFUSED = "refused"  # by the unit of a column, or not known
 
 
+class FarYears(Enum):
+    """How the years before 1 and after 9999 are written as text; 44 BC is the year -43."""
+
+    SIGNED = "signed"  # +10000-01-01, 0000-12-31, -0043-03-15
+    SIGNED_SHORT = "signed, short"  # the same of the years -262143 to 262142; others fail
+    BC_BRACKETS = "bc in brackets"  # 10000-01-01, 0044-03-15 (BC), and infinity
+    BC_SUFFIX = "bc as suffix"  # 10000-01-01, 0044-03-15 BC, from 4714 BC on; others fail
+    FAIL = "fail"  # not known
+
+
 class TextReading(Enum):
     """Which texts a cast reads as numbers, booleans, times and UUIDs."""
 
@@ -92,7 +102,8 @@ class Semantics:
     one truncated to more than a day; `moved_time`: of an instant moved by months or days, or
     truncated to the day; `truncated_clock`: of one truncated to the hour. `hours_make_days`: 36
     hours of an interval without months are a day of the calendar and 12 hours. `timestamp_text`:
-    how a cast spells a timestamp or an instant. `text_reading`: which texts a cast reads.
+    how a cast spells a timestamp or an instant. `far_years`: how years before 1 and after 9999 are
+    spelt by casts and formats. `text_reading`: which texts a cast reads.
     """
 
     name: str
@@ -124,6 +135,7 @@ class Semantics:
     truncated_clock: RepeatedTime = RepeatedTime.KEPT
     hours_make_days: bool = False
     timestamp_text: TimestampText = TimestampText.OFFSET
+    far_years: FarYears = FarYears.BC_SUFFIX
     text_reading: TextReading = TextReading.STRICT
 
     SQL: ClassVar[Semantics]
@@ -185,6 +197,7 @@ Semantics.DATAFUSION = Semantics(
     nested_nulls=NestedNulls.LEAST,
     nested_zeros_differ=True,
     timestamp_text=TimestampText.RFC_3339,
+    far_years=FarYears.SIGNED_SHORT,
 )
 Semantics.SPARK = Semantics(
     "spark",
@@ -202,6 +215,7 @@ Semantics.SPARK = Semantics(
     truncated_clock=RepeatedTime.SAME,
     hours_make_days=True,
     timestamp_text=TimestampText.LOCAL,
+    far_years=FarYears.SIGNED,
 )
 Semantics.DUCKDB = Semantics(
     "duckdb",
@@ -214,6 +228,7 @@ Semantics.DUCKDB = Semantics(
     nan_has_sign=False,
     truncated_clock=RepeatedTime.LATER,
     timestamp_text=TimestampText.OFFSET_IN_MINUTES,
+    far_years=FarYears.BC_BRACKETS,
     text_reading=TextReading.DUCKDB,
 )
 Semantics.TRINO = Semantics(
@@ -224,6 +239,7 @@ Semantics.TRINO = Semantics(
     negative_roots_fail=False,
     nested_nulls=NestedNulls.UNKNOWN,
     timestamp_text=TimestampText.REFUSED,
+    far_years=FarYears.FAIL,
 )
 Semantics.POLARS = Semantics(
     "polars",
@@ -235,6 +251,7 @@ Semantics.POLARS = Semantics(
     full_case=True,
     nested_nulls=NestedNulls.REFUSED,
     timestamp_text=TimestampText.REFUSED,
+    far_years=FarYears.FAIL,
 )
 Semantics.PYARROW = Semantics(
     "pyarrow",
@@ -243,6 +260,7 @@ Semantics.PYARROW = Semantics(
     float_division_by_zero=OnFailure.IEEE,
     nested_nulls=NestedNulls.REFUSED,
     timestamp_text=TimestampText.REFUSED,
+    far_years=FarYears.FAIL,
 )
 Semantics.ICEBERG = Semantics(
     "iceberg",
@@ -250,6 +268,7 @@ Semantics.ICEBERG = Semantics(
     bitwise_lists_from=2,
     nested_nulls=NestedNulls.REFUSED,
     timestamp_text=TimestampText.REFUSED,
+    far_years=FarYears.FAIL,
 )
 Semantics.SUBSTRAIT = Semantics(
     "substrait",
@@ -257,6 +276,7 @@ Semantics.SUBSTRAIT = Semantics(
     float_division_by_zero=OnFailure.IEEE,
     nested_nulls=NestedNulls.REFUSED,
     timestamp_text=TimestampText.REFUSED,
+    far_years=FarYears.FAIL,
 )
 
 _BY_NAME = {

@@ -169,5 +169,7 @@ def target_of(sample: Sample) -> object:
 
 def cast_mutants(rule: CastRule) -> Iterator[tuple[str, CastRule]]:
     yield "increasing", replace(rule, increasing=not rule.increasing)
+    if rule.rises_at is not None:
+        yield "rises everywhere", replace(rule, rises_at=None)
     if rule.can_fail:
         yield "never fails", replace(rule, can_fail=False)

@@ -83,7 +83,7 @@ EXPRESSIONS: tuple[Row, ...] = (
     _both(
         "Cast",
         "Cast",
-        "between the types in CASTS; TRY_CAST too; as text, times of the years 1 to 9999",
+        "between the types in CASTS; TRY_CAST too",
     ),
     _both("CaseWhen", "Case"),
     _read("If", "Case", "written as CASE"),

@@ -16,8 +16,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate.arrays import Computed, as_mask, filled, null_mask, with_nulls, without
-from rowsieve.predicate.functions import duckdb_texts, float_decimals, text_casts
+from rowsieve.predicate.arrays import (
+    Computed,
+    Mask,
+    as_mask,
+    filled,
+    null_mask,
+    with_nulls,
+    without,
+)
+from rowsieve.predicate.functions import duckdb_texts, far_years, float_decimals, text_casts
 from rowsieve.predicate.functions.decimal_rounding import rounded
 from rowsieve.predicate.functions.decimals import int_as_decimal, narrowed
 from rowsieve.predicate.literals import int_range
@@ -49,6 +57,8 @@ class CastRule:
     evaluate: CastEvaluator
     increasing: bool
     can_fail: bool
+    rises_at: Callable[[pa.Array], Mask] | None = None
+    """The values among which it increases, a range; None where that is all of them."""
 
 
 def cast_rule(source: LogicalType, target: LogicalType) -> CastRule | None:
@@ -92,7 +102,7 @@ def wraps(source: LogicalType, target: LogicalType, semantics: Semantics) -> boo
 def gives_null(target: LogicalType, semantics: Semantics, *, try_: bool) -> bool:
     """Whether a cast is NULL where it has no value; otherwise that is an error.
 
-    A far year always is: engines have a text for it, and it is one that we do not write.
+    A far year without a text always is: engines fail at it, or have one that we do not know.
     """
     if isinstance(target, String):
         return False
@@ -299,6 +309,13 @@ def _timestamp_to_timestamp(
     return Computed(values.view(pa.int64()).view(arrow_type(target)))
 
 
+def _in_near_years(values: pa.Array) -> Mask:
+    """Which dates or times lie in the years 1 to 9999; not NULL."""
+    numbers = filled(values).astype(np.int64)
+    days = numbers if pa.types.is_date32(values.type) else numbers // DAY_US
+    return far_years.near(days) & ~null_mask(values)
+
+
 def _uuid_to_binary(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
     return Computed(values.cast(pa.binary()))
 
@@ -327,10 +344,14 @@ _RULES: dict[tuple[type, type], CastRule] = {
     (Decimal, Float): CastRule(_decimal_to_float, increasing=True, can_fail=False),
     (Decimal, String): CastRule(text_casts.from_decimal, increasing=False, can_fail=False),
     (Date, Timestamp): CastRule(_date_to_timestamp, increasing=True, can_fail=True),
-    (Date, String): CastRule(text_casts.from_date, increasing=True, can_fail=True),
+    (Date, String): CastRule(
+        text_casts.from_date, increasing=True, can_fail=True, rises_at=_in_near_years
+    ),
     (Timestamp, Date): CastRule(_timestamp_to_date, increasing=True, can_fail=False),
     (Timestamp, Timestamp): CastRule(_timestamp_to_timestamp, increasing=True, can_fail=False),
-    (Timestamp, String): CastRule(text_casts.from_timestamp, increasing=True, can_fail=True),
+    (Timestamp, String): CastRule(
+        text_casts.from_timestamp, increasing=True, can_fail=True, rises_at=_in_near_years
+    ),
     (Timestamp, Time): CastRule(_timestamp_to_time, increasing=False, can_fail=False),
     (Time, String): CastRule(text_casts.from_time, increasing=True, can_fail=False),
     (Uuid, String): CastRule(text_casts.from_uuid, increasing=True, can_fail=False),

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, filled, null_mask, without
+from rowsieve.predicate.functions import far_years
 from rowsieve.predicate.functions.decimals import narrowed
 from rowsieve.predicate.literals import UUID_TEXT, int_range
-from rowsieve.predicate.semantics import NanOrder, Semantics, TimestampText
+from rowsieve.predicate.semantics import FarYears, NanOrder, Semantics, TimestampText
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Decimal, Int, LogicalType, Timestamp
@@ -29,6 +30,7 @@ _DATE = r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
 _ZONE = r"\s*(?P<zone>Z|(?P<sign>[+-])(?P<zone_hour>[0-9]{2})(?::?(?P<zone_minute>[0-9]{2}))?)?"
 _UUID = f"^({UUID_TEXT}|\\{{({UUID_TEXT})\\}})$"
 _MOST_DIGITS = 60
+_DATE_LENGTH = len("1970-01-01")
 _IN_UTC = {TimestampText.LOCAL: "", TimestampText.RFC_3339: "Z"}
 
 
@@ -185,26 +187,64 @@ def from_decimal(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semanti
     return Computed(pc.binary_join_element_wise(sign, head, ".", tail, ""))
 
 
-def from_date(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """`YYYY-MM-DD`, of the years 1 to 9999."""
-    days = filled(values).astype(np.int64)
-    good = (days >= FIRST_DAY) & (days <= LAST_DAY)
-    nulls = null_mask(values)
-    return _checked(without(values, ~good).cast(pa.string()), good, nulls)
+def from_date(values: pa.Array, _: LogicalType, __: LogicalType, semantics: Semantics) -> Computed:
+    """`YYYY-MM-DD`; the years outside of 1 to 9999 as the semantics spell them."""
+    days, nulls, years = filled(values).astype(np.int64), null_mask(values), semantics.far_years
+    is_far = ~far_years.near(days) & ~nulls
+    text = without(values, is_far).cast(pa.string())
+    if not is_far.any():
+        return Computed(text)
+    far = days[is_far]
+    spelt = far_years.far_dates(far, pa.repeat("", len(far)), years)
+    spelt = _with_infinity(spelt, far, far_years.infinite_days(far, years))
+    spelt = without(spelt, far_years.lacks_text(far, years))
+    return _without_failed(pc.replace_with_mask(text, pa.array(is_far), spelt), nulls)
 
 
 def from_timestamp(
     values: pa.Array, source: LogicalType, _: LogicalType, semantics: Semantics
 ) -> Computed:
-    """`YYYY-MM-DD HH:MM:SS[.f…]`, of the years 1 to 9999, as the semantics spell it in UTC.
+    """`YYYY-MM-DD HH:MM:SS[.f…]`, as the semantics spell it in UTC.
 
     Binding makes a call of the cast of an instant where an engine spells it in another way.
     """
     assert isinstance(source, Timestamp)
-    text = timestamp_text(values, semantics.timestamp_text)
     suffix = _IN_UTC.get(semantics.timestamp_text, "+00") if source.utc else ""
-    array = pc.binary_join_element_wise(text, suffix, "")
-    return _checked(array, ~null_mask(array), null_mask(values))
+    suffixes = pa.repeat(suffix, len(values))
+    text = text_of_any_year(values, suffixes, semantics.timestamp_text, semantics.far_years)
+    return _without_failed(text, null_mask(values))
+
+
+def text_of_any_year(
+    values: pa.Array, suffixes: pa.Array, style: TimestampText, years: FarYears
+) -> pa.Array:
+    """Local times and what stands behind each; NULL where the engine has no text for a time."""
+    near = timestamp_text(values, style)
+    text = pc.binary_join_element_wise(near, suffixes, "")
+    is_far = null_mask(near) & ~null_mask(values)
+    if not is_far.any():
+        return text
+    micros = filled(values).view(np.int64)[is_far]
+    days, clock = np.divmod(micros, DAY_US)
+    on_first_day = pa.array(clock).view(pa.timestamp("us"))  # of 1970
+    rest = pc.binary_replace_slice(timestamp_text(on_first_day, style), 0, _DATE_LENGTH, "")
+    rest = pc.binary_join_element_wise(rest, suffixes.filter(pa.array(is_far)), "")
+    spelt = far_years.far_dates(days, rest, years)
+    spelt = _with_infinity(spelt, micros, far_years.infinite_times(micros, years))
+    missing = far_years.lacks_text(days, years) | far_years.lacks_time(micros, years)
+    return pc.replace_with_mask(text, pa.array(is_far), without(spelt, missing))
+
+
+def _with_infinity(text: pa.Array, values: npt.NDArray[np.int64], infinite: Mask) -> pa.Array:
+    if not infinite.any():
+        return text
+    return pc.if_else(pa.array(infinite), far_years.infinity(values), text)
+
+
+def _without_failed(text: pa.Array, nulls: Mask) -> Computed:
+    """Texts, failed where a value that is not NULL has none."""
+    failed = null_mask(text) & ~nulls
+    return Computed(text, failed if failed.any() else None)
 
 
 def timestamp_text(values: pa.Array, style: TimestampText) -> pa.Array:

@@ -1,8 +1,9 @@
 """Dates and times as text of a constant format: `format_time(time, '%Y-%m-%d')`.
 
 Every field has a fixed number of digits: `%Y` four, `%j` three, `%m %d %H %M %S` two; all else
-stands for itself, `%%` for a percent sign. Years outside 1 to 9999 have no such text, and fail.
-Where each field follows the next coarser one, from the year on, texts sort as times do.
+stands for itself, `%%` for a percent sign. Years outside 1 to 9999 are written as the engine does.
+Where each field follows the next coarser one, from the year on, texts of the other years sort as
+times do.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from rowsieve.predicate.abstract import AbstractValue
 from rowsieve.predicate.arrays import Computed, filled, null_mask, without
+from rowsieve.predicate.functions import far_years
 from rowsieve.predicate.functions.days import Days, by_day, first_of_month, months_of
-from rowsieve.predicate.functions.row import Argument, Direction, Function, NullRule, Signature
-from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.functions.row import Argument, Function, NullRule, Range, Signature
+from rowsieve.predicate.semantics import FarYears, Semantics
 from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import Date, String, Timestamp
 
-_FIRST, _LAST = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 _SECOND = 1_000_000
 _PIECE = re.compile(r"%(.)|([^%]+)", re.DOTALL)
 _WIDTHS: Mapping[str, int] = {"Y": 4, "m": 2, "d": 2, "j": 3, "H": 2, "M": 2, "S": 2}
@@ -53,16 +56,26 @@ def _resolve(arguments: Sequence[Argument]) -> Signature | None:
     return Signature((type_, String()), String(), arguments[1].constant)
 
 
-def _format(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
+def _format(arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics) -> Computed:
     values = arguments[0]
     numbers = filled(values).astype(np.int64)
     dated = isinstance(signature.arguments[0], Date)
     days, clock = (numbers, np.zeros_like(numbers)) if dated else np.divmod(numbers, DAY_US)
     nulls = null_mask(values)
-    failed = ((days < _FIRST) | (days > _LAST)) & ~nulls
-    days = np.where(failed, 0, days)
+    is_far = ~far_years.near(days) & ~nulls
+    text = without(_near_texts(np.where(is_far, 0, days), clock, signature.option), nulls)
+    if not is_far.any():
+        return Computed(text)
+    far = _far_texts(numbers[is_far], signature, semantics.far_years)
+    whole = pc.replace_with_mask(text, pa.array(is_far), far)
+    failed = null_mask(whole) & ~nulls
+    return Computed(whole, failed if failed.any() else None)
+
+
+def _near_texts(days: Days, clock: Days, form: str) -> pa.Array:
+    """Texts of one width."""
     columns: list[npt.NDArray[np.uint8]] = []
-    for field, plain in pieces_of(signature.option) or ():
+    for field, plain in pieces_of(form) or ():
         if field:
             columns.append(_digits(_field(field, days, clock), _WIDTHS[field]))
         else:
@@ -73,10 +86,30 @@ def _format(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -
     places = np.arange(0, width * len(days) + 1, max(width, 1), dtype=np.int32)
     if not width:
         places = np.zeros(len(days) + 1, np.int32)
-    made = pa.Array.from_buffers(
-        pa.string(), len(days), [None, pa.py_buffer(places), pa.py_buffer(text.tobytes())]
-    )
-    return Computed(without(made, nulls | failed), failed if failed.any() else None)
+    buffers = [None, pa.py_buffer(places), pa.py_buffer(text.tobytes())]
+    return pa.Array.from_buffers(pa.string(), len(days), buffers)
+
+
+def _far_texts(numbers: Days, signature: Signature, years: FarYears) -> pa.Array:
+    """Texts of days or times in other years; NULL where the engine has none."""
+    dated = isinstance(signature.arguments[0], Date)
+    days, clock = (numbers, np.zeros_like(numbers)) if dated else np.divmod(numbers, DAY_US)
+    pieces: list[pa.Array] = [pa.repeat("", len(days))]
+    for field, plain in pieces_of(signature.option) or ():
+        if field == "Y":
+            pieces.append(far_years.year_field(_field(field, days, clock), years))
+        elif field:
+            pieces.append(far_years.digits(_field(field, days, clock), _WIDTHS[field]))
+        else:
+            pieces.append(pa.repeat(plain, len(days)))
+    text = pc.binary_join_element_wise(*pieces, "")
+    of_numbers = far_years.infinite_days if dated else far_years.infinite_times
+    infinite = of_numbers(numbers, years)
+    if infinite.any():
+        text = pc.if_else(pa.array(infinite), far_years.infinity(numbers), text)
+    lacks = far_years.lacks_clock if dated else far_years.lacks_time
+    missing = far_years.lacks_text(days, years) | lacks(numbers, years)
+    return without(text, missing)
 
 
 def _field(field: str, days: Days, clock: Days) -> Days:
@@ -100,10 +133,23 @@ def _digits(numbers: Days, width: int) -> npt.NDArray[np.uint8]:
     return digits
 
 
-def _direction(signature: Signature) -> tuple[Direction, ...]:
+def _rises(signature: Signature) -> bool:
     fields = "".join(field for field, _ in pieces_of(signature.option) or ())
-    rises = any(order.startswith(fields) for order in _ORDERED)
-    return (Direction.INCREASING if rises else Direction.NONE, Direction.NONE)
+    return any(order.startswith(fields) for order in _ORDERED)
+
+
+def _range(
+    arguments: Sequence[AbstractValue], signature: Signature, semantics: Semantics
+) -> Range | None:
+    """The texts of both ends where they lie in the years 1 to 9999, in which none fails."""
+    if not _rises(signature):
+        return None
+    ends = [arguments[0].lower, arguments[0].upper]
+    size = 1 if isinstance(signature.arguments[0], Date) else DAY_US
+    is_near = [far_years.near(filled(end) // size) & ~null_mask(end) for end in ends]
+    safe = is_near[0] & is_near[1]
+    lower, upper = (_format([without(end, ~safe)], signature, semantics).values for end in ends)
+    return Range(lower, upper, safe=safe)
 
 
 ROWS = (
@@ -112,7 +158,7 @@ ROWS = (
         "format_time(date or timestamp without a zone, constant format of %Y %m %d %j %H %M %S)",
         _resolve,
         _format,
-        direction=_direction,
+        bounds=_range,
         nulls=NullRule.STRICT,
     ),
 )

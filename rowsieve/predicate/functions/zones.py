@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from rowsieve.predicate.abstract import AbstractValue, is_point
 from rowsieve.predicate.arrays import Computed, Mask, filled, null_mask, with_nulls, without
 from rowsieve.predicate.functions import intervals, text_casts
+from rowsieve.predicate.functions.far_years import infinite_times
 from rowsieve.predicate.functions.row import (
     Argument,
     Function,
@@ -293,17 +294,22 @@ def _style(signature: Signature) -> tuple[Zone, TimestampText]:
     return zone(name), TimestampText(style)
 
 
-def _zoned_text(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
-    """The local time and its offset in the style of the call, of the years 1 to 9999."""
+def _zoned_text(
+    arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics
+) -> Computed:
+    """The local time and its offset in the style of the call."""
     own, style = _style(signature)
+    years = semantics.far_years
     instants, nulls = filled(arguments[1]), null_mask(arguments[1])
     local, lost = own.local(instants)
-    text = text_casts.timestamp_text(_computed(local, nulls, lost, _LOCAL).values, style)
+    lost |= infinite_times(instants, years) | infinite_times(local, years)
+    times = _computed(local, nulls, lost, _LOCAL).values
     offsets, places = np.unique(own.offsets_at(instants), return_inverse=True)
     spelt = [text_casts.offset_text(int(offset), style) for offset in offsets]
     names = pa.array(spelt, pa.string())
-    joined = pc.binary_join_element_wise(text, names.take(pa.array(places)), "")
-    failed = null_mask(text) & ~nulls
+    offset_of_each = names.take(pa.array(places))
+    joined = text_casts.text_of_any_year(times, offset_of_each, style, years)
+    failed = null_mask(joined) & ~nulls
     return Computed(joined, failed if failed.any() else None)
 
 
@@ -321,8 +327,9 @@ def _text_range(
     )
     if style is TimestampText.RFC_3339:
         lower, upper = (pc.utf8_slice_codeunits(end, 0, _TO_SECONDS) for end in (lower, upper))
-    safe = ~(null_mask(lower) | null_mask(upper))
-    return Range(lower, pc.binary_join_element_wise(upper, "~", ""), safe=safe)
+    far = null_mask(lower) | null_mask(upper)  # texts of far years sort anywhere
+    above = pc.binary_join_element_wise(upper, "~", "")
+    return Range(without(lower, far), without(above, far), safe=~far)
 
 
 def _ends(value: AbstractValue) -> tuple[Micros, Micros, Mask]:

@@ -1,0 +1,194 @@
+"""Dates and times before the year 1 and after 9999 as text: each engine's own, or an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowsieve.bridges.sql.dialects import dialect_named
+from rowsieve.bridges.where import to_operand
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.evaluate import compute
+from rowsieve.types.days import DAY_US
+from rowsieve.types.encodings import schema_of
+from tests.bridges.sql import postgres
+
+DAYS = (
+    *(2_932_896, 2_932_897, -719_162, -719_163, -719_528, -719_529, -735_000, -1_084_373),
+    *(-2_440_588, -2_440_589, 3_652_425, 36_524_250, 95_026_236, 95_026_237, 95_746_129),
+    *(-96_465_292, -96_465_293, 106_751_990, 106_762_939, 106_762_940, 2_145_031_948),
+    *(2_145_042_905, 2_145_042_906, 2**31 - 1, 2**31 - 2, -(2**31) + 2, -(2**31) + 1, -(2**31)),
+)
+MOMENTS = (
+    *(253_402_300_799_999_999, 253_402_300_800_000_000, -62_135_596_800_000_000),
+    *(-62_135_596_800_000_001, -62_167_219_200_000_000, -62_167_219_200_000_001),
+    *(-210_866_803_200_000_000, -210_866_803_200_000_001, -99_999_999_999_999_999),
+    *(8_210_266_876_799_999_999, 8_210_266_876_800_000_000, -8_334_601_228_800_000_000),
+    *(-8_334_601_228_800_000_001, 9_223_371_331_200_500_000, 2**63 - 2, -(2**63) + 2),
+    *(2**63 - 1, -(2**63) + 1, -(2**63)),
+)
+FORMS = ("%Y-%m-%d", "%d.%j.%Y", "%m")
+TYPES = {"d": pa.date32(), "ts": pa.timestamp("us"), "tz": pa.timestamp("us", "UTC")}
+
+
+def column(name: str, values: Sequence[int]) -> pa.Array:
+    storage = pa.int32() if name == "d" else pa.int64()
+    return pa.array(values, storage).view(TYPES[name])
+
+
+def one(name: str, value: int) -> pa.RecordBatch:
+    return pa.record_batch({name: column(name, [value])})
+
+
+def ours(text: str, dialect: str, batch: pa.RecordBatch, zone: str = "UTC") -> Any:
+    """The text of the one row; None where it fails."""
+    session = replace(dialect_named(dialect).semantics, time_zone=zone)
+    schema = schema_of(batch.schema)[0]
+    values, failed = compute(
+        bind_operand(to_operand(text, dialect, schema), schema, session), batch
+    )
+    if failed.any():
+        return None
+    found = values[0].as_py()
+    assert found is not None
+    return found
+
+
+def asked(word: str, formatted: str, form: Callable[[str], str]) -> list[tuple[str, int, str]]:
+    """Columns, values and texts of all questions."""
+    found = []
+    for name, values in (("d", DAYS), ("ts", MOMENTS), ("tz", MOMENTS)):
+        texts = [f"CAST({name} AS {word})"]
+        if name != "tz":
+            texts += [f"{formatted}({name}, '{form(each)}')" for each in FORMS]
+        found += [(name, value, text) for value in values for text in texts]
+    return found
+
+
+def duckdb_writes(text: str, batch: pa.RecordBatch, zone: str = "UTC") -> Any:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute(f"SET TimeZone = '{zone}'").fetchall()
+    connection.register("t", pa.table(batch))
+    try:
+        return connection.execute(f"SELECT {text} FROM t").fetchall()[0][0]
+    except duckdb.Error:
+        return None
+
+
+def test_duckdb_writes_the_texts_that_we_write() -> None:
+    for name, value, text in asked("VARCHAR", "strftime", str):
+        mine = ours(text, "duckdb", batch := one(name, value))
+        if name == "tz" and value < -106_751_991 * DAY_US and value != -(2**63) + 1:
+            assert mine is None  # DuckDB writes it, of a column that declares a zone only
+        else:
+            assert mine == duckdb_writes(text, batch), (name, value, text)
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
+def test_duckdb_writes_the_texts_that_we_write_in_a_zone(zone: str) -> None:
+    for value in MOMENTS:
+        mine = ours("CAST(tz AS VARCHAR)", "duckdb", batch := one("tz", value), zone)
+        if mine is None:  # at the very ends only, where local time or infinity begin
+            assert abs(value) > 2**63 - DAY_US
+        else:
+            assert mine == duckdb_writes("CAST(tz AS VARCHAR)", batch, zone), value
+
+
+def datafusion_writes(text: str, batch: pa.RecordBatch) -> Any:
+    from datafusion import SessionContext
+
+    context = SessionContext()
+    context.register_record_batches("t", [[batch]])
+    try:
+        return context.sql(f"SELECT {text} AS c FROM t").to_arrow_table()["c"][0].as_py()
+    except Exception:  # DataFusion has no narrower class
+        return None
+
+
+def test_datafusion_writes_the_texts_that_we_write() -> None:
+    for name, value, text in asked("VARCHAR", "to_char", str):
+        batch = one(name, value)
+        assert ours(text, "datafusion", batch) == datafusion_writes(text, batch), (name, value)
+    far = one("ts", MOMENTS[-4])
+    assert ours("TRY_CAST(ts AS VARCHAR)", "datafusion", far) is None
+    assert datafusion_writes("TRY_CAST(ts AS VARCHAR)", far) is None
+
+
+def postgres_form(form: str) -> str:
+    for ours_, theirs in (("%Y", "YYYY"), ("%m", "MM"), ("%d", "DD"), ("%j", "DDD")):
+        form = form.replace(ours_, theirs)
+    return form
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_postgres_writes_the_texts_that_we_write(zone: str) -> None:
+    import psycopg
+
+    connection = postgres.connection()
+    connection.execute(f"SET TimeZone = '{zone}'")
+    made = {
+        "d": "DATE '1970-01-01' + ({})",
+        "ts": "TIMESTAMP '1970-01-01' + INTERVAL '1 day' * ({0}) + INTERVAL '1 us' * {1}",
+        "tz": "(TIMESTAMP '1970-01-01' + INTERVAL '1 day' * ({0}) + INTERVAL '1 us' * {1})"
+        " AT TIME ZONE 'UTC'",
+    }
+    written = 0
+    for name, value, text in asked("TEXT", "to_char", postgres_form):
+        if value in (-2_440_588, 106_762_939) and "to_char" in text:  # by the zone
+            assert ours(text, "postgres", one(name, value), zone) is None
+            continue
+        if name == "tz" and zone != "UTC" and not -2_440_588 * DAY_US <= value < 2**63 - DAY_US:
+            continue  # PostgreSQL has no such instant, or we have no such local time
+        parts = (value,) if name == "d" else divmod(value, DAY_US)
+        query = f"SELECT {text} FROM (SELECT {made[name].format(*parts)} AS {name}) AS t"
+        try:
+            there = connection.execute(query).fetchall()[0][0]
+            written += 1
+        except psycopg.errors.DatetimeFieldOverflow:
+            there = None
+        assert ours(text, "postgres", one(name, value), zone) == there, (name, value, text)
+    assert written > len(DAYS) + len(MOMENTS)
+
+
+def spark_form(form: str) -> str:
+    for ours_, theirs in (("%Y", "yyyy"), ("%m", "MM"), ("%d", "dd"), ("%j", "DDD")):
+        form = form.replace(ours_, theirs)
+    return form
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_spark_writes_the_texts_that_we_write(spark: Any, ansi: str) -> None:
+    settings = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": ansi}
+    before = {name: spark.conf.get(name) for name in settings}
+    questions = [
+        question
+        for question in asked("STRING", "date_format", spark_form)
+        if question[0] != "d" or abs(question[1]) < 106_751_990 or "CAST" in question[2]
+    ]
+    made = {
+        "d": "date_from_unix_date(CAST('{}' AS INT))",
+        "tz": "timestamp_micros(CAST('{}' AS BIGINT))",
+        "ts": "CAST(timestamp_micros(CAST('{}' AS BIGINT)) AS TIMESTAMP_NTZ)",
+    }
+    try:
+        for setting, wanted in settings.items():
+            spark.conf.set(setting, wanted)
+        texts = [
+            text.replace(f"({name}", f"({made[name].format(value)}")
+            for name, value, text in questions
+        ]
+        columns = ", ".join(f"{text} AS c{place}" for place, text in enumerate(texts))
+        row = spark.sql(f"SELECT {columns}").collect()[0]
+    finally:
+        for setting, wanted in before.items():
+            spark.conf.set(setting, wanted)
+    for there, (name, value, text) in zip(row, questions, strict=True):
+        assert ours(text, "spark", one(name, value)) == there, (name, value, text)
+    assert ours("date_format(d, 'yyyy')", "spark", one("d", 2_145_031_948)) is None
