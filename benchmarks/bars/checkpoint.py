@@ -169,7 +169,7 @@ def _parts(count: int, random: np.random.Generator) -> PartTable:
                     if type_ == pa.int64()
                     else pa.array(np.ones(count, dtype=np.bool_))
                 )
-    empty = PartTable.empty(SCHEMA).table.schema
+    empty = PartTable.empty().table.schema
     columns = {
         name: known.pop(name, pa.nulls(count, type_))
         for name, type_ in zip(empty.names, empty.types, strict=True)

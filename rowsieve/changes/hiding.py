@@ -35,7 +35,7 @@ def hide_and_append(
     """
     parts = snapshot.parts
     places = {part_id: i for i, part_id in enumerate(parts.part_ids)}
-    touched, replaced, hidden_count = [], PartTable.empty(snapshot.schema), 0
+    touched, replaced, hidden_count = [], PartTable.empty(), 0
     for part_id, matched in _returned(change.store, plan).items():
         entry = parts.entry(places[part_id])
         touched.append(part_id)

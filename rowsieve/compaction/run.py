@@ -51,7 +51,7 @@ def plan_compaction(
         return None
     inputs = snapshot.parts.take([part for run in runs for part in run])
     total = pc.sum(inputs.table.column("data.rows")).as_py() or 0
-    added = PartTable.empty(snapshot.schema)
+    added = PartTable.empty()
     written = 0
     uploads = Uploads(store)
     for run in runs:

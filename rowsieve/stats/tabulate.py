@@ -20,19 +20,14 @@ from rowsieve.types.schema import Schema
 _BOUNDS: Final = frozenset({"lower", "upper"})
 
 
-def statistics_fields(schema: Schema) -> list[pa.Field]:
-    """Name and type the statistics columns that every manifest of a schema has."""
-    return [
-        pa.field(statistics_name(described.subject, fact), type_)
-        for described in describe(schema)
-        for fact, type_ in described.facts
-    ]
-
-
 def statistics_columns(
     parts: Sequence[Mapping[Subject, ColumnStatistics]], schema: Schema
 ) -> dict[str, pa.Array]:
-    """Tabulate the statistics of parts, by subject; what a part lacks is NULL."""
+    """Tabulate the subjects that a part knows something of; what the other parts lack is NULL.
+
+    Other subjects have no columns: the budget drops the statistics of most columns of a wide
+    table.
+    """
     columns: dict[str, pa.Array] = {}
     alike: dict[tuple[bool, pa.DataType], tuple[list[str], list[Any]]] = {}
     for described in _subjects(parts, schema):
@@ -76,10 +71,12 @@ def scalar_array(scalars: Sequence[pa.Scalar | None], type_: pa.DataType) -> pa.
 def _subjects(
     parts: Sequence[Mapping[Subject, ColumnStatistics]], schema: Schema
 ) -> Iterator[Described]:
-    """Those of the schema, then those that only some parts have."""
-    of_schema = {described.subject: described for described in describe(schema)}
-    yield from of_schema.values()
-    others = {subject for part in parts for subject in part} - set(of_schema)
+    """The known subjects, those of the schema first."""
+    others = {subject for part in parts for subject in part}
+    for of_schema in describe(schema):
+        if of_schema.subject in others:
+            others.remove(of_schema.subject)
+            yield of_schema
     for subject in sorted(each for each in others if isinstance(each, Derived)):
         described = derived(subject)
         if described is not None:

@@ -32,7 +32,7 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import CorruptData, UnsupportedProtocol
 from rowsieve.stats.model import ColumnStatistics, Subject
-from rowsieve.stats.tabulate import scalar_array, statistics_columns, statistics_fields
+from rowsieve.stats.tabulate import scalar_array, statistics_columns
 from rowsieve.storage.columns import Columns
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Field
@@ -148,9 +148,9 @@ class PartTable:
         self._columns = columns if isinstance(columns, Columns) else Columns.of(columns)
 
     @classmethod
-    def empty(cls, schema: Schema) -> PartTable:
-        """Make a manifest without parts, with the statistics columns of this schema."""
-        return cls(pa.schema([*_FIXED, *statistics_fields(schema)]).empty_table())
+    def empty(cls) -> PartTable:
+        """Make a manifest without parts, and so without columns of keys and statistics."""
+        return cls(_FIXED.empty_table())
 
     @classmethod
     def of(cls, parts: Sequence[NewPart], schema: Schema, key: Sequence[Field]) -> PartTable:

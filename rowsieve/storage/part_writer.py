@@ -108,7 +108,7 @@ class PartWriter:
         if self._waits:
             self._uploads.wait()
         if not parts:
-            return PartTable.empty(self._schema)
+            return PartTable.empty()
         if self._collecting is not None:
             self._collecting.metrics.parts_written += len(parts)
         return PartTable.of(parts, self._schema, self._key)

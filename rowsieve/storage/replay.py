@@ -115,8 +115,7 @@ def _first(entry: LogEntry) -> Snapshot:
 def _first_parts(entry: LogEntry) -> PartTable:
     """Return the parts of the table's creation, without the columns of an empty manifest."""
     if entry.removed or not entry.added:
-        assert entry.schema is not None
-        return _apply(PartTable.empty(entry.schema), (entry,))
+        return _apply(PartTable.empty(), (entry,))
     ids = entry.added.column("part_id")
     if len(pc.unique(ids)) != len(ids):
         raise _repeated_part()

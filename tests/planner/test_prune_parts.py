@@ -204,7 +204,7 @@ def test_a_group_that_goes_need_not_be_in_order() -> None:
 
 
 def test_no_parts() -> None:
-    empty = PartTable.empty(SCHEMA)
+    empty = PartTable.empty()
     for order in (None, ORDER):
         found = prune_parts(empty, SCHEMA, order, None, limit=1)
         assert len(found.groups) == 0

@@ -189,7 +189,7 @@ def test_invariant_2_a_snapshot_does_not_change_after_it_was_read() -> None:
 
 def test_a_commit_without_parts_is_a_commit() -> None:
     log, s0 = create(memory_store())
-    s1 = commit(log, s0, added=PartTable.empty(SCHEMA), rows_written=0)
+    s1 = commit(log, s0, added=PartTable.empty(), rows_written=0)
     assert (s1.version, len(s1.parts)) == (1, 0)
     assert log.latest() == s1
 

@@ -53,6 +53,7 @@ def new_part(part_id: str, **changes: Any) -> NewPart:
     statistics: dict[Subject, ColumnStatistics] = {
         1: ColumnStatistics(0, None, pa.scalar(1), pa.scalar(9), lower_exact=True),
         3: ColumnStatistics(2, 1, pa.scalar(-0.0), pa.scalar(0.0)),
+        5: ColumnStatistics(1),
         6: ColumnStatistics(0, None, far, far),
         7: ColumnStatistics(4),
     }
@@ -90,8 +91,8 @@ def test_statistics_are_columns_with_null_for_unknown() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 100])
 def test_the_bytes_hold_everything(count: int) -> None:
-    parts = PartTable.empty(SCHEMA).append(
-        table_of(*(new_part(f"p{i}") for i in range(count))) if count else PartTable.empty(SCHEMA)
+    parts = PartTable.empty().append(
+        table_of(*(new_part(f"p{i}") for i in range(count))) if count else PartTable.empty()
     )
     assert PartTable.from_ipc(parts.to_ipc()) == parts
     assert len(parts) == count
@@ -99,15 +100,28 @@ def test_the_bytes_hold_everything(count: int) -> None:
 
 def test_append_keeps_the_order_and_fills_missing_columns_with_null() -> None:
     narrow = PartTable.of([NewPart(new_part("old").entry)], Schema(2, KEY), KEY)
-    both = PartTable.empty(SCHEMA).append(narrow, table_of(new_part("new")))
+    both = PartTable.empty().append(narrow, table_of(new_part("new")))
     assert both.part_ids == ("old", "new")
     assert both.table.column("stats.7.null_count").to_pylist() == [None, 4]
 
 
+def test_subjects_that_no_part_knows_have_no_columns() -> None:
+    known = new_part("a")
+    only = NewPart(known.entry, {7: known.statistics[7]})
+    names = {name for name in table_of(only).table.column_names if name.startswith("stats.")}
+    assert names == {"stats.7.null_count"}
+    assert not any(name.startswith("stats.") for name in PartTable.empty().table.column_names)
+    both = table_of(only).append(table_of(new_part("b")))
+    assert both.table.column("stats.1.lower").to_pylist() == [None, 1]
+
+
 def test_manifests_that_disagree_on_a_type_are_not_mixed() -> None:
     other = Schema(3, (*KEY, Field(3, "x", Int())))
+    integers = ColumnStatistics(null_count=0, lower=pa.scalar(1), upper=pa.scalar(2))
     with pytest.raises(CorruptData, match="disagree"):
-        table_of(new_part("a")).append(PartTable.empty(other))
+        table_of(new_part("a")).append(
+            PartTable.of([NewPart(new_part("b").entry, {3: integers})], other, KEY)
+        )
 
 
 def test_without_and_take_pick_parts() -> None:
