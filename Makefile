@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 LOCK := requirements/dev.lock
 DEMO_LOCK := requirements/demo.lock
 # One process more than there are cores: a quarter of the time, tests wait for a store or a process.
+# Which test runs where: tests/spread.py.
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist loadfile
 READY := $(VENV)/.ready

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from hypothesis.vendor.pretty import for_type_by_name
 
+from rowsieve.predicate.functions import registered, registry
 from tests.stores.s3_server import S3, s3_server
 
-pytest_plugins = ["tests.cpu_times", "tests.shards"]
+pytest_plugins = ["tests.cpu_times", "tests.shards", "tests.spread"]
 
 settings.register_profile("small", deadline=None, print_blob=True, derandomize=True)
 settings.register_profile("deep", deadline=None, print_blob=True)
@@ -25,6 +27,15 @@ settings.load_profile("deep" if os.environ.get("ROWSIEVE_TESTS") == "deep" else 
 for_type_by_name(
     "rowsieve.predicate.semantics", "Semantics", lambda shown, to, _: to.text(repr(shown))
 )
+
+
+@pytest.fixture
+def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers as a function of SQL is forgotten after it."""
+    rows = dict(registry._ROWS)
+    monkeypatch.setattr(registry, "_ROWS", rows)
+    for module in (registry, registered):
+        monkeypatch.setattr(module, "FUNCTIONS", MappingProxyType(rows))
 
 
 @pytest.fixture(scope="session")

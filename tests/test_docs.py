@@ -55,6 +55,7 @@ def documents() -> Iterator[Any]:
             yield pytest.param(path, id=str(path.relative_to(ROOT)), marks=marks)
 
 
+@pytest.mark.usefixtures("own_registry")
 @pytest.mark.parametrize("path", [*documents()])
 def test_code_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -199,6 +200,7 @@ def test_every_operation_is_in_the_matrix() -> None:
     assert missing(OPERATIONS, DOCS / "how-to" / "concurrent-writers.md") == []
 
 
+@pytest.mark.usefixtures("own_registry")
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_examples_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

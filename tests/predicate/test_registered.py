@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,8 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import EvaluationError, InvalidInput, InvalidPredicate, UnsoundPruning
-from rowsieve.predicate.functions import registered, registry
 
-
-@pytest.fixture(autouse=True)
-def _own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test registers is forgotten after it."""
-    rows = dict(registry._ROWS)
-    monkeypatch.setattr(registry, "_ROWS", rows)
-    for module in (registry, registered):
-        monkeypatch.setattr(module, "FUNCTIONS", MappingProxyType(rows))
+pytestmark = pytest.mark.usefixtures("own_registry")
 
 
 def doubled(values: pa.Array) -> pa.Array:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 
+import datafusion
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import rowsieve as rs
+from rowsieve.providers.datafusion.open_reads import foreign_threads
 from tests import profiles
 
 RUNS = 13 if profiles.IS_DEEP else 1  # of each of the programs: 117 exits
@@ -132,6 +135,29 @@ def test_the_interpreter_ends_in_peace_though(story: str, table: rs.Table) -> No
     for _ in range(RUNS):
         ended = run(PROGRAMS[story], [table.uri, story])
         assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_thread_of_datafusion_inside_python_is_seen_and_those_of_python_are_not() -> None:
+    seen: list[tuple[int, set[int]]] = []
+
+    def note(values: pa.Array) -> pa.Array:
+        seen.append((threading.get_ident(), foreign_threads()))
+        return values
+
+    context = datafusion.SessionContext()
+    context.register_udf(datafusion.udf(note, [pa.int64()], pa.int64(), "immutable", "note"))
+    context.from_pydict({"n": [1]}, name="t")
+    context.sql("SELECT note(n) FROM t UNION ALL SELECT note(n + 1) FROM t").collect()
+    seen = [each for each in seen if each[0] != threading.get_ident()]
+    assert seen
+    assert all(thread in foreign for thread, foreign in seen)
+    stays = threading.Event()
+    ends = threading.Thread(target=stays.wait)
+    ends.start()
+    assert ends.ident not in foreign_threads()
+    assert threading.get_ident() not in foreign_threads()
+    stays.set()
+    ends.join()
 
 
 def test_the_program_keeps_its_own_exit_code(table: rs.Table) -> None:

@@ -6,6 +6,10 @@ CPython before 3.14 inside Rust, which aborts the process. So every object that 
 noted here, by a weak reference, and an exit handler ends the reads and waits, the GIL released,
 until each object was dropped, or is idle.
 
+A thread that only hands over a result calls none of these objects: that of an asynchronous query
+sets its future, which wakes the main thread, and then has the GIL once more. So the handler also
+waits until no thread is inside Python that Python did not start.
+
 Never may the handler return while a call is in progress: it has no deadline. A noted object stays
 alive for as long as a thread can call it, because the thread's plan or iterator owns it. Its weak
 reference is cleared without running Python code, so no thread switch lies between the clearing and
@@ -16,6 +20,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 import time
 import weakref
@@ -33,6 +38,10 @@ Such an object belongs to a stream or a plan that the program keeps, or to a kep
 thread waits in a full channel of DataFusion; the time covers a thread that is about to get there.
 """
 _POLL_S: Final = 0.001
+_QUIET_POLLS: Final = 10
+"""How often in a row nothing may be in progress: a thread may be about to come back into Python."""
+FOREIGN_S: Final = 2.0
+"""How long to wait for threads inside Python that Python did not start: some never leave."""
 
 
 class Use:
@@ -84,6 +93,16 @@ class Batches(Use):
             close()
 
 
+def foreign_threads() -> set[int]:
+    """Identifiers of the threads that are inside Python, or wait for the GIL, not started by it.
+
+    `sys._current_exceptions` has every thread of the interpreter, `_current_frames` only those that
+    are executing Python code.
+    """
+    started = (t for t in threading.enumerate() if not isinstance(t, threading._DummyThread))
+    return set(sys._current_exceptions()) - {thread.ident for thread in started}
+
+
 class OpenReads:
     """What DataFusion may still call, and the exit handler that waits for it. Thread-safe."""
 
@@ -133,12 +152,15 @@ class OpenReads:
         import datafusion  # noqa: PLC0415 - imported long ago by whoever noted a use
 
         main = threading.main_thread()
-        self._ended_at_s = time.monotonic()
+        self._ended_at_s = ended_at_s = time.monotonic()
         others = any(use.planned_by is not main for use in self._alive())
-        while True:
+        quiet_polls = 0
+        while quiet_polls < _QUIET_POLLS:
             datafusion.lit(0)  # any call: Rust gives back what its threads dropped without the GIL
-            if all(use.is_idle() for use in self._alive()):
-                break
+            is_quiet = all(use.is_idle() for use in self._alive())
+            if foreign_threads() and time.monotonic() - ended_at_s < FOREIGN_S:
+                is_quiet = False
+            quiet_polls = quiet_polls + 1 if is_quiet else 0
             time.sleep(_POLL_S)
         if others:
             time.sleep(QUIET_S)  # a daemon thread takes the failure of its query

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +12,6 @@ import pytest
 import rowsieve as rs
 from rowsieve.bridges.sql import _SHORT, parse_predicate
 from rowsieve.errors import InvalidPredicate
-from rowsieve.predicate.functions import registered, registry
 from tests.small_tables import keyed
 
 
@@ -36,13 +34,8 @@ def test_bad_text_is_refused_each_time() -> None:
             parse_predicate("a > > 1")
 
 
-def test_a_function_registered_after_its_text_was_read_is_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rows = dict(registry._ROWS)
-    monkeypatch.setattr(registry, "_ROWS", rows)
-    for module in (registry, registered):
-        monkeypatch.setattr(module, "FUNCTIONS", MappingProxyType(rows))
+@pytest.mark.usefixtures("own_registry")
+def test_a_function_registered_after_its_text_was_read_is_known() -> None:
     table = keyed({"k": [1, 2], "v": [5, 6]})
     with pytest.raises(InvalidPredicate, match="no function"):
         table.scan("read_once_later(v) = 6")
