@@ -81,9 +81,10 @@ COUNTED: Mapping[str, str] = {
     "ISO_WEEK": "week",
 }
 WRITTEN_PARTS = {PARTS[name]: name for name in ("YEAR", "SECOND")}
+ZONED_PARTS = {ours: name for name, ours in (*PARTS.items(), *COUNTED.items())}
 _EXTRACTED = (
-    f"{', '.join(PARTS)}; counted from ONE: {', '.join(COUNTED)}; written are those that pyarrow "
-    f"reads, {' and '.join(WRITTEN_PARTS.values())} of dates and local times"
+    f"{', '.join(PARTS)}; counted from ONE: {', '.join(COUNTED)}; of dates and local times only "
+    f"{' and '.join(WRITTEN_PARTS.values())} are written, which pyarrow reads"
 )
 
 COMPARISON, BOOLEAN = "functions_comparison", "functions_boolean"
@@ -118,7 +119,7 @@ FUNCTIONS: Mapping[tuple[str, str], Row] = {
             for name in _ORDERED
         ),
         _both("extract", "extract", _EXTRACTED),
-        Row("local_timestamp", "local_time", _EXACT, _NO, "a named time zone; pyarrow lacks it"),
+        _both("local_timestamp", "local_time", "a named time zone; pyarrow lacks it"),
         _none("assume_timezone", "times that a zone skips or repeats are left to the engine"),
     ),
     **_named(

@@ -1,7 +1,8 @@
 """Our tree as an extended expression: bound first, so that both sides have one type.
 
-pyarrow reads what is written here. Soundness: NaN and NULL are told apart by functions of their own
-wherever engines disagree about them; a refusal takes its whole condition.
+pyarrow reads what is written here, except time zones, for which it has no functions. Soundness: NaN
+and NULL are told apart by functions of their own wherever engines disagree about them; a refusal
+takes its whole condition.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from rowsieve.types.logical import (
     type_name,
 )
 from rowsieve.types.schema import Schema
+from rowsieve.types.zones import fixed_offset
 
 _FILES = "https://github.com/substrait-io/substrait/blob/main/extensions/{}.yaml"
 _NAMES = "extension:io.substrait:{}"
@@ -234,10 +236,29 @@ class Writer(TreeWriter[bytes]):
             component = table.WRITTEN_PARTS[str(constants[0])]
             moment = self.operand(arguments[1])
             return self._made(table.DATETIME, name, Int(64), moment, words=[component])
+        if name == "extract" and constants[0] in table.ZONED_PARTS:
+            found = _in_zone(arguments[1])
+            if found is not None:
+                return self._zoned_part(str(constants[0]), *found)
+        if name == "local_time":
+            moment, zone_ = self.operand(arguments[1]), self._zone(str(constants[0]))
+            return self._made(table.DATETIME, "local_timestamp", Timestamp(), moment, zone_)
         shown = ", ".join(map(type_name, types))
         raise UnsupportedOperation(f"the function {name!r} of {shown} has no counterpart there")
 
     # Calls
+
+    def _zoned_part(self, field: str, instant: ir.Operand, name: str) -> bytes:
+        """`extract` of an instant in a zone; parts that may count from 0 say ONE."""
+        component = table.ZONED_PARTS[field]
+        words = [component, "ONE"] if component in table.COUNTED else [component]
+        sides = self.operand(instant), self._zone(name)
+        return self._made(table.DATETIME, "extract", Int(64), *sides, words=words)
+
+    def _zone(self, name: str) -> bytes:
+        if " " in name or fixed_offset(name) is not None:
+            raise UnsupportedOperation(f"the time zone {name!r}; there it is one of IANA's names")
+        return self.constant(ir.Literal(name, String()))
 
     def _found(self, name: str, operand: bytes, text: bytes) -> bytes:
         option = part(1, b"case_sensitivity") + part(2, b"CASE_SENSITIVE")
@@ -265,6 +286,16 @@ class Writer(TreeWriter[bytes]):
         enums = [part(1, word.encode()) for word in words]
         values = parts(4, [*enums, *(part(3, argument) for argument in arguments)])
         return part(3, number(1, anchor), part(3, type_), values, parts(5, options))
+
+
+def _in_zone(moment: ir.Operand) -> tuple[ir.Operand, str] | None:
+    """The instant and the zone in which a part of it is asked for; None of other times."""
+    match moment:
+        case ir.Call(function="local_time", arguments=(ir.Literal(value=str() as name), instant)):
+            return instant, name
+        case _ if type_of(moment) == Timestamp(utc=True):
+            return moment, "UTC"
+    return None
 
 
 def _selected(places: Sequence[int]) -> bytes:

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import math
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -355,6 +356,54 @@ def test_parts_that_pyarrow_reads_are_written(field: str, written: bool) -> None
     if written:
         for batch in BATCHES[:5]:
             assert theirs(made.exact(), batch) == ours(predicate, batch, Semantics.SUBSTRAIT)
+
+
+OF_PYARROW = {
+    "year": pc.year,
+    "isoyear": pc.iso_year,
+    "quarter": pc.quarter,
+    "month": pc.month,
+    "week": pc.iso_week,
+    "day": pc.day,
+    "doy": pc.day_of_year,
+    "isodow": partial(pc.day_of_week, count_from_zero=False),
+    "hour": pc.hour,
+    "minute": pc.minute,
+    "whole_second": pc.second,
+}
+
+
+@pytest.mark.parametrize("name", ["UTC", "Pacific/Apia", "Europe/Berlin", "Asia/Kathmandu"])
+@pytest.mark.parametrize("field", sorted(table.ZONED_PARTS))
+def test_parts_of_times_in_zones_are_written(field: str, name: str) -> None:
+    """pyarrow's own kernels judge, as no engine here takes these functions of Substrait's."""
+    moment = Column("tz") if name == "UTC" else Call("local_time", (Literal(name), Column("tz")))
+    for number_ in (1, 4, 30, 2013):
+        sides = Call("extract", (Literal(field), moment)), Literal(number_)
+        written = to_substrait(Comparison(ComparisonOp.GT, *sides), SCHEMA).exact()
+        assert (b"ONE" in written) is (field in table.COUNTED.values())
+        read_back = from_substrait(written, SCHEMA).exact()
+        for batch in BATCHES[:10]:
+            local = pc.local_timestamp(batch["tz"].cast(pa.timestamp("us", name)))
+            kept = pc.fill_null(pc.greater(OF_PYARROW[field](local), number_), fill_value=False)
+            assert ours(read_back, batch, Semantics.SUBSTRAIT) == np.flatnonzero(kept).tolist()
+
+
+@pytest.mark.parametrize("name", ["Pacific/Apia", "Europe/Berlin", "Asia/Kathmandu"])
+def test_local_times_are_written(name: str) -> None:
+    predicate = parse_predicate(f"tz AT TIME ZONE '{name}' < TIMESTAMP '2013-01-01 10:30:00'")
+    read_back = from_substrait(to_substrait(predicate, SCHEMA).exact(), SCHEMA).exact()
+    limit = pa.scalar(datetime.datetime(2013, 1, 1, 10, 30), pa.timestamp("us"))
+    for batch in BATCHES[:10]:
+        local = pc.local_timestamp(batch["tz"].cast(pa.timestamp("us", name)))
+        kept = pc.fill_null(pc.less(local, limit), fill_value=False)
+        assert ours(read_back, batch, Semantics.SUBSTRAIT) == np.flatnonzero(kept).tolist()
+
+
+def test_an_offset_is_no_name_of_a_zone_there() -> None:
+    local = Call("local_time", (Literal("+05:30"), Column("tz")))
+    predicate = Comparison(ComparisonOp.GT, Call("extract", (Literal("hour"), local)), Literal(5))
+    assert to_substrait(predicate, SCHEMA).expression is None
 
 
 def test_columns_are_known_by_their_places_and_types() -> None:
