@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from rowsieve.bridges.base import TreeReader, flattened, supported
 from rowsieve.bridges.substrait_exprs import table
+from rowsieve.bridges.substrait_exprs.long_lists import FEWEST, members_at_once
 from rowsieve.bridges.substrait_exprs.types import literal_of_message, type_of_message
 from rowsieve.bridges.substrait_exprs.wire import Message, Value, fields, one, signed, text
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
@@ -158,6 +159,8 @@ class Source(TreeReader[Value]):
             raise UnsupportedOperation("a list beside a NULL without a type")
         if 2 not in inner:
             return ir.FALSE  # an OR of nothing, of NULL as well
+        if len(inner[2]) >= FEWEST and (found := members_at_once(inner[2], type_)) is not None:
+            return ir.InList(operand, ir.ValueSet(found, type_))
         values = [_member(item, type_) for item in inner[2]]
         storage = arrow_type(type_)
         held = _HELD.get(type(type_), storage)

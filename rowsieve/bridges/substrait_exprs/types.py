@@ -74,8 +74,8 @@ _TYPES: Mapping[int, LogicalType] = {
     36: Time(),
 }
 _SIMPLE = {**_PLAIN, **_TIMES}
-_CONSTANTS = {type_: at for at, type_ in _SIMPLE.items()}
-_RANGES: Mapping[LogicalType, tuple[int, int]] = {
+CONSTANTS = {type_: at for at, type_ in _SIMPLE.items()}
+RANGES: Mapping[LogicalType, tuple[int, int]] = {
     **{type_: int_range(type_) for type_ in _PLAIN.values() if isinstance(type_, Int)},
     Date(): int_range(Int(32)),
     Time(): (0, DAY_US - 1),
@@ -154,9 +154,9 @@ def type_message(type_: LogicalType, *, nullable: bool, user_types: dict[str, in
             keys = below(1, key.type, nullable=False)
             values = below(2, value.type, nullable=value.nullable)
             return part(_MAP, keys, values, number(4, bits))
-    if plain not in _CONSTANTS:
+    if plain not in CONSTANTS:
         raise UnsupportedOperation(f"Substrait has no {type_name(type_)}")
-    return part(_CONSTANTS[plain], number(2, bits))
+    return part(CONSTANTS[plain], number(2, bits))
 
 
 def literal_message(literal: Literal) -> bytes:
@@ -170,7 +170,7 @@ def literal_message(literal: Literal) -> bytes:
 
 def encoder_of(type_: LogicalType) -> Callable[[Any], bytes]:
     """What makes a constant's content of a value of the type, which is not NULL."""
-    at = _CONSTANTS.get(type_, 0)
+    at = CONSTANTS.get(type_, 0)
     match type_:
         case Float():
             form = _FORMS[type_]
@@ -218,7 +218,7 @@ def _value(content: Value, type_: LogicalType) -> Any:
 
 def _within(value: Any, type_: LogicalType) -> Literal:
     """The constant, whose value must be one of the type: numbers are wider on the wire."""
-    if (known := _RANGES.get(type_)) is not None and not known[0] <= value <= known[1]:
+    if (known := RANGES.get(type_)) is not None and not known[0] <= value <= known[1]:
         raise InvalidPredicate(f"a Substrait message holds {value} as {type_name(type_)}")
     return Literal(value, type_)
 

@@ -55,7 +55,7 @@ from rowsieve.predicate.ir import (
     ValueSet,
 )
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.encodings import arrow_schema, schema_of
+from rowsieve.types.encodings import arrow_schema, arrow_type, schema_of
 from rowsieve.types.logical import Int, String, Time, Timestamp
 from tests.bridges.awkward import rows
 from tests.bridges.iceberg_exprs.test_iceberg import simple
@@ -510,6 +510,75 @@ def test_wide_disjunctions_and_long_lists_pass() -> None:
     values = ValueSet(pa.array(range(count)), Int(64))
     listed = to_substrait(InList(Column("i64"), values), SCHEMA).exact()
     assert from_substrait(listed, SCHEMA).exact() == InList(Column("i64"), values)
+
+
+LISTS: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "i8": (pa.int8(), [-128, -1, 0, 1, 127]),
+    "i32": (pa.int32(), [-(2**31), -1, 0, 127, 128, 2**31 - 1]),
+    "i64": (pa.int64(), [-(2**63), -1, 0, 127, 128, 2**62, 2**63 - 1]),
+    "s": (pa.string(), ["", "a", "é" * 20, "x" * 100]),
+    "day": (pa.int32(), [-(2**31), 0, 19_000]),
+    "ts": (pa.int64(), [-(2**63), 0, 1_357_000_000_123_456]),
+    "tz": (pa.int64(), [-1, 0, 2**63 - 1]),
+    "time": (pa.int64(), [0, 86_399_999_999, 127]),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_long_list_is_read_at_once_as_member_by_member(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage, values = LISTS[name]
+    type_ = SCHEMA.field(name).type
+    array = pa.array(values * 30, storage).view(arrow_type(type_))
+    listed = InList(Column(name), ValueSet(array, type_))
+    message = to_substrait(listed, SCHEMA).exact()
+    with monkeypatch.context() as patch:
+        patch.setattr(read, "_member", None)
+        at_once = from_substrait(message, SCHEMA).exact()
+    with monkeypatch.context() as patch:
+        patch.setattr(read, "FEWEST", 10**9)
+        one_by_one = from_substrait(message, SCHEMA).exact()
+    assert at_once == one_by_one == listed
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        part(1, number(5, 7)),  # of another width
+        part(1, number(7, 7), number(50, 1)),  # nullable
+        part(1, part(29, part(7, number(2, 1)))),  # NULL
+        b"\x0a\x0b\x38" + b"\xff" * 9 + b"\x02",  # more than 64 bits
+        b"\x0a\x03\x38\x87\x00",  # a longer form of 7
+        b"\x0a\x02\x38\x87",  # cut off
+        b"\x0a\x05\x38\x07",  # of another length
+        part(2, number(7, 7)),  # no constant
+    ],
+    ids=[
+        "of-another-width",
+        "nullable",
+        "NULL",
+        "more-than-64-bits",
+        "a-longer-form-of-7",
+        "cut-off",
+        "of-another-length",
+        "no-constant",
+    ],
+)
+def test_an_odd_member_of_a_long_list_is_what_it_is_in_a_short_one(odd: bytes) -> None:
+    def outcome(count: int) -> object:
+        operand = write._selected([[field.name for field in SCHEMA].index("i64")])
+        plain = [part(2, part(1, number(7, n))) for n in range(count)]
+        listed = part(8, part(1, operand), *plain, part(2, odd))
+        try:
+            read_ = from_substrait(write.Writer(SCHEMA).message([listed]), SCHEMA)
+        except InvalidPredicate as error:
+            return str(error)
+        if not isinstance(read_.expression, InList):
+            return [note.rpartition(": ")[2] for note in read_.notes]
+        return read_.expression.values.array[-1]
+
+    assert outcome(2) == outcome(200)
 
 
 def test_scans_take_messages(tmp_path: Path) -> None:
