@@ -72,6 +72,10 @@ class UnsupportedOperation(RowsieveError):
     """A valid request that this table, store or engine does not support."""
 
 
+class UnreadText(UnsupportedOperation):
+    """A cast met a text that the dialect's engine reads by rules which are not known here."""
+
+
 class UnsupportedProtocol(UnsupportedOperation):
     """The table uses a newer protocol, or features that this version does not know."""
 

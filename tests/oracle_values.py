@@ -36,8 +36,7 @@ from rowsieve.types.logical import (
     Timestamp,
     Uuid,
 )
-from tests.oracle_texts import duckdb_reads_one
-from tests.oracle_texts import named as duckdb_name
+from tests.oracle_texts import named, reads_one
 
 DAY_US = 86_400_000_000
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -396,8 +395,8 @@ def _in_calendar(micros: int) -> datetime.datetime:
 
 def cast_text(text: str, type_: LogicalType, reading: TextReading = TextReading.STRICT) -> Any:
     """The value that text spells, or `Failed`."""
-    if reading is TextReading.DUCKDB and (name := duckdb_name(type_)) is not None:
-        found = duckdb_reads_one(text, name)
+    if (name := named(type_, reading)) is not None:
+        found = reads_one(text, name, reading)
         if found is None:
             raise Failed
         return found

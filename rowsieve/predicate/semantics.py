@@ -74,6 +74,9 @@ class TextReading(Enum):
 
     STRICT = "strict"  # what most engines read alike: see `text_casts`
     DUCKDB = "duckdb"  # 1_000, 0x1F, 1.5 as a whole number: see `duckdb_texts`
+    POSTGRES = "postgres"  # 1_000, 0x1F, 1e3 as a decimal: see `postgres_texts`
+    DATAFUSION = "datafusion"  # 1e400 as infinity, 20240703 as a date: see `datafusion_texts`
+    TRINO = "trino"  # 1e3 as a decimal, spaces refused: see `trino_texts`
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +185,10 @@ class Semantics:
 
 Semantics.SQL = Semantics("sql")
 Semantics.POSTGRES = Semantics(
-    "postgres", digit_rounding=DigitRounding.SHORT_DECIMAL, nan_has_sign=False
+    "postgres",
+    digit_rounding=DigitRounding.SHORT_DECIMAL,
+    nan_has_sign=False,
+    text_reading=TextReading.POSTGRES,
 )
 Semantics.DATAFUSION = Semantics(
     "datafusion",
@@ -198,6 +204,7 @@ Semantics.DATAFUSION = Semantics(
     nested_zeros_differ=True,
     timestamp_text=TimestampText.RFC_3339,
     far_years=FarYears.SIGNED_SHORT,
+    text_reading=TextReading.DATAFUSION,
 )
 Semantics.SPARK = Semantics(
     "spark",
@@ -240,6 +247,7 @@ Semantics.TRINO = Semantics(
     nested_nulls=NestedNulls.UNKNOWN,
     timestamp_text=TimestampText.REFUSED,
     far_years=FarYears.FAIL,
+    text_reading=TextReading.TRINO,
 )
 Semantics.POLARS = Semantics(
     "polars",

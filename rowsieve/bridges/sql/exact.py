@@ -276,7 +276,10 @@ class Exact:
             return self.operand(node.operand)
         shown = f"a cast of {type_name(source)} to {type_name(target)}"
         kinds = type(source).__name__, type(target).__name__
-        if node.try_ and not (self.is_datafusion and kinds in _NEVER_FAIL):
+        tried = self.is_datafusion and kinds in _NEVER_FAIL
+        if isinstance(source, String):
+            tried = self.dialect.name != "postgres"
+        if node.try_ and not tried:
             raise UnsupportedOperation(f"{shown} may fail on other values in {self.dialect.name}")
         zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
         if zoned and not self.is_datafusion:  # it goes by the zone of the column
@@ -289,7 +292,8 @@ class Exact:
             raise UnsupportedOperation(REASON)
         if self.dialect.name == "postgres" and (source, target) == (Float(64), Float(32)):
             raise UnsupportedOperation(f"{shown} fails in postgres where it gives 0 or infinity")
-        return Cast(self.operand(node.operand), target)
+        kept = node.try_ and isinstance(source, String)  # others never fail
+        return Cast(self.operand(node.operand), target, kept)
 
     def member(self, node: FieldAccess) -> Operand:
         """A member; DataFusion shows what lies hidden under a struct that is NULL."""

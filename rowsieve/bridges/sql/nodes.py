@@ -173,6 +173,10 @@ class Reader:
             return from_scalar(found.values[0], type_)
         if try_:
             return Cast(Literal(text), type_, try_)
+        try:
+            typed(text, type_, self.dialect)  # knows what is wrong with the text
+        except ValueError as error:
+            raise self.source.refusal(node, str(error)) from error
         raise self.source.refusal(node, f"{text!r} is not a value of {type_name(type_)}")
 
     def _chain(self, node: Any) -> Iterable[Any]:

@@ -21,7 +21,7 @@ from rowsieve.bridges.sql.mixtures import as_compared, check_mixtures
 from rowsieve.bridges.sql.render import Writer
 from rowsieve.bridges.sql.spark_exact import SparkExact, eased
 from rowsieve.bridges.sql.spark_types import with_spark_types
-from rowsieve.bridges.sql.unread import check_order, check_read, orders_text
+from rowsieve.bridges.sql.unread import check_order, check_read, check_texts, orders_text
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidInput, InvalidPredicate
 from rowsieve.predicate.bind import bind
@@ -81,6 +81,8 @@ def as_engine_means(
     found, root = as_meant(found, schema, known, meant)
     if known.translates_listed:
         said_exactly(root, known)
+        if not known.listed_only:  # its `where=` is read here, too; no engine evaluates the rest
+            check_texts(root, meant)
     if known.semantics.nan is NanOrder.SIGNED:
         check_nan_signs(root)
     check_read(root, known.name)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from rowsieve.bridges.sql.typenames import NUMERIC
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.functions.casts import reads_every_text
 from rowsieve.predicate.ir import (
     Call,
     Case,
@@ -31,7 +32,8 @@ from rowsieve.predicate.ir import (
     walk,
 )
 from rowsieve.predicate.operand_types import type_of
-from rowsieve.types.logical import Decimal, Float, Int, String, Struct
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Decimal, Float, Int, Json, String, Struct, type_name
 
 _RANGES = (ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.GT, ComparisonOp.GE)
 _CHOICES = frozenset({"coalesce", "nullif", "greatest", "least"})
@@ -211,6 +213,19 @@ def check_read(root: Predicate, dialect: str) -> None:
         for each in POSTGRES:
             if each.found(node):
                 raise UnsupportedOperation(f"{dialect} {each.what}")
+
+
+def check_texts(root: Predicate, semantics: Semantics) -> None:
+    """Refuse a cast of text that may meet one whose value is not known here."""
+    for node in walk(root):
+        if not isinstance(node, Cast) or not isinstance(type_of(node.operand), String):
+            continue
+        if isinstance(node.type, String | Json) or reads_every_text(node.type, semantics):
+            continue
+        raise UnsupportedOperation(
+            f"{semantics.text_reading.value} reads some texts as {type_name(node.type)} by rules "
+            "of its own, which are not known here"
+        )
 
 
 def orders_text(root: Predicate) -> bool:

@@ -27,9 +27,15 @@ _EXACT_CASTS = frozenset(
         ("Timestamp", "Date"),
     }
 )
+_TEXTS = frozenset(
+    ("String", kind) for kind in ("Bool", "Int", "Float", "Decimal", "Date", "Timestamp")
+)
+_OTHER_TEXTS = frozenset({("String", "Time"), ("String", "Uuid")})
 _OWN_CASTS: Mapping[str, frozenset[tuple[str, str]]] = {
-    "duckdb": frozenset({("Date", "String")}),
-    "datafusion": frozenset({("Date", "String"), ("Timestamp", "Timestamp")}),
+    "postgres": _TEXTS | _OTHER_TEXTS,
+    "duckdb": _TEXTS | _OTHER_TEXTS | {("Date", "String")},
+    "datafusion": _TEXTS | {("String", "Time"), ("Date", "String"), ("Timestamp", "Timestamp")},
+    "trino": _TEXTS | {("String", "Uuid")},
 }
 CASTS: Mapping[str, frozenset[tuple[str, str]]] = {
     **{name: _EXACT_CASTS | _OWN_CASTS.get(name, frozenset()) for name in SQL_ENGINES},

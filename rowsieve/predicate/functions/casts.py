@@ -7,7 +7,7 @@ defined form one range. A pair without a row is refused when the predicate is bo
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -25,9 +25,18 @@ from rowsieve.predicate.arrays import (
     with_nulls,
     without,
 )
-from rowsieve.predicate.functions import duckdb_texts, far_years, float_decimals, text_casts
+from rowsieve.predicate.functions import (
+    datafusion_texts,
+    duckdb_texts,
+    far_years,
+    float_decimals,
+    postgres_texts,
+    text_casts,
+    trino_texts,
+)
 from rowsieve.predicate.functions.decimal_rounding import rounded
 from rowsieve.predicate.functions.decimals import int_as_decimal, narrowed
+from rowsieve.predicate.functions.text_shapes import MOST_FRACTION
 from rowsieve.predicate.literals import int_range
 from rowsieve.predicate.semantics import OnFailure, Semantics, TextReading
 from rowsieve.types.days import DAY_US
@@ -148,6 +157,14 @@ def _in_64_bits(values: pa.Array, source: LogicalType, bits: int) -> npt.NDArray
     inside = (reals >= float(least)) & (reals < -float(least))
     ends = np.where(reals > 0, most, least)
     return np.where(inside, np.where(inside, reals, 0.0).astype(np.int64), ends)
+
+
+def reads_every_text(target: LogicalType, semantics: Semantics) -> bool:
+    """Whether a cast of text never meets one that the engine reads by rules unknown here."""
+    plain = isinstance(target, Decimal) and target.scale < MOST_FRACTION
+    if plain and semantics.text_reading is TextReading.DATAFUSION:
+        return True
+    return type(target) in _TOTAL[semantics.text_reading]
 
 
 def spelled_range(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -320,18 +337,35 @@ def _uuid_to_binary(values: pa.Array, _: LogicalType, __: LogicalType, ___: Sema
     return Computed(values.cast(pa.binary()))
 
 
-def _from_text(strict: CastEvaluator, duckdb: CastEvaluator) -> CastRule:
+def _from_text(target: type[LogicalType]) -> CastRule:
     """A cast from text, as the semantics read it."""
+    readers = {
+        reading: known.get(target, text_casts.READERS[target])
+        for reading, known in _READERS.items()
+    }
 
     def evaluate(
-        values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
+        values: pa.Array, source: LogicalType, type_: LogicalType, semantics: Semantics
     ) -> Computed:
-        own = duckdb if semantics.text_reading is TextReading.DUCKDB else strict
-        return own(values, source, target, semantics)
+        return readers[semantics.text_reading](values, source, type_, semantics)
 
     return CastRule(evaluate, increasing=False, can_fail=True)
 
 
+_READERS: Mapping[TextReading, Mapping[type[LogicalType], text_casts.Reader]] = {
+    TextReading.STRICT: text_casts.READERS,
+    TextReading.DUCKDB: duckdb_texts.READERS,
+    TextReading.POSTGRES: postgres_texts.READERS,
+    TextReading.DATAFUSION: datafusion_texts.READERS,
+    TextReading.TRINO: trino_texts.READERS,
+}
+_TOTAL: Mapping[TextReading, frozenset[type[LogicalType]]] = {
+    TextReading.STRICT: frozenset(text_casts.READERS),
+    TextReading.DUCKDB: duckdb_texts.TOTAL,
+    TextReading.POSTGRES: postgres_texts.TOTAL,
+    TextReading.DATAFUSION: datafusion_texts.TOTAL,
+    TextReading.TRINO: trino_texts.TOTAL,
+}
 _RULES: dict[tuple[type, type], CastRule] = {
     (Bool, Int): CastRule(_kernel, increasing=True, can_fail=False),
     (Bool, String): CastRule(_kernel, increasing=True, can_fail=False),
@@ -357,13 +391,13 @@ _RULES: dict[tuple[type, type], CastRule] = {
     (Uuid, String): CastRule(text_casts.from_uuid, increasing=True, can_fail=False),
     (Uuid, Binary): CastRule(_uuid_to_binary, increasing=True, can_fail=False),
     (Json, String): CastRule(_same, increasing=True, can_fail=False),
-    (String, Bool): _from_text(text_casts.to_bool, duckdb_texts.to_bool),
-    (String, Int): _from_text(text_casts.to_int, duckdb_texts.to_int),
-    (String, Float): _from_text(text_casts.to_float, duckdb_texts.to_float),
-    (String, Decimal): _from_text(text_casts.to_decimal, duckdb_texts.to_decimal),
-    (String, Date): _from_text(text_casts.to_date, duckdb_texts.to_date),
-    (String, Timestamp): _from_text(text_casts.to_timestamp, duckdb_texts.to_timestamp),
-    (String, Time): _from_text(text_casts.to_time, duckdb_texts.to_time),
-    (String, Uuid): _from_text(text_casts.to_uuid, duckdb_texts.to_uuid),
+    (String, Bool): _from_text(Bool),
+    (String, Int): _from_text(Int),
+    (String, Float): _from_text(Float),
+    (String, Decimal): _from_text(Decimal),
+    (String, Date): _from_text(Date),
+    (String, Timestamp): _from_text(Timestamp),
+    (String, Time): _from_text(Time),
+    (String, Uuid): _from_text(Uuid),
     (String, Json): CastRule(_same, increasing=False, can_fail=False),
 }

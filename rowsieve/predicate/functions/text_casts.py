@@ -7,6 +7,8 @@ are written with their digits in order, so that their texts sort as they do.
 from __future__ import annotations
 
 import decimal
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,32 +22,56 @@ from rowsieve.predicate.literals import UUID_TEXT, int_range
 from rowsieve.predicate.semantics import FarYears, NanOrder, Semantics, TimestampText
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Decimal, Int, LogicalType, Timestamp
+from rowsieve.types.logical import (
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    Time,
+    Timestamp,
+    Uuid,
+)
 from rowsieve.types.zones import zone
 
-_SPACE = " \t\n\r\f\v"
+Micros: TypeAlias = npt.NDArray[np.int64]
+Reader: TypeAlias = Callable[[pa.Array, LogicalType, LogicalType, Semantics], Computed]
+
+SPACE = " \t\n\r\f\v"
 _SECONDS = r"(?::(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]{1,6}))?)?"
-_CLOCK = r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})" + _SECONDS
-_DATE = r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
-_ZONE = r"\s*(?P<zone>Z|(?P<sign>[+-])(?P<zone_hour>[0-9]{2})(?::?(?P<zone_minute>[0-9]{2}))?)?"
+CLOCK = r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})" + _SECONDS
+DATE = r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
+ZONE = r"\s*(?P<zone>Z|(?P<sign>[+-])(?P<zone_hour>[0-9]{2})(?::?(?P<zone_minute>[0-9]{2}))?)?"
 _UUID = f"^({UUID_TEXT}|\\{{({UUID_TEXT})\\}})$"
 _MOST_DIGITS = 60
 _DATE_LENGTH = len("1970-01-01")
 _IN_UTC = {TimestampText.LOCAL: "", TimestampText.RFC_3339: "Z"}
 
 
+def trimmed(values: pa.Array, characters: str = SPACE) -> pa.Array:
+    """The texts without these characters at their ends."""
+    return pc.utf8_trim(values, characters=characters)
+
+
+def checked(array: pa.Array, good: Mask, nulls: Mask) -> Computed:
+    """The values where they are good; other texts have none."""
+    failed = ~good & ~nulls
+    return Computed(without(array, ~good | nulls), failed if failed.any() else None)
+
+
 def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
     """`true`, `t`, `yes`, `y`, `on`, `1` and their opposites, in any case."""
-    text = pc.utf8_lower(_trimmed(values))
+    text = pc.utf8_lower(trimmed(values))
     true = pc.is_in(text, value_set=pa.array(["t", "true", "y", "yes", "on", "1"]))
     false = pc.is_in(text, value_set=pa.array(["f", "false", "n", "no", "off", "0"]))
-    return _checked(true, as_mask(pc.or_(true, false)), null_mask(values))
+    return checked(true, as_mask(pc.or_(true, false)), null_mask(values))
 
 
 def to_int(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
     """Digits with an optional sign, inside the type's range."""
     assert isinstance(target, Int)
-    text = _trimmed(values)
+    text = trimmed(values)
     good = as_mask(pc.match_substring_regex(text, r"^[+-]?[0-9]+$"))
     bare = pc.replace_substring_regex(text, r"^([+-]?)0*([0-9])", r"\1\2")
     good &= as_mask(pc.less(pc.utf8_length(bare), 30))
@@ -54,7 +80,7 @@ def to_int(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics)
         pa.scalar(decimal.Decimal(bound), pa.decimal256(40, 0)) for bound in int_range(target)
     )
     good &= as_mask(pc.and_(pc.greater_equal(wide, low), pc.less_equal(wide, high)))
-    return _checked(without(wide, ~good).cast(arrow_type(target)), good, null_mask(values))
+    return checked(without(wide, ~good).cast(arrow_type(target)), good, null_mask(values))
 
 
 def to_float(
@@ -64,7 +90,7 @@ def to_float(
 
     `-nan` keeps its sign where the order of NaN goes by it.
     """
-    text = pc.utf8_lower(_trimmed(values))
+    text = pc.utf8_lower(trimmed(values))
     number = as_mask(
         pc.match_substring_regex(text, r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]{1,6})?$")
     )
@@ -75,28 +101,28 @@ def to_float(
     if semantics.nan is NanOrder.SIGNED:
         result = pc.if_else(signed, pc.negate(result), result)
     good = named | (number & ~as_mask(pc.is_inf(result)))
-    return _checked(result, good, null_mask(values))
+    return checked(result, good, null_mask(values))
 
 
 def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
     """A decimal number without exponent, rounded half away from zero to the scale."""
     assert isinstance(target, Decimal)
-    text = _trimmed(values)
+    text = trimmed(values)
     good = as_mask(pc.match_substring_regex(text, r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$"))
     bare = pc.replace_substring_regex(text, r"^([+-]?)0*([0-9])", r"\1\2")
-    bare = pc.replace_substring_regex(bare, r"(\.[0-9]{37})[0-9]+$", r"\1")
+    bare = pc.replace_substring_regex(bare, r"(\.[0-9]{38})[0-9]+$", r"\1")
     good &= as_mask(pc.match_substring_regex(bare, r"^[+-]?[0-9]{0,38}(\.[0-9]*)?$"))
     wide = _as_decimal(without(bare, ~good), pa.decimal256(76, 38))
     narrow = narrowed(wide, target)
-    return _checked(narrow, good & ~null_mask(narrow), null_mask(values))
+    return checked(narrow, good & ~null_mask(narrow), null_mask(values))
 
 
 def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
     """`YYYY-MM-DD`."""
-    parts = pc.extract_regex(_trimmed(values), pattern=f"^{_DATE}$")
-    days, good = _days(parts)
+    parts = pc.extract_regex(trimmed(values), pattern=f"^{DATE}$")
+    days, good = matched_days(parts)
     array = pa.array(days.astype(np.int32)).view(arrow_type(target))
-    return _checked(array, good, null_mask(values))
+    return checked(array, good, null_mask(values))
 
 
 def to_timestamp(
@@ -107,43 +133,83 @@ def to_timestamp(
     An instant without an offset is a local time of the session's zone.
     """
     assert isinstance(target, Timestamp)
-    pattern = f"^{_DATE}(?:[ T]{_CLOCK})?{_ZONE if target.utc else ''}$"
-    parts = pc.extract_regex(_trimmed(values), pattern=pattern)
-    days, good = _days(parts)
-    hour, minute, second = (_part(parts, name) for name in ("hour", "minute", "second"))
-    good &= (hour < 24) & (minute < 60) & (second < 60)
-    micros = days * DAY_US + ((hour * 60 + minute) * 60 + second) * 1_000_000
-    micros += _fraction(parts)
+    pattern = f"^{DATE}(?:[ T]{CLOCK})?{ZONE if target.utc else ''}$"
+    parts = pc.extract_regex(trimmed(values), pattern=pattern)
+    micros, good = local_micros(parts)
     if target.utc:
-        zone_hour, zone_minute = _part(parts, "zone_hour"), _part(parts, "zone_minute")
-        good &= (zone_hour < 16) & (zone_minute < 60)
-        east = as_mask(pc.equal(parts.field("sign"), "+"))
-        micros -= np.where(east, 1, -1) * (zone_hour * 60 + zone_minute) * 60_000_000
-        own = zone(semantics.time_zone)
-        if not own.is_utc:
-            bare = as_mask(pc.equal(parts.field("zone"), "")) & good
-            found, failed, null = own.instants(
-                np.where(bare, micros, 0), semantics.repeated_time, semantics.skipped_time
-            )
-            micros = np.where(bare, found, micros)
-            good &= ~(bare & (failed | null))
-    array = pa.array(micros).view(arrow_type(target))
-    return _checked(array, good, null_mask(values))
+        micros, good = instants(parts, micros, good, semantics)
+    return moments(micros, good, values, target)
+
+
+def matched_days(parts: pa.Array) -> tuple[Micros, Mask]:
+    """Days since 1970 of matched dates, and where the text matched a day that exists."""
+    year, month, day = (_part(parts, name) for name in ("year", "month", "day"))
+    good = ~null_mask(parts) & (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
+    months = np.where(good, (year - 1970) * 12 + month - 1, 0)
+    first = _first_day(months)
+    good &= day <= _first_day(months + 1) - first
+    return first + day - 1, good
+
+
+def local_micros(parts: pa.Array) -> tuple[Micros, Mask]:
+    """Microseconds since 1970 of matched dates and clocks, and where there is such a time."""
+    days, good = matched_days(parts)
+    clock, there = clock_micros(parts)
+    return days * DAY_US + clock, good & there
+
+
+def clock_micros(parts: pa.Array) -> tuple[Micros, Mask]:
+    """Microseconds since midnight of matched clocks, and where there is such a time."""
+    hour, minute, second = (_part(parts, name) for name in ("hour", "minute", "second"))
+    good = ~null_mask(parts) & (hour < 24) & (minute < 60) & (second < 60)
+    return ((hour * 60 + minute) * 60 + second) * 1_000_000 + _fraction(parts), good
+
+
+def offset_micros(parts: pa.Array, hours: int = 16) -> tuple[Micros, Mask]:
+    """Microseconds east of UTC of matched offsets, and where they are of fewer hours."""
+    zone_hour, zone_minute = _part(parts, "zone_hour"), _part(parts, "zone_minute")
+    east = as_mask(pc.equal(parts.field("sign"), "+"))
+    offset = np.where(east, 1, -1) * (zone_hour * 60 + zone_minute) * 60_000_000
+    return offset, (zone_hour < hours) & (zone_minute < 60)
+
+
+def instants(
+    parts: pa.Array, micros: Micros, good: Mask, semantics: Semantics
+) -> tuple[Micros, Mask]:
+    """Local times as instants by their offsets, without one by the session's zone."""
+    offset, there = offset_micros(parts)
+    micros, good = micros - offset, good & there
+    own = zone(semantics.time_zone)
+    if not own.is_utc:
+        bare = as_mask(pc.equal(parts.field("zone"), "")) & good
+        found, failed, null = own.instants(
+            np.where(bare, micros, 0), semantics.repeated_time, semantics.skipped_time
+        )
+        micros = np.where(bare, found, micros)
+        good = good & ~(bare & (failed | null))
+    return micros, good
+
+
+def moments(micros: Micros, good: Mask, values: pa.Array, target: LogicalType) -> Computed:
+    """The times where they are good, as the type."""
+    return checked(pa.array(micros).view(arrow_type(target)), good, null_mask(values))
+
+
+def days_of(micros: Micros, good: Mask, values: pa.Array, target: LogicalType) -> Computed:
+    """The days of the times where they are good."""
+    days = (micros // DAY_US).astype(np.int32)
+    return checked(pa.array(days).view(arrow_type(target)), good, null_mask(values))
 
 
 def to_time(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
     """`HH:MM[:SS[.ffffff]]`."""
-    parts = pc.extract_regex(_trimmed(values), pattern=f"^{_CLOCK}$")
-    hour, minute, second = (_part(parts, name) for name in ("hour", "minute", "second"))
-    good = ~null_mask(parts) & (hour < 24) & (minute < 60) & (second < 60)
-    micros = ((hour * 60 + minute) * 60 + second) * 1_000_000 + _fraction(parts)
-    array = pa.array(micros).view(arrow_type(target))
-    return _checked(array, good, null_mask(values))
+    parts = pc.extract_regex(trimmed(values), pattern=f"^{CLOCK}$")
+    return moments(*clock_micros(parts), values, target)
 
 
 def to_uuid(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
     """32 hexadecimal digits, in groups of 8-4-4-4-12 or without hyphens, in braces or without."""
-    text = pc.utf8_lower(_trimmed(values))
+    text = pc.utf8_lower(trimmed(values))
     good = as_mask(pc.match_substring_regex(text, _UUID))
     bare = pc.replace_substring_regex(text, r"[{}-]", "")
     digits = pc.fill_null(without(bare, ~good), "0" * 32)
@@ -151,7 +217,7 @@ def to_uuid(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
     nibbles = np.where(codes >= ord("a"), codes - ord("a") + 10, codes - ord("0"))
     packed = (nibbles[0::2] << 4 | nibbles[1::2]).astype(np.uint8)
     array = pa.Array.from_buffers(arrow_type(target), len(text), [None, pa.py_buffer(packed)])
-    return _checked(array, good, null_mask(values))
+    return checked(array, good, null_mask(values))
 
 
 def from_uuid(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
@@ -277,19 +343,15 @@ def shortest_as_decimal(values: pa.Array) -> pa.Array:
     return values.cast(pa.string()).cast(pa.decimal256(76, 38))
 
 
-def _trimmed(values: pa.Array) -> pa.Array:
-    return pc.utf8_trim(values, characters=_SPACE)
-
-
 def _short(text: pa.Array) -> pa.Array:
     """Times without the zeros at the end of their fraction."""
     return pc.replace_substring_regex(text, r"\.?0*$", "")
 
 
-def _fraction(parts: pa.Array) -> npt.NDArray[np.int64]:
+def _fraction(parts: pa.Array) -> Micros:
     """Microseconds of a second."""
     padded = pc.utf8_rpad(pc.fill_null(parts.field("fraction"), ""), 6, "0")
-    micros: npt.NDArray[np.int64] = padded.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    micros: Micros = padded.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return micros
 
 
@@ -302,32 +364,29 @@ def _fixed_bytes(values: pa.Array) -> npt.NDArray[np.uint8]:
     return content[values.offset * width : (values.offset + len(values)) * width]
 
 
-def _checked(array: pa.Array, good: Mask, nulls: Mask) -> Computed:
-    failed = ~good & ~nulls
-    return Computed(without(array, ~good | nulls), failed if failed.any() else None)
-
-
 def _as_decimal(text: pa.Array, type_: pa.DataType) -> pa.Array:
     return pc.replace_substring_regex(text, r"^\+", "").cast(type_)
 
 
-def _part(parts: pa.Array, name: str) -> npt.NDArray[np.int64]:
+def _part(parts: pa.Array, name: str) -> Micros:
     """A group of digits as numbers; 0 where the group or the match is missing."""
     digits = pc.fill_null(parts.field(name), "")
     present = pc.if_else(pc.equal(digits, ""), "0", digits)
-    result: npt.NDArray[np.int64] = present.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    result: Micros = present.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return result
 
 
-def _days(parts: pa.Array) -> tuple[npt.NDArray[np.int64], Mask]:
-    """Days since 1970 of matched dates, and where the text matched a day that exists."""
-    year, month, day = (_part(parts, name) for name in ("year", "month", "day"))
-    good = ~null_mask(parts) & (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
-    months = np.where(good, (year - 1970) * 12 + month - 1, 0)
-    first = _first_day(months)
-    good &= day <= _first_day(months + 1) - first
-    return first + day - 1, good
-
-
-def _first_day(months: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _first_day(months: Micros) -> Micros:
     return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+
+
+READERS: Mapping[type[LogicalType], Reader] = {
+    Bool: to_bool,
+    Int: to_int,
+    Float: to_float,
+    Decimal: to_decimal,
+    Date: to_date,
+    Timestamp: to_timestamp,
+    Time: to_time,
+    Uuid: to_uuid,
+}

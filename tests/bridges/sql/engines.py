@@ -66,7 +66,15 @@ def datafusion_rows(text: str, batch: pa.RecordBatch) -> list[int] | None:
     return sorted(row for found in batches for row in found.column(0).to_pylist())
 
 
-FAILURES = ("verflow", "Divide by zero", "Cast error", "not fit", "out of range", "Cannot cast")
+FAILURES = (
+    "verflow",
+    "Divide by zero",
+    "Cast error",
+    "not fit",
+    "out of range",
+    "Cannot cast",
+    "Parser error",
+)
 JUDGES: Mapping[str, Judge] = {
     "duckdb": duckdb_rows,
     "datafusion": datafusion_rows,

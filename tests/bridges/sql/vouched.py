@@ -9,7 +9,7 @@ import pyarrow as pa
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.translation import to_text
 from rowsieve.bridges.translation import Exactness
-from rowsieve.errors import InvalidPredicate
+from rowsieve.errors import InvalidPredicate, UnreadText
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.ir import Comparison, ComparisonOp, Operand
@@ -33,7 +33,10 @@ def conditions(name: str, dialect: str) -> Iterator[tuple[str, pa.RecordBatch, l
             bound = bind_operand(operand, COLUMNS, semantics)
         except InvalidPredicate:
             continue
-        values, failed = compute(bound, ROWS)
+        try:
+            values, failed = compute(bound, ROWS)
+        except UnreadText:
+            continue
         good = ROWS.take(pa.array([row for row, bad in enumerate(failed) if not bad]))
         seen = values.filter(pa.array(~failed)).drop_null()
         if not len(seen) or isinstance(bound.type, List):

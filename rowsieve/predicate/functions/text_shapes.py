@@ -1,0 +1,127 @@
+"""What readers of texts share: numbers of an engine's grammar, and refusals of other spellings.
+
+Soundness: a text that an engine reads by rules which are not repeated here raises `UnreadText`; it
+never becomes NULL and never a value.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.errors import UnreadText
+from rowsieve.predicate.arrays import Computed, Mask, as_mask, without
+from rowsieve.predicate.functions import text_casts
+from rowsieve.predicate.functions.decimals import narrowed
+from rowsieve.predicate.semantics import Semantics, TextReading
+from rowsieve.types.logical import Decimal, LogicalType, type_name
+
+DIGITS = "[0-9]+(?:_[0-9]+)*"
+NUMBER = rf"(?:{DIGITS}(?:\.(?:{DIGITS})?)?|\.{DIGITS})"
+PLAIN = rf"^[+-]?{NUMBER}$"
+SCALED = rf"^[+-]?{NUMBER}[eE][+-]?{DIGITS}$"
+_TOO_LARGE = rf"^[+-]?0*[1-9][0-9_]*(?:\.(?:{DIGITS})?)?[eE]\+?0*(?:[4-9][0-9]|[1-9][0-9]{{2,8}})$"
+MOST_FRACTION = 38  # digits behind the point that are read
+_SHORT_EXPONENT = r"[eE][+-]?0*1?[0-9]$"
+_LENGTHS = {4: 16, 3: 22, 1: 64}  # digits of 64 bits, by the bits of a digit
+
+
+def refuse(texts: pa.Array, which: Mask, target: LogicalType, reading: TextReading) -> None:
+    """Raise `UnreadText` for the first of these texts that is marked."""
+    if which.any():
+        text = texts[int(np.flatnonzero(which)[0])].as_py()
+        raise UnreadText(
+            f"the text {text!r} as {type_name(target)}: {reading.value} has rules of its own for "
+            "it, which are not known here; write the value in full, or leave such texts out by a "
+            "condition before the cast"
+        )
+
+
+def matches(text: pa.Array, pattern: str) -> Mask:
+    """Where the pattern is found; not in NULL."""
+    return as_mask(pc.match_substring_regex(text, pattern))
+
+
+def or_else(found: Computed, values: pa.Array, read: Callable[[pa.Array], Computed]) -> Computed:
+    """`found`, with what `read` makes of the texts that have no value in it."""
+    if found.failed is None:
+        return found
+    rows = np.flatnonzero(found.failed)
+    others = read(values.take(pa.array(rows)))
+    places = np.arange(len(values))
+    places[rows] = len(values) + np.arange(len(rows))
+    merged = pa.concat_arrays([found.values, others.values]).take(pa.array(places))
+    failed = np.zeros(len(values), dtype=np.bool_)
+    failed[rows] = False if others.failed is None else others.failed
+    return Computed(merged, failed if failed.any() else None)
+
+
+def decimals(
+    text: pa.Array,
+    type_: Decimal,
+    most_digits: int,
+    target: LogicalType,
+    reading: TextReading,
+    scaled: str = SCALED,
+    fraction: int = MOST_FRACTION,
+) -> pa.Array:
+    """The numbers as decimals; NULL where the text is none or the type does not hold it.
+
+    With an exponent the digits before and behind it are at most so many, or the text is refused:
+    DuckDB multiplies and divides step by step, and gives up on the way or loses digits.
+    """
+    plain = matches(text, PLAIN)
+    far = matches(text, scaled) & ~matches(text, _TOO_LARGE)
+    if type_.scale >= fraction:  # digits that might round the last one are cut
+        refuse(text, plain & matches(text, rf"\.[0-9_]{{{fraction + 1}}}"), target, reading)
+    bare = pc.replace_substring(text, "_", "")
+    computed = text_casts.to_decimal(without(bare, ~plain), type_, type_, Semantics.SQL)
+    if not far.any():
+        return computed.values
+    where = pa.array(np.flatnonzero(far))
+    few = _few(bare.take(where), most_digits)
+    refuse(text.take(where), ~few, target, reading)
+    exact = pc.replace_substring_regex(without(bare, ~far), r"^\+", "").cast(pa.decimal256(76, 38))
+    return pc.coalesce(computed.values, narrowed(exact, type_))
+
+
+def _few(scaled: pa.Array, most_digits: int) -> Mask:
+    """Whether digits, and exponent beside them, stay within so many digits all the way."""
+    parts = pc.extract_regex(scaled, r"^[+-]?(?P<digits>[0-9.]*)[eE](?P<exponent>[+-]?[0-9]+)$")
+    digits = pc.utf8_length(pc.replace_substring(parts.field("digits"), ".", ""))
+    short = matches(scaled, _SHORT_EXPONENT)
+    exponents = pc.replace_substring_regex(parts.field("exponent"), r"^\+", "")
+    steps = pc.abs(pc.fill_null(without(exponents, ~short), "0").cast(pa.int32()))
+    return short & as_mask(pc.less_equal(pc.add(digits, steps), most_digits))
+
+
+def in_base(text: pa.Array, bits: int, pattern: str) -> pa.Array:
+    """Digits of so many bits behind `0x`, `0o` or `0b` as decimals; NULL where there are none."""
+    found = matches(text, pattern)
+    digits = pc.replace_substring_regex(pc.utf8_lower(text), "^0[xob][0_]*|_", "")
+    length = _LENGTHS[bits]
+    found &= as_mask(pc.less_equal(pc.utf8_length(digits), length))
+    if bits == 3:
+        found &= ~matches(digits, f"^[2-7][0-7]{{{length - 1}}}$")
+    if not found.any():
+        return pa.nulls(len(text), pa.decimal128(38, 0))
+    padded = pc.utf8_lpad(pc.fill_null(without(digits, ~found), ""), length, "0")
+    fixed = padded.cast(pa.binary()).cast(pa.binary(length))
+    codes = np.frombuffer(fixed.buffers()[1], np.uint8)[: len(text) * length].reshape(-1, length)
+    values = np.where(codes >= ord("a"), codes - ord("a") + 10, codes - ord("0"))
+    shifts = np.arange(length - 1, -1, -1, dtype=np.uint64) * np.uint64(bits)
+    numbers: npt.NDArray[np.uint64] = (values.astype(np.uint64) << shifts).sum(
+        axis=1, dtype=np.uint64
+    )
+    return without(pa.array(numbers).cast(pa.decimal128(38, 0)), ~found)
+
+
+def within(wide: pa.Array, low: int, high: int) -> Mask:
+    """Where decimals lie in this range."""
+    ends = [pa.scalar(decimal.Decimal(end), wide.type) for end in (low, high)]
+    return as_mask(pc.and_(pc.greater_equal(wide, ends[0]), pc.less_equal(wide, ends[1])))
