@@ -184,11 +184,11 @@ def prepare_rows(
 def prepare_appended(table: pa.Table, schema: Schema) -> pa.Table:
     """Convert rows of a table without a key to the schema's types; missing columns become NULL."""
     have = {name.lower() for name in table.column_names}
-    for field in schema:
-        if field.name.lower() not in have and field.nullable:
-            table = table.append_column(
-                field.name, pa.nulls(table.num_rows, arrow_type(field.type))
-            )
+    absent = [each for each in schema if each.name.lower() not in have and each.nullable]
+    if absent:
+        nulls = [pa.nulls(table.num_rows, arrow_type(each.type)) for each in absent]
+        names = [*table.column_names, *(each.name for each in absent)]
+        table = pa.table([*table.columns, *nulls], names=names)
     return conform(table, schema)
 
 
@@ -226,9 +226,8 @@ def reduce_changes(
     deletes = _is_delete(table.column(op), op)
     last = _last_per_key(table, schema, order, sequence)
     deleted = deletes[last]
-    names = [
-        name for name in table.column_names if name in schema.names or name not in (op, sequence)
-    ]
+    beside = {op, sequence}.difference(schema.names)
+    names = [name for name in table.column_names if name not in beside]
     rows = table.select(names).take(pa.array(last[~deleted]))
     keys = table.select(_actual_names(table, order)).take(pa.array(last[deleted]))
     return Changes(

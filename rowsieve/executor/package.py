@@ -16,7 +16,7 @@ from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate, bind_operand
 from rowsieve.predicate.evaluate import compute
 from rowsieve.predicate.ir import BoundColumn, walk
-from rowsieve.types.encodings import arrow_field, arrow_type
+from rowsieve.types.encodings import arrow_schema, arrow_type
 from rowsieve.types.schema import Schema
 
 
@@ -38,8 +38,9 @@ class Packaging:
                 self._computed[column.name] = bind_operand(
                     operand, schema, semantics, now_us=plan.now_us
                 )
-        self.output = pa.schema([self._output_field(schema, name) for name in self._names])
-        self.needed = tuple(dict.fromkeys(self._read_names()))
+        stored = arrow_schema(schema)
+        self.output = pa.schema([self._output_field(stored, name) for name in self._names])
+        self.needed = frozenset(self._read_names())
 
     def columns_to_read(self, schema: Schema) -> Schema:
         """The columns that the output needs, in schema order."""
@@ -67,10 +68,10 @@ class Packaging:
             raise EvaluationError(f"column {name!r} of the result cannot be computed for row {row}")
         return values
 
-    def _output_field(self, schema: Schema, name: str) -> pa.Field:
+    def _output_field(self, stored: pa.Schema, name: str) -> pa.Field:
         if name in self._computed:
             return pa.field(name, arrow_type(self._computed[name].type))
-        return arrow_field(schema.field(name))
+        return stored.field(name)
 
     def _read_names(self) -> Iterator[str]:
         for name in self._names:

@@ -40,7 +40,8 @@ class RowReader:
     @classmethod
     def of(cls, columns: Schema, predicate: BoundPredicate | None, asked: Schema) -> RowReader:
         """A reader of `columns`; `asked` are those that the predicate names."""
-        more = tuple(field for field in columns if field.name not in asked.names)
+        names = frozenset(asked.names)
+        more = tuple(field for field in columns if field.name not in names)
         everything = Schema(columns.id, (*asked, *more))
         return cls(
             columns, arrow_schema(columns), asked, arrow_schema(asked), everything, predicate
@@ -56,8 +57,8 @@ class RowReader:
         if not matches.any():
             return None
         kept = _only(rows, matches)
-        names = self.columns.names
-        if rest := tuple(name for name in names if name not in first.names):
+        names, read = self.columns.names, frozenset(first.names)
+        if rest := tuple(name for name in names if name not in read):
             both = _matching_rows(group, matches)
             kept = _beside(kept, group.read_only(self.columns.select(rest), None, both))
         return as_stored(kept.select(list(names)), self.target)

@@ -228,9 +228,10 @@ def _members(
 
 def _bounded_members(schema: Schema, nan_columns: Collection[str]) -> Iterator[tuple[str, ...]]:
     """Yield the members that get statistics: ordered, without NaN, with an unambiguous path."""
+    columns = frozenset(schema.names)
     for path, type_ in member_paths(schema):
         name = ".".join(path)
-        unclear = name in schema.names or any("." in step for step in path)
+        unclear = name in columns or any("." in step for step in path)
         if is_ordered(type_) and name not in nan_columns and not unclear:
             yield path
 

@@ -11,6 +11,7 @@ import operator
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any, assert_never
 
 from rowsieve.errors import CorruptData, UnknownColumn, UnsupportedProtocol
@@ -55,10 +56,24 @@ _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The columns of one schema version; each change of the table's schema increments `id`."""
+    """The columns of one schema version; each change of the table's schema increments `id`.
+
+    The fields by name and the hash are computed at their first use, once: both take as long as the
+    schema is wide. Threads may compute them twice.
+    """
 
     id: int
     fields: tuple[Field, ...]
+    _by_name: Mapping[str, Field] | None = dataclass_field(
+        default=None, init=False, repr=False, compare=False
+    )
+    _hash: int | None = dataclass_field(default=None, init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        if (found := self._hash) is None:
+            found = hash((self.id, self.fields))
+            object.__setattr__(self, "_hash", found)
+        return found
 
     def __iter__(self) -> Iterator[Field]:
         return iter(self.fields)
@@ -76,9 +91,11 @@ class Schema:
 
         UnknownColumn if there is none, or more than one that differs in case.
         """
-        for field in self.fields:
-            if field.name == name:
-                return field
+        if (by_name := self._by_name) is None:
+            by_name = {field.name: field for field in reversed(self.fields)}
+            object.__setattr__(self, "_by_name", by_name)
+        if (found := by_name.get(name)) is not None:
+            return found
         folded = [field for field in self.fields if field.name.lower() == name.lower()]
         if len(folded) == 1:
             return folded[0]

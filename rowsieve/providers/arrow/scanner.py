@@ -120,7 +120,7 @@ class DatasetScanner:
             return list(self._schema.names)
         if isinstance(self._columns, Mapping):
             wanted = set().union(*map(names_in, self._columns.values()))
-        elif all(name in self._schema.names for name in self._columns):
+        elif set(self._schema.names).issuperset(self._columns):
             wanted = set(self._columns)
         else:  # paths into structs, which pyarrow resolves
             wanted = set(self._schema.names)
