@@ -31,9 +31,8 @@ class PageReader:
     `leaves`: the numbers of each column's leaves, by name, in the file's order.
     """
 
-    __slots__ = ("_dictionaries", "_directory", "_gap_bytes", "_leaves", "_metadata",
-        "_open", "_path",
-                 "_schema", "_source")  # fmt: skip
+    __slots__ = ("_directory", "_gap_bytes", "_leaves", "_metadata", "_open", "_path", "_source",
+                 "_tail")  # fmt: skip
 
     def __init__(
         self,
@@ -48,8 +47,7 @@ class PageReader:
         self._directory = directory
         self._leaves = leaves
         self._gap_bytes = GAP_BYTES if store.overlaps else 0
-        self._schema = FileSchema.of(tail)
-        self._dictionaries = dictionary_columns(tail.metadata)
+        self._tail = tail
         self._open = partial(store.open_input, ref.path, ref.size_bytes)
         self._source: Any = None  # opened when the first page is read
 
@@ -63,8 +61,9 @@ class PageReader:
         with reading(self._path, row_group if len(parts) == 1 else None):
             self._source = self._source or self._open()
             groups, size_bytes = self._groups(parts, names)
-            file = mini_file(self._schema.only(names), groups)
-            dictionaries = [name for name in self._dictionaries if name in names]
+            file = mini_file(FileSchema.of(self._tail).only(names), groups)
+            read = set(names)
+            dictionaries = [name for name in dictionary_columns(self._metadata) if name in read]
             opened = pq.ParquetFile(pa.BufferReader(file), read_dictionary=dictionaries)
             table = opened.reader.read_all(use_threads=False)
         row_count = sum(group.row_count for group in groups)
