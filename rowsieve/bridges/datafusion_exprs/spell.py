@@ -31,6 +31,7 @@ from rowsieve.types.logical import String
 if TYPE_CHECKING:
     from datafusion import Expr
 
+_DEEP = 12  # levels of a text, within which a condition deeper down has a name
 _LONGEST = 200  # characters of a text that is spelt
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _ZONED = re.compile(r'Timestamp\((?:ns|µs), "([A-Za-z]+/[A-Za-z0-9_+/-]+)"\)')
@@ -89,13 +90,22 @@ def _chain(expression: Expr, operator: str) -> list[Expr]:
 
 
 class _Speller:
-    def __init__(self, stand_ins: StandIns) -> None:
+    def __init__(self, stand_ins: StandIns, above: int = 0) -> None:
         self._stand_ins = stand_ins
-        self._depth = 0
+        self._above = above
+        self._depth = above
 
     def atom(self, expression: Expr) -> str:
         text, binding = self.piece(expression)
         return text if binding is Binding.ATOM else f"({text})"
+
+    def term(self, expression: Expr) -> tuple[str, Binding]:
+        """A condition beside AND, OR or NOT: a name for it where the text nests deeply."""
+        depth = self._depth
+        if depth - self._above < _DEEP or not _joins(expression):
+            return self.piece(expression)
+        later = _Speller(self._stand_ins, depth)
+        return self._stand_ins.condition(lambda: later.piece(expression)[0]), Binding.ATOM
 
     def piece(self, expression: Expr) -> tuple[str, Binding]:
         self._depth += 1
@@ -126,7 +136,8 @@ class _Speller:
             case "BinaryExpr":
                 return self._binary(expression)
             case "Not":
-                return f"NOT {self.atom(inner.expr())}", Binding.LOOSE
+                text, held = self.term(inner.expr())
+                return f"NOT {text if held is Binding.ATOM else f'({text})'}", Binding.LOOSE
             case "Negative":
                 return f"-{self.atom(inner.expr())}", Binding.LOOSE
             case "InList":
@@ -153,7 +164,7 @@ class _Speller:
             why = row.note if row else "not known here"
             raise UnsupportedOperation(f"the operator {operator}: {why}")
         if operator in ("AND", "OR"):
-            pieces = [self.piece(term) for term in _chain(expression, operator)]
+            pieces = [self.term(term) for term in _chain(expression, operator)]
             terms = [text if held > Binding.LOOSE else f"({text})" for text, held in pieces]
             return f" {operator} ".join(terms), Binding.LOOSE
         if operator == "||":
@@ -244,6 +255,14 @@ class _Speller:
         if not _NAME.fullmatch(name):
             raise UnsupportedOperation(f"the function {name} has no counterpart here")
         return f"{name}({', '.join(arguments)})", Binding.ATOM
+
+
+def _joins(expression: Expr) -> bool:
+    """Whether an expression is AND, OR or NOT of others."""
+    kind = expression.variant_name()
+    if kind == "BinaryExpr":
+        return expression.rex_call_operator() in ("AND", "OR")
+    return bool(kind == "Not")
 
 
 def _spelt(expression: Expr) -> str | None:

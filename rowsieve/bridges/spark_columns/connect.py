@@ -21,6 +21,7 @@ from rowsieve.bridges.sql import parse_expression
 from rowsieve.bridges.sql.dialects import SPARK
 from rowsieve.bridges.sql.render_lists import list_texts
 from rowsieve.bridges.sql.render_literals import literal_text, quoted
+from rowsieve.bridges.sql.stand_ins import StandIns
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.ir import Literal
@@ -29,6 +30,7 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Decimal, Float, Int, LogicalType, String
 from rowsieve.types.schema import Schema
 
+_DEEP = 12  # levels of a text, within which a condition deeper down has a name
 _PART = re.compile(r"(?:`((?:[^`]|``)+)`|([^.`]+))(?:\.(?!$)|$)")
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _SIGNS = ("=", "<=>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "&", "|", "^", "div")
@@ -109,7 +111,20 @@ class Words:
         self._schema = schema
         self._size = "size" if size_of_null else "array_size"
         self._empty = "({0} IS NULL AND NULL)" if null_in_empty_list else "FALSE"
-        self._depth = 0
+        self._above = self._depth = 0
+        self.stand_ins = StandIns(schema, SPARK)
+
+    def term(self, expression: Any) -> str:
+        """A condition beside AND, OR or NOT: a name for it where the text nests deeply."""
+        depth = self._depth
+        if depth - self._above < _DEEP or _joins(expression) is None:
+            return self.text(expression)
+
+        def spell() -> str:
+            self._above = self._depth = depth
+            return self.text(expression)
+
+        return self.stand_ins.condition(spell)
 
     def text(self, expression: Any) -> str:
         """The text of an expression, atomic or in parentheses."""
@@ -148,11 +163,12 @@ class Words:
         if getattr(expression, "_is_distinct", False) or (not given and name in _CHAINS):
             raise UnsupportedOperation(f"{name} of distinct values has no counterpart here")
         if (chain := _chained(expression)) is not None:
-            terms = [self.text(each) for each in _terms(expression, chain)]
+            terms = [self.term(each) for each in _terms(expression, chain)]
             return f"({_CHAINS[chain].join(terms)})"
         if name == "in" and given:
             return self._among(given[0], given[1:])
-        arguments = [self.text(each) for each in given]
+        said = self.term if _joins(expression) is not None else self.text
+        arguments = [said(each) for each in given]
         if (form := _FORMS.get((name, len(arguments)))) is not None:
             return form.format(*arguments)
         if len(arguments) == 2 and (sign := _INFIX.get(name)) is not None:
@@ -202,6 +218,8 @@ class Words:
     def sql(self, expression: Any) -> str:
         """SQL text inside a column."""
         text = str(expression._expr)
+        if self.stand_ins.may_stand_in(text):
+            raise UnsupportedOperation("text that names something else than a column")
         try:
             parse_expression(text, "spark")  # it is whole by itself
         except InvalidPredicate as error:
@@ -215,6 +233,13 @@ def _is_ours_alone(name: str) -> bool:
 
     ours = name in BUILT_IN or name.startswith("extract_")
     return ours and not hasattr(functions, name)
+
+
+def _joins(expression: Any) -> str | None:
+    """The name of an AND, OR or NOT."""
+    name = getattr(expression, "_name", None)
+    is_not = type(expression).__name__ == "UnresolvedFunction" and name in ("not", "!")
+    return name if is_not and len(expression._args) == 1 else _chained(expression)
 
 
 def _chained(expression: Any) -> str | None:

@@ -6,6 +6,8 @@ refused unless it is the same in both.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rowsieve.bridges.conditions import read_conditions
@@ -14,6 +16,7 @@ from rowsieve.bridges.spark_columns.sessions import ColumnSession
 from rowsieve.bridges.spark_columns.write import balanced
 from rowsieve.bridges.sql import parse, parse_predicate
 from rowsieve.bridges.sql.dialects import SPARK
+from rowsieve.bridges.sql.stand_ins import StandIns
 from rowsieve.bridges.sql.translation import as_meant
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
@@ -21,27 +24,24 @@ from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
 
+_TOO_DEEP = "its values nest too deeply to be read"
 _ANOTHER = "Asia/Kathmandu"
-# The column that a condition is of, and its text, or why it has none.
-Condition = tuple[Any, str | UnsupportedOperation]
+# The column that a condition is of, and how it is read, or why it is not.
+Condition = tuple[Any, Callable[[], Predicate] | UnsupportedOperation]
 
 
 def from_client(
     column: Any, schema: Schema, session: ColumnSession, *, strict: bool
 ) -> Translation[Predicate, Any]:
     """Read a column of a Connect client, meant under the rules of the session."""
-    words = connect.Words(
-        schema,
-        size_of_null=session.size_of_null,
-        null_in_empty_list=session.null_in_empty_list,
-    )
     found: list[Condition] = []
     for expression in connect.conditions(column._expr):
         own = type(column)(expression)
         if type(expression).__name__ == "SQLExpression":
-            found += [(own, piece) for piece in _pieces(str(expression._expr))]
+            pieces = _pieces(str(expression._expr))
+            found += [(own, partial(parse_predicate, piece, "spark")) for piece in pieces]
         else:
-            found.append((own, _said(words, expression)))
+            found.append((own, _said(expression, schema, session)))
     return _read(found, schema, session, strict=strict)
 
 
@@ -53,11 +53,31 @@ def _pieces(text: str) -> list[str]:
         return [text]  # it is refused where it is read
 
 
-def _said(words: connect.Words, expression: Any) -> str | UnsupportedOperation:
+def _said(
+    expression: Any, schema: Schema, session: ColumnSession
+) -> Callable[[], Predicate] | UnsupportedOperation:
+    words = connect.Words(
+        schema,
+        size_of_null=session.size_of_null,
+        null_in_empty_list=session.null_in_empty_list,
+    )
     try:
-        return words.text(expression)
+        text = words.text(expression)
     except UnsupportedOperation as error:
         return error
+    except RecursionError:
+        return UnsupportedOperation(_TOO_DEEP)
+    return lambda: _whole(text, words.stand_ins)
+
+
+def _whole(text: str, stand_ins: StandIns) -> Predicate:
+    """The condition of a text, and of those that stand in it by a name."""
+
+    def read(piece: str) -> Predicate:
+        known = stand_ins.conditions
+        return parse.predicate(piece, "spark", known) if known else parse_predicate(piece, "spark")
+
+    return stand_ins.read_whole(text, read)
 
 
 def _read(
@@ -66,7 +86,10 @@ def _read(
     def read(condition: Condition) -> Predicate:
         if isinstance(condition[1], UnsupportedOperation):
             raise condition[1]
-        return _meant(condition[1], schema, session)
+        try:
+            return _meant(condition[1](), schema, session)
+        except RecursionError:
+            raise UnsupportedOperation(_TOO_DEEP) from None
 
     return read_conditions(
         found,
@@ -79,8 +102,7 @@ def _read(
     )
 
 
-def _meant(text: str, schema: Schema, session: ColumnSession) -> Predicate:
-    parsed = parse_predicate(text, "spark")
+def _meant(parsed: Predicate, schema: Schema, session: ColumnSession) -> Predicate:
     predicate, root = as_meant(parsed, schema, SPARK, session.rules)
     if session.time_zone is None:
         rules = Semantics.of_spark(ansi=session.ansi, time_zone=_ANOTHER)

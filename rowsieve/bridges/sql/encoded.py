@@ -1,9 +1,10 @@
 """Conditions that an engine hands over as trees, read by the rules of its SQL dialect.
 
 A bridge spells each condition of the AND at the top as text of the dialect, dumbly, node by node,
-with names for its constants and lists (`stand_ins`). The text then passes everything that text of
-that dialect passes. Soundness: the text must be what the engine itself would read as that tree;
-a bridge refuses what it cannot spell, and the condition stays in the engine's own form.
+with names for its constants and lists, and for conditions deep inside (`stand_ins`). The text then
+passes everything that text of that dialect passes. Soundness: the text must be what the engine
+itself would read as that tree; a bridge refuses what it cannot spell, and the condition stays in
+the engine's own form.
 """
 
 from __future__ import annotations
@@ -49,7 +50,13 @@ def read_encoded(
 
     def read(condition: E) -> Predicate:
         stand_ins = StandIns(schema, dialect)
-        found = parse.encoded(spell(condition, stand_ins), stand_ins, dialect)
+        try:
+            found = stand_ins.read_whole(
+                spell(condition, stand_ins),
+                lambda text: parse.encoded(text, stand_ins, dialect),
+            )
+        except RecursionError:
+            raise UnsupportedOperation("its values nest too deeply to be read") from None
         _check_types(found, stand_ins, schema, rules)
         return as_engine_means(found, schema, dialect, rules)
 

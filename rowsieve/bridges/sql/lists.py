@@ -29,7 +29,7 @@ from rowsieve.bridges.sql.typed_lists import (
     typed_members,
 )
 from rowsieve.errors import InvalidPredicate
-from rowsieve.predicate.ir import Literal, ValueSet
+from rowsieve.predicate.ir import Literal, Predicate, ValueSet
 from rowsieve.types.logical import Decimal, Int
 
 SHORT = 64  # members that the grammar reads well enough
@@ -43,13 +43,15 @@ _NUMBER = r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:E[+-]?[0-9]++)?"
 class Lifted:
     """Text whose long lists are names, the lists by name, and where text was cut.
 
-    `constants`: names that stand for constants, of conditions that an engine hands over as a tree.
+    `constants`, `conditions`: names that stand for constants, and for conditions that were read
+    before, of conditions that an engine hands over as a tree.
     """
 
     text: str
     lists: Mapping[str, ValueSet]
     cuts: tuple[tuple[int, int], ...] = ()  # (offset after the cut, characters missing so far)
     constants: Mapping[str, Literal] = field(default_factory=dict)
+    conditions: Mapping[str, Predicate] = field(default_factory=dict)
 
     def offset(self, position: int) -> int:
         """The place in the original text of a place in this one."""

@@ -391,6 +391,8 @@ def _column(reader: Reader, node: Any) -> Operand:
         raise reader.source.refusal(node, "name one column")
     if len(parts) == 1 and (known := reader.source.lifted.constants.get(parts[0].name)) is not None:
         return known
+    if len(parts) == 1 and (read := reader.source.lifted.conditions.get(parts[0].name)) is not None:
+        return Condition(read)
     if any(part.name in reader.source.lifted.lists for part in parts):
         raise reader.source.refusal(node, "a long list of constants may only stand after IN")
     operand: Operand = Column(parts[0].name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -43,9 +44,14 @@ _OPERATORS: Mapping[str, str] = {
 }
 
 
-def predicate(text: str, dialect: str) -> Predicate:
-    """Read a condition."""
-    return _predicate(_source(text, dialect_named(dialect)))
+def predicate(
+    text: str, dialect: str, conditions: Mapping[str, Predicate] | None = None
+) -> Predicate:
+    """Read a condition; `conditions` were read before, and stand in the text by these names."""
+    source = _source(text, dialect_named(dialect))
+    if conditions:
+        source = replace(source, lifted=replace(source.lifted, conditions=conditions))
+    return _predicate(source)
 
 
 def expression(text: str, dialect: str) -> Operand:
@@ -58,8 +64,10 @@ def expression(text: str, dialect: str) -> Operand:
 
 
 def encoded(text: str, stand_ins: StandIns, dialect: Dialect) -> Predicate:
-    """Read a condition in which names stand for constants and lists."""
-    lifted = Lifted(text, stand_ins.lists, constants=stand_ins.constants)
+    """Read a condition in which names stand for constants, lists and conditions read before."""
+    lifted = Lifted(
+        text, stand_ins.lists, constants=stand_ins.constants, conditions=stand_ins.conditions
+    )
     if len(text) > _SHORT:
         source = Source(text, lifted, _tokens(lifted, dialect), dialect, is_encoded=True)
         return _predicate(_checked(source))

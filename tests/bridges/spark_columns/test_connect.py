@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from rowsieve.bridges.session import Session
@@ -383,6 +385,29 @@ def test_names_that_mean_nothing_are_refused() -> None:
         read(connect.col("st.nowhere") > 1)
     with pytest.raises(InvalidPredicate):
         read(connect.col("`open") > 1)
+
+
+@pytest.mark.parametrize("levels", [12, 40, 100, 150])
+def test_deep_conditions_are_read(levels: int) -> None:
+    def built(column: Callable[[str], Any]) -> Any:
+        whole = column("i") > 0
+        for level in range(levels):
+            if level % 3 == 0:
+                whole = ~whole
+            elif level % 3 == 1:
+                whole = whole & (column("k") != level)
+            else:
+                whole = whole | (column("i") == level)
+        return ~whole
+
+    whole = read(built(connect.col)).exact()
+    numbered = BATCH.append_column("row number", pa.array(range(BATCH.num_rows)))
+    expected = pa.table(numbered).filter(built(pc.field))
+    assert ours(whole) == expected["row number"].to_pylist()
+
+
+def test_text_in_a_column_names_no_condition_of_another() -> None:
+    assert "names something else" in read(~connect.expr("`:condition 0` > 1")).notes[0]
 
 
 def test_long_chains_and_lists_are_one_node() -> None:
