@@ -21,6 +21,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
+from rowsieve.cli.csv_quotes import open_quote
 from rowsieve.errors import InvalidData, InvalidInput
 
 _COMPRESSED: Final = (".gz", ".bz2", ".zst")
@@ -110,12 +111,21 @@ def _read_ipc(source: Input, _schema: pa.Schema | None) -> pa.Table:
 
 def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
     """An empty field is NULL, `""` is empty text."""
-    delimiter = source.delimiter or ("\t" if _kind(source) == "tsv" else ",")
-    if len(delimiter) != 1 or not delimiter.isascii():
-        raise InvalidInput(f"--delimiter is one ASCII character, not {delimiter!r}")
+    delimiter = source.delimiter
+    if delimiter is None:
+        delimiter = "\t" if _kind(source) == "tsv" else ","
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise InvalidInput(
+            f"--delimiter is one ASCII character, no quote and no end of a line, not {delimiter!r}"
+        )
     with source.open() as opened:
         text = opened.read()
     _refuse_wide(source, text)
+    if (line := open_quote(text, delimiter)) is not None:
+        raise InvalidData(
+            f"{source.name}: the quote that opens in line {line} is not closed, so all rows after "
+            "it would be read as one field; close it, or see whether the file is complete"
+        )
     known = {field.name: field.type for field in _flat(schema)}
 
     def parse(types: Mapping[str, pa.DataType]) -> pa.Table:
@@ -127,7 +137,10 @@ def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
         )
         parsing = pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
         return pyarrow.csv.read_csv(
-            pa.BufferReader(text), parse_options=parsing, convert_options=options
+            pa.BufferReader(text),
+            read_options=pyarrow.csv.ReadOptions(block_size=_block_bytes(text)),
+            parse_options=parsing,
+            convert_options=options,
         )
 
     table = parse(known)
@@ -138,6 +151,11 @@ def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
     if floats := [field.name for field in guessed if pa.types.is_floating(field.type)]:
         _refuse_rounded(source, parse({**known, **dict.fromkeys(floats, pa.string())}), floats)
     return table
+
+
+def _block_bytes(text: bytes) -> int:
+    """A row is a block at most, so that a value may be as long as the file, up to 2 GiB."""
+    return min(max(1 << 20, len(text)), 2**31 - 1)
 
 
 def _refuse_rounded(source: Input, table: pa.Table, names: Sequence[str]) -> None:
@@ -161,8 +179,7 @@ def _read_json(source: Input, schema: pa.Schema | None) -> pa.Table:
         explicit_schema=pa.schema(fields) if fields else None,
         unexpected_field_behavior="infer",
     )
-    # A line is a block at most: a value may be as long as the file.
-    blocks = pyarrow.json.ReadOptions(block_size=max(1 << 20, len(text)))
+    blocks = pyarrow.json.ReadOptions(block_size=_block_bytes(text))
     table = pyarrow.json.read_json(
         pa.BufferReader(text), read_options=blocks, parse_options=options
     )

@@ -116,12 +116,14 @@ TokenText = Annotated[
 
 
 def read_pairs(texts: list[str] | None, option: str) -> dict[str, str]:
-    """`name=value` texts as a mapping; anything else is wrong usage."""
+    """`name=value` texts as a mapping; anything else is wrong usage, and so is a name twice."""
     pairs = {}
     for text in texts or ():
         name, equals, value = text.partition("=")
         if not (name and equals):
             raise typer.BadParameter(f"{option} takes NAME=VALUE, not {text!r}")
+        if name in pairs:
+            raise typer.BadParameter(f"{option} names {name!r} twice")
         pairs[name] = value
     return pairs
 

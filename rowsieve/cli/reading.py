@@ -61,7 +61,14 @@ def query(
     as_json: AsJson = False,
 ) -> None:
     """Run SQL through DataFusion; --json is --output json."""
-    named = {_folder_name(uri): uri for uri in tables or ()} | read_pairs(table, "--table")
+    named = read_pairs(table, "--table")
+    for uri in tables or ():
+        name = _folder_name(uri)
+        if name in named:
+            raise typer.BadParameter(
+                f"{name!r} names a table twice; name one of them otherwise with --table NAME=TABLE"
+            )
+        named[name] = uri
     if not named:
         raise typer.BadParameter("name the tables that the query reads, or use --table NAME=TABLE")
     opened = {name: open_at(uri, storage_option, version, as_of) for name, uri in named.items()}
