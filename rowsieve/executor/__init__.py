@@ -1,1 +1,1 @@
-"""Reading a plan: sources, the merge, packaging."""
+"""Executes a plan: reads parts, merges versions, filters rows and builds output batches."""

@@ -1,13 +1,15 @@
-"""The check on pruning: a share of what it skips is read after all, and held against its rows.
+"""Audits pruning: reads a sample of what pruning skips and evaluates the predicate on it.
 
-A plan made with pruning says of some parts and row groups that no row of them matches or fails,
-and of some parts that all their rows match. An audit picks claims by a hash of part and row group,
-which is the same in every process (trap T30), reads those rows, resolves their visibility without
-pruning first (invariant 28), and asks the predicate of them. A row that is shown although a newer
-version or a deletion hides it is found too: pruning may have skipped what hides it.
+A pruned plan claims that no row of some parts and row groups matches or fails, and that all rows of
+some parts match. An audit samples these claims by a hash of part and row group, which is the same
+in every process (trap T30). It reads their rows, resolves their visibility without pruning
+(invariant 28), and evaluates the predicate on them. It also finds rows that a pruned read returns
+although a newer version or a deletion hides them: pruning may have skipped the part that hides
+them.
 
-Soundness: only a row that would be lost, or returned wrongly, is a violation; a row that nobody can
-see never is. A limit says nothing of rows, so the plans that are compared have none.
+Soundness: a violation is a row that the pruned read would lose or return wrongly. A hidden row that
+the pruned read does not return is never one. Limits do not affect these claims, so the compared
+plans have none.
 """
 
 from __future__ import annotations
@@ -39,23 +41,23 @@ from rowsieve.storage import part_writer
 
 _LOG = logging.getLogger("rowsieve")
 _HASHES: Final = 2**64
-_MESSAGE_CHARACTERS: Final = 300  # of a predicate
-_STALE: Final = "is shown, but a newer version or a deletion hides it"
+_MESSAGE_CHARACTERS: Final = 300  # longest predicate text in a message
+_STALE: Final = "is returned, but a newer version or a deletion hides it"
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The share of a table's parts and row groups that is audited; 100 percent is all of them."""
+    """Selects `percent` of a table's parts and row groups for the audit."""
 
     table_uuid: str
     percent: float
 
     def has_part(self, part_id: str) -> bool:
-        """Whether what is said of this part as a whole is checked."""
+        """Whether the sample includes the claim about this whole part."""
         return self._has(part_id)
 
     def has_row_group(self, part_id: str, row_group: int) -> bool:
-        """Whether what is said of this row group of a part that is read is checked."""
+        """Whether the sample includes the claim about this row group of a part that is read."""
         return self._has(f"{part_id}/{row_group}")
 
     def _has(self, name: str) -> bool:
@@ -65,7 +67,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Rows of one row group that contradict what pruning said; `row` is the first of them."""
+    """Rows of one row group that contradict a claim of pruning; `row` is the first of them."""
 
     part_id: str
     row: int
@@ -74,17 +76,17 @@ class Violation:
     predicate: str
 
     def __str__(self) -> str:
-        more = f" (and {self.rows - 1} more of its row group)" if self.rows > 1 else ""
+        more = f" (and {self.rows - 1} more in its row group)" if self.rows > 1 else ""
         return (
             f"pruning is unsound: row {self.row} of part {self.part_id}{more} {self.what}: "
-            f"{self.predicate}; the statistics are not those of the file, or this is a bug: read "
-            "with pruning='off', and report it"
+            f"{self.predicate}; the statistics do not match the file, or this is a bug: read with "
+            "pruning='off', and report it"
         )
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What an audit looked at: parts and row groups of which pruning said something, rows, bytes.
+    """What an audit checked: claims about parts and row groups, rows, bytes.
 
     `violations` counts rows.
     """
@@ -95,7 +97,7 @@ class Outcome:
     bytes_read: int = 0
 
     def count_in(self, metrics: ScanMetrics) -> None:
-        """Put the counters where whoever scans finds them."""
+        """Copy the counters to the metrics of the scan."""
         metrics.audited = self.audited
         metrics.audit_violations = self.violations
         metrics.rows_audited = self.rows
@@ -103,9 +105,9 @@ class Outcome:
 
 
 class Auditor:
-    """Audits the pruning of one question, planned with it and without when needed; no limits.
+    """Audits the pruning of one scan, which it plans with and without pruning, without a limit.
 
-    `execute` makes the execution of a plan, as the scan reads it.
+    `execute` returns the execution of a plan, with the settings of the scan.
     """
 
     def __init__(
@@ -123,7 +125,7 @@ class Auditor:
         self._on_violation = on_violation
 
     def run(self) -> Outcome:
-        """Read the sample. UnsoundPruning at the first violation, unless they are only reported."""
+        """Audit the sample; UnsoundPruning at the first violation, unless they are only logged."""
         outcome = Outcome()
         if not self._percent or (pruned := self._pruned()).predicate == TRUE:
             return outcome
@@ -137,7 +139,7 @@ class Auditor:
 
 
 class _Audit:
-    """A question planned with and without pruning, and the rows that are picked to be judged."""
+    """A scan planned with and without pruning, and the rows picked for the audit."""
 
     def __init__(self, pruned: ScanPlan, whole: ScanPlan, percent: float) -> None:
         self._sample = Sample(whole.table_uuid, percent)
@@ -156,7 +158,7 @@ class _Audit:
     def violations(
         self, execute: Callable[[ScanPlan], Execution], outcome: Outcome
     ) -> Iterator[Violation]:
-        """What does not hold, part after part; counts in `outcome` what is looked at."""
+        """The violated claims, part by part; adds to the counters of `outcome`."""
         kept, truth = execute(self._pruned), execute(self._whole)
         assert truth.predicate is not None
         shown = {part_id: rows for part_id, (_, rows) in _visible(kept).items()}
@@ -174,11 +176,11 @@ class _Audit:
             outcome.bytes_read = kept.metrics.bytes_read + truth.metrics.bytes_read
 
     def _is_whole(self, part_id: str) -> bool:
-        """Whether pruning speaks of the part as a whole: it is skipped, or all of it matches."""
+        """Whether pruning makes a claim about the whole part: that no row or every row matches."""
         return part_id in self._certain or part_id not in self._read
 
     def _pick(self, part_id: str, row_count: int) -> RowSet:
-        """The rows of a part of which what is said is checked."""
+        """The rows of a part that the sampled claims cover."""
         if self._is_whole(part_id):
             picked = self._sample.has_part(part_id)
             return RowSet.full(row_count) if picked else RowSet.empty(row_count)
@@ -190,9 +192,9 @@ class _Audit:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """Rows of one part that can be seen, and those that a pruned read shows to the predicate.
+    """The `visible` rows of one part, and the rows that a pruned read has for the predicate.
 
-    `certain`: the pruned read does not even ask it, as all of them are said to match.
+    `certain`: the pruned read skips the predicate, because it claims that all rows match.
     """
 
     source: PartSource
@@ -202,13 +204,13 @@ class _Claim:
 
     @property
     def wanted(self) -> RowSet:
-        """The rows to judge; those that are read and asked anyway judge themselves."""
+        """The rows to check; the scan itself evaluates the predicate on the others."""
         either = self.visible.union(self.shown)
         return either if self.certain else either.difference(self.visible.intersect(self.shown))
 
     @property
     def row_groups(self) -> int:
-        """How many row groups the rows to judge are in."""
+        """The number of row groups that have rows to check."""
         starts, stops = self.wanted.ranges()
         first = starts // part_writer.ROW_GROUP_ROWS
         last = (stops - 1) // part_writer.ROW_GROUP_ROWS
@@ -217,7 +219,7 @@ class _Claim:
     def violations(
         self, predicate: BoundPredicate, described: str, outcome: Outcome
     ) -> Iterator[Violation]:
-        """Read the rows and ask the predicate of them."""
+        """Read the rows and evaluate the predicate on them."""
         wanted = self.wanted
         for start, batch in self.source.rows(self.source.columns_of(predicate), wanted):
             stop = start + batch.num_rows
@@ -249,7 +251,7 @@ def _reads(plan: ScanPlan) -> Iterator[tuple[PlannedPart, Read]]:
 
 
 def _only(plan: ScanPlan, part_ids: Collection[str]) -> ScanPlan:
-    """The plan with the reads of these parts; what may hide their rows stays."""
+    """The plan with only the reads of these parts; its pieces keep the parts that may hide rows."""
 
     def cut(piece: Piece) -> Piece:
         reads = tuple(read for read in piece.reads if piece.parts[read.part].part_id in part_ids)
@@ -261,7 +263,7 @@ def _only(plan: ScanPlan, part_ids: Collection[str]) -> ScanPlan:
 
 
 def _visible(execution: Execution) -> dict[str, tuple[PartSource, RowSet]]:
-    """Each part with its live rows; a part may be read in several pieces."""
+    """Each part with its live rows, by part id; several pieces may read one part."""
     found: dict[str, tuple[PartSource, RowSet]] = {}
     for source, rows in execution.visible_parts():
         part_id = source.part.part_id

@@ -1,10 +1,11 @@
-"""Reading a plan: what is visible of each piece, then the predicate, then packaging and limit.
+"""Executes a plan: resolves visibility, applies the predicate, projects columns, applies the limit.
 
-That order is fixed (traps T1 and T6). Where parts overlap, visibility is resolved from the keys;
-after that every part is read by itself, under any predicate, and a read in key order only
-interleaves. Without a predicate, or with one that leaves few keys, one pass does both. Row groups
-are decoded by several threads and come out in one order. A split can be read alone, anywhere, with
-nothing but the plan and a store.
+The order of these steps is fixed (traps T1 and T6). Where parts overlap, the keys decide which rows
+are visible. After that, each part is read independently under any predicate, and a read in key
+order only interleaves the parts. Without a predicate, or with a predicate on the key that keeps few
+rows, one pass resolves visibility and reads the rows. Several threads decode row groups; the output
+order does not depend on them. A split can be read alone, in any process that has the plan and the
+store.
 """
 
 from __future__ import annotations
@@ -44,18 +45,18 @@ from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Float
 from rowsieve.types.schema import Schema
 
-READERS = 32  # threads across a network, where each mostly waits
-FETCHED_SHARE = 8  # of the memory of a read: what is fetched before it is asked for
-GROUPS_AHEAD = 16  # row groups of one read
-TOGETHER = 16  # parts whose footers, blooms and pages are interpreted at once
-AHEAD = 256  # parts whose footers are fetched before they are asked for
+NETWORK_THREADS = 32  # for a remote store, where each thread mostly waits
+PREFETCH_DIVISOR = 8  # prefetched bytes take at most this fraction of a read's memory
+GROUPS_AHEAD = 16  # row groups that one read prefetches
+PARTS_TOGETHER = 16  # parts whose footers, bloom filters and pages are interpreted at once
+FOOTERS_AHEAD = 256  # parts whose footers are prefetched
 
 Task: TypeAlias = Callable[[], pa.RecordBatch | None]
-"""The reading of one row group, by any thread."""
+"""Reads one row group; any thread may run it."""
 
 
 class Execution:
-    """One plan being read through one store; its metrics are complete when all is read."""
+    """Reads one plan through one store; the metrics are complete once the read has ended."""
 
     def __init__(
         self,
@@ -69,12 +70,13 @@ class Execution:
         self._plan = plan
         self._store: ObjectStore = store
         if store.overlaps:
-            self._store = FetchingStore(store, memory_bytes // FETCHED_SHARE)
+            self._store = FetchingStore(store, memory_bytes // PREFETCH_DIVISOR)
         self._schema = plan.schema
         self._order = KeyOrder.of(self._schema, plan.key) if plan.key else None
         self._packaging = Packaging(plan)
         self._resolved = rows_by_part(plan)
-        self._threads = threads or (READERS if store.overlaps else 0) or os.cpu_count() or 1
+        remote_threads = NETWORK_THREADS if store.overlaps else 0
+        self._threads = threads or remote_threads or os.cpu_count() or 1
         self._memory_bytes = memory_bytes
         self.metrics = ScanMetrics() if metrics is None else metrics
 
@@ -85,11 +87,11 @@ class Execution:
 
     @property
     def predicate(self) -> BoundPredicate | None:
-        """What every returned row satisfies; None when nothing was asked."""
+        """The predicate that every returned row satisfies; None without a filter."""
         return self._packaging.filter
 
     def visible_parts(self) -> Iterator[tuple[PartSource, RowSet | None]]:
-        """Every part that is read, with its visible rows; None where all of them are."""
+        """Every part that the plan reads, with its visible rows; None if all are visible."""
         with self._naming_missing(), ReadAhead(1, 0) as ahead:
             self._expect(self._plan.splits)
             for piece in _pieces(self._plan.splits):
@@ -98,7 +100,7 @@ class Execution:
                     yield live.source(read), live.rows(read)
 
     def part_rows(self) -> Iterator[PartRows]:
-        """The rows of every read, and what left the others out; a part may come several times."""
+        """The rows of every read and how pruning found them; a part may occur several times."""
         with self._naming_missing(), ReadAhead(1, 0) as ahead:
             self._expect(self._plan.splits)
             for _, group in groupby(_pieces(self._plan.splits), key=lambda piece: piece.parts):
@@ -109,7 +111,7 @@ class Execution:
                 yield from map(live.part_rows, reads)
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        """All rows of the plan up to its limit, in key order if it asks for that."""
+        """All rows of the plan up to its limit, in key order if the plan is ordered."""
         return self.read_splits(self._plan.splits)
 
     def read_splits(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
@@ -122,10 +124,10 @@ class Execution:
                 yield batch
 
     def count(self) -> int:
-        """How many rows the plan returns; exact.
+        """Count the rows that the plan returns; exact.
 
-        Rows that need no residual are counted, not read: |visible|, which for a part that overlaps
-        no other is in the manifest (invariant 26).
+        A read without a residual decodes no rows: its count is the number of visible rows. For a
+        part that overlaps no other, the manifest has that number (invariant 26).
         """
         limit, total = self._plan.limit, 0
         with self._naming_missing(), self._ahead() as ahead:
@@ -137,16 +139,17 @@ class Execution:
         return total if limit is None else min(total, limit)
 
     def _expect(self, splits: Sequence[Split]) -> None:
-        """Say which footers and vectors are read first; under a limit those of one piece."""
+        """Prefetch the footers and deletion vectors of all pieces; under a limit, of the first."""
         if not self._store.overlaps:
             return
         pieces = list(islice(_pieces(splits), 1 if self._plan.limit is not None else None))
-        if self._resolved is not None:  # what hides rows need not be opened
+        if self._resolved is not None:  # the plan knows the visible rows: no tombstones to read
             read = (piece.parts[read.part] for piece in pieces for read in piece.reads)
-            data = (part.data for part in islice(dict.fromkeys(read), AHEAD))
+            data = (part.data for part in islice(dict.fromkeys(read), FOOTERS_AHEAD))
             expect_tails(self._store, (ref for ref in data if ref is not None))
             return
-        parts = list(dict.fromkeys(part for piece in pieces for part in piece.parts))[:AHEAD]
+        parts = list(dict.fromkeys(part for piece in pieces for part in piece.parts))
+        parts = parts[:FOOTERS_AHEAD]
         refs = (ref for part in parts for ref in (part.data, part.deletes) if ref is not None)
         expect_tails(self._store, refs)
         vectors = (part.dv for part in parts if part.dv is not None)
@@ -156,7 +159,7 @@ class Execution:
         return files_of(self._store, self._plan.version)
 
     def _ahead(self) -> ReadAhead:
-        """Threads for one read. A limit is most often reached soon, so nothing is read ahead."""
+        """The threads of one read. A read with a limit often ends soon: it reads nothing ahead."""
         threads = 1 if self._plan.limit is not None else self._threads
         return ReadAhead(threads, self._memory_bytes // 4)
 
@@ -178,20 +181,20 @@ class Execution:
         yield from map(self._packaging.project, take_first(rows, self._plan.limit))
 
     def _tasks(self, pieces: Iterator[Piece], ahead: ReadAhead) -> Iterator[Task]:
-        """What can be done independently, row group by row group."""
+        """Independent tasks, one per row group, in output order."""
         groups = [list(same) for _, same in groupby(pieces, key=lambda piece: piece.parts)]
         for number, same in enumerate(groups):
-            if number % TOGETHER == 0:
-                self._find_together(groups[number : number + TOGETHER])
+            if number % PARTS_TOGETHER == 0:
+                self._prune_together(groups[number : number + PARTS_TOGETHER])
             live = self._live(same[0], ahead)
             if self._reads_all_unresolved(same):
                 for batch in live.resolve_and_read(self._columns):
                     yield partial(_given, batch)
                 continue
             reads = [read for piece in same for read in piece.reads]
-            if self._is_decided_by_key(same[0].parts):
+            if self._filters_by_key_alone(same[0].parts):
                 columns = with_columns(self._columns, self._keys)
-                if (kept := live.few_by_key(columns)) is not None:
+                if (kept := live.few_rows_by_key(columns)) is not None:
                     yield from self._in_batches(live.matching_by_key(reads, columns, kept))
                     continue
             live.look_up(reads)
@@ -199,11 +202,11 @@ class Execution:
             for read in reads:
                 yield from self._row_groups(live, read, readers[read.residual])
 
-    def _find_together(self, groups: Sequence[Sequence[Piece]]) -> None:
-        """Hold the predicate against the files of parts that overlap no other, all at once.
+    def _prune_together(self, groups: Sequence[Sequence[Piece]]) -> None:
+        """Prune the row groups and pages of all parts that overlap no other, in one evaluation.
 
-        What is found is remembered beside it, so that each part finds it there. Under a limit few
-        of them may be read.
+        `find_candidates` caches the results with the predicate, and each part takes its own from
+        there. Skipped under a limit, because few of the parts may be read.
         """
         predicate, plan = self._packaging.filter, self._plan
         if predicate is None or not plan.pruning or plan.resolved or plan.limit is not None:
@@ -216,7 +219,7 @@ class Execution:
             find_candidates(self._store, found, predicate, self._schema)
 
     def _reads_all_unresolved(self, pieces: Sequence[Piece]) -> bool:
-        """Whether all rows of overlapping parts are wanted, and it is not known which are live."""
+        """Whether the pieces read all rows of overlapping parts whose visibility is unknown."""
         parts = pieces[0].parts
         if self._plan.ordered or self._packaging.filter or len(parts) < 2:
             return False
@@ -227,10 +230,10 @@ class Execution:
         rows = sum(part.data.rows for part in parts if part.data is not None)
         return rows == sum(_row_count(parts, read) for piece in pieces for read in piece.reads)
 
-    def _is_decided_by_key(self, parts: Sequence[PlannedPart]) -> bool:
-        """Whether the predicate asks overlapping parts for their keys alone.
+    def _filters_by_key_alone(self, parts: Sequence[PlannedPart]) -> bool:
+        """Whether the predicate reads only key columns, and the parts' visibility is unknown.
 
-        Floats are no keys in this sense: 0.0 and -0.0 are one key, but 1 / x tells them apart.
+        Float keys do not count: 0.0 and -0.0 are one key, but 1 / x differs between them.
         """
         predicate = self._packaging.filter
         if predicate is None or not self._plan.pruning or len(parts) < 2:
@@ -244,7 +247,7 @@ class Execution:
         return not has_vector and not is_resolved(self._plan.table_uuid, parts)
 
     def _in_batches(self, rows: pa.RecordBatch | None) -> Iterator[Task]:
-        """The rows that match, of those that are left of a few."""
+        """Filter the rows, one task per batch."""
         if rows is not None:
             for start in range(0, rows.num_rows, ROW_GROUP_ROWS):
                 yield partial(self._matching, rows.slice(start, ROW_GROUP_ROWS))
@@ -278,9 +281,9 @@ class Execution:
         return (partial(reader.read, group) for group in self._expected(live, read, reader))
 
     def _expected(self, live: LiveRows, read: Read, reader: RowReader) -> Iterator[RowGroup]:
-        """The row groups of a read, whose first columns are fetched some row groups ahead.
+        """The row groups of a read; the columns read first are prefetched some row groups ahead.
 
-        Those of which few pages are wanted are read at once, unless a limit may be reached before.
+        Neighbouring row groups with few wanted pages become one unit, except under a limit.
         """
         groups = live.row_groups(read, joined=self._plan.limit is None)
         if not self._store.overlaps:
@@ -308,8 +311,8 @@ class Execution:
         return total
 
     def _readers(self, columns: Schema) -> tuple[RowReader, RowReader]:
-        """What reads columns of reads without residual, and with it."""
-        asked = self._packaging.columns_to_ask(self._schema)
+        """A reader for reads without a residual, and one for reads with it."""
+        asked = self._packaging.predicate_columns(self._schema)
         plain = RowReader.of(columns, None, asked)
         return plain, RowReader.of(columns, self._packaging.filter, asked)
 
@@ -335,10 +338,10 @@ class Execution:
 
 
 def resolve(plan: ScanPlan, store: ObjectStore, *, threads: int | None = None) -> ScanPlan:
-    """The plan with the rows to read of each part, found as a read of it would find them.
+    """Return the plan with the row numbers to read of each part, as a read would find them.
 
-    Opens footers, blooms and page indexes; where parts overlap it reads their keys. The result is
-    read, by anybody, without any of that.
+    Opens footers, bloom filters and page indexes, and reads the keys of overlapping parts. A reader
+    of the result needs none of these.
     """
     if plan.resolved is not None:
         return plan
@@ -346,7 +349,7 @@ def resolve(plan: ScanPlan, store: ObjectStore, *, threads: int | None = None) -
 
 
 def _given(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A task that is done already."""
+    """The task of a batch that is already read."""
     return batch
 
 
@@ -359,7 +362,7 @@ def _pieces(splits: Sequence[Split]) -> Iterator[Piece]:
 
 
 def _row_count(parts: Sequence[PlannedPart], read: Read) -> int:
-    """How many rows a read is about, hidden ones included."""
+    """The number of rows in the range of a read, hidden rows included."""
     data = parts[read.part].data
     assert data is not None
     start, stop = read.row_range(data.rows)

@@ -1,10 +1,9 @@
-"""Which row groups of a file are read at once: those of which few pages are wanted.
+"""Joins neighbouring row groups with few wanted pages into units that are read at once.
 
-Reading a page by itself costs more than the page: a file in memory is made, opened and decoded, and
-the predicate is evaluated, once for each unit that is read. So the wanted pages of row groups one
-after another make one unit, up to the rows of one row group. A unit holds the same pages, in the
-same order, as its row groups by themselves. Row groups of which many pages, or all, are wanted are
-decoded by column chunk and stay alone.
+Each unit has a fixed cost: a Parquet file is built in memory, opened and decoded, and the predicate
+is evaluated. So the wanted pages of consecutive row groups are joined, up to the row count of one
+row group. A unit has the same pages in the same order as its row groups. A row group with many
+wanted pages is decoded by column chunk, as a unit of its own.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ import numpy as np
 
 from rowsieve.predicate.rowset import RowSet
 
-FEW: Final = 0.5  # of the pages of a row group: from here on decoding all of them is cheaper
+FEW: Final = 0.5  # share of a row group's pages; above it, decoding all pages is cheaper
 
 
 def units(
     wanted: RowSet, group_rows: int, page_rows: int, *, most_rows: int
 ) -> Iterator[tuple[int, int]]:
-    """The row groups [first, stop) of each unit, in file order; none without a wanted row.
+    """The row groups [first, stop) of each unit, in file order; each unit has a wanted row.
 
-    Row groups have `group_rows` rows and pages `page_rows`, 0 if they cannot be read one by one;
-    the last of either may have less. `most_rows`: of the pages of a unit of several row groups.
+    Row groups have `group_rows` rows; pages have `page_rows`, or 0 if single pages cannot be read.
+    The last of either may be shorter. The pages of a joined unit have at most `most_rows` rows.
     """
     cut = page_rows if page_rows and not group_rows % page_rows else group_rows
     first, per_group = wanted.span[0] // group_rows, group_rows // cut

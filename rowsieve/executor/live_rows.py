@@ -1,12 +1,13 @@
-"""The rows of a piece that are visible and that the predicate may keep.
+"""The live rows of a piece: visible rows that pruning cannot exclude.
 
-    rows(part) = asked for ∩ pruned(row groups, blooms) ∩ visible ∩ not hidden by its vector
+    rows(part) = range of the read ∩ kept by statistics and bloom filters ∩ visible
+                 ∩ not in its deletion vector
 
-Where parts overlap, what is visible is resolved from keys. Keys that the predicate refutes are of
-no interest, so a predicate that leaves few row groups by their keys has visibility resolved among
-those alone; otherwise it is resolved for all readers of these parts. Either answer is remembered.
-Two reads resolve while they read: of everything (`resolve_and_read`), and of the few keys that a
-predicate of the key alone leaves (`matching_by_key`).
+Where parts overlap, the keys decide which rows are visible. If the predicate's conditions on the
+key keep few row groups, visibility is resolved among those alone; otherwise for all rows, for every
+reader of these parts. Both results are cached. Two reads resolve visibility while they read: a
+read of everything (`resolve_and_read`), and a read of few rows under a predicate on the key alone
+(`matching_by_key`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from rowsieve.executor.memory import rows_at_once
 from rowsieve.executor.merge import merge, winners
 from rowsieve.executor.repeats import Rows
 from rowsieve.executor.row_groups import RowGroup, as_stored, in_pieces, selection
-from rowsieve.executor.sources import PartSource, ask_together
+from rowsieve.executor.sources import PartSource, prune_together
 from rowsieve.executor.streams import Kept, Streams
 from rowsieve.executor.two_phase import RowReader
 from rowsieve.executor.visibility import HiddenRows, VisibilityCache, visible_rows
@@ -37,17 +38,17 @@ from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
-FEW = 0.5  # of the rows, by their keys: up to here visibility is resolved among them alone
-FEW_ROWS = 4 * ROW_GROUP_ROWS  # by their keys: up to here they are read whole, all at once
-_AT_ONCE = 4  # times what is decoded is held while it is merged
+FEW = 0.5  # share of rows kept by key: up to it, visibility is resolved among these rows alone
+FEW_ROWS = 4 * ROW_GROUP_ROWS  # rows kept by key: up to it, they are read and merged at once
+_MERGE_FACTOR = 4  # a merge holds this many times the decoded bytes
 
 _VISIBLE = VisibilityCache()
 
 
 class LiveRows:
-    """One piece being read. `predicate` is asked of statistics only; rows come out unfiltered.
+    """Finds and reads the live rows of one piece; `predicate` only prunes, it filters no rows.
 
-    `resolved`: the rows to read of each part, where the plan has them; then nothing is looked up.
+    `resolved`: the rows to read of each part id, if the plan has them; then nothing is pruned here.
     """
 
     def __init__(
@@ -64,31 +65,31 @@ class LiveRows:
         self._streams = streams
         self._sources = sources
         self._predicate = predicate
-        self._kept: list[tuple[RowSet, RowSet]] | None = None  # by the predicate's keys
+        self._kept: list[tuple[RowSet, RowSet]] | None = None  # see `_kept_by_key`
 
     def look_up(self, reads: Iterable[Read]) -> None:
-        """Hold the predicate against the row groups of all these reads at once."""
+        """Prune the row groups and pages of all these reads in one evaluation."""
         if self._predicate is not None and self._resolved is None:
             parts = {read.part for read in reads if read.residual}
-            ask_together([self._sources[part] for part in sorted(parts)], self._predicate)
+            prune_together([self._sources[part] for part in sorted(parts)], self._predicate)
 
     def row_groups(self, read: Read, *, joined: bool = False) -> Iterator[RowGroup]:
-        """The row groups of one read with a live row, in file order; `joined` as of a source."""
+        """The row groups with a live row, in file order; `joined` as in `PartSource`."""
         return self._sources[read.part].row_groups(self.rows(read), joined=joined)
 
     def count(self, read: Read) -> int:
-        """How many live rows a read without residual has, from the manifest where that knows."""
+        """Count the live rows of a read without a residual; from the manifest where possible."""
         rows = self.rows(read)
         return self._sources[read.part].row_count if rows is None else len(rows)
 
     def merged(self, columns: Schema) -> Iterator[pa.RecordBatch]:
-        """The live rows of all parts in key order; `columns` hold the key."""
+        """The live rows of all parts in key order; `columns` include the key."""
         assert self._streams is not None
         kept = None if self._predicate is None else self._kept_by_key()
         yield from merge(self._streams.open(columns, kept), self._streams.order)
 
-    def few_by_key(self, columns: Schema) -> Kept | None:
-        """What the predicate leaves of each part by its keys, if it is little, but of several."""
+    def few_rows_by_key(self, columns: Schema) -> Kept | None:
+        """Rows left after key pruning, if they are few and in several streams; else None."""
         assert self._streams is not None
         kept = self._kept_by_key()
         counts = [len(rows) for both in kept for rows in both]
@@ -96,15 +97,16 @@ class LiveRows:
             return None
         sizes = (source.largest_batch(columns) for source in self._sources)
         row_bytes = max((size // max(rows, 1) for rows, size in sizes), default=0)
-        return kept if _AT_ONCE * row_bytes * sum(counts) <= self._streams.memory_bytes else None
+        merged_bytes = _MERGE_FACTOR * row_bytes * sum(counts)
+        return kept if merged_bytes <= self._streams.memory_bytes else None
 
     def matching_by_key(
         self, reads: Sequence[Read], columns: Schema, kept: Kept
     ) -> pa.RecordBatch | None:
-        """The live rows of some reads on which the predicate, of the key alone, is TRUE or fails.
+        """The live rows of these reads on which the predicate is TRUE or fails.
 
-        Every version of a key has the same answer, so that other rows leave before the merge. Rows
-        that are not asked for only hide others.
+        The predicate reads the key alone, so all versions of a key have the same outcome, and other
+        rows can be dropped before the merge. Rows outside the reads only hide others.
         """
         streams, predicate = self._streams, self._predicate
         assert streams is not None
@@ -112,7 +114,7 @@ class LiveRows:
         asked = [RowSet.empty(source.row_count) for source in self._sources]
         for read in reads:
             asked[read.part] = asked[read.part].union(self._asked(read))
-        shown = [rows for part in asked for rows in (None, part)]  # tombstones never are
+        shown = [rows for part in asked for rows in (None, part)]  # None: tombstones
         return winners(
             [
                 run
@@ -122,9 +124,9 @@ class LiveRows:
         )
 
     def interleaved(self, reads: Sequence[tuple[Read, RowReader]]) -> Iterator[pa.RecordBatch]:
-        """The live rows that match, in key order; the readers' columns hold the key.
+        """The live rows that match, in key order; the readers' columns include the key.
 
-        No key is visible in two parts, so there is nothing left to decide.
+        No key is visible in two parts, so the merge only interleaves.
         """
         assert self._streams is not None
         streams = self._streams
@@ -143,12 +145,12 @@ class LiveRows:
         yield from merge(opened, streams.order)
 
     def resolve_and_read(self, columns: Schema) -> Iterator[pa.RecordBatch]:
-        """The live rows of all parts in no order, resolving at the same time which those are."""
+        """The live rows of all parts, unordered; resolves visibility in the same pass."""
         assert self._streams is not None
         names, target = list(columns.names), arrow_schema(columns)
         hidden = HiddenRows(self._streams.row_counts)
         opened = self._streams.open(with_columns(columns, self._streams.keys), stored=False)
-        gone: list[list[Rows]] = [[] for _ in opened]  # of the batch that is buffered
+        gone: list[list[Rows]] = [[] for _ in opened]  # hidden rows of the buffered batch
         for window in windows(opened, self._streams.order):
             for run, rows in zip(window, hidden.note(window), strict=True):
                 if run.deletes:
@@ -181,10 +183,10 @@ class LiveRows:
             rows = _intersection([rows, self._asked(read)])
         if rows is not None and rows.is_empty:
             return rows
-        return _intersection([rows, self._visible(read), source.shown()])
+        return _intersection([rows, self._visible(read), source.undeleted_rows()])
 
     def part_rows(self, read: Read) -> PartRows:
-        """The live rows of a read, and what left the others out; ask `look_up` first."""
+        """The live rows of a read, with counts of what pruned the others; call `look_up` first."""
         source = self._sources[read.part]
         asked = self._asked(read)
         found = Candidates(asked)
@@ -205,12 +207,12 @@ class LiveRows:
         )
 
     def _asked(self, read: Read) -> RowSet:
-        """The rows that a read is about, hidden ones included."""
+        """The rows in the range of a read, hidden rows included."""
         row_count = self._sources[read.part].row_count
         return within(RowSet.full(row_count), *read.row_range(row_count))
 
     def _visible(self, read: Read) -> RowSet | None:
-        """What other parts leave of a read's part; None where none of them can hide any row."""
+        """The rows that no other part hides; None if no other part can hide any."""
         if self._streams is None or read.part == 0:
             return None
         return self._visible_in_all(self._streams)[read.part]
@@ -230,14 +232,14 @@ class LiveRows:
         return _VISIBLE.get(self._parts, lambda: _resolve(streams))
 
     def _kept_by_key(self) -> list[tuple[RowSet, RowSet]]:
-        """Of each part, the tombstones and rows whose row groups may hold a key that matters."""
+        """The tombstones and rows of each part whose keys the predicate cannot exclude."""
         if self._kept is not None:
             return self._kept
         assert self._streams is not None
         predicate = self._predicate
         assert predicate is not None
         key = frozenset(field.id for field in self._streams.order.fields)
-        ask_together(self._sources, predicate, key, tombstones=True)
+        prune_together(self._sources, predicate, key, tombstones=True)
         self._kept = [
             (source.tombstone_candidates(predicate, key), source.candidates(predicate, key))
             for source in self._sources
@@ -252,12 +254,15 @@ def _runs(
     predicate: BoundPredicate,
     order: KeyOrder,
 ) -> Iterator[Run]:
-    """The rows of a stream on which the predicate is not FALSE, as deletions if not `shown`."""
+    """Runs of the rows on which the predicate is TRUE or fails.
+
+    A batch outside `shown`, and every batch if that is None, only hides rows of older parts.
+    """
     for start, batch in batches:
         outcome = evaluate(predicate, batch)
         left = _taken(batch, np.flatnonzero(outcome.true | outcome.failed))
         if left.num_rows:
-            hides = shown is None or start not in shown  # row groups are asked for whole
+            hides = shown is None or start not in shown  # a read covers whole row groups
             yield Run(place, start, left, 0, order.columns(left), hides)
 
 
@@ -267,12 +272,12 @@ def _matching(groups: Iterator[RowGroup], reader: RowReader, batch_rows: int) ->
 
 
 def is_resolved(table_uuid: str, parts: Sequence[PlannedPart]) -> bool:
-    """Whether it is known which rows of these parts are visible."""
+    """Whether the cache holds the visible rows of these parts."""
     return _VISIBLE.remembered(_identity(table_uuid, parts)) is not None
 
 
 def with_columns(columns: Schema, others: Schema) -> Schema:
-    """The columns, and those of the others that are not among them."""
+    """The columns, then those of `others` that they lack."""
     more = tuple(field for field in others if field.name not in columns.names)
     return Schema(columns.id, (*columns, *more))
 
@@ -288,14 +293,14 @@ def _resolve(streams: Streams) -> tuple[RowSet, ...]:
 
 
 def _resolve_among(kept: list[tuple[RowSet, RowSet]], streams: Streams) -> tuple[RowSet, ...]:
-    """The visible rows of each part among those that are kept."""
+    """The visible rows among the kept rows of each part."""
     opened = streams.open(streams.keys, kept)
     visible = visible_rows(opened, streams.row_counts, streams.order)[1::2]
     return tuple(rows.intersect(among) for rows, (_, among) in zip(visible, kept, strict=True))
 
 
 def _without(rows: pa.RecordBatch, gone: Rows) -> pa.RecordBatch:
-    """The rows but for those at the places given."""
+    """The rows except those at the positions `gone`."""
     if not len(gone):
         return rows
     kept = np.ones(rows.num_rows, dtype=bool)
@@ -304,7 +309,7 @@ def _without(rows: pa.RecordBatch, gone: Rows) -> pa.RecordBatch:
 
 
 def _taken(rows: pa.RecordBatch, places: Rows) -> pa.RecordBatch:
-    """The rows at these places, which ascend."""
+    """The rows at these positions, which ascend."""
     if not rows.num_columns:
         return rows.slice(0, len(places))
     keep = selection(places, rows.num_rows)
@@ -312,7 +317,7 @@ def _taken(rows: pa.RecordBatch, places: Rows) -> pa.RecordBatch:
 
 
 def _intersection(sets: Sequence[RowSet | None]) -> RowSet | None:
-    """Rows of all sets; None stands for every row."""
+    """The rows that are in all sets; None means every row."""
     result: RowSet | None = None
     for rows in sets:
         if rows is not None:
@@ -321,6 +326,6 @@ def _intersection(sets: Sequence[RowSet | None]) -> RowSet | None:
 
 
 def _share(kept: Sequence[tuple[RowSet, RowSet]], sources: Sequence[PartSource]) -> float:
-    """Which share of all rows and tombstones is kept."""
+    """The share of all rows and tombstones that is kept."""
     total = sum(source.row_count + source.tombstone_count for source in sources)
     return sum(len(deleted) + len(rows) for deleted, rows in kept) / max(total, 1)

@@ -1,8 +1,8 @@
-"""How many rows the streams of a merge may hold at once within the memory that a read may use.
+"""How many rows the streams of a merge may buffer within the memory limit of a read.
 
-Of each stream that is open a merge holds one batch, usually a whole row group. Where that is too
-much, every stream holds a piece of its row group and decodes it again for the next piece: several
-passes over the file instead of more memory.
+A merge buffers one batch of each open stream, usually a whole row group. Where these exceed the
+limit, every stream buffers a slice of its row group and decodes the row group again for the next
+slice: several passes over the file instead of more memory.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from typing import Final
 from rowsieve.types.keys import Key
 
 FEWEST_ROWS: Final = 256
-_SHARE: Final = 3  # a batch, its share of the window that is sorted, and of what comes out
+_COPIES: Final = 3  # of a batch: the buffer, its rows in the sorted window and in the output
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What a stream holds while it is open, and between which keys that is; () if not known."""
+    """The batch that a stream buffers while it is open, from key `first` to `last`.
+
+    Either key is () if it is unknown.
+    """
 
     batch_rows: int
     batch_bytes: int
@@ -28,15 +31,15 @@ class Footprint:
 
 
 def rows_at_once(streams: Sequence[Footprint], memory_bytes: int) -> list[int]:
-    """How many rows each stream may hold: its whole batch, or the same share of all batches."""
-    needed = max(_SHARE * most_at_once(streams), 1)
+    """How many rows each stream may buffer: its whole batch, or the same share of every batch."""
+    needed = max(_COPIES * most_at_once(streams), 1)
     if needed <= memory_bytes:
         return [stream.batch_rows for stream in streams]
     return [max(FEWEST_ROWS, stream.batch_rows * memory_bytes // needed) for stream in streams]
 
 
 def most_at_once(streams: Sequence[Footprint]) -> int:
-    """The bytes of the streams that are open at one key, where these are the most."""
+    """The largest total size of the batches that are open at one key, in bytes."""
     unknown = sum(stream.batch_bytes for stream in streams if not stream.last)
     edges = [
         edge
@@ -44,7 +47,7 @@ def most_at_once(streams: Sequence[Footprint]) -> int:
         if stream.last
         for edge in (
             (stream.first, 0, stream.batch_bytes),
-            (stream.last, 1, -stream.batch_bytes),  # a stream that ends at a key is open there
+            (stream.last, 1, -stream.batch_bytes),  # a stream is still open at its last key
         )
     ]
     most = open_bytes = 0

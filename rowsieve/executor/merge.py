@@ -1,8 +1,8 @@
-"""The k-way merge: of each key's versions the newest, tombstones taking their key away.
+"""The k-way merge: keeps the newest version of each key, and drops keys that a tombstone deletes.
 
-Streams come newest first, each in key order with at most one version per key (invariant I2). This
-is the read in key order, and what compaction writes; reads that need no order resolve visibility
-instead. No predicate may be applied to rows before they come out of here (trap T1).
+Streams are given newest first, each in key order with at most one version per key (invariant I2).
+Reads in key order and compaction merge; unordered reads resolve visibility instead. No predicate on
+columns outside the key may filter rows before the merge (trap T1).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def merge(streams: Sequence[Stream], order: KeyOrder) -> Iterator[pa.RecordBatch
 
 
 def winners(runs: Sequence[Run]) -> pa.RecordBatch | None:
-    """The newest version of every key, in key order; None if the runs hold no rows at all.
+    """The newest version of every key, in key order; None if the runs have tombstones only.
 
-    Runs are given newest first. A key whose newest version is a tombstone is left out.
+    Runs are given newest first. A key whose newest version is a tombstone is dropped.
     """
     data = [run.rows for run in runs if not run.deletes]
     if not data:
@@ -43,9 +43,9 @@ def winners(runs: Sequence[Run]) -> pa.RecordBatch | None:
 
 
 def repeated_key(streams: Sequence[Stream], order: KeyOrder) -> dict[str, object] | None:
-    """A key that more than one stream holds, by column name; None if there is none.
+    """A key that several streams contain, as values by column name; None if there is none.
 
-    Memory is one batch per stream, as for `merge`; the batches need the key columns only.
+    Buffers one batch per stream, as `merge` does; the batches need the key columns only.
     """
     for window in windows(streams, order, contested=True):
         ranking = rank([run.keys for run in window])
@@ -58,7 +58,7 @@ def repeated_key(streams: Sequence[Stream], order: KeyOrder) -> dict[str, object
 
 
 def _row_numbers(runs: Sequence[Run]) -> npt.NDArray[np.int64]:
-    """For every row of all runs its place among the data rows, -1 for a tombstone."""
+    """The position of each run's rows among all data rows, -1 for a tombstone."""
     numbers = []
     offset = 0
     for run in runs:

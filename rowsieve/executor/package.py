@@ -1,7 +1,7 @@
-"""From matching rows to the batches a reader gets: output columns, limit.
+"""Builds output batches from matching rows: projects and computes columns, applies the limit.
 
-Rows come in with every column that the output needs; they leave in the result's schema. A row that
-is returned and whose computed column fails raises `EvaluationError` (invariant 27).
+Input rows have every column that the output needs; output batches have the result's schema. If a
+computed column fails on a returned row, `EvaluationError` is raised (invariant 27).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rowsieve.types.schema import Schema
 
 
 class Packaging:
-    """What one plan's rows are asked and how they are shaped; bound once, for every batch."""
+    """The predicate and output columns of one plan, bound once for all batches."""
 
     __slots__ = ("_computed", "_names", "filter", "needed", "output")
 
@@ -46,13 +46,13 @@ class Packaging:
         """The columns that the output needs, in schema order."""
         return schema.select(tuple(name for name in schema.names if name in self.needed))
 
-    def columns_to_ask(self, schema: Schema) -> Schema:
+    def predicate_columns(self, schema: Schema) -> Schema:
         """The columns that the predicate reads, in schema order."""
         asked = {column.name for column in self.filter.columns} if self.filter else set()
         return schema.select(tuple(name for name in schema.names if name in asked))
 
     def project(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The output columns of rows that are returned."""
+        """The output columns of the returned rows."""
         if not self._names:
             return rows.select([])
         columns = [
@@ -84,7 +84,7 @@ class Packaging:
 
 
 def take_first(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """The first `limit` rows; stops asking for more once it has them."""
+    """The first `limit` rows; pulls no further batch once it has them."""
     if limit is None:
         yield from batches
         return

@@ -1,8 +1,8 @@
-"""Decoding ahead of what is used: the next batch of a source, the next row groups of a read.
+"""Decodes ahead of the consumer: the next batch of a source, the next row groups of a read.
 
-Each source may always hold the batch that is in use: that is reserved for it, so that sources never
-wait for one another (invariant 21). A further batch is fetched early, and a further row group begun
-early, only while the bytes set aside for that last; otherwise when it is asked for.
+Each source may always hold its current batch, so sources never wait for one another (invariant 21).
+Further batches and row groups are decoded early only while the reserved bytes suffice; otherwise
+the consumer decodes them when it needs them.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from typing import Final, Self, TypeVar
 from rowsieve.executor.windows import Numbered
 from rowsieve.locks import ForkSafeLock
 
-FEW: Final = 5  # tasks: fewer are done before threads have begun and taken turns
+FEW: Final = 5  # tasks; fewer are done sooner than threads can start
 
 T = TypeVar("T")
 
 
 class ReadAhead:
-    """Threads that work ahead of one consumer; with one thread everything is done when asked for.
+    """Threads that work ahead of one consumer; with one thread, the consumer does all the work.
 
-    A consumer that stops early leaves nothing behind: what has begun is waited for, the rest is
-    dropped.
+    A consumer may stop early: leaving the context waits for running tasks and cancels the others.
     """
 
     def __init__(self, threads: int, reserve_bytes: int) -> None:
@@ -48,21 +47,21 @@ class ReadAhead:
             self._pool.shutdown(cancel_futures=True)
 
     def of(self, batches: Iterator[Numbered]) -> Iterator[Numbered]:
-        """The same batches in the same order; errors come where they would have come."""
+        """The same batches in the same order; an error is raised at the batch that failed."""
         return batches if self._pool is None else self._fetched(self._pool, batches)
 
     def done(
         self, tasks: Iterator[Callable[[], T]], size_bytes: Callable[[T], int] = lambda _: 0
     ) -> Iterator[T]:
-        """The results of all tasks in their order, a few of them worked on at a time.
+        """The results of all tasks in order; a few tasks run at a time.
 
-        `size_bytes` of a result limits how many: the next ones will be about as large.
+        The largest `size_bytes` of a result so far limits how many tasks run.
         """
         first = list(islice(tasks, FEW)) if self._pool is not None else []
         if self._pool is None or len(first) < FEW:
             yield from (task() for task in chain(first, tasks))
             return
-        most = 2  # until the size of a result is known
+        most = 2  # running tasks, until the size of a result is known
         largest = 1
         begun: deque[Future[T]] = deque()
         for task in chain(first, tasks):
@@ -80,13 +79,13 @@ class ReadAhead:
         taken = 0
         while (item := next(batches, None) if ahead is None else ahead.result()) is not None:
             self._give_back(taken)
-            taken = self._take(item[1].nbytes)  # the next one will be about as large
+            taken = self._take(item[1].nbytes)  # assumes that the next batch has this size
             ahead = pool.submit(next, batches, None) if taken else None
             yield item
         self._give_back(taken)
 
     def _take(self, size_bytes: int) -> int:
-        """Bytes set aside, 0 if there are not as many."""
+        """Reserve these bytes; returns 0 if fewer are left."""
         with self._lock:
             if size_bytes > self._left_bytes:
                 return 0

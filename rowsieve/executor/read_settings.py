@@ -1,6 +1,7 @@
-"""How one read prunes and audits: by its argument or option, the table's property, or `Config`.
+"""How one read prunes and audits.
 
-The first of these that says something decides, each switch by itself.
+Each setting is taken from the read's argument or option, else from the table's property, else from
+`Config`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from rowsieve.config import OnViolation, Pruning, check_switches, current
 
 @dataclass(frozen=True, slots=True)
 class ReadSettings:
-    """The switches of one read.
+    """The settings of one read.
 
-    `pruning`: "on"; "off" reads every part; "soft" does so too, and audits everything first.
-    `audit_percent`: the share of what pruning skips that is checked. `on_violation`: what follows
-    where that finds pruning wrong.
+    `pruning`: "on"; "off" reads every part; "soft" reads every part and audits everything first.
+    `audit_percent`: the share of pruned data that the audit checks. `on_violation`: what the audit
+    does if it finds that pruning is wrong.
     """
 
     pruning: Pruning
@@ -26,12 +27,12 @@ class ReadSettings:
 
     @property
     def skips(self) -> bool:
-        """Whether the plan that is read leaves out what pruning refutes."""
+        """Whether the read skips what pruning excludes."""
         return self.pruning == "on"
 
     @property
     def audited_percent(self) -> float:
-        """The share that is audited: all for soft, nothing where nothing is pruned."""
+        """The share that is audited: 100 for "soft", 0 for "off"."""
         return {"soft": 100.0, "off": 0.0}.get(self.pruning, self.audit_percent)
 
 
@@ -42,7 +43,7 @@ def read_settings(
     audit: float | None = None,
     on_violation: OnViolation | None = None,
 ) -> ReadSettings:
-    """Resolve the switches of a read; InvalidInput for a value that a switch does not have."""
+    """Resolve the settings of a read; InvalidInput for a value that a setting does not allow."""
     config = current()
     settings = (
         properties.get("pruning", config.pruning) if pruning is None else pruning,

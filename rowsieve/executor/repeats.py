@@ -1,9 +1,9 @@
-"""Which rows of a window repeat a key: the two kernels that decide every merge.
+"""Finds rows of a window that repeat a key: the two kernels of every merge.
 
-A window is a few runs of keys, newest first, each in key order without a key twice. `rank` sorts
-its rows, `repeated_in` only tells which rows have their key in an earlier run, which is cheaper.
-Both compare packed words where keys pack (`rowsieve.types.key_words`), look again where equal words
-may be different keys, and fall back to the columns themselves.
+A window is a few runs of keys, newest first, each in strictly ascending key order. `rank` sorts the
+rows. `repeated_in` is cheaper: it only finds the rows whose key is in an earlier run. Both compare
+packed words where keys pack (`rowsieve.types.key_words`), compare the columns where equal words may
+be different keys, and use the columns alone where keys do not pack.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from rowsieve.types.keys import KeyColumns, concat_columns
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 
-DENSE: Final = 32  # words per row: up to here a table of one byte per word is the fastest
+DENSE: Final = 32  # words per row; up to it, a table of one byte per word is fastest
 
 
 class Ranking(NamedTuple):
     """The rows of all runs in key order, the newest of equal keys first.
 
-    `order`: (n,) places among the rows of all runs; `repeats`: (n,) whether the row there has the
-    key of the one before it.
+    `order`: (n,) positions among the rows of all runs; `repeats`: (n,) whether the row at that
+    position has the same key as the row before it in `order`.
     """
 
     order: Rows
@@ -53,7 +53,7 @@ def rank(runs: Sequence[KeyColumns]) -> Ranking:
 
 
 def repeated_in(runs: Sequence[KeyColumns]) -> list[Rows]:
-    """For each run its rows, ascending, whose key stands in an earlier run."""
+    """The rows of each run, ascending, whose key is in an earlier run."""
     if len(runs) == 1:
         return [np.empty(0, dtype=np.int64)]
     packed = pack(runs)
@@ -73,7 +73,7 @@ def repeated_in(runs: Sequence[KeyColumns]) -> list[Rows]:
 
 
 def _are_repeats(runs: Sequence[KeyColumns], order: Rows, repeats: Mask) -> bool:
-    """Whether the rows that have the word of the one before them have its key too."""
+    """Whether all rows with the same word as the row before them also have the same key."""
     places = np.flatnonzero(repeats)
     columns = concat_columns(runs)
     before, after = pa.array(order[places - 1]), pa.array(order[places])
@@ -83,7 +83,7 @@ def _are_repeats(runs: Sequence[KeyColumns], order: Rows, repeats: Mask) -> bool
 
 
 def _by_table(runs: Sequence[Rows]) -> list[Rows]:
-    """`repeated_in` for keys that are small numbers: one byte for each that there could be."""
+    """`repeated_in` for keys that are small numbers; uses a table of one byte per number."""
     seen = np.zeros(1 + max(int(run.max()) for run in runs), dtype=bool)
     seen[runs[0]] = True
     repeated = [np.empty(0, dtype=np.int64)]
@@ -95,13 +95,13 @@ def _by_table(runs: Sequence[Rows]) -> list[Rows]:
 
 
 def _by_search(runs: Sequence[Words]) -> list[Rows]:
-    """`repeated_in` for any words: each run is looked up in the union of those before it."""
+    """`repeated_in` for any words; searches the union of the earlier runs."""
     repeated: list[Rows] = [np.empty(0, dtype=np.int64)]
     earlier = runs[0]
     for number, run in enumerate(runs[1:], start=1):
         small, large = (earlier, run) if len(earlier) < len(run) else (run, earlier)
         places = np.searchsorted(large, small)
-        places[places == len(large)] = 0  # above all of them: compared, and found unequal
+        places[places == len(large)] = 0  # above all words, so the comparison below is False
         found = large[places] == small
         rows = places[found] if large is run else np.flatnonzero(found)
         repeated.append(rows)
@@ -118,7 +118,7 @@ def _places(words: Words, lowest: int) -> Rows:
 
 
 def _codes(runs: Sequence[KeyColumns]) -> list[Rows]:
-    """A number for each different key, of which there are at most as many as rows."""
+    """A number per distinct key, for the rows of each run."""
     codes: Rows | None = None
     for place in range(len(runs[0].arrays)):
         column = _encode(pa.chunked_array([run.arrays[place] for run in runs]))
@@ -130,5 +130,5 @@ def _codes(runs: Sequence[KeyColumns]) -> list[Rows]:
 
 
 def _encode(column: pa.ChunkedArray) -> Rows:
-    chunks = column.dictionary_encode().chunks  # of one dictionary
+    chunks = column.dictionary_encode().chunks  # share one dictionary
     return np.concatenate([chunk.indices.to_numpy() for chunk in chunks]).astype(np.int64)

@@ -1,8 +1,8 @@
-"""One row group of a part, decoded column by column, or only the pages that hold wanted rows.
+"""Decodes one row group of a part column by column, or only its pages with wanted rows.
 
-Of several row groups with few wanted pages those pages are decoded at once, as if of one row group.
-What is decoded is text in dictionaries where it is stored so, because those are cheaper to filter;
-`as_stored` gives the table's storage types.
+Several row groups with few wanted pages are decoded together, like one row group. Text that is
+stored with a dictionary is decoded to dictionary arrays, because these are cheaper to filter;
+`as_stored` converts batches to the table's storage types.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import FileRef
 from rowsieve.types.schema import Schema
 
-AT_ONCE = 4  # columns: a call costs about as much as filtering four, whose bytes are in the cache
-AT_ONCE_OF_A_PAGE = 8  # columns: decoding as many costs as much as opening pages once more
+COLUMNS_AT_ONCE = 4  # per decoding call: amortizes the call, and fits into the processor's cache
+PAGE_COLUMNS_AT_ONCE = 8  # decoding these costs as much as opening the pages again
 FEW_ROWS = 8_192  # fit into the processor's cache with all their columns
-BYTES_OF_A_ROUND_TRIP = 512 * 1024  # what a connection carries while it waits for an answer
-MOST = 0.92  # of the rows: from here on a filter beats taking rows by number
+BYTES_OF_A_ROUND_TRIP = 512 * 1024  # what a connection transfers in the time of a round trip
+MOST = 0.92  # share of the rows; above it, a filter is faster than taking rows by number
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Rows [start, start + row_count) of a file; `wanted`: which of them, None for all.
+    """Rows [start, start + row_count) of a file, from row group `number` on.
 
-    They are those of row group `number`, and may go on into those after it: then few pages of each
-    are wanted (`rowsieve.executor.joined_groups`).
+    `wanted`: the rows to read; None for all. The rows may extend into the next row groups if few
+    pages of each are wanted (`rowsieve.executor.joined_groups`).
     """
 
     part_id: str
@@ -55,9 +55,9 @@ class RowGroup:
     metrics: ScanMetrics
 
     def runs(self, columns: Schema) -> Iterator[tuple[int, Callable[[], pa.RecordBatch]]]:
-        """Where rows one after another begin, and how to decode them.
+        """Runs of consecutive rows: the first row of each, and a function that decodes the run.
 
-        They are the pages with a wanted row, or all rows where most pages have one.
+        The runs cover the pages with a wanted row, or all rows if most pages have one.
         """
         pages = self._pages(self.wanted)
         if pages is None:
@@ -69,12 +69,11 @@ class RowGroup:
     def read_only(
         self, columns: Schema, target: pa.Schema | None, rows: Rows | RowSet | None
     ) -> pa.RecordBatch:
-        """These rows, ascending numbers or a set, None for all, in the types of `target`.
+        """Decode these rows in the types of `target`, or in the decoder's types if it is None.
 
-        Without it, as they decode.
-
-        Columns are filtered as soon as they are decoded, while they are in the processor's cache,
-        and text before it leaves its dictionary, because indices are cheaper to move.
+        `rows`: ascending numbers or a set; None for all. Columns are filtered right after decoding,
+        while they are in the processor's cache. Text is filtered as dictionary indices, which are
+        cheaper to move, and converted afterwards.
         """
         if not columns:
             return _as_batch([], (), self.row_count if rows is None else len(rows))
@@ -90,13 +89,13 @@ class RowGroup:
         return pa.RecordBatch.from_arrays(arrays, schema=target)
 
     def is_cheap_at_once(self, columns: Schema) -> bool:
-        """Whether reading what is wanted of all these columns costs less than reading twice.
+        """Whether one read of all these columns costs less than two reads.
 
-        It is so of one page, or one of each row group, of few columns, and where a round trip costs
-        more than the bytes.
+        This holds for few columns with one wanted page per row group, and for a remote store if the
+        bytes cost less than a second round trip.
         """
         pages = self._pages(self.wanted)
-        if pages is not None and len(columns) <= AT_ONCE_OF_A_PAGE:
+        if pages is not None and len(columns) <= PAGE_COLUMNS_AT_ONCE:
             groups = self.file.rows_by_group(self.number, pages)
             if len(pages) == len(groups):
                 return True
@@ -106,11 +105,11 @@ class RowGroup:
         return sum(stop - start for start, stop in spans) <= BYTES_OF_A_ROUND_TRIP
 
     def places(self, columns: Schema) -> Iterator[Place]:
-        """What `read_only` of the wanted rows asks the store for."""
+        """The byte ranges that `read_only` of the wanted rows requests from the store."""
         return self._places(columns, self._pages(self.wanted))
 
     def places_of_runs(self, columns: Schema) -> Iterator[Place]:
-        """What `runs` ask the store for."""
+        """The byte ranges that `runs` request from the store."""
         pages = self._pages(self.wanted)
         for run in [None] if pages is None else _runs(pages):
             yield from self._places(columns, run)
@@ -120,16 +119,16 @@ class RowGroup:
             yield self.file.path, start, stop
 
     def _read(self, columns: Schema, pages: Pages | None) -> pa.RecordBatch:
-        """These pages of these columns, None for all, as they decode."""
+        """Decode these pages of these columns, in the decoder's types; None for all pages."""
         row_count = self.row_count if pages is None else self._rows_of(pages)
         return _as_batch(list(self._arrays(columns, pages)), columns.names, row_count)
 
     def _pages(self, rows: Rows | RowSet | None) -> Pages | None:
-        """The pages that hold these rows; None where it is better to decode all."""
+        """The pages with these rows; None if decoding all pages is better."""
         page_rows = self.file.page_rows
         if rows is None or not page_rows or self.row_count <= page_rows:
             return None
-        if len(rows) > FEW * self.row_count:  # as many rows are in more pages
+        if len(rows) > FEW * self.row_count:  # then more than this share of the pages is wanted
             return None
         edges = np.arange(-(-self.row_count // page_rows) + 1) * page_rows
         if isinstance(rows, RowSet):
@@ -146,23 +145,26 @@ class RowGroup:
         return int((np.minimum((pages + 1) * page_rows, self.row_count) - pages * page_rows).sum())
 
     def _within(self, rows: Rows | RowSet | None, pages: Pages) -> tuple[Rows | None, int]:
-        """Where the rows are among those of the pages, None for all, and how many these are."""
+        """The positions of the rows within the pages, and the number of rows in the pages.
+
+        The positions are None if all rows of the pages are wanted.
+        """
         assert rows is not None
         decoded = self._rows_of(pages)
         if len(rows) == decoded:
             return None, decoded
         numbers = rows.to_ids() if isinstance(rows, RowSet) else rows
         page_rows = self.file.page_rows
-        before = (pages - np.arange(len(pages))) * page_rows  # rows left out
+        before = (pages - np.arange(len(pages))) * page_rows  # rows in skipped pages before each
         return numbers - before[np.searchsorted(pages, numbers // page_rows)], decoded
 
     def _arrays(self, columns: Schema, pages: Pages | None) -> Iterator[pa.Array]:
-        """A few columns at a time, or all where there are few rows or requests cost."""
+        """Decode a few columns per call, or all at once for pages, few rows or a remote store."""
         size_bytes = 0
         few = self.row_count <= FEW_ROWS
         together = pages is not None or few or self.file.fetches_together
         names = columns.names
-        step = max(len(names), 1) if together else AT_ONCE
+        step = max(len(names), 1) if together else COLUMNS_AT_ONCE
         for first in range(0, len(names), step):
             table, read_bytes = self.file.read(self.number, names[first : first + step], pages)
             size_bytes += read_bytes
@@ -170,15 +172,15 @@ class RowGroup:
         read = [(self.number, self.row_count)]
         if pages is not None:
             read = self.file.rows_by_group(self.number, pages)
-        for number, rows in read:  # bytes are counted once
+        for number, rows in read:  # the first row group counts all bytes
             self.metrics.note_row_group(self.part_id, (self.file.path, number), rows, size_bytes)
             size_bytes = 0
 
 
 class OpenFile:
-    """A file that several threads read; a reader serves one at a time, so each has its own.
+    """A file that several threads read; each call uses a reader of its own.
 
-    `page_rows`: the rows of a page; 0 where single pages cannot be read.
+    `page_rows`: the rows of a page; 0 if single pages cannot be read.
     """
 
     __slots__ = ("_idle", "_leaves", "_metadata", "_pages", "_ref", "_store", "fetches_together",
@@ -197,11 +199,11 @@ class OpenFile:
 
     @property
     def path(self) -> str:
-        """Where it is in its store."""
+        """The file's path in its store."""
         return self._ref.path
 
     def spans(self, row_group: int, names: Sequence[str], pages: Pages | None) -> list[Span]:
-        """What `read` asks the store for, if it asks for all these columns at once."""
+        """The byte ranges that one `read` of all these columns requests from the store."""
         if pages is not None:
             assert self._pages is not None
             return self._pages.spans(row_group, names, pages)
@@ -210,16 +212,16 @@ class OpenFile:
         return requests(chunk_span(group.column(leaf)) for leaf in leaves)
 
     def rows_by_group(self, row_group: int, pages: Pages) -> list[tuple[int, int]]:
-        """Which row groups these pages are of, and how many rows of each they have."""
+        """The row groups that these pages belong to, each with the number of rows in its pages."""
         assert self._pages is not None
         return self._pages.rows_by_group(row_group, pages)
 
     def read(
         self, row_group: int, names: Sequence[str], pages: Pages | None
     ) -> tuple[pa.Table, int]:
-        """Decode columns of a row group, or pages of them; and how many bytes were read.
+        """Decode columns of a row group, or only these pages; also returns the bytes read.
 
-        Pages are counted from the first of `row_group`, and may go on into those after it.
+        Page 0 is the first of `row_group`; pages may belong to the row groups after it.
         """
         if pages is not None:
             assert self._pages is not None
@@ -238,9 +240,9 @@ class OpenFile:
 def in_pieces(
     read: Callable[[], pa.RecordBatch | None], batch_rows: int
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """What `read` gives in pieces of up to `batch_rows`, each with the row that it starts at.
+    """Cut the batch of `read` into slices of up to `batch_rows`, each with its first row.
 
-    Where one piece is not enough, every piece is read anew and keeps no other rows in memory.
+    If there are several slices, each one calls `read` again and keeps no other rows in memory.
     """
     start = 0
     while (batch := read()) is not None:
@@ -253,7 +255,7 @@ def in_pieces(
 
 
 def as_stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with the columns of `schema` in exactly these types, and any others as they are."""
+    """Cast the columns that `schema` names to its types; other columns stay unchanged."""
     if not schema.names:
         return batch
     if batch.schema.names == schema.names:
@@ -269,18 +271,21 @@ def as_stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _as_batch(arrays: Sequence[pa.Array], names: Sequence[str], row_count: int) -> pa.RecordBatch:
-    """One batch; without columns it keeps its row count."""
+    """One batch, which has `row_count` rows even without columns."""
     if not arrays:
         return pa.RecordBatch.from_arrays([pa.nulls(row_count)], ["row"]).select([])
     return pa.RecordBatch.from_arrays(arrays, names=list(names))
 
 
 def selection(rows: Rows | RowSet | None, row_count: int) -> Callable[[pa.Array], pa.Array]:
-    """What takes rows out of an array of `row_count`: in runs where most rows are wanted."""
+    """Return a function that selects these rows of an array of length `row_count`.
+
+    It slices consecutive rows, takes rows by number, or filters if it selects nearly all rows.
+    """
     if rows is None or len(rows) == row_count:
         return lambda array: array
     first, stop = _span(rows)
-    if stop - first == len(rows) > row_count // 2:  # holds on to what it is a slice of
+    if stop - first == len(rows) > row_count // 2:  # a slice keeps the whole array in memory
         return lambda array: array.slice(first, stop - first)
     if len(rows) <= MOST * row_count:
         numbers = rows.to_ids() if isinstance(rows, RowSet) else rows
@@ -303,14 +308,14 @@ def _span(rows: Rows | RowSet) -> tuple[int, int]:
 
 
 def _runs(pages: Pages) -> list[Pages]:
-    """Pages one after another."""
+    """Split the pages into runs of consecutive numbers."""
     return np.split(pages, np.flatnonzero(np.diff(pages) > 1) + 1)
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:
-    """One array, without the mask of NULLs that the decoder adds where there are none.
+    """Combine the chunks into one array, and drop the validity bitmap if no value is NULL.
 
-    Filtering is four times as fast without it.
+    The decoder always adds the bitmap; filtering is four times as fast without it.
     """
     if not column.num_chunks:
         return pa.array([], column.type)

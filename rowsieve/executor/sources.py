@@ -1,7 +1,7 @@
-"""A part as a source: which of its rows can matter, those rows, its tombstones' keys.
+"""Reads one part: its rows, the keys of its tombstones, and the rows that pruning keeps.
 
-Everything is read row group by row group (65,536 rows), and of a row group only the columns asked
-for, and only the pages that hold a wanted row where those are few.
+Reads one row group (65,536 rows) at a time: only the requested columns, and only the pages with a
+wanted row where these are few.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.keys import Key, KeyOrder, sort_form
 from rowsieve.types.schema import Schema
 
-_GROUPS_LOOKED_AT = 8  # of a file, to guess how large its row groups are decoded
+_SAMPLED_GROUPS = 8  # row groups of a file used to estimate the decoded size of a row group
 
 
 class PartSource:
@@ -54,36 +54,36 @@ class PartSource:
 
     @property
     def row_count(self) -> int:
-        """Rows of the file, hidden ones included."""
+        """Rows of the file, hidden rows included."""
         return 0 if self.part.data is None else self.part.data.rows
 
     @property
     def tombstone_count(self) -> int:
-        """Deleted keys."""
+        """The number of deleted keys."""
         return 0 if self.part.deletes is None else self.part.deletes.rows
 
-    def shown(self) -> RowSet | None:
-        """The rows that its deletion vector leaves; None if it has none."""
+    def undeleted_rows(self) -> RowSet | None:
+        """The rows that the deletion vector does not hide; None without a deletion vector."""
         if self.part.dv is None:
             return None
         return read_deletion_vector(self._store, self.part.dv, self.row_count).complement()
 
     def candidates(self, predicate: BoundPredicate, only: frozenset[int] | None = None) -> RowSet:
-        """Rows of the row groups and pages that the predicate may keep, or that may fail.
+        """Rows of the row groups and pages where the predicate may be TRUE or fail.
 
-        `only`: the columns that may prune, the key's as long as versions elsewhere matter (trap
-        T1).
+        `only`: the ids of the columns that may prune. While other parts may have newer versions,
+        these are the key columns (trap T1).
         """
         return self.found(predicate, only).rows
 
     def found(self, predicate: BoundPredicate, only: frozenset[int] | None = None) -> Candidates:
-        """The same, and what leaves the other rows out."""
+        """`candidates`, with counts of what pruned the other rows."""
         if self.part.data is None:
             return Candidates(RowSet.empty(0))
         return self._candidates(self.part.data, predicate, only)
 
     def tombstone_candidates(self, predicate: BoundPredicate, key: frozenset[int]) -> RowSet:
-        """The tombstones of the row groups and pages whose keys the predicate may keep."""
+        """The tombstones of the row groups and pages where the predicate may be TRUE or fail."""
         if self.part.deletes is None:
             return RowSet.empty(0)
         return self._candidates(self.part.deletes, predicate, key).rows
@@ -95,7 +95,10 @@ class PartSource:
     def row_groups(
         self, wanted: RowSet | None = None, *, joined: bool = False
     ) -> Iterator[RowGroup]:
-        """The row groups with a wanted row, in file order; `joined`: those of few pages at once."""
+        """The row groups with a wanted row, in file order.
+
+        `joined`: consecutive row groups with few wanted pages become one unit.
+        """
         ref = self.part.data
         return iter(()) if ref is None else self._row_groups(ref, wanted, joined=joined)
 
@@ -107,9 +110,10 @@ class PartSource:
         *,
         cast: Schema | None = None,
     ) -> Iterator[Numbered]:
-        """Whole pages or row groups with a wanted row, in file order, pieces of `batch_rows`.
+        """All rows of each page or row group with a wanted row, in file order.
 
-        In storage types; with `cast` only the columns that are named there.
+        Batches have at most `batch_rows` rows and storage types; with `cast`, only the columns
+        named there are cast to storage types.
         """
         stored = columns if cast is None else cast
         return _pieces(self.row_groups(wanted), columns, stored, batch_rows)
@@ -117,7 +121,7 @@ class PartSource:
     def tombstones(
         self, key: Schema, wanted: RowSet | None = None, batch_rows: int = ROW_GROUP_ROWS
     ) -> Iterator[Numbered]:
-        """The deleted keys in key order, row groups with a wanted one."""
+        """The deleted keys in key order, of each page or row group with a wanted tombstone."""
         ref = self.part.deletes
         groups = iter(()) if ref is None else self._row_groups(ref, wanted)
         return _pieces(groups, key, key, batch_rows)
@@ -125,13 +129,13 @@ class PartSource:
     def places(
         self, columns: Schema, wanted: RowSet | None, *, deletes: bool = False
     ) -> Iterator[Iterator[Place]]:
-        """What `rows`, or `tombstones`, ask the store for, row group by row group."""
+        """The byte ranges that `rows` or `tombstones` request from the store, by row group."""
         ref = self.part.deletes if deletes else self.part.data
         groups = iter(()) if ref is None else self._row_groups(ref, wanted)
         return (group.places_of_runs(columns) for group in groups)
 
     def key_bounds(self, order: KeyOrder, *, deletes: bool = False) -> tuple[Key, Key] | None:
-        """Bounds of the first key column of its rows, or tombstones; None if they are not known."""
+        """Bounds of the first key column of the rows or tombstones; None if unknown."""
         ref = self.part.deletes if deletes else self.part.data
         if ref is None:
             return None
@@ -144,13 +148,13 @@ class PartSource:
         return (lower[0].as_py(),), (upper[-1].as_py(),)
 
     def largest_batch(self, columns: Schema, *, deletes: bool = False) -> tuple[int, int]:
-        """Rows of a row group, and about how many bytes they take decoded; from the footer."""
+        """Row count and estimated decoded bytes of the largest row group; from the footer."""
         ref = self.part.deletes if deletes else self.part.data
         if ref is None:
             return 0, 0
         metadata = read_metadata(self._store, ref)
         count = metadata.num_row_groups
-        some = range(0, count, max(1, count // _GROUPS_LOOKED_AT))
+        some = range(0, count, max(1, count // _SAMPLED_GROUPS))
         return max(
             (_decoded_size(metadata.row_group(i), arrow_schema(columns)) for i in some),
             key=lambda size: size[1],
@@ -162,7 +166,7 @@ class PartSource:
     ) -> Candidates:
         only = _columns_that_matter(predicate, only)
         if not self._knows(ref, predicate, only):
-            ask_together([self], predicate, only, tombstones=ref is self.part.deletes)
+            prune_together([self], predicate, only, tombstones=ref is self.part.deletes)
         return self._known[ref.path, only][1]
 
     def _knows(self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None) -> bool:
@@ -201,16 +205,17 @@ class PartSource:
                 )
 
 
-def ask_together(
+def prune_together(
     sources: Iterable[PartSource],
     predicate: BoundPredicate,
     only: frozenset[int] | None = None,
     *,
     tombstones: bool = False,
 ) -> None:
-    """Find the candidates of all these parts in one interpretation, `tombstones` among them.
+    """Find the candidate rows of all these parts in one interpretation of the predicate.
 
-    Afterwards `candidates` and `tombstone_candidates` know them.
+    `tombstones`: also find candidate tombstones. Later calls of `candidates` and
+    `tombstone_candidates` return these results.
     """
     only = _columns_that_matter(predicate, only)
     asked = [
@@ -232,7 +237,7 @@ def ask_together(
 def _columns_that_matter(
     predicate: BoundPredicate, only: frozenset[int] | None
 ) -> frozenset[int] | None:
-    """`only`, or None if the predicate has no other columns."""
+    """`only`, or None if the predicate reads no other columns."""
     names_others = only is not None and any(
         column.field_id not in only for column in predicate.columns
     )
@@ -250,7 +255,7 @@ def _pieces(
 
 
 def _decoded_size(group: Any, schema: pa.Schema) -> tuple[int, int]:
-    """Rows and bytes. Values of a fixed width are known, others are guessed from what is stored."""
+    """Rows and bytes; the size of variable-width columns is estimated from their stored size."""
     fixed = sum(int(field.type.bit_width) for field in schema if _is_fixed(field.type))
     varying = frozenset(field.name for field in schema if not _is_fixed(field.type))
     rows, size_bytes = int(group.num_rows), fixed // 8 * int(group.num_rows)

@@ -1,6 +1,7 @@
-"""The key-ordered streams of overlapping parts, within the memory that a read may use.
+"""Opens overlapping parts as key-ordered streams, within the memory limit of a read.
 
-Tombstones, then rows, of each part, newest part first; those of one part share no key.
+Each part gives two streams, tombstones and then rows, newest part first. The tombstones and rows of
+one part have no key in common.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from rowsieve.predicate.rowset import RowSet
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
-EXPECTED = 64  # row groups of each stream that are fetched early, as memory lasts
+PREFETCHED = 64  # row groups that each stream prefetches, if memory allows
 
 Kept = Sequence[tuple[RowSet | None, RowSet | None]]
-"""Of each part the tombstones and the rows that matter; None for all."""
+"""The tombstones and rows of each part to read; None for all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """The parts that are merged; what a read holds of them at once is `memory_bytes`."""
+    """The parts of one merge; the merge buffers at most `memory_bytes` of them."""
 
     store: ObjectStore
     sources: Sequence[PartSource]
@@ -37,7 +38,7 @@ class Streams:
 
     @property
     def row_counts(self) -> list[int]:
-        """How many rows each stream has."""
+        """The number of rows of each stream."""
         return [
             count for source in self.sources for count in (source.tombstone_count, source.row_count)
         ]
@@ -45,10 +46,10 @@ class Streams:
     def open(
         self, columns: Schema, kept: Kept | None = None, *, stored: bool = True
     ) -> list[Stream]:
-        """Streams of row groups with a kept row; nothing is decoded yet.
+        """Open the streams over row groups with a kept row; decodes nothing yet.
 
-        `columns` hold the key. Unless `stored`, only key columns come in the table's storage types
-        and the others as they decode.
+        `columns` include the key. Unless `stored`, only key columns are cast to storage types; the
+        others keep the decoder's types.
         """
         matter = kept or [(None, None)] * len(self.sources)
         wanted = [rows for both in matter for rows in both]
@@ -61,7 +62,7 @@ class Streams:
         ]
 
     def read(self, columns: Schema, kept: Kept) -> list[Iterator[Numbered]]:
-        """The same as plain batches of whole row groups or pages, when little is kept."""
+        """The streams as batches of whole row groups or pages, for few kept rows."""
         self._expect(columns, [rows for both in kept for rows in both])
         return [
             batches
@@ -70,7 +71,7 @@ class Streams:
         ]
 
     def footprint(self, stream: int, columns: Schema, wanted: RowSet | None = None) -> Footprint:
-        """What one stream takes while it is open; of a part's two, the second has the rows."""
+        """The memory that one stream needs while it is open; rows have odd stream numbers."""
         part, rows = divmod(stream, 2)
         source, deletes = self.sources[part], not rows
         if self.row_counts[stream] == 0 or (wanted is not None and wanted.is_empty):
@@ -80,7 +81,7 @@ class Streams:
         return Footprint(*batch, *(bounds or ()))
 
     def _expect(self, columns: Schema, wanted: Sequence[RowSet | None]) -> None:
-        """Say what the streams will read: of all streams the first row groups, then the second."""
+        """Prefetch the first row group of every stream, then the second of each, and so on."""
         if not self.store.overlaps:
             return
         streams = [
@@ -89,7 +90,7 @@ class Streams:
             )
             for stream, rows in enumerate(wanted)
         ]
-        for groups in islice(zip_longest(*streams, fillvalue=()), EXPECTED):
+        for groups in islice(zip_longest(*streams, fillvalue=()), PREFETCHED):
             self.store.expect(place for group in groups for place in group)
 
     def _stream(
@@ -109,5 +110,5 @@ class Streams:
             cast = columns if stored else self.keys
             batches = source.rows(columns, wanted, batch_rows, cast=cast)
         if footprint.last and (wanted is None or len(wanted) > footprint.batch_rows):
-            batches = self.ahead.of(batches)  # there is more than one
+            batches = self.ahead.of(batches)  # the stream has several batches
         return Stream(batches, deletes, footprint.first)

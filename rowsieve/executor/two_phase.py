@@ -1,8 +1,9 @@
-"""Reading the rows of a part that match: the predicate's columns first, the others where it pays.
+"""Reads the matching rows of a row group in two phases (late materialisation).
 
-Of each row group the columns that the predicate names are decoded, cut down to the wanted rows, and
-asked; a row that is not wanted is never asked, so it cannot fail. The other columns are decoded
-only where a row matches (late materialisation). Of one page all that may be needed is read at once.
+The first phase decodes the predicate's columns, drops rows that are not wanted, and evaluates the
+predicate; it never evaluates a row that is not wanted, so such a row cannot fail. The second phase
+decodes the other columns, only if a row matches. If one read of all columns is cheaper, the first
+phase decodes them all.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from rowsieve.types.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class RowReader:
-    """What is read of each row group: `columns` of the wanted rows that match.
+    """Reads `columns` of the wanted rows that match `predicate`.
 
-    `asked` are the columns that the predicate names, `everything` those and `columns`; `target` and
+    `asked` are the predicate's columns, `everything` is `asked` and `columns`; `target` and
     `asked_target` are the Arrow schemas of `columns` and `asked`.
     """
 
@@ -39,7 +40,7 @@ class RowReader:
 
     @classmethod
     def of(cls, columns: Schema, predicate: BoundPredicate | None, asked: Schema) -> RowReader:
-        """A reader of `columns`; `asked` are those that the predicate names."""
+        """A reader of `columns`; `asked` are the predicate's columns."""
         names = frozenset(asked.names)
         more = tuple(field for field in columns if field.name not in names)
         everything = Schema(columns.id, (*asked, *more))
@@ -48,7 +49,7 @@ class RowReader:
         )
 
     def read(self, group: RowGroup) -> pa.RecordBatch | None:
-        """The rows, None if there are none. EvaluationError where the predicate fails on one."""
+        """The matching rows; None if there are none. EvaluationError if the predicate fails."""
         if self.predicate is None:
             return group.read_only(self.columns, self.target, group.wanted)
         first = self.first_of(group)
@@ -60,17 +61,17 @@ class RowReader:
         names, read = self.columns.names, frozenset(first.names)
         if rest := tuple(name for name in names if name not in read):
             both = _matching_rows(group, matches)
-            kept = _beside(kept, group.read_only(self.columns.select(rest), None, both))
+            kept = _join_columns(kept, group.read_only(self.columns.select(rest), None, both))
         return as_stored(kept.select(list(names)), self.target)
 
     def first_of(self, group: RowGroup) -> Schema:
-        """The columns that are read before the predicate is asked."""
+        """The columns that are decoded before the predicate is evaluated."""
         if self.predicate is None:
             return self.columns
         return self.everything if group.is_cheap_at_once(self.everything) else self.asked
 
     def count(self, group: RowGroup) -> int:
-        """How many rows there are."""
+        """Count the matching rows."""
         if self.predicate is None:
             return group.row_count if group.wanted is None else len(group.wanted)
         rows = group.read_only(self.asked, arrow_schema(self.asked), group.wanted)
@@ -78,20 +79,20 @@ class RowReader:
 
 
 def _matching_rows(group: RowGroup, matches: Mask) -> Rows | RowSet | None:
-    """Which rows of the group are wanted and match; `matches` speaks of the wanted ones."""
+    """The wanted rows of the group that match; `matches` has one entry per wanted row."""
     if matches.all():
         return group.wanted
     return np.flatnonzero(matches) if group.wanted is None else group.wanted.to_ids()[matches]
 
 
 def _only(rows: pa.RecordBatch, matches: Mask) -> pa.RecordBatch:
-    """The rows that match. Text leaves its dictionary after that."""
+    """The rows that match; text stays in its dictionary."""
     if matches.all() or not rows.num_columns:
         return rows.slice(0, int(matches.sum()))
     keep = selection(np.flatnonzero(matches), rows.num_rows)
     return pa.RecordBatch.from_arrays([keep(each) for each in rows.columns], rows.schema.names)
 
 
-def _beside(left: pa.RecordBatch, right: pa.RecordBatch) -> pa.RecordBatch:
+def _join_columns(left: pa.RecordBatch, right: pa.RecordBatch) -> pa.RecordBatch:
     fields = [*left.schema, *right.schema]
     return pa.RecordBatch.from_arrays([*left.columns, *right.columns], schema=pa.schema(fields))

@@ -1,9 +1,9 @@
-"""Which rows of overlapping parts are visible, from their keys alone.
+"""Finds the visible rows of overlapping parts from their keys alone.
 
-A row is hidden when a newer part has its key, in its rows or its tombstones (invariant I3). After
-that every key lives in one part at most, so any predicate may be asked of any part by itself, and
-rows that are hidden are never decoded further. The answer depends on the parts alone: it is cached
-by their ids, which name immutable files (invariants 20 and 22).
+A row is hidden if a newer part has its key, in its rows or its tombstones (invariant I3). So every
+key is visible in at most one part: any predicate may be evaluated on each part independently, and
+no further column of hidden rows is decoded. The result depends on the parts alone: it is cached by
+their ids, which name immutable files (invariants 20 and 22).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from rowsieve.predicate.rowset import RowSet
 from rowsieve.types.keys import KeyOrder
 
 CACHE_BYTES = 64 * 1024 * 1024
-_FOLD_ROWS = 1_000_000  # 8 MB of row numbers, before they become row sets
+_FOLD_ROWS = 1_000_000  # noted row numbers (8 MB) that are then folded into row sets
 
 
 class VisibilityCache:
-    """Answers by the parts they are about; the least recently used go first.
+    """Visible rows by the ids of their parts; evicts the least recently used.
 
-    Whoever asks first computes; others who ask meanwhile wait for that answer. No lock is held
-    while it is computed (invariant 21).
+    The first caller computes; concurrent callers wait for its result. No lock is held during the
+    computation (invariant 21).
     """
 
     def __init__(self, limit_bytes: int = CACHE_BYTES) -> None:
@@ -39,18 +39,18 @@ class VisibilityCache:
         self._process = os.getpid()
 
     def get(self, parts: Hashable, compute: Callable[[], tuple[RowSet, ...]]) -> tuple[RowSet, ...]:
-        """The remembered answer, or the computed one; a failure is not remembered."""
+        """The cached result, or the computed one; a failure is not cached."""
         if (known := self._answers.get(parts)) is not None:
             return known
         with self._lock:
-            self._forget_what_stayed_behind()
+            self._clear_begun_after_fork()
             begun = self._begun.get(parts)
             if begun is None:
                 mine = self._begun[parts] = Future()
         if begun is not None:
             return begun.result()
         try:
-            rows = self._answers.get(parts)  # another thread may have finished it just before
+            rows = self._answers.get(parts)  # another thread may have just finished it
             if rows is None:
                 rows = compute()
                 self._answers.put(parts, rows, sum(row_set.size_bytes for row_set in rows))
@@ -63,15 +63,15 @@ class VisibilityCache:
         return rows
 
     def remembered(self, parts: Hashable) -> tuple[RowSet, ...] | None:
-        """The answer, if it is known by now."""
+        """The cached result; None if there is none yet."""
         return self._answers.get(parts)
 
     def _end(self, parts: Hashable) -> None:
         with self._lock:
             self._begun.pop(parts, None)
 
-    def _forget_what_stayed_behind(self) -> None:
-        """After a fork: nobody here computes what the parent's threads had begun."""
+    def _clear_begun_after_fork(self) -> None:
+        """Drop computations of the parent's threads, which do not run in a forked child."""
         if self._process != os.getpid():
             self._process = os.getpid()
             self._begun.clear()
@@ -80,10 +80,10 @@ class VisibilityCache:
 def visible_rows(
     streams: Sequence[Stream], row_counts: Sequence[int], order: KeyOrder
 ) -> list[RowSet]:
-    """The visible rows of each stream, given newest first; those of tombstones mean nothing.
+    """The visible rows of each stream, given newest first; ignore the result for tombstones.
 
-    Reads no further than it must: once one stream alone has keys left, they are all visible.
-    Memory is a batch of keys per stream and the hidden rows.
+    Stops once only one stream has keys left: these are all visible. Holds one batch of keys per
+    stream, and the hidden rows.
     """
     hidden = HiddenRows(row_counts)
     for window in windows(streams, order, contested=True):
@@ -92,7 +92,7 @@ def visible_rows(
 
 
 class HiddenRows:
-    """The hidden rows of some streams, gathered window by window."""
+    """Collects the hidden rows of some streams, window by window."""
 
     def __init__(self, row_counts: Sequence[int]) -> None:
         self._sets = [RowSet.empty(count) for count in row_counts]
@@ -100,7 +100,7 @@ class HiddenRows:
         self._noted_count = 0
 
     def note(self, window: Sequence[Run]) -> list[Rows]:
-        """Decide a window, newest run first; gives the hidden rows of each run, in its batch."""
+        """Find the hidden rows of a window, newest run first; row numbers count in the batch."""
         found = repeated_in([run.keys for run in window])
         found = [rows + run.start for run, rows in zip(window, found, strict=True)]
         for run, rows in zip(window, found, strict=True):
@@ -112,7 +112,7 @@ class HiddenRows:
         return found
 
     def visible(self) -> list[RowSet]:
-        """Of each stream the rows that no window found hidden."""
+        """The rows of each stream that no window found hidden."""
         self._fold()
         return [rows.complement() for rows in self._sets]
 

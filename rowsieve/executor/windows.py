@@ -1,9 +1,9 @@
-"""Key-ordered streams cut into windows whose keys are complete.
+"""Cuts key-ordered streams into windows that have all versions of their keys.
 
-A window holds, of every stream, the buffered rows at or below the watermark, which is the smallest
-last key of all buffers: no key of a window occurs later in any stream. So a window can be decided
-alone. A stream is opened when the watermark reaches the first key that it may hold; memory is one
-batch for each stream that is open, so for the parts that overlap at one key, whatever the size.
+The watermark is the smallest last key of all buffers. A window has the buffered rows of every
+stream up to the watermark: no key of a window occurs later in any stream, so each window can be
+merged alone. A stream is opened when the watermark reaches its first possible key. Memory is one
+batch per open stream, so it depends on how many parts overlap at one key, not on their size.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Numbered: TypeAlias = tuple[int, pa.RecordBatch]
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Batches in key order, each with the row number in its file that it starts at.
+    """Batches in key order, each with the row number of its first row in the file.
 
-    Of `deletes` streams only the key columns count. No key is below `first`, which may be the
-    beginning of a key only; () when nothing is known.
+    A `deletes` stream has tombstones: only its key columns are used. No key is below `first`, which
+    may be a prefix of a key; () if unknown.
     """
 
     batches: Iterator[Numbered]
@@ -35,9 +35,9 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Rows of stream number `stream` in one window: those from `start` on in the batch buffered.
+    """Rows of stream number `stream` in one window, from row `start` of the buffered batch on.
 
-    `offset` is the row in the file that the batch starts at; `keys` are those of the run alone.
+    `offset` is the row number of the batch's first row in the file; `keys` are those of the run.
     """
 
     stream: int
@@ -57,17 +57,17 @@ class Run:
 
     @property
     def ends_batch(self) -> bool:
-        """Whether no row of the batch is left for a later window."""
+        """Whether the run includes the last row of its batch."""
         return self.start + len(self) == int(self.batch.num_rows)
 
 
 def windows(
     streams: Sequence[Stream], order: KeyOrder, *, contested: bool = False
 ) -> Iterator[list[Run]]:
-    """Runs of each window, in the order of the streams; windows ascend by key.
+    """The runs of each window, in the order of the streams; windows ascend by key.
 
-    From the moment when one stream alone has rows, each of its batches is a window of one run;
-    with `contested` it ends there, and what is left is not even read.
+    Once only one stream has rows left, each of its batches is a window of one run; with
+    `contested`, the iterator ends there and reads no further batch.
     """
     waiting = [_Cursor(number, stream, order) for number, stream in enumerate(streams)]
     waiting.sort(key=lambda cursor: cursor.first, reverse=True)
@@ -88,12 +88,12 @@ def windows(
 
 
 def _may_reach(cursor: _Cursor, others: Sequence[_Cursor]) -> bool:
-    """Whether a stream that is not open may hold a key at or below the watermark of those."""
+    """Whether a stream that is not open may have a key up to the watermark of the open ones."""
     return not others or cursor.first <= min(other.last_key for other in others)
 
 
 class _Cursor:
-    """The buffered batch of one stream and how far it has been taken."""
+    """The buffered batch of one stream, and how many of its rows were taken."""
 
     __slots__ = ("_keys", "_offset", "_order", "_rows", "_start", "_stream", "first", "number")
 
@@ -105,7 +105,7 @@ class _Cursor:
         self._rows: pa.RecordBatch | None = None
         self._keys: KeyColumns | None = None
         self._start = 0
-        self._offset = 0  # of the buffer's first row in the file
+        self._offset = 0  # row number of the buffer's first row in the file
 
     def advance(self) -> bool:
         """Buffer the next batch that has rows; False at the end."""
@@ -118,17 +118,17 @@ class _Cursor:
         return False
 
     def _check_first(self, key: Key) -> None:
-        """Fail if the stream was opened too late: windows before this one would be wrong."""
+        """Fail if the stream was opened too late: the windows before would be wrong."""
         if key < self.first:
             raise CorruptData(
-                f"merging parts in key order: one holds the key {key}, but the statistics of its "
-                f"file say that none is below {self.first}, so they are not those of the file; "
-                "restore it from a copy, or the table to a version without it"
+                f"merging parts in key order: found the key {key} in a file whose statistics say "
+                f"that no key is below {self.first}, so the statistics do not match the file; "
+                "restore the file from a copy, or the table to a version without it"
             )
 
     @property
     def filled(self) -> bool:
-        """Whether rows are left in the buffer."""
+        """Whether the buffer has rows left."""
         return self._keys is not None and self._start < len(self._keys)
 
     @property
@@ -138,7 +138,7 @@ class _Cursor:
         return self._keys.key(len(self._keys) - 1)
 
     def take_up_to(self, watermark: Key) -> Run:
-        """The buffered rows at or below the watermark, which leave the buffer."""
+        """Remove and return the buffered rows up to the watermark."""
         assert self._keys is not None
         assert self._rows is not None
         start = self._start

@@ -180,7 +180,7 @@ def test_a_row_that_a_lost_tombstone_should_hide_is_found(tmp_path: Path) -> Non
     """No row is lost here: pruning skips what hides one, and the row comes back (trap T2)."""
     table, where = without_a_tombstone(tmp_path / "t")
     assert table.scan(where).count() == 1
-    with pytest.raises(UnsoundPruning, match="is shown, but a newer version or a deletion hides"):
+    with pytest.raises(UnsoundPruning, match="is returned, but a newer version or a deletion"):
         table.scan(where, audit=100).to_arrow()
     table, where = without_a_tombstone(tmp_path / "u")  # of the first one visibility is known now
     scan = table.scan(where, audit=100, on_violation="report")
@@ -199,7 +199,7 @@ def test_a_first_key_that_lies_gives_no_answer(
     table.upsert(kv((first, 2), (first + 40, 2)))
     later = footer_says([(first, first + 40)])
     table = forge(table, lambda file: later(file) if stored(first) in file[-4000:] else file)
-    with pytest.raises(CorruptData, match=f"holds the key .{first},., but the statistics"):
+    with pytest.raises(CorruptData, match=f"found the key .{first},. in a file whose stat"):
         table.scan(pruning=pruning, order_by_key=order_by_key).to_arrow()
 
 

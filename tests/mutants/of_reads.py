@@ -20,14 +20,14 @@ MUTANTS = (
     Mutant(
         LIVE,
         "deletion vectors are forgotten",
-        "_intersection([rows, self._visible(read), source.shown()])",
+        "_intersection([rows, self._visible(read), source.undeleted_rows()])",
         "_intersection([rows, self._visible(read)])",
     ),
     Mutant(
         LIVE,
         "what newer parts hide is shown",
-        "_intersection([rows, self._visible(read), source.shown()])",
-        "_intersection([rows, source.shown()])",
+        "_intersection([rows, self._visible(read), source.undeleted_rows()])",
+        "_intersection([rows, source.undeleted_rows()])",
     ),
     Mutant(LIVE, "nothing hides rows of the second part", "read.part == 0", "read.part <= 1"),
     Mutant(

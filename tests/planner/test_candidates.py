@@ -100,13 +100,13 @@ def disjoint(parts: int) -> Table:
 
 
 def test_parts_that_overlap_no_other_are_interpreted_together() -> None:
-    table = disjoint(execute.TOGETHER + 5)
+    table = disjoint(execute.PARTS_TOGETHER + 5)
     scan = table.scan("v >= 0 AND v < 30")
     found: list[Any] = []
     calls = calls_of(lambda: found.append(scan.to_arrow()))
     assert calls["prune_row_groups"] == 2  # of sixteen, and of five
-    assert sorted(found[0].column("v").to_pylist()) == list(range(execute.TOGETHER + 5))
-    assert scan.metrics.row_groups_considered == execute.TOGETHER + 5
+    assert sorted(found[0].column("v").to_pylist()) == list(range(execute.PARTS_TOGETHER + 5))
+    assert scan.metrics.row_groups_considered == execute.PARTS_TOGETHER + 5
 
 
 def test_a_limit_opens_no_part_that_is_not_read() -> None:
