@@ -1,9 +1,9 @@
-"""Cutting long bounds short: a lower bound may only sink, an upper bound may only rise.
+"""Truncates long bounds: a lower bound may only decrease, an upper bound may only increase.
 
-Text is cut on a character boundary, so that a bound stays valid UTF-8, and it sorts by bytes, which
-is by code point. The lower bound of a cut value is its prefix; the upper bound is the prefix with
-its last incrementable character raised by one, and what follows it dropped. Where none can be
-raised within the limit there is no upper bound.
+Text is cut at a character boundary, so a bound stays valid UTF-8. Text sorts by bytes, which equals
+the order of code points. The lower bound of a long value is its prefix. The upper bound is the
+prefix up to its last character that can be incremented, with that character incremented. If no
+character can be incremented within the limit, there is no upper bound.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ def upper_text(value: str, limit: int = LIMIT_BYTES) -> str | None:
             continue
         raised = chr(_AFTER_SURROGATES if code == _BEFORE_SURROGATES else code + 1)
         bound = prefix[:i] + raised
-        if len(bound.encode()) <= limit:  # one code point further may take one byte more
+        if len(bound.encode()) <= limit:  # the next code point may need one byte more
             return bound
     return None
 
 
 def lower_bytes(value: bytes, limit: int = LIMIT_BYTES) -> bytes:
-    """Bytes, at most `limit` of them, that are not above `value`."""
+    """At most `limit` bytes that are not above `value`."""
     return value[:limit]
 
 
 def upper_bytes(value: bytes, limit: int = LIMIT_BYTES) -> bytes | None:
-    """Bytes, at most `limit` of them, that are not below `value`; None if there are none."""
+    """At most `limit` bytes that are not below `value`; None if there are none."""
     if len(value) <= limit:
         return value
     prefix = value[:limit].rstrip(b"\xff")
@@ -57,4 +57,4 @@ def _prefix(value: str, limit: int) -> str:
     encoded = value[:limit].encode()  # a character is at least one byte
     if len(encoded) <= limit and len(value) <= limit:
         return value
-    return encoded[:limit].decode(errors="ignore")  # drops the character that was cut
+    return encoded[:limit].decode(errors="ignore")  # drops an incomplete last character

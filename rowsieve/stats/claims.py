@@ -1,4 +1,4 @@
-"""Claims about casts that hold whatever the semantics are."""
+"""Abstract values of casts that are sound under every `Semantics`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rowsieve.types.logical import Float, LogicalType
 
 
 def surely_cast(value: AbstractValue, target: LogicalType) -> AbstractValue:
-    """The value cast; what may fail may be an error or NULL."""
+    """The value after a cast; where the cast may fail, the result may be an error or NULL."""
     result = cast_value(value, target, Semantics.SQL, quiet=False)
     return replace(result, null=result.null | result.fails)
 
 
 def proven(value: AbstractValue, where: Mask) -> AbstractValue:
-    """The value where it is proven; elsewhere anything, NULL or an error."""
+    """The value where `where` is True; elsewhere any value, NULL or an error."""
     elsewhere = ~where
     unknown = value.present & elsewhere
     nan = value.nan | unknown if isinstance(value.type, Float) else value.nan

@@ -1,8 +1,8 @@
-"""Taking the statistics of a part's columns, batch by batch.
+"""Collects the statistics of a part's columns, batch by batch.
 
-Every field gets counts, and bounds where its type has an order; members of structs, elements and
-lengths of lists, keys and values of maps are subjects of their own. A table's options add what text
-spells and what stands at paths in JSON.
+Every field gets counts, and bounds if its type has an order. Members of structs, elements and
+lengths of lists, and keys and values of maps have statistics of their own. The table's options add
+statistics of numbers in text, of text in one case, and of JSON paths.
 
 Soundness: every value of every batch lies within the bounds; see `rowsieve.stats.values`.
 """
@@ -25,13 +25,13 @@ from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from rowsieve.stats.options import NOTHING_MORE, StatisticsOptions
 from rowsieve.stats.subjects import LENGTH, TEXT_FACTS
 from rowsieve.stats.text_facts import SampledTextCollector, TextCollector
-from rowsieve.stats.trim import trim, without_spare
+from rowsieve.stats.trim import drop_sampled, trim
 from rowsieve.stats.values import ValueCollector, Values
 from rowsieve.types.logical import Field, Int, List, Map, Struct
 
 
 class ColumnCollector(Protocol):
-    """Gathers statistics of one column of one part."""
+    """Collects statistics of one column of one part."""
 
     def add(self, values: Values) -> None:
         """Account for the column's values in a batch."""
@@ -47,14 +47,14 @@ MakeCollector: TypeAlias = Callable[[Field], ColumnCollector]
 
 @dataclass(frozen=True, slots=True)
 class Collecting:
-    """How a process takes statistics: collectors that replace ours by column, and what it cost."""
+    """Custom collectors by column name, which replace the built-in ones, and the metrics."""
 
     overrides: dict[str, MakeCollector] = dataclass_field(default_factory=dict)
     metrics: WriterMetrics = dataclass_field(default_factory=WriterMetrics)
 
 
 class StatisticsCollector:
-    """Gathers the statistics of the columns of one part, in as many batches as it takes."""
+    """Collects the statistics of the columns of one part, from any number of batches."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class StatisticsCollector:
         self._metrics.statistics_s += time.perf_counter() - begin
 
     def add_tombstones(self, keys: Any) -> None:
-        """Widen the bounds by deleted keys; columns that `keys` lacks are as they were."""
+        """Widen the bounds to include deleted keys; columns that `keys` lacks do not change."""
         self._rows += keys.num_rows
         names = set(keys.schema.names)
         for column in self._columns:
@@ -118,15 +118,15 @@ class StatisticsCollector:
                     self._metrics.statistics_mismatched += 1
         budget, critical = self._options.budget(self._rows), self._options.critical
         if self._options.sampled_text:
-            found = without_spare(found, budget, self._is_spare)
+            found = drop_sampled(found, budget, self._is_sampled)
         trimmed = trim(found, budget, critical)
         self._metrics.statistics_trimmed += trimmed.count
         self._metrics.statistics_bytes += trimmed.size_bytes
         self._metrics.statistics_s += time.perf_counter() - begin
         return trimmed.statistics
 
-    def _is_spare(self, subject: Subject) -> bool:
-        """Whether nobody asked for these statistics."""
+    def _is_sampled(self, subject: Subject) -> bool:
+        """Whether a sample of the text, not a table property, selected these statistics."""
         return (
             isinstance(subject, Derived)
             and subject.field_id in self._options.sampled_text
@@ -135,7 +135,7 @@ class StatisticsCollector:
 
 
 class FieldCollector:
-    """One field, and beneath it those of its members."""
+    """Collects the statistics of one field and, recursively, of its members."""
 
     def __init__(self, field: Field, *, repeated: bool = False) -> None:
         self.field = field
@@ -169,7 +169,7 @@ class FieldCollector:
             member.add(pc.struct_field(values, [index]))
 
     def widen(self, values: Values) -> None:
-        """Widen the bounds by deleted keys."""
+        """Widen the bounds to include deleted keys."""
         self._values.widen(values)
 
     def finish(self) -> Iterator[tuple[Subject, ColumnStatistics]]:
@@ -182,7 +182,7 @@ class FieldCollector:
 
 
 def as_list_of_pairs(values: Values) -> Values:
-    """Maps as lists of structs, which Arrow can take apart."""
+    """Convert maps to lists of structs, whose values Arrow can access."""
     type_ = values.type
     key = pa.field("key", type_.key_type, nullable=False)
     return values.cast(pa.list_(pa.struct([key, pa.field("value", type_.item_type)])))

@@ -1,9 +1,9 @@
-"""What the interpreter may assume of the parts of a manifest, from their statistics columns.
+"""Gives the abstract interpreter the statistics of a manifest's parts, as columns.
 
-Soundness: a missing column and a NULL say "unknown", and so do facts that contradict each other:
-bounds the wrong way round, a NaN bound, more NULLs than rows. A column that may hold NaN has no
-upper bound (trap T13). Key columns speak for tombstones too (trap T4). The first and last key of a
-part bound its first key column, whether there are statistics of it or not.
+Soundness: a missing column and a NULL mean "unknown". So do contradictory facts: a lower bound
+above the upper bound, a NaN bound, more NULLs than rows. A column that may have NaN has no upper
+bound (trap T13). Statistics of key columns include tombstones (trap T4). The first and last key of
+a part bound its first key column, even if that column has no statistics.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Columns(Protocol):
-    """Columns by name, such as those of a `pa.Table`; what is not asked for need not be read."""
+    """Columns by name, as a `pa.Table` has them; a column may be read when it is requested."""
 
     @property
     def schema(self) -> pa.Schema:
-        """Their names and types."""
+        """The names and types of the columns."""
 
     def column(self, name: str, /) -> pa.ChunkedArray:
-        """One of them."""
+        """Return one column."""
 
     def __len__(self) -> int:
-        """How many rows they have."""
+        """The number of rows."""
 
 
 class Manifest(Protocol):
-    """What is needed of a table of parts; `rowsieve.storage.manifest.PartTable` is one."""
+    """A table of parts, such as `rowsieve.storage.manifest.PartTable`."""
 
     @property
     def columns(self) -> Columns:
-        """One row a part."""
+        """Columns with one row per part."""
 
     @property
     def key_ids(self) -> tuple[int, ...]:
@@ -58,10 +58,10 @@ class Manifest(Protocol):
 
 
 class PartStatistics:
-    """`AbstractColumns` over the parts of a manifest, each column decoded when it is asked for.
+    """`AbstractColumns` over the parts of a manifest; decodes each column at its first use.
 
-    `contradictions` counts the parts and subjects whose facts contradicted each other so far; they
-    are not believed.
+    `contradictions` counts the pairs of part and subject with contradictory facts so far; these
+    facts are treated as unknown.
     """
 
     def __init__(
@@ -76,22 +76,22 @@ class PartStatistics:
         self.contradictions = 0
 
     def only(self, field_ids: Collection[int]) -> PartStatistics:
-        """Know these columns and nothing of any other.
+        """Return the statistics of these fields only; those of all others are unknown.
 
-        With the key's columns it is what may prune before visibility is resolved (trap T1).
+        Before visibility is resolved, only the key's statistics may prune (trap T1).
         """
         return PartStatistics(self._manifest, self._schema, field_ids)
 
     def column(self, column: BoundColumn) -> AbstractColumn | None:
-        """What every part says of a column; None if none of them can."""
+        """The statistics of a column in every part; None if no part has any."""
         return self.subject(column.field_id)
 
     def expression(self, operand: Operand) -> AbstractValue | None:
-        """What every part says of an expression; None unless statistics speak of its values."""
+        """The value of an expression in every part; None if no statistics describe it."""
         return value_of(operand, self)
 
     def subject(self, subject: Subject) -> AbstractColumn | None:
-        """What every part says of a subject; None if none of them can."""
+        """The statistics of a subject in every part; None if no part has any."""
         if subject not in self._known:
             self._known[subject] = self._decoded(subject)
         return self._known[subject]
@@ -122,7 +122,7 @@ class PartStatistics:
         )
 
     def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
-        """(n,) bits of `Kind` that may stand at a path in JSON; None if no part knows."""
+        """(n,) bits of `Kind`: what a JSON path may hold; None if no part knows."""
         if self._described(subject) is None:
             return None
         column = self._column(subject, "kinds", pa.int64())
@@ -141,7 +141,7 @@ class PartStatistics:
         return derived(subject) if known is None and isinstance(subject, Derived) else known
 
     def _cells(self, described: Described) -> npt.NDArray[np.int64]:
-        """(n,) how many values the statistics speak for; below -1 where that is not known."""
+        """(n,) the number of values that the statistics cover; below -1 if unknown."""
         if described.repeated:
             counts = self._counts(described.subject, "value_count")
             return np.where(counts < 0, np.int64(-2), counts)
@@ -175,7 +175,7 @@ class PartStatistics:
         return lower, upper
 
     def _bound(self, subject: Subject, fact: str, type_: pa.DataType) -> pa.Array:
-        """One bound of every part; of the first key column it is also that of the part's keys."""
+        """One bound of every part; for the first key column, combined with the part's key range."""
         column = self._column(subject, fact, type_)
         bound = pa.nulls(self.part_count, type_) if column is None else _joined(column)
         if bound.null_count and self._manifest.key_ids[:1] == (subject,):
@@ -184,7 +184,7 @@ class PartStatistics:
         return bound
 
     def _column(self, subject: Subject, fact: str, type_: pa.DataType) -> pa.ChunkedArray | None:
-        """One fact of all parts; None if the manifest lacks it or has it in another type."""
+        """One fact of all parts; None if the manifest lacks it or has another type for it."""
         return self._of_type(statistics_name(subject, fact), type_)
 
     def _of_type(self, name: str, type_: pa.DataType) -> pa.ChunkedArray | None:

@@ -1,7 +1,7 @@
-"""Whether statistics that somebody else made can be true of a column.
+"""Checks whether statistics of a custom collector are consistent with their column.
 
-Soundness: only types, signs and order can be told; bounds that are too narrow cannot. Whoever
-overrides a collector answers for those, and auditing finds them out.
+Soundness: the check covers types, signs and order. It cannot detect bounds that are too narrow: the
+author of a custom collector is responsible for these, and an audit finds them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rowsieve.types.logical import Field
 def is_consistent(
     subject: Subject, statistics: ColumnStatistics, field: Field, row_count: int
 ) -> bool:
-    """Whether the subject is of this field, and its facts have the right types and agree."""
+    """Whether the subject belongs to the field, and its facts have valid types and agree."""
     described = _described(subject, field)
     if described is None:
         return False

@@ -1,11 +1,11 @@
-"""What statistics say of expressions, beyond what follows from the columns they read.
+"""Finds statistics that describe the values of an expression, not only of the columns it reads.
 
-A member of a struct, the length of a list, an element, a value of a map; text that spells numbers
-and text in one case; what stands at a path in JSON, as it is, as text, and cast to a number.
+They exist for members of structs, lengths and elements of lists, values of maps, numbers in text,
+text in one case, and values at JSON paths: as JSON, as text, and cast to a number.
 
-Soundness: a value is claimed only for expressions that read nothing but the subject, and under
-every `Semantics`: what may fail may as well be NULL. A cast is known not to fail only where every
-text of the part is known to spell such a value.
+Soundness: the value holds only for expressions that read nothing but the subject, and under every
+`Semantics`: where an expression may fail, it may also be NULL. A cast cannot fail only if every
+text of the part is known to be a literal of the target type.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from rowsieve.types.logical import (
 
 
 def value_of(operand: Operand, statistics: Subjects) -> AbstractValue | None:
-    """What the statistics say of a call, a cast or a member; None if nothing."""
+    """The value of a call, a cast or a member in every part; None without statistics."""
     match operand:
         case FieldAccess():
             member = as_member(operand)
@@ -51,7 +51,7 @@ def value_of(operand: Operand, statistics: Subjects) -> AbstractValue | None:
 
 
 def as_member(operand: Operand) -> BoundColumn | None:
-    """A column, or a member of a struct in one however deep, as a column of its own."""
+    """A column, or a possibly nested struct member as a column; None for other operands."""
     match operand:
         case BoundColumn():
             return operand
@@ -90,7 +90,7 @@ def _call(node: Call, statistics: Subjects) -> AbstractValue | None:
 
 
 def _one_of(elements: AbstractValue | None) -> AbstractValue | None:
-    """An element, or NULL where there is none at the place."""
+    """One of the elements, or NULL if the index is out of range."""
     if elements is None:
         return None
     return replace(elements, null=np.ones_like(elements.null))
@@ -106,7 +106,7 @@ def _cast_of_text(
         return None
     kinds = (AS_INT,) if isinstance(target, Int) else (AS_NUMBER, AS_INT)
     found: AbstractValue | None = None
-    for what in kinds:  # whole numbers may be known as these alone
+    for what in kinds:  # if all numbers are whole, only `as_int` may exist
         value = _cast_of_numbers(Derived(column.field_id, what), target, statistics)
         if value is not None:
             found = value if found is None else meet(found, value)

@@ -1,7 +1,7 @@
-"""Decoding JSON documents down to the values at some paths, and nothing else.
+"""Decodes JSON documents to the values at given paths, and skips everything else.
 
-Soundness: what is no JSON is found here exactly where `json_get` finds it, or more often. A
-document in which a wanted key may stand twice is walked key by key, so that no value of it is lost.
+Soundness: a document that `json_get` rejects as malformed is also rejected here. A document that
+may repeat a wanted key in one object is walked key by key, so that no value is lost.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ MISSING: Final = msgspec.UNSET
 NO_KIND: Final = Kind(0)
 
 
-_SHORT: Final = 200  # a document of so many bytes nests no deeper, and has no endless number
-_ENDLESS: Final = r"[0-9]{300}"  # Python, and so `json_get`, refuses whole numbers of 4,300 digits
+_SHORT: Final = 200  # bytes; a document of this size cannot exceed the limits checked below
+_ENDLESS: Final = r"[0-9]{300}"  # Python, and so `json_get`, rejects integers over 4,300 digits
 _EXPONENT: Final = r"[:\[,]\s*-?[0-9]+(\.[0-9]+)?[eE]|^\s*-?[0-9]+(\.[0-9]+)?[eE]"
 _ESCAPED_KEY: Final = r'\\u[0-9a-fA-F]{4}[^"]*"\s*:'
 _ANY = msgspec.json.Decoder()
@@ -37,14 +37,14 @@ _MALFORMED = (msgspec.MsgspecError, RecursionError, ValueError)
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object as its pairs, equal keys included."""
+    """A JSON object as its pairs of key and value; keys may repeat."""
 
 
 @dataclass(slots=True)
 class Documents:
-    """The values that stand at each path in some documents, in no order; `MISSING` for none.
+    """The values at each path in some documents, unordered; `MISSING` if a document has none.
 
-    `kinds` holds for every path.
+    `kinds` applies to every path.
     """
 
     texts: pa.Array
@@ -54,7 +54,7 @@ class Documents:
 
     @property
     def may_have_exponents(self) -> bool:
-        """Whether a number may be written with an exponent; looked up when first asked."""
+        """Whether a number may be written with an exponent; computed at the first call."""
         if self._exponents is None:
             self._exponents = _any(pc.match_substring_regex(self.texts, _EXPONENT))
         return self._exponents
@@ -69,7 +69,7 @@ class _Node:
 
 
 class PathTree:
-    """Paths of keys as a tree of classes that msgspec decodes into; keys are plain."""
+    """A tree of classes for paths of keys, which msgspec decodes into; keys need no escapes."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.root = _Node()
@@ -83,7 +83,7 @@ class PathTree:
         self.decoder = msgspec.json.Decoder(_union(self.root))
 
     def values(self, documents: list[Any]) -> tuple[dict[Path, list[Any]], Counter[str]]:
-        """The values at each wanted path of decoded documents, and how often each key was met."""
+        """The values at each wanted path, and how often each key occurred."""
         found: dict[Path, list[Any]] = {}
         met: Counter[str] = Counter()
         _descend(self.root, documents, (), found, met)
@@ -91,7 +91,7 @@ class PathTree:
 
 
 def decode_documents(values: Values, tree: PathTree) -> Documents:
-    """Take apart a batch of JSON text."""
+    """Decode a batch of JSON text."""
     texts = values.drop_null() if values.null_count else values
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
@@ -115,12 +115,12 @@ def decode_documents(values: Values, tree: PathTree) -> Documents:
 
 
 def _decode_at_once(texts: pa.Array, tree: PathTree) -> dict[Path, list[Any]] | None:
-    """The values of plain documents, decoded as lines in one call; None where some are not plain.
+    """Decode all documents as lines in one call; None if a document needs closer inspection.
 
-    Each document begins with a brace and ends with one. Then no value reaches over the line break
-    between two of them: inside a string it is forbidden, and outside nothing may stand between
-    braces without a comma. So each has at least one value, and as many values as documents means
-    one each. A wanted key that stands as often in the text as it was met stands nowhere twice.
+    Each document must begin and end with a brace. Then no JSON value spans the line break between
+    two documents: strings cannot contain it, and between two braces JSON requires a comma. So each
+    document has at least one value, and if there are as many values as documents, each has exactly
+    one. If a wanted key occurs in the text as often as it was decoded, no object repeats it.
     """
     offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
     if not len(texts) or np.diff(offsets).min() < 2:
@@ -130,7 +130,7 @@ def _decode_at_once(texts: pa.Array, tree: PathTree) -> dict[Path, list[Any]] | 
         return None
     text = data[offsets[0] : offsets[-1]].tobytes()
     if b"\\" in text and (b"\\u" in text or b"\\/" in text):
-        return None  # a key may be spelt in two ways
+        return None  # escapes may spell a key in another way
     lines = pc.binary_join(pa.ListArray.from_arrays([0, len(texts)], texts), "\n")[0].as_buffer()
     try:
         documents = tree.decoder.decode_lines(lines)
@@ -145,9 +145,9 @@ def _decode_at_once(texts: pa.Array, tree: PathTree) -> dict[Path, list[Any]] | 
 
 
 def _union(node: _Node) -> Any:
-    """Whatever JSON has, objects as a class with the node's members.
+    """The type of any JSON value, with objects as a class with the node's members.
 
-    Lists are tuples, which the garbage collector lets be; it would double the time.
+    Lists decode to tuples, because the garbage collector's work on lists would double the time.
     """
     members = [
         (f"m{i}", _union(member) | msgspec.UnsetType, MISSING)
@@ -191,7 +191,7 @@ def _add(tree: PathTree, documents: list[Any], found: Documents) -> None:
 
 
 def _decoded(texts: list[str], decode: Callable[[str], Any]) -> tuple[list[Any], bool]:
-    """The documents that are JSON, and whether there were others."""
+    """The well-formed documents, and whether any was malformed."""
     try:
         return list(map(decode, texts)), False
     except _MALFORMED:
@@ -206,7 +206,7 @@ def _decoded(texts: list[str], decode: Callable[[str], Any]) -> tuple[list[Any],
 
 
 def _has_depths(values: pa.Array) -> bool:
-    """Whether a document may nest deeper than `json_get` follows, or hold an endless number."""
+    """Whether a document may exceed the nesting or the number length that `json_get` accepts."""
     long = values.filter(pc.greater(pc.binary_length(values), _SHORT))
     if not len(long):
         return False
@@ -215,7 +215,7 @@ def _has_depths(values: pa.Array) -> bool:
 
 
 def _may_repeat(values: pa.Array, keys: Sequence[str]) -> Mask:
-    """(n,) documents in which a wanted key may stand more than once, in whatever spelling."""
+    """(n,) whether a wanted key may occur more than once in a document, escaped or not."""
     repeats: Mask = np.zeros(len(values), dtype=np.bool_)
     if not keys or not len(values):
         return repeats
@@ -228,7 +228,7 @@ def _may_repeat(values: pa.Array, keys: Sequence[str]) -> Mask:
 
 
 def _add_repeating(texts: list[str], tree: PathTree, found: Documents) -> None:
-    """Documents that need a look at each key; most only name a key at several places."""
+    """Add documents that may repeat a key; most only use it in several objects."""
     plain = []
     for text in texts:
         try:
@@ -249,7 +249,7 @@ def _add_repeating(texts: list[str], tree: PathTree, found: Documents) -> None:
 
 
 def _has_all_keys(text: str, document: Any, keys: Sequence[str]) -> bool:
-    """Whether decoding kept every wanted key that the text has, so that none stood twice."""
+    """Whether decoding kept every occurrence of the wanted keys, so that no object repeats one."""
     kept = msgspec.json.encode(document).decode()
     return all(_count(text, key) == _count(kept, key) for key in keys)
 
@@ -274,7 +274,7 @@ def _walk(node: _Node, values: list[Any], path: Path, found: Documents) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value of `json` as msgspec would give it here."""
+    """Convert a value of `json` to what msgspec would decode here."""
     if isinstance(value, _Pairs):
         return {}
     return tuple(value) if isinstance(value, list) else value

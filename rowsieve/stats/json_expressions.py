@@ -1,7 +1,8 @@
-"""What statistics say of a path in JSON: as it is, as text, and cast to a number or a boolean.
+"""Derives the value of a JSON path from statistics: as JSON, as text, as a number or a boolean.
 
-Soundness: `->>` gives numbers the text they were written with, so a cast of it to a whole number
-fails on `1.0`, and one to a decimal on `1e2`; a part that may hold such a number claims nothing.
+Soundness: `->>` returns the original text of a number, so a cast of it to an integer fails on
+`1.0`, and a cast to a decimal fails on `1e2`. If a part may have such a number, the value is
+unknown.
 """
 
 from __future__ import annotations
@@ -52,17 +53,17 @@ class Subjects(Protocol):
     part_count: int
 
     def subject(self, subject: Subject) -> AbstractColumn | None:
-        """What every part says of a subject."""
+        """The statistics of a subject in every part; None if no part has any."""
         ...
 
     def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
-        """(n,) bits of `Kind` that may stand at a path in JSON; None if no part knows."""
+        """(n,) bits of `Kind`: what a JSON path may hold; None if no part knows."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class JsonPath:
-    """A constant path into a column; `as_text` as `->>` gives it."""
+    """A constant path into a JSON column; `as_text`: extracted with `->>`, not `->`."""
 
     field_id: int
     path: Path
@@ -70,7 +71,7 @@ class JsonPath:
 
 
 def path_of(operand: Operand) -> JsonPath | None:
-    """The path that an operand follows from a column of JSON; None if it does not."""
+    """The constant JSON path that an operand extracts from a column; None if it is none."""
     if isinstance(operand, BoundColumn):
         return (
             JsonPath(operand.field_id, (), as_text=False)
@@ -97,7 +98,7 @@ def _steps(keys: tuple[Operand, ...], *, adaptive: bool) -> Path | None:
         if isinstance(value, bool) or not isinstance(value, str | int):
             return None
         if isinstance(value, str) and adaptive and value.lstrip("-").isdigit():
-            return None  # a key of an object or an index of a list
+            return None  # could be an object's key or a list's index
         if isinstance(value, int) and not 0 <= value < INDICES:
             value = ANY_INDEX
         steps.append(value)
@@ -105,7 +106,7 @@ def _steps(keys: tuple[Operand, ...], *, adaptive: bool) -> Path | None:
 
 
 def value_at(path: JsonPath, statistics: Subjects) -> AbstractValue | None:
-    """What `->` or `->>` gives."""
+    """The result of `->` or `->>` in every part."""
     kinds = _kinds(path, statistics)
     if kinds is None:
         return None
@@ -124,7 +125,7 @@ def value_at(path: JsonPath, statistics: Subjects) -> AbstractValue | None:
 
 
 def cast_of_path(path: JsonPath, target: LogicalType, statistics: Subjects) -> AbstractValue | None:
-    """What a cast of `->>` gives."""
+    """The result of a cast of `->>` in every part."""
     kinds = _kinds(path, statistics) if path.as_text else None
     if kinds is None:
         return None
@@ -152,7 +153,7 @@ def cast_of_path(path: JsonPath, target: LogicalType, statistics: Subjects) -> A
 def _whole(
     path: JsonPath, kinds: npt.NDArray[np.int64], target: LogicalType, statistics: Subjects
 ) -> AbstractValue:
-    """The numbers that 64 bits hold, cast; nothing where there are none."""
+    """The integers that fit into 64 bits, cast; no value where there are none."""
     occurs, none = _may(kinds, Kind.INT), nowhere(statistics.part_count)
     value = _of_kind(path, "int", Int(), statistics) or anything(Int(), occurs, none, none)
     return surely_cast(limited(replace(value, null=none), occurs), target)
@@ -161,7 +162,7 @@ def _whole(
 def _fractions(
     path: JsonPath, kinds: npt.NDArray[np.int64], target: Float | Decimal, statistics: Subjects
 ) -> AbstractValue:
-    """All other numbers, cast; nothing where there are none."""
+    """All other numbers, cast; no value where there are none."""
     occurs, none = _may(kinds, Kind.FLOAT), nowhere(statistics.part_count)
     value = _of_kind(path, "float", Float(), statistics) or anything(Float(), occurs, none, none)
     value = limited(replace(value, null=none, nan=none), occurs)
@@ -175,16 +176,16 @@ def _fractions(
 
 
 def _as_decimal(bound: pa.Array, target: Decimal, outward: float) -> pa.Array:
-    """A bound moved outward to millionths, in the target type; NULL where that is out of reach.
+    """Round a bound outward to millionths and cast it to `target`; NULL if out of range.
 
-    The numbers are rounded to the target's scale, which does not take them past a bound that the
-    type can hold; a coarser scale rounds bound and numbers alike.
+    A cast to `target` rounds the numbers to its scale. Rounding is monotone, so it does not move a
+    number past a bound of that scale; a coarser scale rounds the bound in the same way.
     """
     numbers = filled(bound)
     reachable = np.abs(numbers) < _LARGEST_IN_MILLIONTHS
     scaled = np.where(reachable, numbers, 0.0) * 1e6
     rounded = np.floor(scaled) - 1 if outward < 0 else np.ceil(scaled) + 1
-    for _ in range(2):  # the product was rounded itself
+    for _ in range(2):  # the multiplication above was rounded too
         rounded = np.nextafter(rounded, outward)
     whole = pa.array(rounded.astype(np.int64)).cast(pa.decimal128(38, 0))
     millionths = whole.view(pa.decimal128(38, 6))

@@ -1,7 +1,7 @@
-"""What may stand at a path in JSON, as a set of bits, and how paths are spelt in subjects.
+"""The kinds of values at a JSON path, as bits, and the names of paths in subjects.
 
-A path is a tuple of keys and indices; `ANY_INDEX` stands for every element of a list. Elements have
-subjects of their own up to `INDICES`.
+A path is a tuple of keys and indices; `ANY_INDEX` means every element of a list. The first
+`INDICES` elements of a list also have subjects of their own.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _NOT_PLAIN = re.compile(r'["\\\x00-\x1f]')
 
 
 class Kind(IntFlag):
-    """What stands at a path on some row.
+    """The kinds of values that at least one row has at a path.
 
-    `MISSING`: nothing, also where the document is NULL or has no such member. `INT` is a number
-    written without point and exponent that 64 bits hold, `FLOAT` any other that a double can hold;
-    `EXPONENT` says that one of them may be written with an exponent. `OTHER`: the document is no
-    JSON, nests too deep or has a number beyond all doubles, so nothing is known.
+    `MISSING`: no value, because the document is NULL or lacks the path. `INT`: a number without
+    point and exponent that fits into 64 bits. `FLOAT`: any other number in the range of doubles.
+    `EXPONENT`: a number may be written with an exponent. `OTHER`: a document is malformed, nests
+    too deep or has a number out of the range of doubles, so nothing is known.
     """
 
     MISSING = 1
@@ -46,7 +46,7 @@ class Kind(IntFlag):
 
 
 def path_subject(field_id: int, path: Path, kind: str = "") -> Derived:
-    """The subject of a path, or of the values of one kind there: `int`, `float`, `string`."""
+    """The subject of a path, or of its values of one kind: `int`, `float` or `string`."""
     steps = "".join(
         f"/{_escaped(step)}" if isinstance(step, str) else f"[{'*' if step < 0 else step}]"
         for step in path
@@ -55,20 +55,20 @@ def path_subject(field_id: int, path: Path, kind: str = "") -> Derived:
 
 
 def path_of_subject(subject: Derived) -> Derived | None:
-    """The subject of the path that this one is, or is a kind of; None if it is no path."""
+    """The subject of the whole path for a path's subject of any kind; None for other subjects."""
     what = subject.what.partition(":")[0]
     return Derived(subject.field_id, what) if what.startswith(JSON) else None
 
 
 def last_key(subject: Derived) -> str | None:
-    """The last key of a path's subject; None if it has none."""
+    """The last key of a path's subject; None if the path has no key."""
     path = path_of_subject(subject)
     keys = path.what.partition("[")[0].split("/")[1:] if path else []
     return _unescaped(keys[-1]) if keys else None
 
 
 def is_plain(key: str) -> bool:
-    """Whether JSON needs no escape to spell the key; other keys have no subjects."""
+    """Whether the key needs no escapes in JSON; other keys have no subjects."""
     return _NOT_PLAIN.search(key) is None
 
 

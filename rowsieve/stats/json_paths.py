@@ -1,13 +1,13 @@
-"""What stands at paths in a column of JSON text: kinds, and bounds of numbers and strings.
+"""Collects statistics of JSON paths: kinds, and bounds of numbers and strings.
 
-Documents are decoded by msgspec into classes that have the wanted keys only, so that the rest is
-checked and skipped. A list gives each of its first elements, and all of them together, a path of
-its own. The empty path asks for the paths that occur, which the first documents of a part decide.
+msgspec decodes documents into classes that have the wanted keys only; it checks and skips the rest.
+Each of the first elements of a list has a path of its own, and so have all elements together. The
+empty path requests the paths that the first documents of a part have.
 
-Soundness: a document that is no JSON, nests too deep or holds a number that no double can makes
-every path of its part `OTHER`. Of equal keys in one object engines choose differently: all their
-values count, and the path may be missing there too (invariant 29). Numbers become doubles rounded
-to nearest; who needs their exact value must step outward.
+Soundness: a document that is malformed, nests too deep or has a number out of the range of doubles
+makes every path of its part `OTHER`. Engines choose differently among equal keys of one object: all
+their values count, and the path may also be missing (invariant 29). Numbers become the nearest
+doubles; a reader that needs exact bounds must widen them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LARGEST: Final = 2**1023
 
 
 class JsonCollector:
-    """Gathers what stands at some paths of one JSON column of a part."""
+    """Collects the statistics of some paths of one JSON column of a part."""
 
     def __init__(self, field_id: int, paths: Sequence[Path]) -> None:
         self._field_id = field_id
@@ -44,7 +44,7 @@ class JsonCollector:
         self._tree = None if self._discover else PathTree(paths)
         self._declared = [path for path in paths if path]
         self._found: dict[Path, _PathCollector] = {}
-        self._before = Kind(0)  # what a path that turns up now was until now
+        self._before = Kind(0)  # the kinds so far of a path that first occurs now
 
     def add(self, values: Values) -> None:
         """Account for the documents of a batch."""
@@ -67,7 +67,7 @@ class JsonCollector:
         self._before |= Kind.MISSING | (documents.kinds & Kind.OTHER)
 
     def finish(self) -> Iterator[tuple[Subject, ColumnStatistics]]:
-        """Kinds of every path, and the bounds of the values of a kind where there are any."""
+        """The kinds of every path, and the bounds of its values of each kind."""
         for path, collector in self._found.items():
             yield from collector.finish(self._field_id, path)
 
@@ -78,7 +78,7 @@ class JsonCollector:
 
 
 class _PathCollector:
-    """What stands at one path: kinds, and the extremes of the values of a kind."""
+    """Collects the kinds at one path, and the extremes of its values of each kind."""
 
     def __init__(self, kinds: Kind) -> None:
         self._kinds = kinds
@@ -86,7 +86,7 @@ class _PathCollector:
 
     @property
     def lacks_exponents(self) -> bool:
-        """Whether there are numbers of which none was written with an exponent so far."""
+        """Whether the path has numbers, and none was written with an exponent so far."""
         return Kind.FLOAT in self._kinds and Kind.EXPONENT not in self._kinds
 
     def add(self, cells: list[Any], kinds: Kind) -> None:
@@ -118,7 +118,7 @@ class _PathCollector:
             self._kinds |= Kind.OBJECT
 
     def _add_whole(self, cells: list[int]) -> None:
-        """Whole numbers; those beyond 64 bits as doubles."""
+        """Add integers; those that do not fit into 64 bits as doubles."""
         low, high = min(cells), max(cells)
         if low in _INT64 and high in _INT64:
             self._kinds |= Kind.INT
@@ -172,7 +172,7 @@ def _bounds(kind: str, low: Any, high: Any) -> ColumnStatistics:
 
 
 def _elements(path: Path, cells: list[Any]) -> Iterator[tuple[Path, tuple[list[Any], Kind]]]:
-    """The first elements of the lists at a path, each for itself, and all of them together."""
+    """The values and kinds of each of the first list elements, and of all elements together."""
     if tuple not in set(map(type, cells)):
         return
     lists = [cell for cell in cells if type(cell) is tuple]
@@ -188,9 +188,10 @@ def _elements(path: Path, cells: list[Any]) -> Iterator[tuple[Path, tuple[list[A
 
 
 def _occurring(values: Values) -> list[Path]:
-    """The paths of the first documents, the most frequent ones first.
+    """The paths of the first documents, most frequent first.
 
-    Keys that only few of them have are data, such as ids, and would give each part other columns.
+    Rare keys are left out: they are often data, such as ids, and would give each part different
+    columns.
     """
     counts: Counter[Path] = Counter()
     sample = values.slice(0, _SAMPLE).drop_null().to_pylist()

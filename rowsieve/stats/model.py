@@ -1,10 +1,10 @@
-"""What is known about the values of one column in one part.
+"""The statistics of one column in one part.
 
-Statistics speak of a subject: a field, by its id (a member of a struct, list or map has one of its
-own), or something derived from a field's values, such as the length of its lists.
+Statistics describe a subject: a field, by its id (a member of a struct, list or map has an id of
+its own), or values derived from a field, such as the lengths of its lists.
 
-Soundness: bounds are inclusive and may be too wide, never too narrow; None says nothing is known.
-Absent is not empty: a subject without a `ColumnStatistics` may hold anything.
+Soundness: bounds are inclusive and may be too wide, never too narrow; None means "unknown". Absent
+does not mean empty: a subject without a `ColumnStatistics` may have any values.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True, order=True)
 class Derived:
-    """Values computed from those of a field; `what` says how, see `rowsieve.stats.subjects`."""
+    """Values derived from those of a field; `rowsieve.stats.subjects` lists each `what`."""
 
     field_id: int
     what: str
@@ -31,16 +31,16 @@ Subject: TypeAlias = int | Derived
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Counts and bounds of one subject; NaN counts in `nan_count` and in no bound.
+    """Counts and bounds of one subject; bounds ignore NaN, which `nan_count` counts.
 
-    `lower` and `upper` are scalars of the subject's storage type; `lower_exact` says that a row
-    holds exactly this value, so it was neither truncated nor widened. `nan_count` is None for types
-    without NaN. `value_count` is how many values there are, NULLs among them, where that is not the
-    number of rows: inside lists and maps. `kinds` says of a path in JSON what stands there, as bits
-    of `rowsieve.stats.json_kinds.Kind`.
+    `lower` and `upper` are scalars of the subject's storage type. `lower_exact`: a row has exactly
+    this value, so it was neither truncated nor widened; likewise `upper_exact`. `nan_count` is None
+    for types without NaN. `value_count` is the number of values including NULLs, inside lists and
+    maps, where it differs from the number of rows. `kinds` has bits of
+    `rowsieve.stats.json_kinds.Kind` for a JSON path.
 
-    A member of a struct is NULL wherever the struct is; the members of lists and maps are those of
-    all rows together.
+    A member of a struct is NULL where the struct is. Statistics inside lists and maps cover the
+    values of all rows together.
     """
 
     null_count: int | None = None

@@ -1,7 +1,7 @@
-"""Which statistics a table wants, read from its properties.
+"""Reads a table's properties that select which statistics to collect.
 
-Names of columns and paths are separated by commas, steps of a path by dots; a name with a comma, a
-dot or a space in it stands in double quotes.
+Commas separate columns and paths; dots separate the steps of a path. Names with a comma, a dot or a
+space are written in double quotes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _STEP = re.compile(r'"((?:[^"]|"")+)"|([^\s",.]+)')
 
 @dataclass(frozen=True, slots=True)
 class StatisticsOptions:
-    """What is collected besides counts and bounds of every field.
+    """What to collect in addition to counts and bounds of every field.
 
-    `text`: ids of columns whose text may spell numbers or be compared in one case; `sampled_text`:
-    of those in which a sample decides, and which give way where bytes are short. `json`: paths by
-    column id; the empty path lets the paths be found. With `enabled` false nothing is collected at
-    all; keys keep their ranges, which the merge needs. `critical` are the ids of fields whose
-    statistics are never trimmed.
+    `text`: ids of columns that get statistics of numbers in text and of text in one case.
+    `sampled_text`: ids of columns where a sample decides; these statistics are dropped first if
+    they exceed the budget. `json`: paths by column id; the empty path requests the paths that
+    occur. Without `enabled`, nothing is collected, but parts keep their key ranges, which merges
+    need. `critical`: ids of fields whose statistics are never trimmed.
     """
 
     enabled: bool = True
@@ -43,23 +43,23 @@ class StatisticsOptions:
     json: Mapping[int, tuple[Path, ...]] = field(default_factory=dict)
 
     def budget(self, row_count: int) -> int:
-        """The bytes that the statistics of a part of so many rows may take."""
+        """The bytes that the statistics of a part with `row_count` rows may take."""
         return self.bytes_per_part + self.bytes_per_1000_rows * row_count // 1000
 
 
 def statistics_options(
     properties: Mapping[str, str], schema: Schema, key: Iterable[Field] = ()
 ) -> StatisticsOptions:
-    """Read the properties; InvalidInput where they do not fit the schema. Keys are critical."""
+    """Read the properties; InvalidInput if they do not fit the schema. Keys are critical."""
     switch = properties.get("statistics", "on")
     if switch not in ("on", "off"):
-        raise InvalidInput(f"property statistics is {switch!r}; it is 'on' or 'off'")
+        raise InvalidInput(f"property statistics is {switch!r}; it must be 'on' or 'off'")
     text = _columns(properties, "text_statistics", schema, String, "text")
     for column, path in text:
         if path:
             raise InvalidInput(
                 f"property text_statistics names {column.name!r} with a path, "
-                f"{'.'.join(map(str, path))}; it takes whole columns"
+                f"{'.'.join(map(str, path))}; name whole columns only"
             )
     json: dict[int, tuple[Path, ...]] = {}
     for column, path in _columns(properties, "json_statistics", schema, Json, "JSON"):
@@ -92,7 +92,7 @@ def _count(properties: Mapping[str, str], name: str, default: int) -> int:
     text = properties.get(name, str(default))
     if not (text.isascii() and text.isdigit()):
         raise InvalidInput(
-            f"property {name} is {text!r}; it is a number of bytes, such as {default}"
+            f"property {name} is {text!r}; it must be a number of bytes, such as {default}"
         )
     return int(text)
 
@@ -107,7 +107,7 @@ def _critical(properties: Mapping[str, str], schema: Schema) -> Iterator[Field]:
         if found is None:
             raise InvalidInput(
                 f"property critical_columns names {'.'.join((first, *path))!r}, "
-                f"which is no column; columns are {', '.join(schema.names)}"
+                f"which is not a column; the columns are {', '.join(schema.names)}"
             )
         yield found
 
@@ -124,20 +124,20 @@ def _columns(
         column = next((each for each in schema if each.name == column_name), None)
         if column is None:
             raise InvalidInput(
-                f"property {name} names {column_name!r}, which is no column; "
-                f"columns are {', '.join(schema.names)}"
+                f"property {name} names {column_name!r}, which is not a column; "
+                f"the columns are {', '.join(schema.names)}"
             )
         if not isinstance(column.type, kind):  # type: ignore[arg-type]
             raise InvalidInput(
-                f"property {name} names {column_name!r}, a {type_name(column.type)}; it is for "
-                f"{what} columns"
+                f"property {name} names {column_name!r} of type {type_name(column.type)}; it "
+                f"accepts {what} columns only"
             )
         found.append((column, tuple(path)))
     return found
 
 
 def _paths(text: str, name: str) -> list[list[str]]:
-    """`a, b.c, "d,e".f` as lists of steps."""
+    """Parse `a, b.c, "d,e".f` to lists of steps."""
     found: list[list[str]] = []
     position, steps = 0, []
     text = text.strip()

@@ -1,14 +1,13 @@
-"""What is true of all parts of a shard at once, so that a shard may be refuted without its parts.
+"""Statistics of whole shards, which can exclude a shard without reading those of its parts.
 
-A shard is a run of neighbouring parts in a checkpoint. Its union has a row of columns
-`union.<subject>.<fact>`: `lower`, `upper`, `empty`, `null`, `nan` of every subject, which say what
-`AbstractColumn` does, and `kinds` of paths in JSON.
+A shard is a run of neighbouring parts in a checkpoint. Its statistics are the union of those of its
+parts: one row of columns `union.<subject>.<fact>`. The facts are `lower`, `upper`, `empty`, `null`
+and `nan` of every subject, with the meanings of `AbstractColumn`, and `kinds` of JSON paths.
 
-Soundness: a union claims what every part backs. It is made of what is believed of the parts
-(`PartStatistics`), not of their raw facts, so a part that contradicts itself leaves the union
-unknown; it holds for any of the shard's parts, whichever of them are left. What is NULL, absent or
-of another type is unknown. A union proves that no row matches, never that all do: a part has fewer
-rows than its shard.
+Soundness: a union holds for every part of its shard, so also for any subset of them. It is computed
+from `PartStatistics`, which treat contradictory facts as unknown, not from the stored facts. A fact
+that is NULL, absent or of another type is unknown. A union may prove that no row matches, never
+that all rows match: a part has fewer rows than its shard.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ _FLAGS = ("empty", "null", "nan")
 
 
 def union_name(subject: Subject, fact: str) -> str:
-    """The column for one fact of one subject."""
+    """The name of the column for one fact of one subject."""
     return f"union.{subject}.{fact}"
 
 
 def unions_of(
     statistics: PartStatistics, subjects: Iterable[Subject], starts: npt.NDArray[np.int64]
 ) -> dict[str, pa.Array]:
-    """The unions of the runs of parts that begin at `starts`, none of them empty."""
+    """The unions of the runs of parts that begin at `starts`; no run is empty."""
     columns: dict[str, pa.Array] = {}
     for subject in subjects:
         if isinstance(subject, Derived) and path_of_subject(subject) == subject:
@@ -57,7 +56,7 @@ def unions_of(
 
 
 def _other_kinds(subject: Subject, statistics: PartStatistics) -> Mask:
-    """(n,) where a path in JSON leads to no value of the kind that the subject is about."""
+    """(n,) parts in which a JSON path has no value of the subject's kind."""
     path = path_of_subject(subject) if isinstance(subject, Derived) else None
     kinds = None if path is None else statistics.kinds(path)
     if kinds is None or not isinstance(subject, Derived):
@@ -89,11 +88,11 @@ def _union(
 
 
 def _outermost(bounds: pa.Array, which: str) -> pa.Array:
-    """The least or greatest, as an array of one; NULL where one is not known."""
+    """The least or greatest bound, as an array of length one; NULL if any bound is unknown."""
     if not len(bounds) or bounds.null_count:
         return pa.nulls(1, bounds.type)
     order = pc.sort_indices(bounds) if pa.types.is_fixed_size_binary(bounds.type) else None
-    if order is not None:  # `min_max` has no kernel for it
+    if order is not None:  # `min_max` has no kernel for fixed-size binary
         return bounds.take(order[:1] if which == "min" else order[-1:])
     best = pc.min_max(bounds)[which]
     if pa.types.is_floating(bounds.type) and best.as_py() == 0:  # both zeros are equal
@@ -113,15 +112,15 @@ class ShardUnions:
         self.part_count = int(table.num_rows)
 
     def column(self, column: BoundColumn) -> AbstractColumn | None:
-        """What every shard says of a column; None if none of them can."""
+        """The statistics of a column in every shard; None if no shard has any."""
         return self.subject(column.field_id)
 
     def expression(self, operand: Operand) -> AbstractValue | None:
-        """What every shard says of an expression; None unless unions speak of its values."""
+        """The value of an expression in every shard; None if no unions describe it."""
         return value_of(operand, self)
 
     def subject(self, subject: Subject) -> AbstractColumn | None:
-        """What every shard says of a subject; None if none of them can."""
+        """The statistics of a subject in every shard; None if no shard has any."""
         if not self._may_be_known(subject):
             return None
         described = self._subjects.get(subject)
@@ -139,7 +138,7 @@ class ShardUnions:
         return AbstractColumn(lower, upper, empty=empty, may_be_null=null, may_be_nan=nan)
 
     def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
-        """(n,) bits of `Kind` that may stand at a path in JSON; None if no shard knows."""
+        """(n,) bits of `Kind`: what a JSON path may hold; None if no shard knows."""
         if not self._may_be_known(subject):
             return None
         column = self._column(subject, "kinds", pa.int64())

@@ -1,12 +1,12 @@
-"""Which subjects statistics speak of: every field, nested ones included, and what is derived.
+"""Lists the subjects of statistics: every field, nested fields included, and derived values.
 
-What may be derived from a field, and the type of its values:
+Values that are derived from a field:
 
-- `length` of a list or map;
-- `as_int`, `as_number`: the numbers that text spells; known only where every text spells one;
-- `as_upper`, `as_lower`: text in one case; known only where all of it is ASCII;
-- `json/a/b`: what stands at a path in JSON, as kinds; `json/a/b:int`, `:float`, `:string` the
-  values of that kind. `[0]` to `[7]` are elements of a list, `[*]` all of them.
+- `length`: the length of a list or map;
+- `as_int`, `as_number`: numbers in text; known only if every text of the part is a number;
+- `as_upper`, `as_lower`: text in one case; known only if all text of the part is ASCII;
+- `json/a/b`: the kinds of values at a JSON path; `json/a/b:int`, `:float`, `:string`: the values
+  of that kind. `[0]` to `[7]` are elements of a list, `[*]` is all of them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _OF_KIND: dict[str, logical.LogicalType] = {
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A subject and the type of its values; `repeated`: inside a list or map, not one a row."""
+    """A subject and the type of its values; `repeated`: in a list or map, not one per row."""
 
     subject: Subject
     type: logical.LogicalType
@@ -54,12 +54,12 @@ class Described:
 
     @property
     def bound_type(self) -> pa.DataType | None:
-        """The storage type of its bounds; None if its type has no order."""
+        """The storage type of the bounds; None if the subject's type has no order."""
         return arrow_type(self.type) if logical.is_ordered(self.type) else None
 
     @property
     def facts(self) -> list[tuple[str, pa.DataType]]:
-        """The facts that there are of it, with the type that the manifest holds them in."""
+        """The names of the subject's facts, with their types in the manifest."""
         if isinstance(self.subject, Derived) and isinstance(self.type, logical.Json):
             return [("kinds", pa.int64())]
         return _facts(self.bound_type, isinstance(self.type, logical.Float), self.repeated)
@@ -87,7 +87,7 @@ def describe(fields: Iterable[logical.Field]) -> Iterator[Described]:
 
 
 def derived(subject: Derived) -> Described | None:
-    """A subject derived from a field that has one value a row; None for a word unknown here."""
+    """Describe a derived subject of a field with one value per row; None if `what` is unknown."""
     what, _, kind = subject.what.partition(":")
     if what.startswith(JSON):
         type_ = _OF_KIND.get(kind) if kind else logical.Json()

@@ -1,9 +1,9 @@
-"""Statistics of all parts as Arrow columns: `stats.<subject>.<fact>`, a row a part.
+"""Stores the statistics of all parts as Arrow columns `stats.<subject>.<fact>`, one row per part.
 
-A subject is a field id, or a field id and what is derived from it (`7.length`). Facts: `null_count`
-of every subject; `lower`, `upper` in its storage type, `lower_exact` and `upper_exact` where its
-type has an order; `nan_count` of floats; `value_count` inside lists and maps; `kinds` of paths in
-JSON. NULL and a missing column both say "unknown".
+A subject is a field id, or a field id and the name of derived values (`7.length`). Facts:
+`null_count` of every subject; `lower` and `upper` in its storage type, `lower_exact` and
+`upper_exact` if its type has an order; `nan_count` of floats; `value_count` inside lists and maps;
+`kinds` of JSON paths. NULL and a missing column both mean "unknown".
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def slices(names: Sequence[str], values: pa.Array) -> Iterator[tuple[str, pa.Arr
 
 
 def statistics_name(subject: Subject, fact: str) -> str:
-    """The manifest's column for one fact of one subject."""
+    """The name of the manifest's column for one fact of one subject."""
     return f"stats.{subject}.{fact}"
 
 
 def scalar_array(scalars: Sequence[pa.Scalar | None], type_: pa.DataType) -> pa.Array:
-    """Scalars of one type as an array, None as NULL; exact for every type."""
+    """Build an array from scalars of one type, with NULL for None; exact for every type."""
     return pa.array(scalars, type_)
 
 

@@ -1,10 +1,12 @@
-"""What the text of a column spells: numbers, and the same text in one case.
+"""Collects statistics of text as numbers, and of text in upper and lower case.
 
-Taken on request; numbers also unasked, where a sample of the text spells some.
+A table property requests them. Statistics of numbers are also collected if a sample of the text has
+only numbers.
 
-Soundness: numbers are claimed only while every text of the part is written in a form that every
-engine reads alike: up to 18 digits, perhaps a minus and up to 18 digits after a point. Case is
-claimed only while all text is ASCII, whose case no library and no version of Unicode changes.
+Soundness: statistics of numbers exist only if every text of the part has a form that every engine
+parses in the same way: up to 18 digits, optionally a minus sign and up to 18 digits after a point.
+Statistics of case exist only if all text is ASCII, because case conversion of other text depends on
+the library and its version of Unicode.
 """
 
 from __future__ import annotations
@@ -25,12 +27,12 @@ from rowsieve.types.encodings import arrow_type
 _NUMBER: Final = r"^-?[0-9]{1,18}(\.[0-9]{1,18})?$"
 _MOST_DIGITS: Final = 18
 _SAMPLE: Final = 1_024
-_FEW: Final = 64  # the first texts of a part, which decide what is worth trying
-_LONGEST: Final = 32  # bytes on average; longer text spells none
+_SAMPLE_ROWS: Final = 64  # the first texts of a part
+_LONGEST: Final = 32  # bytes on average; longer text is not tried as numbers
 
 
 class TextCollector:
-    """Gathers the facts of one text column of a part; a fact that fails once is given up."""
+    """Collects the facts of one text column of a part; drops a fact once one text violates it."""
 
     def __init__(self, field_id: int, *, numbers: bool = True, cases: bool = True) -> None:
         self._ints = _Fact(Derived(field_id, AS_INT))
@@ -50,7 +52,7 @@ class TextCollector:
             self._add_cases(chunk)
 
     def finish(self) -> Iterator[tuple[Subject, ColumnStatistics]]:
-        """The facts that hold of all rows."""
+        """The facts that hold for all rows."""
         if self._ints.holds:
             yield self._ints.subject, self._ints.values.finish()
             self._widen_numbers()
@@ -72,7 +74,7 @@ class TextCollector:
             self._numbers.values.add(texts.cast(self._numbers.type))
 
     def _widen_numbers(self) -> None:
-        """Let what is known of whole numbers be known of numbers, whose bounds nobody kept."""
+        """Add the statistics of integers to those of numbers, which were not collected so far."""
         known = self._ints.values.finish()
         if known.lower is not None:
             bounds = pa.array([known.lower, known.upper], pa.int64())
@@ -91,11 +93,11 @@ class TextCollector:
 
 
 class SampledTextCollector:
-    """Numbers that nobody asked for: where the first texts of a part spell some and are short.
+    """Collects statistics of numbers if the first texts of a part are numbers and short.
 
-    A sample chooses what is tried; what is claimed holds of every row, as always. Whole numbers
-    say all that their decimals would, so that one fact is enough. The case of text is not tried:
-    every table with codes would pay for it, an upsert of five columns with 7% of its CPU.
+    The sample only selects what to collect; the statistics cover every row. One fact is enough:
+    `as_int` implies `as_number`. Case is not tried, because every table with codes would pay for
+    it: an upsert of five columns takes 7% more CPU.
     """
 
     def __init__(self, field_id: int) -> None:
@@ -109,14 +111,14 @@ class SampledTextCollector:
             if values.null_count == len(values):
                 self._nulls += len(values)
                 return
-            sample = values.slice(0, _FEW).drop_null()
+            sample = values.slice(0, _SAMPLE_ROWS).drop_null()
             spelt = _is_short(sample) and _all(pc.match_substring_regex(sample, _NUMBER))
             self._facts = TextCollector(self._field_id, numbers=spelt, cases=False)
             self._facts.add(pa.nulls(self._nulls, pa.string()))
         self._facts.add(values)
 
     def finish(self) -> Iterator[tuple[Subject, ColumnStatistics]]:
-        """The fact that holds of all rows, if there is one."""
+        """The fact that holds for all rows, if there is one."""
         if self._facts is not None:
             yield from islice(self._facts.finish(), 1)
 
@@ -136,13 +138,13 @@ class _Fact:
         self.values = ValueCollector(described.type)
 
     def add_bounds(self, values: pa.Array, counted: pa.Array) -> None:
-        """Values that have the extremes, and those whose NULLs count."""
+        """Widen the bounds by `values`, and count the NULLs of `counted`."""
         self.values.add_bounds(values.cast(self.type))
         self.values.add_nulls(int(counted.null_count))
 
 
 def are_whole(texts: pa.Array) -> bool:
-    """Whether every text is up to 18 digits, perhaps after a minus; by bytes, without a regex."""
+    """Whether every text is up to 18 digits, optionally after a minus; compares bytes, no regex."""
     offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
     if texts.null_count or not len(texts):
         return not len(texts) or bool(are_whole(texts.drop_null()))
@@ -159,12 +161,12 @@ def are_whole(texts: pa.Array) -> bool:
 
 
 def _all_spell_numbers(texts: pa.Array) -> bool:
-    """Most columns fail at the first."""
+    """Whether every text is a number; checks the first text first, which rejects most columns."""
     return all(_all(pc.match_substring_regex(some, _NUMBER)) for some in (texts.slice(0, 1), texts))
 
 
 def _repeats(texts: pa.Array) -> bool:
-    """Whether finding the distinct texts first is worth it."""
+    """Whether texts repeat so often that finding the distinct ones first is faster."""
     if len(texts) < 4 * _SAMPLE:
         return False
     return len(pc.unique(texts.slice(0, _SAMPLE))) < _SAMPLE // 4

@@ -1,10 +1,10 @@
-"""Fitting a part's statistics into a number of bytes.
+"""Trims a part's statistics to a budget in bytes.
 
-What is useless goes first; then text bounds are cut shorter, but not points in time written out;
-then the largest subjects go, one after another. Critical columns and all that holds them stay
-(trap T33), so that with them alone a part may exceed its budget.
+Trimming first drops useless statistics. It then truncates text bounds, except dates and times
+written as text, and then drops the largest subjects one by one. Critical columns and the fields
+that contain them are never trimmed (trap T33), so a part may exceed its budget with them alone.
 
-Soundness: a bound that is cut only widens, and what is dropped is unknown.
+Soundness: truncation only widens a bound, and dropped statistics are unknown.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _KIND_GROUPS = (
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """The statistics that are left, how many subjects were cut or dropped, what they take."""
+    """The remaining statistics, the number of truncated or dropped subjects, and the size."""
 
     statistics: dict[Subject, ColumnStatistics]
     count: int
@@ -47,17 +47,17 @@ class Trimmed:
 
 
 def is_critical_name(name: str) -> bool:
-    """Whether columns and JSON keys of this name are kept unasked: times and errors."""
+    """Whether columns and JSON keys of this name are critical by default: times and errors."""
     return _CRITICAL.fullmatch(name) is not None
 
 
 def critical_ids(fields: Iterable[Field], named: Collection[int] = ()) -> frozenset[int]:
-    """Ids of the critical fields, by name or by wish, and of all fields that hold one."""
+    """Ids of fields that are critical by name or in `named`, and of all fields that contain one."""
     return frozenset(_critical(fields, frozenset(named)))
 
 
 def size_bytes(statistics: ColumnStatistics) -> int:
-    """What the facts of a subject take, uncompressed: 8 bytes a count, bounds as they are."""
+    """The uncompressed size of a subject's facts: 8 bytes per count, and the bounds."""
     counts = (
         statistics.null_count,
         statistics.nan_count,
@@ -72,7 +72,7 @@ def size_bytes(statistics: ColumnStatistics) -> int:
 def trim(
     statistics: Mapping[Subject, ColumnStatistics], budget: int, critical: Collection[int]
 ) -> Trimmed:
-    """Cut down to `budget` bytes; within it, nothing changes."""
+    """Trim to `budget` bytes; statistics within the budget do not change."""
     sizes = {subject: size_bytes(facts) for subject, facts in statistics.items()}
     total = sum(sizes.values())
     kept = dict(statistics)
@@ -95,7 +95,7 @@ def trim(
             total += sizes[subject]
     places = {subject: place for place, subject in enumerate(kept)}
     left.sort(key=lambda subject: (sizes[subject], places[subject]))
-    while left and total > budget:  # the largest; of equal ones the last
+    while left and total > budget:  # the largest first; the last one among equal sizes
         dropped = left.pop()
         del kept[dropped]
         total -= sizes[dropped]
@@ -106,19 +106,19 @@ def trim(
     return Trimmed(kept, changed, total)
 
 
-def without_spare(
+def drop_sampled(
     statistics: Mapping[Subject, ColumnStatistics],
     budget: int,
-    is_spare: Callable[[Subject], bool],
+    is_sampled: Callable[[Subject], bool],
 ) -> dict[Subject, ColumnStatistics]:
-    """The statistics without as many of those that nobody asked for as do not fit.
+    """Drop sampled statistics, largest first, until the rest fits into the budget.
 
-    So they never take the place of others. The largest go first.
+    So sampled statistics never displace others.
     """
     kept = dict(statistics)
     sizes = {subject: size_bytes(facts) for subject, facts in statistics.items()}
     total = sum(sizes.values())
-    for subject in sorted(filter(is_spare, statistics), key=lambda one: -sizes[one]):
+    for subject in sorted(filter(is_sampled, statistics), key=lambda one: -sizes[one]):
         if total <= budget:
             break
         del kept[subject]
@@ -127,7 +127,7 @@ def without_spare(
 
 
 def shortened(statistics: ColumnStatistics, limit: int) -> ColumnStatistics:
-    """Bounds of text and bytes cut to so many bytes; times written out stay whole."""
+    """Truncate bounds of text and bytes to `limit` bytes, except dates and times as text."""
     lower, upper = statistics.lower, statistics.upper
     short_lower, short_upper = _short(lower, limit, upper=False), _short(upper, limit, upper=True)
     return replace(
@@ -159,7 +159,7 @@ def _short(bound: pa.Scalar | None, limit: int, *, upper: bool) -> pa.Scalar | N
 
 
 def _has_texts(statistics: ColumnStatistics) -> bool:
-    """Whether a bound is text or bytes, which can be cut."""
+    """Whether a bound is text or bytes, which can be truncated."""
     bound = statistics.upper if statistics.lower is None else statistics.lower
     return bound is not None and _is_text(bound.type)
 
@@ -171,7 +171,7 @@ def _is_text(type_: pa.DataType) -> bool:
 def _is_useless(
     subject: Subject, statistics: Mapping[Subject, ColumnStatistics], size: int
 ) -> bool:
-    """Whether it says nothing, or only of one kind where several stand."""
+    """Whether the subject has no facts, or is one kind of a JSON path that has several kinds."""
     facts = statistics[subject]
     path = path_of_subject(subject) if isinstance(subject, Derived) else None
     if path is not None and path != subject:

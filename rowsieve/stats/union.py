@@ -1,7 +1,7 @@
-"""The statistics of several parts as those of one: what holds of all their rows together.
+"""Combines the statistics of several parts into those of all their rows.
 
-Soundness: what one part does not know, the union does not know, unless that part has no value that
-could matter. Counts add up; bounds are the outermost; kinds are joined.
+Soundness: a fact that is unknown for one part is unknown for the union, unless that part has no
+values of the subject. Counts are added, bounds are the outermost, kinds are combined.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rowsieve.stats.model import UNKNOWN, ColumnStatistics, Derived, Subject
 
 @dataclass(frozen=True, slots=True)
 class PartFacts:
-    """The rows of a part, tombstones among them where they count, and what is known of them."""
+    """The number of a part's rows, with tombstones where they count, and their statistics."""
 
     row_count: int
     statistics: Mapping[Subject, ColumnStatistics]
@@ -54,7 +54,7 @@ def _joined(subject: Subject, parts: Sequence[PartFacts]) -> ColumnStatistics:
 
 
 def _is_empty(subject: Subject, facts: ColumnStatistics, part: PartFacts) -> bool:
-    """Whether the part has no value of the subject that bounds would speak of."""
+    """Whether the part has no value of the subject that bounds would include."""
     if isinstance(subject, Derived) and (path := path_of_subject(subject)) not in (None, subject):
         assert path is not None
         kinds = part.statistics.get(path, UNKNOWN).kinds
@@ -67,7 +67,7 @@ def _is_empty(subject: Subject, facts: ColumnStatistics, part: PartFacts) -> boo
 def _outermost(
     bounds: Sequence[tuple[pa.Scalar | None, bool]], which: str
 ) -> tuple[pa.Scalar | None, bool]:
-    """The least or the greatest bound, and whether a row holds it; none if one is not known."""
+    """The least or greatest bound, and whether a row has this value; None if one is unknown."""
     known = [bound for bound, _ in bounds if bound is not None]
     if not known or len(known) < len(bounds) or len({bound.type for bound in known}) > 1:
         return None, False

@@ -1,9 +1,9 @@
-"""Counts and bounds of values of one type, batch by batch, with Arrow's kernels.
+"""Collects counts and bounds of values of one type, batch by batch, with Arrow's kernels.
 
-Soundness: every value of every batch lies within the bounds. NaN is counted and left out of the
-bounds; a zero is -0.0 as a lower and 0.0 as an upper bound, because the two are equal and either
-may stand in the rows. Tombstones' keys widen the bounds of key columns (trap T4) but are no rows:
-a bound that only a tombstone holds is not exact. Values without an order have counts alone.
+Soundness: every value of every batch lies within the bounds. NaN is counted, and ignored by the
+bounds. Zero becomes -0.0 as a lower bound and 0.0 as an upper bound, because the two are equal and
+rows may have either. Keys of tombstones widen the bounds of key columns (trap T4) but are not rows:
+a bound that only a tombstone has is not exact. Types without an order have counts only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Values: TypeAlias = pa.Array | pa.ChunkedArray
 
 
 class ValueCollector:
-    """Gathers the statistics of one subject; `repeated` counts its values, which are not rows."""
+    """Collects the statistics of one subject; `repeated`: also counts its values."""
 
     def __init__(self, type_: LogicalType, *, repeated: bool = False) -> None:
         self._ordered = is_ordered(type_)
@@ -48,7 +48,7 @@ class ValueCollector:
         self._of_rows = _joined(self._of_rows, extremes(values))
 
     def add_bounds(self, values: Values) -> None:
-        """Account for values that span those of a batch, without counting them."""
+        """Widen the bounds by these values, without counting them."""
         self._of_rows = _joined(self._of_rows, extremes(values))
 
     def add_nulls(self, count: int) -> None:
@@ -56,7 +56,7 @@ class ValueCollector:
         self._null_count += count
 
     def widen(self, values: Values) -> None:
-        """Widen the bounds by values that are no rows: deleted keys."""
+        """Widen the bounds by deleted keys, which are not rows."""
         if self._nan_count is not None:
             values, nan_count = without_nan(values)
             self._nan_count += nan_count  # a NaN key among the tombstones is a NaN in the range
@@ -78,7 +78,7 @@ class ValueCollector:
 
 
 def without_nan(values: Any) -> tuple[Any, int]:
-    """The values that are not NaN (NULLs stay), and how many were."""
+    """The values except NaN (NULLs stay), and the number of NaNs."""
     plain = _plain_floats(values)
     if plain and not np.isnan([numbers.max() for numbers in plain]).any():
         return values, 0  # numpy's maximum of NaN and anything is NaN
@@ -88,7 +88,7 @@ def without_nan(values: Any) -> tuple[Any, int]:
 
 
 def extremes(values: Any) -> Extremes:
-    """The least and greatest of values without NaN; None, None if all are NULL."""
+    """The least and greatest value; no value is NaN. None, None if all are NULL."""
     plain = _plain_floats(values)
     if plain:
         low = pa.scalar(min(numbers.min() for numbers in plain), values.type)
@@ -105,7 +105,7 @@ def extremes(values: Any) -> Extremes:
 
 
 def _plain_floats(values: Any) -> list[npt.NDArray[Any]]:
-    """Floats without NULLs as numpy arrays, whose extremes take a tenth of Arrow's time."""
+    """Floats without NULLs as numpy arrays; their extremes take a tenth of Arrow's time."""
     if not pa.types.is_floating(values.type) or values.null_count:
         return []
     chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
@@ -113,7 +113,7 @@ def _plain_floats(values: Any) -> list[npt.NDArray[Any]]:
 
 
 def lower_bound(value: pa.Scalar | None) -> pa.Scalar | None:
-    """Bound a column from below by its least value, in as many bytes as a manifest may spend."""
+    """The lower bound of a column from its least value, truncated to a manifest's limit."""
     if value is None:
         return None
     if pa.types.is_string(value.type):
@@ -124,7 +124,7 @@ def lower_bound(value: pa.Scalar | None) -> pa.Scalar | None:
 
 
 def upper_bound(value: pa.Scalar | None) -> pa.Scalar | None:
-    """Bound a column from above by its greatest value; None where no short bound exists."""
+    """The upper bound of a column from its greatest value; None if no short bound exists."""
     if value is None:
         return None
     short: str | bytes | None
