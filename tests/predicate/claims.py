@@ -172,6 +172,10 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
         *(Sample(call("format_time", X, form), Timestamp()) for form in _FORMATS),
         *(Sample(call("format_time", X, form), Date()) for form in _FORMATS[:2]),
     ],
+    **{
+        name: [*_texts(name, "%Y-%m-%d"), *_texts(name, "%d/%m/%Y %H:%M:%S.%f")]
+        for name in ("parse_timestamp", "try_parse_timestamp", "parse_date", "parse_instant")
+    },
     "hex_digits": [Sample(call("hex_digits", X), t) for t in _SIGNED],
     "repeat": [sample for count in (-1, 0, 1, 3) for sample in _texts("repeat", count)],
     "lpad": [*_texts("lpad", 2), *_texts("lpad", 3, "xé"), *_texts("lpad", 0)],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rowsieve.bridges.functions.arguments import (
     common_part,
     common_part_of_any,
+    constant_text,
     days,
     known_unit,
     known_unit_of_any,
@@ -27,7 +28,42 @@ _INSTANT = (
 _OTHER_YEARS = "years outside 1 to 9999 have other texts there"
 _UNJUDGED = "its results have not been compared with an engine's"
 
+_OTHER_SPELLINGS = "it reads other texts, too, by rules that are not known here"
+_TO_TIMESTAMPS = tuple(f"to_timestamp_{unit}" for unit in ("seconds", "millis", "micros", "nanos"))
+
 ROWS = (
+    function(
+        "parse_timestamp",
+        "",
+        duckdb=unverified(_OTHER_SPELLINGS, "strptime({0}, {1})"),
+        datafusion=Spelling(
+            ("to_timestamp({0}, {1})", "to_timestamp({0})"),
+            tuple(f"{name}({{0}}, {{1}})" for name in _TO_TIMESTAMPS),
+            reason=_OTHER_SPELLINGS,
+        ),
+        trino=Spelling(("date_parse({0}, {1})",), cases=(constant_text,)),
+        postgres=Absent(),
+        spark=Absent(),
+    ),
+    function(
+        "try_parse_timestamp",
+        "",
+        duckdb=unverified(_OTHER_SPELLINGS, "try_strptime({0}, {1})"),
+        **dict.fromkeys(("postgres", "spark", "datafusion", "trino"), Absent()),
+    ),
+    function(
+        "parse_date",
+        "",
+        postgres=unverified(_OTHER_SPELLINGS, "to_date({0}, {1})"),
+        datafusion=unverified(_OTHER_SPELLINGS, "to_date({0}, {1})", "to_date({0})"),
+        **dict.fromkeys(("spark", "duckdb", "trino"), Absent()),
+    ),
+    function(
+        "parse_instant",
+        "",
+        postgres=unverified(_OTHER_SPELLINGS, "to_timestamp({0}, {1})"),
+        **dict.fromkeys(("spark", "datafusion", "duckdb", "trino"), Absent()),
+    ),
     function(
         "last_day",
         "last_day({0})",

@@ -82,7 +82,7 @@ def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
 
 
 def _by_template(call: Call, writer: Writes) -> tuple[str, bool] | None:
-    if call.function in FOUND or call.function == FORMATTED:
+    if call.function in FOUND or call.function in FORMATTED:
         put = in_flavour if call.function in FOUND else in_words
         made = put(call, writer.dialect.name)
         return None if made is None else fill(made, writer)

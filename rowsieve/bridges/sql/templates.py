@@ -59,7 +59,7 @@ def recognise(reader: Reads, node: Any) -> Call | None:
         call = Call(pattern.function, arguments)
         if pattern.function in FOUND:
             return found(reader, node, call)
-        if pattern.function == FORMATTED:
+        if pattern.function in FORMATTED:
             return formatted(reader, node, call)
         if reader.dialect.trims_all_spaces and call.function in _TRIMS:
             return _with_spaces(call)

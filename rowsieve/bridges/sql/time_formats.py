@@ -14,7 +14,8 @@ from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate.functions.time_texts import pieces_of
 from rowsieve.predicate.ir import Call, Literal
 
-FORMATTED = "format_time"
+_PARSED = frozenset({"parse_timestamp", "try_parse_timestamp", "parse_date", "parse_instant"})
+FORMATTED = _PARSED | {"format_time"}
 _POSIX = {"%Y": "Y", "%m": "m", "%d": "d", "%j": "j", "%H": "H", "%M": "M", "%S": "S"}
 FIELDS: Mapping[str, Mapping[str, str]] = {
     "duckdb": _POSIX,
@@ -23,6 +24,10 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "spark": {"yyyy": "Y", "MM": "m", "dd": "d", "DDD": "j", "HH": "H", "mm": "M", "ss": "S"},
     "postgres": {"YYYY": "Y", "MM": "m", "DD": "d", "DDD": "j", "HH24": "H", "MI": "M", "SS": "S"},
 }
+_FRACTIONS: Mapping[str, Mapping[str, str]] = {
+    "duckdb": {"%f": "f", "%g": "g"},
+    "postgres": {"US": "f", "MS": "g"},
+}
 _PLAIN = r"[^A-Za-z%'\"\\\[\]{}#]+"
 _PIECES: Mapping[str, re.Pattern[str]] = {
     "duckdb": re.compile(r"(?P<field>%.)|(?P<plain>[^%]+)", re.DOTALL),
@@ -30,20 +35,27 @@ _PIECES: Mapping[str, re.Pattern[str]] = {
     "trino": re.compile(r"(?P<field>%.)|(?P<plain>[^%]+)", re.DOTALL),
     "spark": re.compile(rf"(?P<field>([A-Za-z])\2*)|'(?P<quoted>[^']+)'|(?P<plain>{_PLAIN})"),
     "postgres": re.compile(
-        rf"(?P<field>YYYY|DDD|MM|DD|HH24|MI|SS)|\"(?P<quoted>[^\"\\]+)\"|(?P<plain>{_PLAIN})"
+        rf"(?P<field>YYYY|DDD|MM|DD|HH24|MI|SS|MS|US)|\"(?P<quoted>[^\"\\]+)\"|(?P<plain>{_PLAIN})"
     ),
 }
 
 
-def from_dialect(text: str, dialect: str) -> str:
+def _fields(dialect: str, function: str) -> Mapping[str, str]:
+    """The fields that a function's formats may have; fractions are read and not written."""
+    known = FIELDS[dialect]
+    return {**known, **_FRACTIONS.get(dialect, {})} if function in _PARSED else known
+
+
+def from_dialect(text: str, dialect: str, function: str = "format_time") -> str:
     """The format in the words of `format_time`; ValueError where it is not known to be the same."""
+    fields = _fields(dialect, function)
     made, place = [], 0
     while place < len(text):
         piece = _PIECES[dialect].match(text, place)
         if piece is None:
             raise ValueError(f"the format at {text[place:]!r}")
         groups = piece.groupdict()
-        if groups["field"] and (field := FIELDS[dialect].get(groups["field"])) is None:
+        if groups["field"] and (field := fields.get(groups["field"])) is None:
             raise ValueError(f"the field {groups['field']!r} of the format")
         plain = groups.get("quoted") or groups["plain"]
         made.append(f"%{field}" if groups["field"] else plain.replace("%", "%%"))
@@ -51,22 +63,28 @@ def from_dialect(text: str, dialect: str) -> str:
     return "".join(made)
 
 
-def to_dialect(text: str, dialect: str) -> str:
+def to_dialect(text: str, dialect: str, function: str = "format_time") -> str:
     """A format of `format_time` in the dialect's words; ValueError where it has none."""
-    names = {field: name for name, field in FIELDS[dialect].items()}
-    made = "".join(names[field] if field else plain for field, plain in pieces_of(text) or ())
-    if from_dialect(made, dialect) != text:
+    names = {field: name for name, field in _fields(dialect, function).items()}
+    pieces = pieces_of(text, dict.fromkeys(names, 0)) or ()
+    made = "".join(names[field] if field else plain for field, plain in pieces)
+    if from_dialect(made, dialect, function) != text:
         raise ValueError("the format means something else there")
     return made
 
 
 def formatted(reader: Reads, node: Any, call: Call) -> Call:
     """A time as text, by the format as it stands in the text: the grammar rewrites it."""
+    given = reader.source.argument_count(node)
+    if given not in (0, len(call.arguments)):  # the grammar drops other formats
+        raise reader.source.refusal(node, "it takes one format")
+    if len(call.arguments) == 1:
+        return call
     text = _last_string(reader, node)
     if text is None:
         raise reader.source.refusal(node, "the format is a quoted constant, the last argument")
     try:
-        made = from_dialect(text, reader.dialect.name)
+        made = from_dialect(text, reader.dialect.name, call.function)
     except ValueError as error:
         raise reader.source.refusal(
             node, f"in formats of {reader.dialect.name} this is not read: {error}"
@@ -76,9 +94,11 @@ def formatted(reader: Reads, node: Any, call: Call) -> Call:
 
 def in_words(call: Call, dialect: str) -> Call | None:
     """The same call with its format in the dialect's words; None where it has none."""
+    if len(call.arguments) == 1:
+        return call
     text = call.arguments[1].value if isinstance(call.arguments[1], Literal) else None
     try:
-        made = to_dialect(text, dialect) if isinstance(text, str) else None
+        made = to_dialect(text, dialect, call.function) if isinstance(text, str) else None
     except ValueError:
         return None
     if made is None:

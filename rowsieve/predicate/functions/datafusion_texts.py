@@ -50,7 +50,7 @@ _MOMENT = (
 )
 _BEGUN = rf"^{_FULL_DAY}[Tt ](?:[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}|[0-9]{{6}})"
 _CLOCK = rf"^(?P<hour>[0-9]{{1,2}}):(?P<minute>[0-9]{{2}})(?::{_DIGITS})?$"
-_NANOSECONDS = (2**63 - 1) // 1000 - 1  # in microseconds
+NANOSECONDS = (2**63 - 1) // 1000 - 1  # in microseconds
 
 
 def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
@@ -123,7 +123,7 @@ def to_timestamp(values: pa.Array, _: LogicalType, target: LogicalType, __: Sema
     """`YYYY-MM-DD[ HH:MM:SS[.ffffff]]` with an offset, which moves a local time to UTC, too."""
     assert isinstance(target, Timestamp)
     micros, good = _instants(values, target)
-    refuse(values, good & (abs(micros) > _NANOSECONDS), target, _READING)
+    refuse(values, good & (abs(micros) > NANOSECONDS), target, _READING)
     return text_casts.moments(micros, good, values, target)
 
 

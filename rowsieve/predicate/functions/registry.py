@@ -27,6 +27,7 @@ from rowsieve.predicate.functions import (
     rounding,
     strings,
     temporal,
+    time_parsing,
     time_texts,
     zones,
 )
@@ -48,6 +49,7 @@ _ROOMS = (
     intervals,
     calendar,
     time_texts,
+    time_parsing,
     zones,
     nested,
     lists,

@@ -179,15 +179,21 @@ def instants(
     """Local times as instants by their offsets, without one by the session's zone."""
     offset, there = offset_micros(parts)
     micros, good = micros - offset, good & there
+    bare = as_mask(pc.equal(parts.field("zone"), "")) & good
+    return in_session(micros, good, bare, semantics)
+
+
+def in_session(
+    micros: Micros, good: Mask, local: Mask, semantics: Semantics
+) -> tuple[Micros, Mask]:
+    """The times, of which these are local ones of the session's zone, as instants."""
     own = zone(semantics.time_zone)
-    if not own.is_utc:
-        bare = as_mask(pc.equal(parts.field("zone"), "")) & good
-        found, failed, null = own.instants(
-            np.where(bare, micros, 0), semantics.repeated_time, semantics.skipped_time
-        )
-        micros = np.where(bare, found, micros)
-        good = good & ~(bare & (failed | null))
-    return micros, good
+    if own.is_utc:
+        return micros, good
+    found, failed, null = own.instants(
+        np.where(local, micros, 0), semantics.repeated_time, semantics.skipped_time
+    )
+    return np.where(local, found, micros), good & ~(local & (failed | null))
 
 
 def moments(micros: Micros, good: Mask, values: pa.Array, target: LogicalType) -> Computed:

@@ -36,13 +36,13 @@ _CLOCK: Mapping[str, tuple[int, int]] = {
 _ORDERED = ("YmdHMS", "YjHMS")
 
 
-def pieces_of(text: str) -> list[tuple[str, str]] | None:
+def pieces_of(text: str, fields: Mapping[str, int] = _WIDTHS) -> list[tuple[str, str]] | None:
     """Fields and texts in turn, one of each pair empty; None if it is no such format."""
     found = [(match[1] or "", match[2] or "") for match in _PIECE.finditer(text)]
     if sum(len(field) + len(plain) + bool(field) for field, plain in found) != len(text):
         return None
     made = [("", "%") if field == "%" else (field, plain) for field, plain in found]
-    return made if all(not field or field in _WIDTHS for field, _ in made) else None
+    return made if all(not field or field in fields for field, _ in made) else None
 
 
 def _resolve(arguments: Sequence[Argument]) -> Signature | None:

@@ -1,0 +1,136 @@
+"""Text of a constant format as a date or a timestamp: `parse_timestamp(text, '%Y-%m-%d %H:%M:%S')`.
+
+Every field has a fixed number of digits: `%Y` four, `%f` six, `%g` three, the others two; all else
+stands for itself. Soundness: engines also read shorter numbers, spaces and more, each by rules of
+its own: text that has digits and not this form raises `UnreadText`. Text of this form that names no
+day or time of day fails, as does text without any digit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.arrays import Computed, as_mask, null_mask
+from rowsieve.predicate.functions import casts, datafusion_texts, text_casts
+from rowsieve.predicate.functions.row import Argument, Evaluator, Function, NullRule, Signature
+from rowsieve.predicate.functions.text_shapes import matches, refuse
+from rowsieve.predicate.functions.time_texts import pieces_of
+from rowsieve.predicate.semantics import Semantics, TextReading
+from rowsieve.types.logical import Date, LogicalType, String, Timestamp
+
+FIELDS = {"Y": 4, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2, "f": 6, "g": 3}
+_NAMES = {"Y": "year", "m": "month", "d": "day", "H": "hour", "M": "minute", "S": "second"}
+_COMPLETE = frozenset(map(frozenset, ("Ymd", "YmdHM", "YmdHMS", "YmdHMSf", "YmdHMSg")))
+
+
+def _pattern(form: str) -> str | None:
+    """The regular expression of texts of this form; None if they name no time."""
+    pieces = pieces_of(form, FIELDS)
+    if pieces is None:
+        return None
+    fields = [field for field, _ in pieces if field]
+    if len(set(fields)) != len(fields) or frozenset(fields) not in _COMPLETE:
+        return None
+    made = [
+        f"(?P<{_NAMES.get(field, 'fraction')}>[0-9]{{{FIELDS[field]}}})"
+        if field
+        else re.escape(plain)
+        for field, plain in pieces
+    ]
+    return f"^{''.join(made)}$"
+
+
+def _resolver(
+    result: LogicalType, *, bare: bool = False
+) -> Callable[[Sequence[Argument]], Signature | None]:
+    """Of text and a constant format; `bare`: or of text alone, which is read as a cast does."""
+
+    def resolve(arguments: Sequence[Argument]) -> Signature | None:
+        if not arguments or arguments[0].type not in (None, String()):
+            return None
+        if bare and len(arguments) == 1:
+            return Signature((String(),), result)
+        form = arguments[1].constant if len(arguments) == 2 else None
+        if not isinstance(form, str) or _pattern(form) is None:
+            return None
+        return Signature((String(), String()), result, form)
+
+    return resolve
+
+
+def _parse(arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics) -> Computed:
+    values, target = arguments[0], signature.result
+    if not signature.option:
+        return casts.cast(values, String(), target, semantics)
+    pattern = _pattern(signature.option)
+    assert pattern is not None
+    parts = _with_clock(pc.extract_regex(values, pattern=pattern))
+    micros, good = text_casts.local_micros(parts)
+    odd = null_mask(parts) & matches(values, "[0-9]")
+    odd |= as_mask(pc.equal(parts.field("second"), "60"))
+    odd |= as_mask(pc.equal(parts.field("year"), "0000"))
+    if semantics.text_reading is TextReading.POSTGRES:
+        odd |= as_mask(pc.equal(values, ""))
+    if semantics.text_reading is TextReading.DATAFUSION and isinstance(target, Timestamp):
+        odd |= good & (abs(micros) > datafusion_texts.NANOSECONDS)
+    refuse(values, odd, target, semantics.text_reading)
+    if isinstance(target, Date):
+        return text_casts.days_of(micros, good, values, target)
+    if isinstance(target, Timestamp) and target.utc:
+        micros, good = text_casts.in_session(micros, good, good, semantics)
+    return text_casts.moments(micros, good, values, target)
+
+
+def _with_clock(parts: pa.Array) -> pa.Array:
+    """The parts with empty ones for fields that the format lacks."""
+    names = [*_NAMES.values(), "fraction"]
+    known = {field.name for field in parts.type}
+    empty = pa.array(np.repeat("", len(parts)), pa.string())
+    columns = [parts.field(name) if name in known else empty for name in names]
+    return pa.StructArray.from_arrays(columns, names, mask=pa.array(null_mask(parts)))
+
+
+def _tried(evaluate: Evaluator) -> Evaluator:
+    return lambda arguments, signature, semantics: replace(
+        evaluate(arguments, signature, semantics), failed=None
+    )
+
+
+_USAGE = "(text, constant format of %Y %m %d, perhaps %H %M %S and %f or %g)"
+
+ROWS = (
+    Function(
+        "parse_timestamp",
+        f"parse_timestamp{_USAGE}",
+        _resolver(Timestamp(), bare=True),
+        _parse,
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "try_parse_timestamp",
+        f"try_parse_timestamp{_USAGE}",
+        _resolver(Timestamp()),
+        _tried(_parse),
+        nulls=NullRule.PARTIAL,
+    ),
+    Function(
+        "parse_date",
+        f"parse_date{_USAGE}",
+        _resolver(Date(), bare=True),
+        _parse,
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "parse_instant",
+        f"parse_instant{_USAGE}",
+        _resolver(Timestamp(utc=True)),
+        _parse,
+        nulls=NullRule.STRICT,
+    ),
+)
