@@ -190,9 +190,9 @@ class _CallWriter:
             fails = semantics.integer_division_by_zero is not OnFailure.NULL
             if fails and not divisor:
                 raise UnsupportedOperation("what is divided by zero is NULL there")
+        if name == "negate":  # which Int128 does not have
+            values, name = [self._writer.constant(Literal(0, type_)), *values], "subtract"
         if semantics.integer_overflow is OnFailure.WRAP:
-            if name == "negate":
-                values, name = [self._writer.constant(Literal(0, type_)), *values], "subtract"
             wrapped: Expr = self._computed(name, values, whole=True)
             return wrapped
         if name == "multiply" and not type_.signed and type_.bits == 64:

@@ -224,6 +224,25 @@ def test_whole_numbers_overflow_as_they_are_meant_to(semantics: Semantics, name:
         assert found == ours(predicate, SCHEMA, rows, semantics)
 
 
+NUMBERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint32(), pa.uint64()]
+
+
+@pytest.mark.parametrize("semantics", [Semantics.POLARS, Semantics.SQL, IEEE], ids=lambda s: s.name)
+@pytest.mark.parametrize("type_", NUMBERS, ids=str)
+def test_whole_numbers_are_negated(semantics: Semantics, type_: pa.DataType) -> None:
+    schema, _ = schema_of(pa.schema([("n", type_)]))
+    predicate = Comparison(ComparisonOp.LT, Call("negate", (Column("n"),)), Literal(0))
+    try:
+        bind(predicate, schema, semantics)
+    except InvalidPredicate:  # a negative number of an unsigned type
+        return
+    expression = to_polars(predicate, schema, semantics).exact()
+    for values in ([0, 5, None], [-5, 5], [-(2 ** (type_.bit_width - 1))]):
+        if type_ in NUMBERS[:4] or values[0] == 0:
+            rows = pa.record_batch({"n": pa.array(values, type_)})
+            assert theirs(expression, rows) == ours(predicate, schema, rows, semantics)
+
+
 def test_not_in_a_list_with_null_is_never_true() -> None:
     batch = pa.record_batch({"i64": pa.array([1, 2, None])})
     listed = InList(Column("i64"), ValueSet(pa.array([1, None]), Int(64)))
