@@ -100,7 +100,11 @@ class VersionNotFound(NotFound):
 
 
 class SnapshotExpired(NotFound):
-    """The version, or one of its files, has been removed."""
+    """The version, or one of its files, has been removed; `path` is the file, None of a version."""
+
+    def __init__(self, message: str, *, path: str | None = None) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class TableExists(RowsieveError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -202,6 +203,24 @@ def test_query_joins_tables_by_other_names(flights: Path) -> None:
     assert run_rows("query", sql, "--table", f"a={flights}", "--table", f"b={flights}") == [
         {"n": 3}
     ]
+
+
+def test_query_takes_no_two_tables_of_one_name(flights: Path, tmp_path: Path) -> None:
+    other = tmp_path / "copies" / flights.name
+    shutil.copytree(flights, other)
+    sql = f"SELECT count(*) AS n FROM {flights.name}"
+    for arguments in (
+        (flights, other),
+        (flights, flights),
+        (flights, "--table", f"flights={other}"),
+    ):
+        text = " ".join(run("query", sql, *arguments, code=2).split())
+        assert "names a table twice" in text
+        assert "--table NAME=TABLE" in text
+    joined = f"SELECT count(*) AS n FROM {flights.name} CROSS JOIN copies"
+    both = run_rows("query", joined, flights, "--table", f"copies={other}")
+    (alone,) = run_rows("query", sql, flights)
+    assert both == [{"n": alone["n"] ** 2}]
 
 
 def test_query_limits_what_it_prints(flights: Path) -> None:

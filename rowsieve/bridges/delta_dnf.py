@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.leaves import KeptRows, Leaf, Members, zeros_apart
 from rowsieve.bridges.pyarrow_exprs import comparison_of_column, from_pyarrow, list_of_column
-from rowsieve.bridges.translation import Exactness, Row, Translation
+from rowsieve.bridges.translation import Exactness, Row, Translation, reason_of
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.ir import BoundColumn, ComparisonOp, Literal, Or, Predicate, conjoin
 from rowsieve.predicate.like import after_prefix
@@ -160,7 +160,7 @@ def _one(item: Filter, schema: Schema) -> Predicate:
         raise UnsupportedOperation(f"pyarrow has no constant of the value: {error}") from error
     read = from_pyarrow(expression, schema)
     if read.expression is None:
-        raise UnsupportedOperation(read.notes[0].partition("): ")[2])
+        raise UnsupportedOperation(reason_of(read.notes[0]))
     return read.expression
 
 

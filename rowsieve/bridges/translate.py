@@ -9,7 +9,6 @@ itself, which is always right.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -21,15 +20,13 @@ from rowsieve.bridges.meanings import unsigned, with_meaning_kept
 from rowsieve.bridges.registry import Bridge, bridge_named, bridge_of
 from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql.syntax import in_syntax
-from rowsieve.bridges.translation import Exactness, Translation, place, translated
+from rowsieve.bridges.translation import Exactness, Note, Translation, place, translated
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import And, Predicate, conjoin, root_conjuncts
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.schema import Schema
-
-_PLACE = re.compile(r"^condition \d+ of \d+")
 
 
 @checked
@@ -156,8 +153,10 @@ def _written(
             alone = writes(condition, schema, rules)
             if alone.residual is not None:
                 left.append(conditions[index])
-                where = f"condition {index + 1} of {len(conditions)}"
-                notes += [_PLACE.sub(where, note) for note in alone.notes]
+                notes += [
+                    note.at(index, len(conditions)) if isinstance(note, Note) else note
+                    for note in alone.notes
+                ]
     expression = None if left and not kept else made.expression
     residual = _residual(original, read, left, origin, schema, meant)
     return translated(expression, residual, notes, strict=False)

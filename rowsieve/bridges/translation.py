@@ -62,11 +62,32 @@ class Row:
     note: str = ""
 
 
-def place(index: int, count: int, shown: Any, reason: object) -> str:
-    """A note on one condition of the AND at the top, with its place counted from 1."""
+class Note(str):
+    """Which condition of the AND at the top was left out, and why: text, with its pieces."""
+
+    __slots__ = ("reason", "shown")
+    shown: str
+    reason: str
+
+    def at(self, index: int, count: int) -> Note:
+        """The note on the same condition at another place, counted from 0."""
+        note = Note(f"condition {index + 1} of {count} ({self.shown}): {self.reason}")
+        note.shown, note.reason = self.shown, self.reason
+        return note
+
+
+def place(index: int, count: int, shown: Any, reason: object) -> Note:
+    """A note on one condition of the AND at the top, with its place counted from 0."""
     text = brief(shown) if isinstance(shown, Predicate) else str(shown)
-    short = text if len(text) <= 80 else text[:79] + "…"
-    return f"condition {index + 1} of {count} ({short}): {reason}"
+    note = Note()
+    note.shown = text if len(text) <= 80 else text[:79] + "…"
+    note.reason = str(reason)
+    return note.at(index, count)
+
+
+def reason_of(note: str) -> str:
+    """Why a condition was left out, without its place."""
+    return note.reason if isinstance(note, Note) else note
 
 
 def brief(predicate: Predicate) -> str:

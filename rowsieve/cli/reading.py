@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -61,14 +61,7 @@ def query(
     as_json: AsJson = False,
 ) -> None:
     """Run SQL through DataFusion; --json is --output json."""
-    named = read_pairs(table, "--table")
-    for uri in tables or ():
-        name = _folder_name(uri)
-        if name in named:
-            raise typer.BadParameter(
-                f"{name!r} names a table twice; name one of them otherwise with --table NAME=TABLE"
-            )
-        named[name] = uri
+    named = _by_name(tables or [], read_pairs(table, "--table"))
     if not named:
         raise typer.BadParameter("name the tables that the query reads, or use --table NAME=TABLE")
     opened = {name: open_at(uri, storage_option, version, as_of) for name, uri in named.items()}
@@ -170,6 +163,20 @@ def inspect(
         print_table(list(listed[0]), [tuple(part.values()) for part in listed], wide=wide)
 
 
+def _by_name(uris: Sequence[str], renamed: Mapping[str, str]) -> dict[str, str]:
+    """The tables by their names, which must differ."""
+    named = dict(renamed)
+    for uri in uris:
+        name = _folder_name(uri)
+        if name in named:
+            raise typer.BadParameter(
+                f"{name!r} names a table twice, {named[name]} and {uri}; name one of them "
+                "otherwise with --table NAME=TABLE"
+            )
+        named[name] = uri
+    return named
+
+
 def _folder_name(uri: str) -> str:
     return Location.parse(uri).name
 
@@ -199,12 +206,15 @@ def _batches(stream: Any) -> Iterator[pa.RecordBatch]:
 
 
 def _as_ours(error: Exception) -> RowsieveError:
-    """DataFusion passes on what we raised inside it as text, with the name of its class."""
+    """DataFusion passes on what we raised inside it as text alone, with the name of its class."""
     text = str(error)
     for name, kind in vars(errors).items():
         if isinstance(kind, type) and issubclass(kind, RowsieveError) and f"{name}: " in text:
             message = text.partition(f"{name}: ")[2]
-            return kind(message) if kind.__init__ is RowsieveError.__init__ else InvalidInput(text)
+            try:
+                return kind(message)
+            except TypeError:  # it has pieces that the text does not have
+                return InvalidInput(text)
     return InvalidInput(f"query: {text.removeprefix('DataFusion error: ')}")
 
 

@@ -122,7 +122,8 @@ def reading(path: str, row_group: int | None = None) -> Iterator[None]:
     except (ObjectNotFound, FileNotFoundError) as error:
         raise SnapshotExpired(
             f"{path} is gone: the version that is being read has been removed, or the file was "
-            "deleted by hand; open the table again and read its latest version"
+            "deleted by hand; open the table again and read its latest version",
+            path=path,
         ) from error
     except (pa.ArrowException, OSError, KeyError) as error:
         raise CorruptData(

@@ -25,8 +25,8 @@ def files_of(store: ObjectStore, version: int) -> Iterator[None]:
             raise
         raise CorruptData(
             f"a file of version {version}, which is the newest of {store.uri}, is missing: "
-            f"{str(error).partition(' is gone:')[0]}; restore the file from a copy, or restore the "
-            "table to a version without it"
+            f"{error.path or error}; restore the file from a copy, or restore the table to a "
+            "version without it"
         ) from error
 
 

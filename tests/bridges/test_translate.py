@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import datafusion
 import pyarrow as pa
 import pyspark.sql.datasource as spark
@@ -9,6 +11,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.bridges.registry import BRIDGES, bridge_of
+from rowsieve.bridges.translation import Note
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.ir import Column, Comparison, ComparisonOp, Literal, Opaque, Or
 
@@ -201,3 +204,18 @@ def test_a_condition_of_the_wrong_types_is_left_alone() -> None:
     made = rs.translate("id > 5 AND name = 1", "spark", target="duckdb", schema=ROWS)
     assert made.expression == '"id" > 5'
     assert made.residual == "name = 1"
+
+
+def test_a_note_is_text_with_its_pieces() -> None:
+    made = rs.translate("id > 5 AND soundex(s) = 'A400'", "spark", target="duckdb", schema=NOTED)
+    (note,) = made.notes
+    assert isinstance(note, Note)
+    assert note == f"condition 2 of 2 ({note.shown}): {note.reason}"
+    moved = note.at(0, 9)
+    assert (moved.shown, moved.reason) == (note.shown, note.reason)
+    assert moved.startswith("condition 1 of 9 (")
+    again = copy.deepcopy(note)
+    assert (again, again.reason) == (note, note.reason)
+
+
+NOTED = pa.schema([("id", pa.int64()), ("s", pa.string())])
