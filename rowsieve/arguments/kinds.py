@@ -23,6 +23,7 @@ import numpy as np
 
 _SHOWN: Final = (bool, int, float, str, type(None), date, timedelta, np.generic)
 _LONGEST_SHOWN: Final = 60
+_EXAMPLE: Final = operator.attrgetter("example")
 _NO_LISTS: Final = (str, bytes, bytearray, memoryview, Mapping, AbstractSet)
 
 
@@ -256,11 +257,10 @@ class Fixed(Kind):
 class Either(Kind):
     """A value of one of several kinds."""
 
-    def __init__(self, kinds: tuple[Kind, ...]) -> None:
+    def __init__(self, kinds: Sequence[Kind]) -> None:
         self._kinds = kinds
-        shown = [kind.shown for kind in kinds if not isinstance(kind, Nothing)]
-        self.shown = " or ".join(shown)
-        self.example = next((kind.example for kind in kinds if kind.example), "")
+        self.shown = " or ".join([kind.shown for kind in kinds if not isinstance(kind, Nothing)])
+        self.example = next(filter(None, map(_EXAMPLE, kinds)), "")
 
     def _fit(self, value: Any) -> Any:
         misfits = []
@@ -310,7 +310,7 @@ def kind_of(annotation: Any, *, surrogates: bool = False) -> Kind:
         examples = [note for note in notes if isinstance(note, Example)]
         return Illustrated(kind, examples[0]) if examples else kind
     if origin in (Union, types.UnionType):
-        return Either(tuple(kind_of(member, surrogates=surrogates) for member in members))
+        return Either([kind_of(member, surrogates=surrogates) for member in members])
     if origin is Literal:
         return Choice(members)
     if origin is Sequence or origin is list:

@@ -44,12 +44,12 @@ class Packaging:
 
     def columns_to_read(self, schema: Schema) -> Schema:
         """The columns that the output needs, in schema order."""
-        return schema.select(tuple(name for name in schema.names if name in self.needed))
+        return schema.select(tuple(filter(self.needed.__contains__, schema.names)))
 
     def predicate_columns(self, schema: Schema) -> Schema:
         """The columns that the predicate reads, in schema order."""
         asked = {column.name for column in self.filter.columns} if self.filter else set()
-        return schema.select(tuple(name for name in schema.names if name in asked))
+        return schema.select(tuple(filter(asked.__contains__, schema.names)))
 
     def project(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The output columns of the returned rows."""

@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 
@@ -44,25 +45,22 @@ class _FsyncError(OSError):
 
 
 class LocalStore:
-    """Objects as files below one directory. The directory need not exist yet."""
+    """Objects as files below one directory. The directory need not exist yet.
+
+    `uri`: the absolute directory as a percent-encoded `file://` URI. `overlaps` is always False: a
+    disk read takes less time than starting a thread.
+    """
+
+    overlaps: Final = False
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        self._location = Location.local(os.fspath(root))
-        self._root = self._location.path
+        location = Location.local(os.fspath(root))
+        self.uri: Final = location.uri
+        self._root = location.path
         self._durable: set[str] = set()  # directories already synced into their parents
-
-    @property
-    def overlaps(self) -> bool:
-        """Always False: a disk read takes less time than starting a thread."""
-        return False
 
     def expect(self, places: Iterable[Place], *, keep: bool = False) -> None:
         """Do nothing: files are read on demand."""
-
-    @property
-    def uri(self) -> str:
-        """The absolute directory as a percent-encoded `file://` URI."""
-        return self._location.uri
 
     def __repr__(self) -> str:
         return f"LocalStore({self._root!r})"

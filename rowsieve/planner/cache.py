@@ -71,7 +71,7 @@ class PlanCache:
             snapshot.commit_id,
             snapshot.schema.id,
             predicate,
-            now_us if any(isinstance(node, Now) for node in nodes) else None,
+            now_us if Now in set(map(type, nodes)) else None,
             frozenset(options.items()),
         )
         plan = self._plans.get(key)
@@ -85,7 +85,7 @@ class PlanCache:
                 within_limits=True,
                 **options,
             )
-            values = sum(node.values.array.nbytes for node in nodes if isinstance(node, InList))
+            values = sum([node.values.array.nbytes for node in nodes if isinstance(node, InList)])
             size = 3 * values + len(nodes) * _BYTES_PER_NODE + _size_of(plan)
             self._plans.put(key, plan, size)
         output = table_columns(snapshot.schema.names) if columns is None else columns

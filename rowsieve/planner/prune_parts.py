@@ -89,7 +89,9 @@ def prune_parts(
         by_key = interpret(predicate, keys)
         contradicting = keys.contradictions
         kept, by_key = kept[by_key != Verdict.NONE], by_key[by_key != Verdict.NONE]
-    facts = _only(_facts(parts, schema, predicate), kept)
+    names = _statistics_names(schema, predicate)
+    # Only the manifest columns that the later steps use; the others are not read.
+    facts = _only(parts.select("key.", *names, "data.rows", "deletes.rows"), kept)
     has_rows = facts.data_rows() > 0
     verdicts = np.full(len(kept), Verdict.SOME, dtype=np.int8)
     if predicate is not None and len(kept):
@@ -113,7 +115,7 @@ def prune_parts(
         enough = _enough(parts, left, certain, limit)
         reasons[left.members[~enough]] = Reason.LIMIT
         left, verdicts = left.only(enough), verdicts[enough]
-    unreadable = parts.columns.unreadable(*_statistics_names(schema, predicate))
+    unreadable = parts.columns.unreadable(*names)
     return Pruning(reasons, left, verdicts != Verdict.NONE, verdicts, contradicting, unreadable)
 
 
@@ -155,17 +157,13 @@ def _only(parts: PartTable, indices: Indices) -> PartTable:
     return parts if len(indices) == len(parts) else parts.take(indices)
 
 
-def _facts(parts: PartTable, schema: Schema, predicate: BoundPredicate | None) -> PartTable:
-    """Select the manifest columns that the later steps use; the others are not read."""
-    names = _statistics_names(schema, predicate)
-    return parts.select("key.", *names, "data.rows", "deletes.rows")
-
-
 def _statistics_names(schema: Schema, predicate: BoundPredicate | None) -> tuple[str, ...]:
     """Return the name prefixes of the statistics of the predicate's columns."""
-    used = () if predicate is None else tuple(column.field_id for column in predicate.columns)
-    ids = (id_ for field in schema if field.id in used for id_ in _ids(field))
-    return tuple(statistics_name(id_, "") for id_ in ids)
+    if predicate is None:
+        return ()
+    used = {column.field_id for column in predicate.columns}
+    fields = [field for field in schema.fields if field.id in used]
+    return tuple([statistics_name(id_, "") for field in fields for id_ in _ids(field)])
 
 
 def _ids(field: Field) -> Iterator[int]:

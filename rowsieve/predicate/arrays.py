@@ -143,10 +143,12 @@ def compare(op: ComparisonOp, left: Any, right: Any, nan: NanOrder) -> pa.Array:
 
 def _is_nan(values: Any) -> Any:
     """The NaN mask of an array or the flag of a scalar; None when there is no NaN."""
-    found = pc.is_nan(values)
-    if isinstance(found, pa.Scalar):
-        return True if found.as_py() else None
-    mask = as_mask(found)
+    if isinstance(values, pa.Scalar):
+        return True if pc.is_nan(values).as_py() else None
+    if isinstance(values, pa.Array) and not values.null_count:  # otherwise numpy's NULL is NaN
+        mask: Mask = np.isnan(values.to_numpy(zero_copy_only=False))
+    else:
+        mask = as_mask(pc.is_nan(values))
     return mask if mask.any() else None
 
 

@@ -46,11 +46,13 @@ from rowsieve.types.logical import (
     Decimal,
     Float,
     Int,
+    List,
     LogicalType,
+    Map,
     String,
+    Struct,
     Timestamp,
     Uuid,
-    is_nested,
     is_ordered,
     type_name,
 )
@@ -91,7 +93,7 @@ def compare_operands(
     if left_type is None and right_type is None:
         left, left_type = _adapted(left, String(), semantics)
         right, right_type = _adapted(right, String(), semantics)
-    if any(type_ is not None and is_nested(type_) for type_ in (left_type, right_type)):
+    if isinstance(left_type, List | Struct | Map) or isinstance(right_type, List | Struct | Map):
         return compare_nested_operands(op, left, left_type, right, right_type, semantics)
     for type_ in (left_type, right_type):
         if type_ is not None and not is_ordered(type_):

@@ -151,35 +151,35 @@ class _Interpreter:
     compared: Mapping[int, Truth] = field(default_factory=dict)  # of comparisons, by `id`
 
     def predicate(self, node: Predicate) -> Truth:
-        none, all_ = nowhere(self.part_count), everywhere(self.part_count)
+        count = self.part_count
         match node:
             case TruePredicate():
-                return Truth(all_, none, none, none)
+                return Truth(everywhere(count), nowhere(count), nowhere(count), nowhere(count))
             case FalsePredicate():
-                return Truth(none, all_, none, none)
+                return Truth(nowhere(count), everywhere(count), nowhere(count), nowhere(count))
             case Not(term=term):
                 truth = self.predicate(term)
                 return Truth(truth.false, truth.true, truth.null, truth.fails)
             case And(terms=terms):
                 here = self.comparing(terms)
-                return _conjunction([here.predicate(term) for term in terms], all_)
+                return _conjunction([here.predicate(term) for term in terms], everywhere(count))
             case Or(terms=terms):
                 here = self.comparing(terms)
-                return _negated(
-                    _conjunction([_negated(here.predicate(term)) for term in terms], all_)
-                )
+                refuted = [_negated(here.predicate(term)) for term in terms]
+                return _negated(_conjunction(refuted, everywhere(count)))
             case Comparison():
                 return self.compared.get(id(node)) or self.comparison(node)
             case InList():
                 return self.in_list(node)
             case IsNull(operand=operand):
                 value = self.operand(operand)
-                return Truth(value.null, value.present, none, value.fails)
+                return Truth(value.null, value.present, nowhere(count), value.fails)
             case Like():
                 return self.like(node)
             case BooleanOperand(operand=operand):
                 return self.boolean(operand)
             case Opaque():
+                all_ = everywhere(count)
                 return Truth(all_, all_, all_, all_)
             case _:
                 assert_never(node)
@@ -358,7 +358,6 @@ class _Interpreter:
 
     def derived(self, node: Operand) -> AbstractValue:
         """What follows from the arguments."""
-        none, all_ = nowhere(self.part_count), everywhere(self.part_count)
         match node:
             case BoundColumn():
                 said = self.columns.column(node)
@@ -385,13 +384,16 @@ class _Interpreter:
                 value = self.operand(operand)
                 assert isinstance(value.type, Struct)
                 member = next(field for field in value.type.fields if field.name == name)
-                return anything(member.type, value.present, all_, value.fails)
+                return anything(
+                    member.type, value.present, everywhere(self.part_count), value.fails
+                )
             case Case():
                 return self.case(node)
             case Condition(predicate=predicate):
                 return _as_value(self.predicate(predicate))
             case Now():
-                instant = anything(Timestamp(utc=True), all_, none, none)
+                none = nowhere(self.part_count)
+                instant = anything(Timestamp(utc=True), everywhere(self.part_count), none, none)
                 if self.now_us is None:
                     return instant
                 ends = [

@@ -75,13 +75,10 @@ class Literal:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):
             return NotImplemented
-        return self._identity() == other._identity()
+        return self.type == other.type and _identity(self.value) == _identity(other.value)
 
     def __hash__(self) -> int:
-        return hash(self._identity())
-
-    def _identity(self) -> tuple[object, ...]:
-        return (*_identity(self.value), self.type)
+        return hash((_identity(self.value), self.type))
 
 
 def _identity(value: PhysicalValue) -> tuple[type, object]:
@@ -326,7 +323,7 @@ def conjoin(terms: Iterable[Predicate]) -> Predicate:
     flat: list[Predicate] = []
     for term in terms:
         flat.extend(term.terms if isinstance(term, And) else (term,))
-    kept = tuple(dict.fromkeys(term for term in flat if not isinstance(term, TruePredicate)))
+    kept = tuple(dict.fromkeys([term for term in flat if not isinstance(term, TruePredicate)]))
     if any(isinstance(term, FalsePredicate) for term in kept):
         return FALSE
     return TRUE if not kept else kept[0] if len(kept) == 1 else And(kept)

@@ -78,8 +78,9 @@ def _outcomes(
 
 def _is_bounded(known: AbstractColumn, type_: pa.DataType) -> bool:
     """Whether both bounds are there in every part, in the column's own type."""
-    both = (known.lower, known.upper)
-    return all(bound.type == type_ and not bound.null_count for bound in both)
+    lower, upper = known.lower, known.upper
+    is_typed: bool = lower.type == type_ and upper.type == type_
+    return is_typed and not (lower.null_count or upper.null_count)
 
 
 def _numbers(bound: pa.Array) -> npt.NDArray[Any]:

@@ -86,7 +86,7 @@ def _predicate(node: Predicate, semantics: Semantics) -> Predicate:
 
 
 def _comparison(op: ComparisonOp, left: Operand, right: Operand, semantics: Semantics) -> Predicate:
-    left, right = (_operand(side, semantics)[0] for side in (left, right))
+    left, right = _operand(left, semantics)[0], _operand(right, semantics)[0]
     if isinstance(left, Literal) and not isinstance(right, Literal):
         op, left, right = _MIRRORED.get(op, op), right, left
     plain = Comparison(op, left, right)

@@ -164,14 +164,15 @@ class PartStatistics:
         if type_ is None:
             unbounded = pa.nulls(self.part_count, arrow_type(described.type))
             return unbounded, unbounded
-        lower, upper = (self._bound(described.subject, fact, type_) for fact in ("lower", "upper"))
+        lower = self._bound(described.subject, "lower", type_)
+        upper = self._bound(described.subject, "upper", type_)
         if lower.null_count < len(lower) or upper.null_count < len(upper):
             wrong = inverted(lower, upper)
             self.contradictions += int(np.count_nonzero(wrong & sane))
             known = sane & ~wrong
             lower, upper = _where(known, lower), _where(known & nan_free, upper)
             if pa.types.is_floating(type_):
-                lower, upper = (_where(~_is_nan(bound), bound) for bound in (lower, upper))
+                lower, upper = _where(~_is_nan(lower), lower), _where(~_is_nan(upper), upper)
         return lower, upper
 
     def _bound(self, subject: Subject, fact: str, type_: pa.DataType) -> pa.Array:

@@ -93,10 +93,11 @@ class Piece:
 class Columns:
     """An immutable sequence of pieces; methods that change it return a new object."""
 
-    __slots__ = ("_pieces", "_read", "_table", "schema")
+    __slots__ = ("_length", "_pieces", "_read", "_table", "schema")
 
     def __init__(self, pieces: Sequence[Piece], schema: pa.Schema) -> None:
         self._pieces: Final = tuple(pieces)
+        self._length: Final = sum(map(len, pieces))
         self._read: dict[str, pa.ChunkedArray] = {}
         self._table: Final = _only_table(self._pieces, schema)
         self.schema: Final = schema
@@ -107,7 +108,7 @@ class Columns:
         return cls([Piece(source)], source.schema)
 
     def __len__(self) -> int:
-        return sum(map(len, self._pieces))
+        return self._length
 
     @property
     def pieces(self) -> Iterator[tuple[int, Piece]]:

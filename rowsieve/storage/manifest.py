@@ -242,8 +242,13 @@ class PartTable:
     @property
     def key_ids(self) -> tuple[int, ...]:
         """Field ids of the key columns in key order; may be empty for an empty manifest."""
-        names = [name for name in self._columns.schema.names if name.startswith("key.")]
-        return tuple([int(name[4:-6]) for name in names if name.endswith(".lower")])
+        return tuple(
+            [
+                int(name[len("key.") : -len(".lower")])
+                for name in self._columns.schema.names
+                if name.startswith("key.") and name.endswith(".lower")
+            ]
+        )
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -344,10 +349,10 @@ class PartTable:
 
     def _file_values(self, prefix: str, facts: Sequence[tuple[str, pa.DataType]]) -> Iterable[Any]:
         """Return one tuple per part, the path first; `(None,)` each if no part has a path."""
-        columns = [self.column(f"{prefix}.{name}") for name, _ in facts]
-        if columns[0].null_count == len(self):
+        if self.column(f"{prefix}.path").null_count == len(self):
             return [(None,)] * len(self)
-        return zip(*(column.to_pylist() for column in columns), strict=True)
+        columns = [self.column(f"{prefix}.{name}").to_pylist() for name, _ in facts]
+        return zip(*columns, strict=True)
 
 
 def _fixed_value(entry: PartEntry, name: str) -> Any:

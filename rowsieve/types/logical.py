@@ -173,4 +173,4 @@ def is_nested(type_: LogicalType) -> bool:
 
 def is_ordered(type_: LogicalType) -> bool:
     """Whether values have a total order that statistics and keys may use."""
-    return not is_nested(type_) and not isinstance(type_, Json)
+    return not isinstance(type_, List | Struct | Map | Json)

@@ -75,7 +75,7 @@ def operand_with_widths(operand: Operand, schema: Schema, dialect: Dialect) -> O
 
 
 def _computes(node: Node) -> bool:
-    return any(isinstance(each, Call | Case) for each in walk(node))
+    return not {Call, Case}.isdisjoint(map(type, walk(node)))
 
 
 @dataclass(frozen=True, slots=True)
