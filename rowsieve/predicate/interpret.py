@@ -179,8 +179,7 @@ class _Interpreter:
             case BooleanOperand(operand=operand):
                 return self.boolean(operand)
             case Opaque():
-                all_ = everywhere(count)
-                return Truth(all_, all_, all_, all_)
+                return Truth(*[everywhere(count)] * 4)
             case _:
                 assert_never(node)
 
@@ -384,9 +383,8 @@ class _Interpreter:
                 value = self.operand(operand)
                 assert isinstance(value.type, Struct)
                 member = next(field for field in value.type.fields if field.name == name)
-                return anything(
-                    member.type, value.present, everywhere(self.part_count), value.fails
-                )
+                all_ = everywhere(self.part_count)
+                return anything(member.type, value.present, all_, value.fails)
             case Case():
                 return self.case(node)
             case Condition(predicate=predicate):

@@ -195,7 +195,7 @@ MUTANTS = (
     Mutant(
         "storage/part_file.py",
         "a column gets statistics in spite of NaN, by the path of a member",
-        "unclear = name in schema.names or any(",
+        "unclear = name in columns or any(",
         "unclear = any(",
         _MEMBERS,
     ),

@@ -210,8 +210,9 @@ MUTANTS = (
     Mutant(
         INTERPRET,
         "what another engine evaluates is FALSE (trap T36)",
-        "            case Opaque():\n                return Truth(all_, all_, all_, all_)",
-        "            case Opaque():\n                return Truth(none, all_, none, none)",
+        "            case Opaque():\n                return Truth(*[everywhere(count)] * 4)",
+        "            case Opaque():\n                no = nowhere(count)\n"
+        "                return Truth(no, everywhere(count), no, no)",
         PLANS,
     ),
 )
