@@ -1,1 +1,1 @@
-"""Parquet files by their own metadata; nothing here knows a table."""
+"""Reads Parquet files by their own metadata; independent of tables."""

@@ -1,9 +1,10 @@
-"""Split-block bloom filters: whether a row group may contain a value, or certainly does not.
+"""Split-block bloom filters: tell whether a row group may contain a value.
 
-A filter holds xxh64 of the value's bytes as the *file* stores it (plain encoding, without a
-length), so a value is first encoded in the file's physical type; one that this type cannot hold is
-absent. Floats are never looked up: equal ones differ in bits (invariant 25). A filter may say yes
-to what is not there, never no to what is; what cannot be encoded with certainty may be there.
+A filter holds the xxh64 of each value's bytes as the *file* stores them (plain encoding, without a
+length). So a value is first encoded in the file's physical type; a value that this type cannot
+represent is absent. Floats are never looked up, because equal floats may have different bits
+(invariant 25). Soundness: a filter may have false positives, never false negatives. A value whose
+encoding is uncertain may be present.
 
 Source: Apache Parquet format, BloomFilter.md.
 """
@@ -30,7 +31,7 @@ _SALT: Final = np.array(
     ],
     dtype=np.uint32,
 )  # fmt: skip
-_BLOCK, _XXHASH, _UNCOMPRESSED = 2, 3, 4  # header fields, each a union whose member 1 is known
+_BLOCK, _XXHASH, _UNCOMPRESSED = 2, 3, 4  # header fields: unions, of which we know member 1
 _HALF = np.uint64(32)
 _FIVE_BITS_LEFT = np.uint32(27)
 
@@ -44,23 +45,25 @@ class BloomFilter:
 
     @classmethod
     def parse(cls, column: FileColumn, data: bytes | memoryview) -> BloomFilter | None:
-        """The filter of its bytes with their header; None for a kind that is not known here.
+        """Parse a filter with its header; None for an unknown algorithm, hash or compression.
 
-        Bytes that are no filter raise `MalformedThrift`.
+        Malformed bytes raise `MalformedThrift`.
         """
         header, start = read_struct(data)
         size_bytes = header.get(1)
         if not isinstance(size_bytes, int) or size_bytes <= 0 or size_bytes % BLOCK_BYTES:
-            raise MalformedThrift(f"a filter of {size_bytes!r} bytes, which are no blocks")
+            raise MalformedThrift(f"a filter of {size_bytes!r} bytes is not a sequence of blocks")
         for field in (_BLOCK, _XXHASH, _UNCOMPRESSED):
             if not isinstance(member := header.get(field), dict) or set(member) != {1}:
                 return None
         if len(data) - start < size_bytes:
-            raise MalformedThrift(f"{size_bytes} bytes are announced, {len(data) - start} follow")
+            raise MalformedThrift(
+                f"the header says {size_bytes} bytes, but {len(data) - start} follow"
+            )
         return cls(column, bytes(data[start : start + size_bytes]))
 
     def may_contain_any(self, probes: Probes | None) -> bool:
-        """Whether any of these may be there; they are for a column that is stored as this one."""
+        """Whether the filter may contain any of these; they must be encoded for this column."""
         if probes is None:
             return True
         count = len(self.blocks) // BLOCK_BYTES
@@ -76,16 +79,16 @@ class BloomFilter:
 
 
 Probes: TypeAlias = Sequence[tuple[int, int] | None]
-"""Of each value how far into a filter its block is, in 32 bits, and the bits that it sets there.
+"""For each value, the position of its block as a 32-bit fraction, and the bits set in the block.
 
-None for a value that the file's type cannot hold, and so no filter of it has.
+None for a value that the file's type cannot represent, so no filter contains it.
 """
 
 
 def probes_of(values: pa.Array, column: FileColumn) -> Probes | None:
-    """Of values without NULLs, in the storage type of the table's column, for a file's filters.
+    """Probes of values for a file's filters; values have the table's storage type and no NULLs.
 
-    None when it is not certain how the file stores such values.
+    None if it is uncertain how the file stores these values.
     """
     encoded = plain_encoded(values, column)
     if encoded is None:
@@ -100,9 +103,9 @@ def probes_of(values: pa.Array, column: FileColumn) -> Probes | None:
 
 
 def plain_encoded(values: pa.Array, column: FileColumn) -> list[bytes | None] | None:
-    """Each value's bytes in the file, None for one that the file's type cannot hold.
+    """Each value's bytes in the file; None for a value that the file's type cannot represent.
 
-    None instead of a list when it is not certain how the file stores such values.
+    None instead of a list if it is uncertain how the file stores these values.
     """
     type_ = column.type
     if not holds_all_of(values.type, type_):
@@ -118,12 +121,12 @@ def plain_encoded(values: pa.Array, column: FileColumn) -> list[bytes | None] | 
             return list(values.to_pylist())
         case "FIXED_LEN_BYTE_ARRAY" if type_ == pa.binary(column.width):
             return list(values.to_pylist())
-        case _:  # floats and booleans among others
+        case _:  # floats, booleans and others
             return None
 
 
 def _encoded_integers(values: pa.Array, column: FileColumn) -> list[bytes | None] | None:
-    """Numbers, days and microseconds as 4 or 8 bytes, little end first."""
+    """Numbers, days and microseconds as 4 or 8 little-endian bytes."""
     width = 4 if column.physical == "INT32" else 8
     numbers = filled(values)
     if not np.issubdtype(numbers.dtype, np.integer):
@@ -142,7 +145,7 @@ def _encoded_integers(values: pa.Array, column: FileColumn) -> list[bytes | None
 
 
 def _encoded_decimals(values: pa.Array, column: FileColumn) -> list[bytes | None] | None:
-    """The digits of decimals at the file's scale, as FLBA big end first, else little end first."""
+    """Unscaled decimals at the file's scale: big-endian as FIXED_LEN_BYTE_ARRAY, else little."""
     match column.physical:
         case "INT32":
             width, big = 4, False

@@ -1,7 +1,7 @@
-"""The bloom filters of a file that we wrote: sealed when it is written, checked when read.
+"""Reads the bloom filters of files that our writer made, and checks their digests.
 
-One flipped bit in a filter hides rows, and Parquet has no checksum for it. Soundness: a filter
-without a digest is not believed, one that differs from its digest is `CorruptData`.
+One flipped bit in a filter hides rows, and Parquet has no checksum for filters. Soundness: a filter
+without a digest is ignored; a filter that differs from its digest is `CorruptData`.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ FilterPlace = tuple[int, int]  # row group, leaf
 
 
 def blank_seal(filter_count: int) -> dict[str, str]:
-    """The key-value pair to add before a file with this many filters is closed."""
+    """A blank key-value pair for `filter_count` digests, to add before the file is closed."""
     return blank(SEAL_KEY, filter_count)
 
 
 def seal_blooms(file: memoryview, metadata: pq.FileMetaData) -> None:
-    """Put the digests of its filters into the blank of a complete file."""
+    """Write the digests of a complete file's filters into its blank."""
     spans = [span for _, span in _filter_ranges(metadata)]
     fill(file, metadata, SEAL_KEY, digests(file, spans))
 
 
 class BloomReader:
-    """Reads the filters of one file when they are asked for, and remembers them."""
+    """Reads the filters of one file on demand, and caches them."""
 
     def __init__(self, store: ObjectStore, ref: ParquetRef, metadata: pq.FileMetaData) -> None:
         self._store = store
@@ -48,7 +48,7 @@ class BloomReader:
         self._places: dict[FilterPlace, tuple[int, int, str]] | None = None
 
     def filters(self, column: FileColumn, row_groups: Sequence[int]) -> list[BloomFilter | None]:
-        """The filter of each of these row groups, None where there is none to be believed.
+        """The filter of each of these row groups; None if it has none with a digest.
 
         Neighbouring filters are read together.
         """
@@ -67,7 +67,7 @@ class BloomReader:
         return [found.get(group) for group in row_groups]
 
     def expect(self, column: FileColumn, row_groups: Sequence[int]) -> None:
-        """Say that these filters are asked for next."""
+        """Prefetch these filters."""
         if self._store.overlaps:
             places = [
                 self._sealed()[group, column.index][:2]
@@ -83,7 +83,7 @@ class BloomReader:
         return (self._store.uri, self._ref.path, self._ref.tail_checksum, column.index, group)
 
     def _sealed(self) -> dict[FilterPlace, tuple[int, int, str]]:
-        """Where each filter is, and its digest."""
+        """The byte range and digest of each filter."""
         if self._places is None:
             places = list(_filter_ranges(self._metadata))
             seal = sealed(self._metadata, SEAL_KEY, len(places))
@@ -125,7 +125,7 @@ _CACHE: ByteCache[tuple[object, ...], BloomFilter] = ByteCache(CACHE_BYTES)
 
 
 def _filter_ranges(metadata: pq.FileMetaData) -> Iterator[tuple[FilterPlace, tuple[int, int]]]:
-    """Where the filters are, row group by row group, leaf by leaf."""
+    """The byte range of each filter, by row group, then by leaf."""
     for group in range(metadata.num_row_groups):
         row_group = metadata.row_group(group)
         for leaf in range(metadata.num_columns):

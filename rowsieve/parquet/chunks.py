@@ -1,9 +1,9 @@
-"""The column chunks of a file that we wrote: sealed one by one, checked as they are read.
+"""Reads the column chunks of files that our writer made, and checks their digests.
 
-A chunk's digest covers its pages and their headers, which page checksums leave out, and costs a
-fraction of them. `ChunkFile` is what pyarrow's reader reads from: it hands out whole chunks and
-compares each with its digest first, so that damaged bytes are `CorruptData` before they are
-decoded. Chunks that are wanted together are fetched together where a request costs.
+A chunk's digest covers its pages and their headers, which page checksums leave out, and costs less
+than page checksums. pyarrow's reader reads from a `ChunkFile`, which compares each chunk with its
+digest before it returns the bytes: damaged bytes raise `CorruptData` before they are decoded. From
+a remote store, the chunks of one read are fetched together.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ SEAL_KEY: Final = "rowsieve.chunks"
 
 
 def blank_chunks(chunk_count: int) -> dict[str, str]:
-    """The key-value pair to add before a file with this many column chunks is closed."""
+    """A blank key-value pair for `chunk_count` digests, to add before the file is closed."""
     return blank(SEAL_KEY, chunk_count)
 
 
 def seal_chunks(file: memoryview, metadata: pq.FileMetaData) -> None:
-    """Put the digests of its column chunks into the blank of a complete file."""
+    """Write the digests of a complete file's column chunks into its blank."""
     fill(file, metadata, SEAL_KEY, digests(file, _spans(metadata)))
 
 
 def are_sealed(metadata: pq.FileMetaData) -> bool:
-    """Whether every chunk has its digest."""
+    """Whether every chunk has a digest."""
     return sealed(metadata, SEAL_KEY, _chunk_count(metadata)) is not None
 
 
 class ChunkFile(io.RawIOBase):
-    """A file of sealed chunks, read chunk by chunk through `source`; for one thread at a time."""
+    """A file whose chunks have digests, read chunk by chunk from `source`; not thread-safe."""
 
     def __init__(self, source: pa.NativeFile, ref: ParquetRef, metadata: pq.FileMetaData) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class ChunkFile(io.RawIOBase):
         self._fetched: list[tuple[int, memoryview]] = []
 
     def expect(self, row_group: int, leaves: Sequence[int], *, together: bool) -> None:
-        """Say which chunks are read next; `together` fetches them in as few requests as can be."""
+        """Set the chunks that are read next; `together` fetches them in the fewest requests."""
         group = self._metadata.row_group(row_group)
         first = row_group * self._metadata.num_columns
         self._expected = {}
@@ -62,7 +62,7 @@ class ChunkFile(io.RawIOBase):
         self._fetched = list(self._fetch()) if together else []
 
     def read(self, size: int = -1) -> memoryview | bytes:
-        """The expected chunk at the current position, which is as long as is asked for."""
+        """Read the expected chunk at the current position; its length must be `size`."""
         start = self._position
         data = self._bytes(start, size)
         self._position = start + len(data)
@@ -70,14 +70,14 @@ class ChunkFile(io.RawIOBase):
         if stop - start != size or len(data) != size or digest(data) != written:
             what = f", column {self._metadata.schema.column(leaf).path!r}," if leaf >= 0 else ""
             raise CorruptData(
-                f"{self._ref.path}{what} is damaged at bytes {start} to {start + size}: that is "
-                "not the column chunk that was written; restore the file from a copy, or the "
-                "table to a version without it"
+                f"{self._ref.path}{what} is damaged at bytes {start} to {start + size}: they "
+                "differ from the column chunk that was written; restore the file from a copy, or "
+                "the table to a version without it"
             )
         return data
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move; sizes are known, so nothing is read."""
+        """Set the position; reads nothing, because all sizes are known."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._ref.size_bytes}
         self._position = base[whence] + offset
         return self._position
@@ -107,7 +107,7 @@ class ChunkFile(io.RawIOBase):
 
 
 def _spans(metadata: pq.FileMetaData) -> list[Span]:
-    """Where the chunks are, row group by row group, leaf by leaf."""
+    """The byte range of each chunk, by row group, then by leaf."""
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     return [
         chunk_span(group.column(leaf)) for group in groups for leaf in range(metadata.num_columns)
@@ -119,7 +119,7 @@ def _chunk_count(metadata: pq.FileMetaData) -> int:
 
 
 def chunk_span(chunk: pq.ColumnChunkMetaData) -> Span:
-    """Where a chunk is, from its dictionary or first page on."""
+    """The byte range of a chunk, from its dictionary or first page on."""
     start = int(chunk.data_page_offset)
     if chunk.dictionary_page_offset:
         start = min(start, int(chunk.dictionary_page_offset))

@@ -1,8 +1,8 @@
-"""Where a table's columns are in one Parquet file: leaves that have one value a row, by field id.
+"""Finds a table's columns in a Parquet file: leaves with one value per row, by field id.
 
 A column is found by its id, never by its name, which may have changed since the file was written.
-Members of structs are columns, too. Soundness: a leaf that is repeated or without an id is not
-found, and so nothing is known.
+Members of structs are columns too. Soundness: repeated leaves and leaves without an id are not
+found, so their statistics are unknown.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowsieve.parquet.footer_memo import per_footer
+from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.types.encodings import FIELD_ID_KEY
 
 
 @dataclass(frozen=True, slots=True)
 class FileColumn:
-    """A column of a file: its leaf number, its Arrow type there and how values are stored.
+    """A column of a file: its leaf number, its Arrow type in the file and its physical type.
 
-    Of a member of a struct, `name` is that of the member. `physical` is Parquet's name of the
-    physical type; `width` the bytes of a fixed-length value.
+    `name` is the column's name, or the member's name for a member of a struct. `physical` is
+    Parquet's name of the physical type; `width` is the number of bytes of a fixed-length value.
     """
 
     index: int
@@ -35,7 +35,7 @@ class FileColumn:
 
 
 def file_columns(metadata: pq.FileMetaData) -> dict[int, FileColumn]:
-    """The columns by field id, and the members of structs, however deep."""
+    """The columns and struct members at any depth, by field id."""
     found: dict[int, FileColumn] = {}
     schema = metadata.schema
     fields = list(schema.to_arrow_schema())
@@ -46,7 +46,7 @@ def file_columns(metadata: pq.FileMetaData) -> dict[int, FileColumn]:
         for index, path, member in _single_leaves(field, end - _leaf_count(field.type)):
             field_id = (member.metadata or {}).get(FIELD_ID_KEY)
             leaf = schema.column(index)
-            if field_id is None or leaf.path != path:  # the path of a repeated leaf goes on
+            if field_id is None or leaf.path != path:  # the path of a repeated leaf is longer
                 continue
             found[int(field_id)] = FileColumn(
                 index, member.name, member.type, str(leaf.physical_type), int(leaf.length)
@@ -75,14 +75,14 @@ def leaves_by_name(schema: pa.Schema) -> dict[str, list[int]]:
     }
 
 
-@per_footer
+@cached_per_footer
 def leaves_of(metadata: pq.FileMetaData) -> dict[str, list[int]]:
-    """The leaf numbers of each top-level column of a file; remembered as its metadata is."""
+    """The leaf numbers of each top-level column of a file; cached with its metadata."""
     return leaves_by_name(metadata.schema.to_arrow_schema())
 
 
 def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:
-    """Whether every value of `narrow` is one of `wide`, in the same order."""
+    """Whether `wide` has every value of `narrow`, in the same order."""
     if wide == narrow:
         return True
     if pa.types.is_integer(wide) and pa.types.is_integer(narrow):
@@ -94,9 +94,9 @@ def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:
     return bool(pa.types.is_float64(wide) and pa.types.is_float32(narrow))
 
 
-@per_footer
+@cached_per_footer
 def dictionary_columns(metadata: pq.FileMetaData) -> list[str]:
-    """The columns to read as dictionaries: a hint, since any column may be, at some cost."""
+    """The columns to read as dictionary arrays; a hint for speed, which no result depends on."""
     if not metadata.num_row_groups:
         return []
     group = metadata.row_group(0)

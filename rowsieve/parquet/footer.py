@@ -1,9 +1,9 @@
-"""The end of a Parquet file: what opening one needs, read once, checked and remembered.
+"""Reads the end of a Parquet file, which opening it needs: reads it once, checks it and caches it.
 
-A file that we wrote is data pages, then bloom filters, then page index, then footer. The *tail* is
-page index and footer: neither has a checksum of its own in Parquet, so whoever refers to the file
-keeps the tail's, and it is checked when the tail is read. Damaged bytes are `CorruptData`, a file
-that is gone is `SnapshotExpired`; neither is ever an empty result.
+A file of our writer has data pages, bloom filters, the page index and the footer, in this order.
+The *tail* is the page index and the footer. Parquet has no checksum for either, so the manifest
+stores a checksum of the tail, and each read of the tail verifies it. Damaged bytes are
+`CorruptData`, a missing file is `SnapshotExpired`; neither ever becomes an empty result.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.objects import ObjectNotFound, ObjectStore
 
 CACHE_BYTES: Final = 32 * 1024 * 1024
-NEAR_BYTES: Final = 64 * 1024  # before the tail: they come in the same time as the tail alone
+NEAR_BYTES: Final = 64 * 1024  # bytes before the tail that a request fetches with it at no cost
 
 _AFTER_FOOTER: Final = 8  # its length and the magic number
 
 
 class ParquetRef(Protocol):
-    """What must be known of a file before it is opened; manifests have it."""
+    """What opening a file requires; manifests store it."""
 
     @property
     def path(self) -> str:
-        """Where it is in its store."""
+        """The file's path in its store."""
 
     @property
     def size_bytes(self) -> int:
-        """Its length."""
+        """The file's length."""
 
     @property
     def tail_start(self) -> int:
-        """Where its page index begins."""
+        """The position where the page index begins."""
 
     @property
     def tail_checksum(self) -> str:
-        """`checksum` of the bytes from there on."""
+        """`checksum` of the bytes from `tail_start` on."""
 
 
 def tail_start(metadata: pq.FileMetaData) -> int:
-    """Find where data and bloom filters end: they fill a file that we wrote up to its tail."""
+    """Find where data and bloom filters end; in a file of our writer, the tail begins there."""
     end = 4  # the magic number
     if metadata.num_row_groups:
         last = metadata.row_group(metadata.num_row_groups - 1)
@@ -64,28 +64,28 @@ def tail_start(metadata: pq.FileMetaData) -> int:
 
 
 def read_footer(tail: Any) -> pq.FileMetaData:
-    """Parse the metadata at the end of these bytes; they need not begin where the file does."""
+    """Parse the metadata at the end of these bytes, which may be the end of a file only."""
     return pq.read_metadata(pa.BufferReader(pa.py_buffer(tail)))
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The end of a file: its bytes from the page index on, and the footer parsed."""
+    """The end of a file: the bytes from the page index on, and the parsed footer."""
 
     data: memoryview
     metadata: pq.FileMetaData
 
     @property
     def footer(self) -> memoryview:
-        """The footer as it stands in the file."""
+        """The bytes of the footer."""
         end = len(self.data) - _AFTER_FOOTER
         return self.data[end - int(self.metadata.serialized_size) : end]
 
 
 def expect_tails(store: ObjectStore, refs: Iterable[ParquetRef]) -> None:
-    """Say that these files are read next: one request each, for the tail and what is before it.
+    """Prefetch the ends of these files: one request each, for the tail and the bytes before it.
 
-    There are the bloom filters, and of a small file the pages.
+    The bytes before the tail have the bloom filters, and in a small file the pages.
     """
     if store.overlaps:
         store.expect(
@@ -99,7 +99,7 @@ def expect_tails(store: ObjectStore, refs: Iterable[ParquetRef]) -> None:
 
 
 def read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:
-    """The tail of a file: one ranged read, none if it is remembered."""
+    """The tail of a file: one ranged read, or none if it is cached."""
     with reading(ref.path):
         tail = _CACHE.get(_key(store, ref))
         if tail is None:
@@ -115,20 +115,20 @@ def read_metadata(store: ObjectStore, ref: ParquetRef) -> pq.FileMetaData:
 
 @contextmanager
 def reading(path: str, row_group: int | None = None) -> Iterator[None]:
-    """Turn what storage and decoder raise into errors that name the file and its row group."""
+    """Convert errors of the store and decoder to errors that name the file and row group."""
     where = path if row_group is None else f"{path}, row group {row_group}"
     try:
         yield
     except (ObjectNotFound, FileNotFoundError) as error:
         raise SnapshotExpired(
-            f"{path} is gone: the version that is being read has been removed, or the file was "
-            "deleted by hand; open the table again and read its latest version",
+            f"{path} does not exist: its version has been removed, or somebody deleted the file; "
+            "open the table again and read its latest version",
             path=path,
         ) from error
     except (pa.ArrowException, OSError, KeyError) as error:
         raise CorruptData(
-            f"{where} cannot be decoded, so its bytes are not what was written: {error}; restore "
-            "the file from a copy, or the table to a version without it"
+            f"{where} cannot be decoded, so its bytes differ from those that were written: "
+            f"{error}; restore the file from a copy, or the table to a version without it"
         ) from error
 
 

@@ -1,7 +1,7 @@
-"""A Parquet file in memory of a few pages of some row groups, which any decoder reads at its speed.
+"""Builds a Parquet file in memory from a few pages of some row groups, for a decoder to read.
 
-Dictionary and pages are copied as they are; only the footer is written anew, about these columns
-and rows. The schema is that of the file, cut down to whole top-level columns.
+Dictionaries and pages are copied unchanged; only the footer is new, for these columns and rows. The
+schema is that of the file, reduced to some top-level columns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 
 from rowsieve.parquet.footer import Tail
-from rowsieve.parquet.footer_memo import per_footer
+from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.thrift import (
     I32,
     I64,
@@ -29,12 +29,12 @@ from rowsieve.parquet.thrift import (
 from rowsieve.varints import encode_varint
 
 _MAGIC: Final = b"PAR1"
-_NAME: Final = 4  # of a schema element
+_NAME: Final = 4  # field numbers of a schema element
 _CHILDREN: Final = 5
 _VERSION_FIELD: Final = 0x15  # field 1, 32 bits
 _LIST_FIELD: Final = 0x19  # the field after it, a list
-_LEAVES: Final = 4_096  # remembered
-# A chunk as thrift: its field 2, then field 3, a struct that goes on after its fourth field.
+_CACHED_LEAVES: Final = 4_096
+# A chunk in thrift: its field 2, then field 3, a struct whose first four fields precede the next.
 _CHUNK: Final = b"\x26\x00\x1c"
 _VALUES: Final = b"\x16"  # the next field, 64 bits
 _SIZE: Final = b"\x16"
@@ -67,7 +67,7 @@ _CODECS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ColumnPages:
-    """What is kept of one leaf column: its dictionary, b"" for none, and pages in file order."""
+    """The copied pages of one leaf column, in file order, and its dictionary, b"" for none."""
 
     chunk: Any
     repeats: bool
@@ -77,14 +77,14 @@ class ColumnPages:
 
 @dataclass(frozen=True, slots=True)
 class GroupPages:
-    """What is kept of one row group: its leaf columns, of `row_count` rows."""
+    """The copied pages of one row group's leaf columns; together they have `row_count` rows."""
 
     columns: Sequence[ColumnPages]
     row_count: int
 
 
 def mini_file(schema: Sequence[Written], groups: Sequence[GroupPages]) -> bytes:
-    """The file of these row groups, their columns in the order of `schema`'s leaves."""
+    """The bytes of the file; columns are in the order of `schema`'s leaves."""
     pieces: list[memoryview | bytes] = [_MAGIC]
     position = len(_MAGIC)
     written = []
@@ -99,7 +99,7 @@ def mini_file(schema: Sequence[Written], groups: Sequence[GroupPages]) -> bytes:
 def _row_group(
     group: GroupPages, pieces: list[memoryview | bytes], position: int
 ) -> tuple[Written, int]:
-    """Add the pages of a row group at `position`; what the footer says of it, and where it ends."""
+    """Add the pages of a row group at `position`; returns its metadata and its end position."""
     chunks = []
     first = position
     for column in group.columns:
@@ -109,7 +109,7 @@ def _row_group(
         chunk = column.chunk
         size = _signed(position - start)
         about = [
-            _how_stored(chunk.physical_type, chunk.path_in_schema, chunk.compression),
+            _leaf_metadata(chunk.physical_type, chunk.path_in_schema, chunk.compression),
             _VALUES + _signed(_value_count(column, group.row_count)),
             *(_SIZE + size, _SIZE + size, _FIRST_PAGE + _signed(first_page)),
         ]
@@ -121,20 +121,20 @@ def _row_group(
 
 
 def _signed(value: int) -> bytes:
-    """A number that is not negative, as a signed one is written."""
+    """Encode a non-negative number as a signed (zigzag) varint."""
     return encode_varint(value << 1)
 
 
-@lru_cache(_LEAVES)
-def _how_stored(physical: str, path: str, codec: str) -> bytes:
-    """What a footer says of a leaf first, which is the same in every row group."""
+@lru_cache(_CACHED_LEAVES)
+def _leaf_metadata(physical: str, path: str, codec: str) -> bytes:
+    """The first metadata fields of a leaf's chunks, which are the same in every row group."""
     names = [part.encode() for part in path.split(".")]
     first = {1: _PHYSICAL[physical], 2: _ENCODINGS, 3: names, 4: _CODECS[codec]}
     return begin_struct(first).data
 
 
 class FileSchema:
-    """The schema of a file as its footer has it, by top-level column."""
+    """The schema elements of a file's footer, by top-level column."""
 
     __slots__ = ("_columns", "_name")
 
@@ -151,22 +151,22 @@ class FileSchema:
 
     @classmethod
     def of(cls, tail: Tail) -> FileSchema:
-        """The schema in a file's footer, remembered as long as its metadata is."""
+        """The schema in a file's footer; cached with its metadata."""
         return _schema_of(tail.metadata, tail)
 
     def only(self, names: Sequence[str]) -> list[Written]:
-        """The elements of a schema that has only these top-level columns."""
+        """The elements of a schema with only these top-level columns."""
         root = write_struct({_NAME: self._name, _CHILDREN: I32(len(names))})
         return [root, *(raw for name in names for raw in self._columns[name])]
 
 
-@per_footer
+@cached_per_footer
 def _schema_of(_: pq.FileMetaData, tail: Tail) -> FileSchema:
     return FileSchema(tail.footer)
 
 
 def _schema_elements(footer: bytes | memoryview) -> list[tuple[ThriftStruct, Written]]:
-    """Each element parsed and as it stands; a footer begins with its version and the schema."""
+    """Each schema element, parsed and as bytes; a footer begins with its version and schema."""
     if footer[0] != _VERSION_FIELD or footer[2] != _LIST_FIELD:
         raise MalformedThrift("a footer does not begin with a version and a schema")
     count, position = read_list_head(footer, 3)
@@ -187,7 +187,7 @@ def _end_of_subtree(elements: Sequence[tuple[ThriftStruct, Written]], position: 
 
 
 def _value_count(column: ColumnPages, row_count: int) -> int:
-    """Values and NULLs: one a row, unless the column repeats."""
+    """The number of values and NULLs: one per row, unless the column is repeated."""
     if not column.repeats:
         return row_count
     return sum(int(read_struct(page)[0][5][1]) for page in column.pages)

@@ -1,8 +1,8 @@
-"""Decoding single pages of row groups: only they are read, each compared with its digest first.
+"""Reads and decodes single pages of row groups, and checks each page against its digest.
 
-All columns of a row group are cut at the same rows, so the same pages of several columns make a
-Parquet file of their own (`rowsieve.parquet.mini_file`), which pyarrow decodes. Opening it costs as
-much as decoding a page, so that few pages of several row groups are put into one.
+All columns of a row group have their page boundaries at the same rows. So the same pages of several
+columns form a Parquet file in memory (`rowsieve.parquet.mini_file`), which pyarrow decodes. Opening
+that file costs as much as decoding a page, so it may have pages of several row groups.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from rowsieve.parquet.spans import GAP_BYTES, Span, requests
 
 
 class PageReader:
-    """The pages of one file that has a directory of them; several threads may read at once.
+    """Reads pages of one file with a page directory; thread-safe.
 
-    `leaves`: the numbers of each column's leaves, by name, in the file's order.
+    `leaves`: the leaf numbers of each column, by name, in the file's order.
     """
 
     __slots__ = ("_directory", "_gap_bytes", "_leaves", "_metadata", "_open", "_path", "_source",
@@ -52,10 +52,10 @@ class PageReader:
         self._source: Any = None  # opened when the first page is read
 
     def read(self, row_group: int, names: Sequence[str], pages: Pages) -> tuple[pa.Table, int]:
-        """These pages, ascending, of these columns; and how many bytes were read.
+        """Decode these ascending pages of these columns; also returns the bytes read.
 
-        Pages are counted from the first of `row_group`, and may go on into those after it.
-        CorruptData if they are not what was written.
+        Page 0 is the first of `row_group`; pages may belong to the row groups after it. CorruptData
+        if the bytes differ from those that were written.
         """
         parts = self._directory.by_row_group(row_group, pages)
         with reading(self._path, row_group if len(parts) == 1 else None):
@@ -76,13 +76,13 @@ class PageReader:
         return table, size_bytes
 
     def spans(self, row_group: int, names: Sequence[str], pages: Pages) -> list[Span]:
-        """What `read` asks for."""
+        """The byte ranges that `read` requests."""
         leaves = self._leaves_of(names)
         parts = self._directory.by_row_group(row_group, pages)
         return self._requests((places, own) for own, places in self._places(parts, leaves))
 
     def rows_by_group(self, row_group: int, pages: Pages) -> list[tuple[int, int]]:
-        """Which row groups these pages are of, counted as for `read`, and how many rows of each."""
+        """The row groups of these pages, numbered as for `read`, each with their row count."""
         parts = self._directory.by_row_group(row_group, pages)
         return [(group, self._row_count(group, own)) for group, own in parts]
 
@@ -92,7 +92,7 @@ class PageReader:
     def _places(
         self, parts: Sequence[tuple[int, Pages]], leaves: Sequence[int]
     ) -> Iterator[tuple[Pages, list[ChunkPages]]]:
-        """The pages of each row group, and where those of every leaf are."""
+        """The pages of each row group, and the positions of every leaf's pages."""
         for group, pages in parts:
             yield pages, [self._directory.chunk(self._metadata, group, leaf) for leaf in leaves]
 
@@ -107,7 +107,7 @@ class PageReader:
     def _groups(
         self, parts: Sequence[tuple[int, Pages]], names: Sequence[str]
     ) -> tuple[list[GroupPages], int]:
-        """The pages of every leaf of the columns, and how many bytes were read."""
+        """The bytes of the pages of every leaf, by row group, and the number of bytes read."""
         leaves = self._leaves_of(names)
         placed = list(self._places(parts, leaves))
         read = [
@@ -130,7 +130,7 @@ class PageReader:
     def _checked(
         self, read: Sequence[tuple[int, memoryview]], place: ChunkPages, number: int, leaf: int
     ) -> memoryview:
-        """The bytes of a page, or of the dictionary, as they were written."""
+        """The bytes of a page or of the dictionary; CorruptData if they differ from the digest."""
         start, stop = place.span(number)
         if start == stop:
             return memoryview(b"")
@@ -142,8 +142,8 @@ class PageReader:
                 return found
         raise CorruptData(
             f"{self._path}, column {self._metadata.schema.column(leaf).path!r}, is damaged at "
-            f"bytes {start} to {stop}: that is not the page that was written; restore the file "
-            "from a copy, or the table to a version without it"
+            f"bytes {start} to {stop}: they differ from the page that was written; restore the "
+            "file from a copy, or the table to a version without it"
         )
 
 

@@ -1,8 +1,8 @@
-"""What the interpreter may assume of the pages of some row groups, from the file's column indexes.
+"""Gives the abstract interpreter the statistics of pages, from the file's column indexes.
 
-The same promises hold as of row groups (`rowsieve.parquet.row_groups`). Soundness: an index that is
-missing, or that does not speak of every page, says nothing; what is known of the file's columns is
-asked of the statistics of its row groups, which know which columns may be used.
+The guarantees are those of row groups (`rowsieve.parquet.row_groups`). Soundness: a missing index,
+or one that does not cover every page, means "unknown". The statistics of the row groups decide
+which columns may be used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from rowsieve.parquet.columns import FileColumn
 from rowsieve.parquet.footer import Tail
-from rowsieve.parquet.footer_memo import per_footer
+from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.pages import PageDirectory
 from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.parquet.stored_bounds import StoredBounds, abstract_column
@@ -40,9 +40,9 @@ _NULL_PAGES, _LOWER, _UPPER, _NULL_COUNTS = 1, 2, 3, 5
 
 
 class PageStatistics:
-    """What is known of the pages of some row groups of one file, row group by row group.
+    """The statistics of the pages of some row groups of one file, row group by row group.
 
-    `statistics` are those of its row groups.
+    `statistics` are those of the row groups.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class PageStatistics:
         self._row_groups = row_groups
 
     def subject(self, subject: Subject) -> AbstractColumn | None:
-        """What every page says of a column or a member of a struct; None if nothing is known."""
+        """The statistics of a column or struct member in every page; None if unknown."""
         type_ = self._statistics.type_of(subject)
         if type_ is None or not isinstance(subject, int) or not is_ordered(type_):
             return None
@@ -97,7 +97,7 @@ class PageStatistics:
         return rows
 
     def _index(self, group: int, column: FileColumn) -> ThriftStruct | None:
-        """The column index of a chunk; None unless it has something to say of every page."""
+        """The column index of a chunk; None unless it covers every page."""
         known = _indexes_of(self._tail.metadata)
         place = group, column.index
         if place not in known:
@@ -116,9 +116,9 @@ class PageStatistics:
         return index if whole else None
 
 
-@per_footer
+@cached_per_footer
 def _indexes_of(_: pq.FileMetaData) -> dict[tuple[int, int], ThriftStruct | None]:
-    """The column indexes that were parsed, by row group and leaf; less than the footer's own."""
+    """The parsed column indexes, by row group and leaf; they take less memory than the footer."""
     return {}
 
 

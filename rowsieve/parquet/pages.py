@@ -1,10 +1,10 @@
-"""The pages of a file that we wrote: where each one is, and its digest, so that few can be read.
+"""The page directory of a file of our writer: position and digest of each page.
 
-All columns of a row group are cut at the same rows. Parquet's own offset index says where the pages
-are but does not cover what they hold, so the footer has a directory besides: per column chunk where
-its column index is, then its dictionary and each page by offset and digest (12 bytes, in base64).
-Soundness: a directory that does not fit the file's row groups is none, and then whole chunks are
-read; what is read by it is compared with its digest first.
+It makes single pages readable. All columns of a row group have their page boundaries at the same
+rows. Parquet's own offset index has positions but no checksums, so the footer also has a directory:
+for each column chunk the position of its column index, then offset and digest of its dictionary and
+of each page (12 bytes per entry, in base64). Soundness: a directory that does not fit the file's
+row groups is ignored, and whole chunks are read. Each page is compared with its digest.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ import pyarrow.parquet as pq
 import xxhash
 
 from rowsieve.parquet.chunks import chunk_span
-from rowsieve.parquet.footer_memo import per_footer
+from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.seals import blank, fill, sealed
 from rowsieve.parquet.spans import Span
 from rowsieve.parquet.thrift import ThriftStruct, Wanted, read_fields
 
 Pages: TypeAlias = npt.NDArray[np.int64]
-"""The numbers of some pages."""
+"""Page numbers."""
 
 PAGES_KEY: Final = "rowsieve.pages"
 ROWS_KEY: Final = "rowsieve.page_rows"
 
 _ENTRY: Final = np.dtype([("offset", "<u4"), ("digest", "<u8")])
-_CHARACTERS: Final = 16  # of an entry
-_BEFORE_PAGES: Final = 2  # entries of a chunk: its column index and its dictionary
-_NOWHERE: Final = 2**32 - 1  # the offset of a column index that there is not
-# Of a footer the row groups; of each its chunks and rows; of a chunk where its indexes are.
+_CHARACTERS: Final = 16  # per entry
+_BEFORE_PAGES: Final = 2  # entries of a chunk before its pages: column index and dictionary
+_NOWHERE: Final = 2**32 - 1  # the offset of a missing column index
+# The footer's row groups; the chunks and row count of each; the index positions of each chunk.
 _ROW_GROUPS: Final[Wanted] = {4: {1: {4: None, 6: None}, 3: None}}
 _LOCATIONS: Final[Wanted] = {1: {1: None, 2: None}}
 
 
 def blank_pages(row_counts: Sequence[int], leaves: int, page_rows: int) -> dict[str, str]:
-    """The key-value pairs to add before a file with these row groups is closed."""
+    """Blank key-value pairs for these row groups, to add before the file is closed."""
     entries = sum(_entries(rows, page_rows) for rows in row_counts) * leaves
     return {ROWS_KEY: str(page_rows), **blank(PAGES_KEY, entries)}
 
 
 def seal_pages(file: memoryview, metadata: pq.FileMetaData, tail_start: int) -> None:
-    """Put the directory into the blank of a complete file, if its pages are as they should be."""
+    """Write the directory into the blank of a complete file, if its pages have the right rows."""
     page_rows = _page_rows(metadata)
     if not page_rows:
         return
@@ -78,9 +78,9 @@ def seal_pages(file: memoryview, metadata: pq.FileMetaData, tail_start: int) -> 
 class ChunkPages:
     """The pages of one column chunk.
 
-    `starts`: (pages + 2,) where its dictionary, which may be empty, its pages and its end are in
-    the file; `digests`: (pages + 1,) of dictionary and pages; `index_start`: where its column
-    index is behind the file's tail start, None if it has none.
+    `starts`: (pages + 2,) positions in the file of the dictionary, which may be empty, of each page
+    and of the chunk's end. `digests`: (pages + 1,) of the dictionary and each page. `index_start`:
+    the position of the column index relative to the tail; None if it has none.
     """
 
     starts: npt.NDArray[np.int64]
@@ -88,16 +88,16 @@ class ChunkPages:
     index_start: int | None
 
     def span(self, number: int) -> Span:
-        """Where page `number` is; -1: the dictionary."""
+        """The byte range of page `number`; -1: the dictionary."""
         return int(self.starts[number + 1]), int(self.starts[number + 2])
 
     def is_whole(self, number: int, data: memoryview | bytes) -> bool:
-        """Whether these are the bytes of page `number` as they were written; -1: the dictionary."""
+        """Whether these bytes have the digest of page `number`; -1: the dictionary."""
         return xxhash.xxh3_64_intdigest(data) == int(self.digests[number + 1])
 
 
 class PageDirectory:
-    """Where the pages of a file are; `page_rows` rows each, the last of a row group may be less."""
+    """The pages of a file; each has `page_rows` rows, the last of a row group may have fewer."""
 
     __slots__ = ("_bases", "_entries", "_first_pages", "_leaves", "page_rows")
 
@@ -113,18 +113,18 @@ class PageDirectory:
 
     @classmethod
     def of(cls, metadata: pq.FileMetaData) -> PageDirectory | None:
-        """The directory of a file; None if it has none, and its chunks must be read whole."""
+        """The directory of a file; None if it has none, so that chunks must be read whole."""
         return _of_footer(metadata)
 
     def page_count(self, row_group: int) -> int:
-        """How many pages each column of a row group has."""
+        """The number of pages of each column of a row group."""
         entries = self._bases[row_group + 1] - self._bases[row_group]
         return entries // self._leaves - _BEFORE_PAGES
 
     def by_row_group(self, row_group: int, pages: Pages) -> list[tuple[int, Pages]]:
-        """Ascending pages that are counted from the first of `row_group`, by their own row group.
+        """Split ascending pages, numbered from the first of `row_group`, by their row group.
 
-        Each row group with a page, and its pages counted from its own first.
+        Returns each row group with its pages, numbered from its own first page.
         """
         if not len(pages) or pages[-1] < self.page_count(row_group):
             return [(row_group, pages)]
@@ -135,7 +135,7 @@ class PageDirectory:
         return list(zip(groups[[0, *cuts]].tolist(), own, strict=True))
 
     def chunk(self, metadata: pq.FileMetaData, row_group: int, leaf: int) -> ChunkPages:
-        """The pages of one leaf column of a row group of the file with this metadata."""
+        """The pages of one column chunk of the file with this metadata."""
         count = self.page_count(row_group) + _BEFORE_PAGES
         first = self._bases[row_group] + leaf * count
         entries = self._entries[first : first + count]
@@ -150,7 +150,7 @@ class PageDirectory:
         )
 
 
-@per_footer
+@cached_per_footer
 def _of_footer(metadata: pq.FileMetaData) -> PageDirectory | None:
     page_rows = _page_rows(metadata)
     if not page_rows:
@@ -173,7 +173,7 @@ def _page_rows(metadata: pq.FileMetaData) -> int:
 def _starts_of(
     tail: bytes, chunk: ThriftStruct, span: tuple[int, int], tail_start: int
 ) -> list[int] | None:
-    """Where dictionary and pages of a column chunk begin, and its end; None if there are gaps."""
+    """The start of a chunk's dictionary and pages, and its end; None if there are gaps."""
     start, stop = span
     if chunk.get(4, 0) < tail_start or stop - start >= _NOWHERE:
         return None

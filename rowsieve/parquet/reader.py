@@ -1,8 +1,8 @@
-"""Decoding columns of row groups, each checked against damage before or while it is decoded.
+"""Decodes columns of row groups, and checks them against damage.
 
-Files that we wrote have sealed chunks (`rowsieve.parquet.chunks`); of others the CRCs of pages are
-verified, where they have them. Text and bytes that are stored by dictionary come as dictionary
-arrays: filtering and casting those is faster than decoding value by value.
+Files of our writer have digests of chunks (`rowsieve.parquet.chunks`); in other files, the CRCs of
+pages are verified if they exist. Text and bytes with a dictionary are decoded to dictionary arrays,
+because filtering and casting these is faster than decoding every value.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from rowsieve.parquet.footer import ParquetRef, read_metadata, reading
 
 
 class ParquetReader:
-    """One file being read, by one thread at a time.
+    """Reads one file; not thread-safe.
 
-    `leaves`: the numbers of each column's leaves, by name. `fetches_together`: whether it pays to
-    ask for columns at once, because a request costs.
+    `leaves`: the leaf numbers of each column, by name. `fetches_together`: whether one request for
+    several columns is cheaper, as in a remote store.
     """
 
     __slots__ = ("_file", "_path", "_source", "fetches_together", "leaves", "metadata")
@@ -47,7 +47,7 @@ class ParquetReader:
             )
 
     def read(self, row_group: int, leaves: Sequence[int]) -> pa.Table:
-        """Decode leaf columns of one row group; CorruptData if they are not what was written."""
+        """Decode leaf columns of one row group; CorruptData if their bytes are damaged."""
         with reading(self._path, row_group):
             if self._source is not None:
                 self._source.expect(row_group, leaves, together=self.fetches_together)
@@ -59,7 +59,7 @@ class ParquetReader:
 
 
 def _check_lengths(table: pa.Table, row_count: int, path: str, row_group: int) -> None:
-    """The CRC of a page leaves its header out; a damaged one makes the decoder skip values."""
+    """Fail if a column lacks rows: page CRCs exclude headers, and damage there skips values."""
     for name, column in zip(table.column_names, table.columns, strict=True):
         if len(column) != row_count:
             raise CorruptData(

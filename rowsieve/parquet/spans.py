@@ -1,4 +1,4 @@
-"""Spans of bytes that are asked for together: one request through a small gap instead of two."""
+"""Merges nearby byte spans into one request, which also reads the small gaps between them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GAP_BYTES: Final = 64 * 1024
 
 
 def requests(spans: Iterable[Span], gap_bytes: int = GAP_BYTES) -> list[Span]:
-    """As few spans as cover these without reading through more than `gap_bytes` for nothing."""
+    """The fewest spans that cover these, where gaps of up to `gap_bytes` are read too."""
     found: list[Span] = []
     for start, stop in sorted(spans):
         if found and start <= found[-1][1] + gap_bytes:

@@ -1,8 +1,8 @@
-"""What the interpreter may assume of a column, from the physical values that a file has as bounds.
+"""Converts a column's statistics in a file, with bounds as physical values, for the interpreter.
 
-Soundness: counts that exceed the rows, bounds that do not fit the type and such that cannot be
-decoded say "unknown". A float column with bounds holds no NaN in files of our writer; without
-bounds it may.
+Soundness: counts above the row count, and bounds that do not fit the type or cannot be decoded,
+mean "unknown". In files of our writer, a float column with bounds has no NaN; without bounds it may
+have NaN.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _DECIMAL_BYTES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class StoredBounds:
-    """One column's statistics as a file holds them, of n row groups or pages.
+    """One column's statistics in n row groups or pages, as the file stores them.
 
-    `rows`, `nulls`: (n,) counts, -1 where it is not known; `lower`, `upper`: physical values, read
-    only where `bounded`.
+    `rows`, `nulls`: (n,) counts, -1 if unknown; `lower`, `upper`: physical values, valid only where
+    `bounded`.
     """
 
     rows: npt.NDArray[np.int64]
@@ -42,7 +42,7 @@ class StoredBounds:
 def abstract_column(
     stored: StoredBounds, column: FileColumn, type_: LogicalType
 ) -> AbstractColumn | None:
-    """The bounds in the storage type of the table's column; None if they are not of that type."""
+    """The statistics in the storage type of the table's column; None if the types do not fit."""
     target = arrow_type(type_)
     if not holds_all_of(target, column.type):
         return None
@@ -53,13 +53,13 @@ def abstract_column(
         lower = as_type(_bound(stored.lower, bounded, column), target)
         upper = as_type(_bound(stored.upper, bounded, column), target)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return None  # not what the type promises: unknown, as if there were none
+        return None  # values that the type does not allow: unknown
     may_be_nan = ~(bounded | empty) if pa.types.is_floating(target) else None
     return AbstractColumn(lower, upper, empty, ~(sane & (stored.nulls == 0)), may_be_nan)
 
 
 def _bound(raw: list[Any], bounded: Mask, column: FileColumn) -> pa.Array:
-    """Physical values as the file's Arrow type, NULL where there is no bound."""
+    """Convert physical values to the file's Arrow type; NULL where there is no bound."""
     type_ = column.type
     if not bounded.any():
         return pa.nulls(len(raw), type_)
@@ -85,7 +85,7 @@ def _bound(raw: list[Any], bounded: Mask, column: FileColumn) -> pa.Array:
 
 
 def _integers(raw: list[int], column: FileColumn) -> pa.Array:
-    """INT32 and INT64: numbers, days, microseconds and the digits of decimals."""
+    """INT32 and INT64: numbers, days, microseconds and unscaled decimals."""
     type_ = column.type
     values = np.array(raw, dtype=_INTEGERS[column.physical])
     if pa.types.is_unsigned_integer(type_):
@@ -105,12 +105,12 @@ def _integers(raw: list[int], column: FileColumn) -> pa.Array:
 
 
 def _decimals(raw: list[bytes | None], bounded: Mask, column: FileColumn) -> pa.Array:
-    """Big-endian two's complement of `width` bytes as 16 little-endian ones."""
+    """Convert big-endian two's complement of `width` bytes to 16 little-endian bytes."""
     width = column.width
     stored = np.frombuffer(b"".join(value or bytes(width) for value in raw), dtype=np.uint8)
     stored = stored.reshape(len(raw), width)
     if width > _DECIMAL_BYTES:
-        raise ValueError(f"{width} bytes are more than a decimal of 38 digits has")
+        raise ValueError(f"{width} bytes are too many for a decimal of 38 digits")
     words = np.where(stored[:, :1] >= 128, np.uint8(255), np.uint8(0))
     words = np.repeat(words, _DECIMAL_BYTES, axis=1)
     words[:, :width] = stored[:, ::-1]

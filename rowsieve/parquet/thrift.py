@@ -1,8 +1,9 @@
-"""Thrift's compact protocol, as far as Parquet's small headers need it: structs by field number.
+"""Reads and writes the subset of Thrift's compact protocol that Parquet's headers use.
 
-`read_struct` gives plain Python values: bools, ints, bytes, lists, and structs as dicts. Malformed
-bytes raise `MalformedThrift`, never an IndexError, and recursion is capped. `write_struct` is told
-how wide an integer is by `I32` and `I64`, because readers skip fields of another width.
+`read_struct` returns plain Python values: bools, ints, bytes, lists, and structs as dicts by field
+number. Malformed bytes raise `MalformedThrift`, never an IndexError, and the depth of recursion is
+limited. `write_struct` takes integers as `I32` or `I64`, because readers skip fields of another
+width.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from rowsieve.varints import decode_varint, encode_varint
 
 ThriftStruct: TypeAlias = dict[int, Any]
 Wanted: TypeAlias = Mapping[int, "Wanted | None"]
-"""Fields of a struct, and of each that is a struct, or a list of them, its fields; None: all."""
+"""The fields of a struct to read; for a nested struct or list of structs, its fields; None: all."""
 
 
 class I32(int):
@@ -26,11 +27,11 @@ class I64(int):
 
 
 class Written(bytes):
-    """A struct that is written already."""
+    """The bytes of an encoded struct."""
 
 
 class Begun(NamedTuple):
-    """The first fields of a struct as they are written, and the number of the last of them."""
+    """The encoded first fields of a struct, and the number of the last of them."""
 
     data: bytes
     last: int
@@ -40,15 +41,15 @@ NOTHING: Final = Begun(b"", 0)
 _MAX_DEPTH: Final = 16
 _INTEGERS: Final = (4, 5, 6)
 _STRUCT: Final = 12
-_TRUE, _FALSE = 1, 2  # the kinds of a bool in a struct, which has no byte of its own
+_TRUE, _FALSE = 1, 2  # kinds of a bool field in a struct, which needs no further byte
 
 
 class MalformedThrift(ValueError):
-    """The bytes are no compact thrift; the caller knows which file they came from."""
+    """The bytes are not valid compact thrift; the caller adds the file's name to the error."""
 
 
 def read_struct(data: bytes | memoryview, position: int = 0) -> tuple[ThriftStruct, int]:
-    """The struct that begins at `position`, and where it ends."""
+    """Read the struct at `position`; also returns its end."""
     try:
         return _struct(memoryview(data), position, 0)
     except IndexError as error:
@@ -58,7 +59,7 @@ def read_struct(data: bytes | memoryview, position: int = 0) -> tuple[ThriftStru
 
 
 def read_fields(data: bytes, position: int, wanted: Wanted) -> ThriftStruct:
-    """Some fields of the struct that begins at `position`; the others are passed over."""
+    """Read the wanted fields of the struct at `position`, and skip the others."""
     try:
         return _fields(data, position, wanted, 0)[0]
     except IndexError as error:
@@ -68,7 +69,7 @@ def read_fields(data: bytes, position: int, wanted: Wanted) -> ThriftStruct:
 
 
 def read_list_head(data: bytes | memoryview, position: int) -> tuple[int, int]:
-    """How many values a list has, and where the first begins."""
+    """Read the number of values of a list, and the position of the first."""
     try:
         count, position = data[position] >> 4, position + 1
         return decode_varint(memoryview(data), position) if count == 15 else (count, position)
@@ -79,12 +80,12 @@ def read_list_head(data: bytes | memoryview, position: int) -> tuple[int, int]:
 
 
 def write_struct(fields: Mapping[int, Any], begun: Begun = NOTHING) -> Written:
-    """A struct of numbers, bytes, lists of one kind, and structs, by ascending field number."""
+    """Encode a struct of numbers, bytes, lists and structs, by ascending field number."""
     return Written(begin_struct(fields, begun).data + b"\0")
 
 
 def begin_struct(fields: Mapping[int, Any], begun: Begun = NOTHING) -> Begun:
-    """The first fields of a struct, or those after the ones written."""
+    """Encode the first fields of a struct, or the fields after those of `begun`."""
     out, before = bytearray(begun.data), begun.last
     for number, value in fields.items():
         kind, data = _written(value)
@@ -95,7 +96,7 @@ def begin_struct(fields: Mapping[int, Any], begun: Begun = NOTHING) -> Begun:
 
 
 def _written(value: Any) -> tuple[int, bytes]:
-    """The kind of a value and its bytes."""
+    """Encode a value; returns its kind and bytes."""
     match value:
         case I32():
             return 5, encode_varint(value << 1 ^ value >> 31)
@@ -109,7 +110,7 @@ def _written(value: Any) -> tuple[int, bytes]:
             return 12, write_struct(value)
         case Sequence():
             return 9, _written_list(value)
-    raise TypeError(f"{type(value).__name__} is not written to thrift")
+    raise TypeError(f"cannot encode {type(value).__name__} as thrift")
 
 
 def _written_list(values: Sequence[Any]) -> bytes:
@@ -155,7 +156,7 @@ def _value(data: memoryview, position: int, kind: int, depth: int) -> tuple[Any,
         case 8:
             length, position = decode_varint(data, position)
             if length > len(data) - position:
-                raise MalformedThrift(f"a value of {length} bytes goes beyond the end")
+                raise MalformedThrift(f"a value of {length} bytes exceeds the data")
             return bytes(data[position : position + length]), position + length
         case 9 | 10:
             return _list(data, position, depth)
@@ -172,7 +173,7 @@ def _list(data: memoryview, position: int, depth: int) -> tuple[list[Any], int]:
     if count == 15:
         count, position = decode_varint(data, position)
     if count > len(data) - position:
-        raise MalformedThrift(f"a list of {count} values goes beyond the end")
+        raise MalformedThrift(f"a list of {count} values exceeds the data")
     values = []
     for _ in range(count):
         value, position = _value(data, position, kind, depth + 1)
@@ -200,9 +201,9 @@ def _fields(data: bytes, position: int, wanted: Wanted, depth: int) -> tuple[Thr
             number, position = _signed(data, position)
         if number not in wanted:
             if kind == _STRUCT:
-                position = _past_struct(data, position, depth + 1)
+                position = _skip_struct(data, position, depth + 1)
             else:
-                position = _past(data, position, kind, depth)
+                position = _skip_value(data, position, kind, depth)
         elif kind in _INTEGERS:
             fields[number], position = _signed(data, position)
         elif (inner := wanted[number]) is None:
@@ -220,8 +221,8 @@ def _fields(data: bytes, position: int, wanted: Wanted, depth: int) -> tuple[Thr
                 found.append(one)
 
 
-def _past(data: bytes, position: int, kind: int, depth: int) -> int:
-    """Where the value of a field ends, in as few steps as there can be: footers are mostly this."""
+def _skip_value(data: bytes, position: int, kind: int, depth: int) -> int:
+    """The end of a field's value; fast, because reading a footer mostly skips fields."""
     if kind in _INTEGERS:
         while data[position] > 127:
             position += 1
@@ -233,26 +234,26 @@ def _past(data: bytes, position: int, kind: int, depth: int) -> int:
             length, position = decode_varint(data, position)
             return position + length
         case 12:
-            return _past_struct(data, position, depth + 1)
+            return _skip_struct(data, position, depth + 1)
         case 9 | 10:
             kind = data[position] & 15
             count, position = read_list_head(data, position)
             for _ in range(count):
                 position = (
-                    position + 1 if kind <= _FALSE else _past(data, position, kind, depth + 1)
+                    position + 1 if kind <= _FALSE else _skip_value(data, position, kind, depth + 1)
                 )
             return position
         case _:
             return _value(memoryview(data), position, kind, depth)[1]
 
 
-def _past_struct(data: bytes, position: int, depth: int) -> int:
+def _skip_struct(data: bytes, position: int, depth: int) -> int:
     if depth > _MAX_DEPTH:
         raise MalformedThrift(f"values are nested more than {_MAX_DEPTH} deep")
     while head := data[position]:
         position += 1
         kind = head & 15
-        if head < 16:  # its number stands behind it
+        if head < 16:  # the field number follows
             position = decode_varint(data, position)[1]
         if kind in _INTEGERS:
             while data[position] > 127:
@@ -261,5 +262,5 @@ def _past_struct(data: bytes, position: int, depth: int) -> int:
         elif kind == 8 and data[position] < 128:
             position += 1 + data[position]
         else:
-            position = _past(data, position, kind, depth)
+            position = _skip_value(data, position, kind, depth)
     return position + 1

@@ -100,7 +100,7 @@ MUTANTS = (
     Mutant(
         "stats/trim.py",
         "facts that nobody asked for take the place of others",
-        "    for subject in sorted(filter(is_spare, statistics), key=lambda one: -sizes[one]):",
+        "    for subject in sorted(filter(is_sampled, statistics), key=lambda one: -sizes[one]):",
         "    for subject in ():",
         _TEXTS,
     ),

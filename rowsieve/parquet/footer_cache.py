@@ -1,7 +1,8 @@
-"""What is worked out of a footer once, and remembered as long as the footer lives.
+"""Caches values that are derived from a footer, as long as the footer exists.
 
-Footers are told apart as objects: comparing two takes as long as they are large. What is remembered
-must not hold its footer, or both stay for ever.
+The cache compares footers by identity, because comparing their contents takes time in proportion to
+their size. It keeps weak references: a cached value must not reference its footer, or both would
+stay in memory for ever.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ T = TypeVar("T")
 OfFooter = Callable[Concatenate[pq.FileMetaData, P], T]
 
 
-def per_footer(make: OfFooter[P, T]) -> OfFooter[P, T]:
-    """The function with its results kept by their first argument; the others must follow from it.
+def cached_per_footer(make: OfFooter[P, T]) -> OfFooter[P, T]:
+    """Cache a function's result by its first argument, which must determine the others.
 
-    Threads may share it: two may work out the same.
+    Thread-safe: concurrent callers may compute the value twice.
     """
     known: dict[int, tuple[ref[pq.FileMetaData], T]] = {}
 

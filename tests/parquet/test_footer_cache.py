@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from rowsieve.objects import open_store
 from rowsieve.parquet.columns import dictionary_columns, leaves_of
 from rowsieve.parquet.footer import Tail, read_footer
-from rowsieve.parquet.footer_memo import per_footer
+from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.mini_file import FileSchema
 from rowsieve.parquet.pages import PageDirectory
 from rowsieve.parquet.row_groups import RowGroupStatistics
@@ -29,7 +29,7 @@ def footer() -> pq.FileMetaData:
 def test_each_footer_is_asked_once() -> None:
     asked = []
 
-    @per_footer
+    @cached_per_footer
     def count(metadata: pq.FileMetaData, more: int) -> int:
         asked.append(metadata)
         return more + len(asked)
@@ -41,7 +41,7 @@ def test_each_footer_is_asked_once() -> None:
 
 
 def test_another_footer_at_the_same_place_is_another() -> None:
-    @per_footer
+    @cached_per_footer
     def rows_of(metadata: pq.FileMetaData) -> int:
         return int(metadata.num_rows)
 
