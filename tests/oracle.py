@@ -42,7 +42,7 @@ from rowsieve.predicate.ir import (
     TruePredicate,
 )
 from rowsieve.predicate.literals import natural_type
-from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
+from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics, TextReading
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -60,6 +60,8 @@ from rowsieve.types.logical import (
 from rowsieve.types.schema import Schema
 from tests import oracle_zones
 from tests.oracle_functions import PIECES, json_function, moved, rounded
+from tests.oracle_spark_texts import knows as spark_knows
+from tests.oracle_spark_texts import spark_reads_one
 from tests.oracle_values import (
     DAY_US,
     TEXT_FUNCTIONS,
@@ -377,7 +379,7 @@ class Oracle:
         if cell.value is None:
             return Cell(target, None)
         try:
-            return Cell(target, self.converted(cell, target))
+            return Cell(target, self.converted(cell, target, try_=try_))
         except Failed:
             wraps = self.semantics.casts_wrap and isinstance(cell.type, Int | Float | Decimal)
             if wraps and isinstance(target, Int) and not try_:
@@ -387,10 +389,13 @@ class Oracle:
                 return Cell(target, None)
             raise
 
-    def converted(self, cell: Cell, target: LogicalType) -> Any:
+    def converted(self, cell: Cell, target: LogicalType, *, try_: bool = False) -> Any:
         value, source = cell.value, cell.type or String()
         if source == target:
             return value
+        by_spark = self.semantics.text_reading is TextReading.SPARK
+        if source == String() and by_spark and spark_knows(target):
+            return self.read_by_spark(value, target, try_=try_)
         if not oracle_zones.is_utc(self.semantics) and INSTANT in (source, target):
             return self.in_session(value, source, target)
         match source, target:
@@ -429,6 +434,16 @@ class Oracle:
             case (Timestamp(), Timestamp()) | (Uuid(), Binary()):
                 return value
         raise AssertionError((source, target))
+
+    def read_by_spark(self, text: str, target: LogicalType, *, try_: bool) -> Any:
+        def instant(local: int, name: str | None) -> int:
+            return oracle_zones.instant(local, self.semantics, name=name)
+
+        cuts = self.semantics.failed_cast is OnFailure.NULL and not try_
+        found = spark_reads_one(text, target, cuts=cuts, instant=instant)
+        if found is None:
+            raise Failed
+        return found
 
     def in_session(self, value: Any, source: LogicalType, target: LogicalType) -> Any:
         """A cast from or to an instant by way of local time."""

@@ -77,6 +77,7 @@ class TextReading(Enum):
     POSTGRES = "postgres"  # 1_000, 0x1F, 1e3 as a decimal: see `postgres_texts`
     DATAFUSION = "datafusion"  # 1e400 as infinity, 20240703 as a date: see `datafusion_texts`
     TRINO = "trino"  # 1e3 as a decimal, spaces refused: see `trino_texts`
+    SPARK = "spark"  # 1e3, 2d, 2024-1-5; 1.9 as 1 where casts give NULL: see `spark_texts`
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +224,7 @@ Semantics.SPARK = Semantics(
     hours_make_days=True,
     timestamp_text=TimestampText.LOCAL,
     far_years=FarYears.SIGNED,
+    text_reading=TextReading.SPARK,
 )
 Semantics.DUCKDB = Semantics(
     "duckdb",

@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.arrays import Computed, filled, null_mask, with_nulls
-from rowsieve.predicate.functions.casts import cast, cast_rule
+from rowsieve.predicate.functions.casts import cast, cast_rule, gives_null
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.functions.temporal import CLOCK_UNITS, unit_name
 from rowsieve.predicate.ir import BoundColumn, Call, Cast, Literal, Now, Operand, walk
 from rowsieve.predicate.literals import from_scalar, scalar
 from rowsieve.predicate.operand_types import type_of
-from rowsieve.predicate.semantics import Semantics, TimestampText
+from rowsieve.predicate.semantics import Semantics, TextReading, TimestampText
 from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
@@ -60,9 +60,18 @@ def cast_of_session(
     """A cast that the session or its engine does in a way of its own; None for any other."""
     if isinstance(source, Timestamp) and target == String():
         return _spelt(operand, source, semantics, try_=try_)
+    if (source, target) == (String(), INSTANT) and semantics.text_reading is TextReading.SPARK:
+        return _read_in_zone(operand, semantics, try_=try_)
     if depends_on_zone(source, target) and not is_utc(semantics):
         return zoned_cast(operand, source, target, semantics, try_=try_)
     return None
+
+
+def _read_in_zone(operand: Operand, semantics: Semantics, *, try_: bool) -> Operand | None:
+    if is_utc(semantics):
+        return None
+    quiet = gives_null(INSTANT, semantics, try_=try_)
+    return _call("try_text_instant" if quiet else "text_instant", semantics.time_zone, operand)
 
 
 def _spelt(

@@ -276,6 +276,10 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
         for zone in ZONES[:4]
         for rules in (("later", "shifted"), ("null", "null"), ("earlier", "fail"))
     ],
+    **{
+        name: [Sample(call(name, zone, Cast(X, String())), Date()) for zone in ZONES[:3]]
+        for name in ("text_instant", "try_text_instant")
+    },
     "zoned_trunc": [
         Sample(call("zoned_trunc", unit, zone, X, *rules), _INSTANT)
         for zone in ZONES

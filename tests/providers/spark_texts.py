@@ -38,6 +38,11 @@ SCHEMA = pa.schema(
         ("d", pa.decimal128(9, 2)),
         ("w", pa.decimal128(38, 10)),
         ("s", pa.string()),
+        ("digits", pa.string()),
+        ("reals", pa.string()),
+        ("days", pa.string()),
+        ("moments", pa.string()),
+        ("flags", pa.string()),
         ("b", pa.bool_()),
         ("day", pa.date32()),
         ("ts", pa.timestamp("us")),
@@ -46,7 +51,8 @@ SCHEMA = pa.schema(
 )
 DDL = (
     "k int, i8 tinyint, i16 smallint, n int, i64 bigint, f32 float, f double, d decimal(9,2), "
-    "w decimal(38,10), s string, b boolean, day date, ts timestamp_ntz, tz timestamp"
+    "w decimal(38,10), s string, digits string, reals string, "
+    "days string, moments string, flags string, b boolean, day date, ts timestamp_ntz, tz timestamp"
 )
 ROWS_PER_PART = 4
 
@@ -94,24 +100,48 @@ _VALUES: dict[str, list[Any]] = {
         for t in ("-9.5", "0", "1", "1.25", "2147483648")
     ]
     + [decimal.Decimal("9999999999999999999999999999.9999999999")],
-    "s": ["", "1", "22", "-1", "abc", "1.5", "2024-10-27", "true", "2024-10-27 01:30:00"],
+    "s": [
+        *("", "1", "22", "-1", "abc", "1.5", "2024-10-27", "true", "2024-10-27 01:30:00"),
+        *("1.9", " 2\t", "+3", ".5", "1e2", "100", "0100", "2147483648", "NaN", "-inf", "1.5d"),
+        *("9223372036854775808", "-0.0", "0.005", "T", "no", "2024", "2024-10", "2024-11-3 1:30"),
+        *("2018-11-04T00:00:00Z", "2024-10-27 02:30:00 Europe/Berlin", "2024-03-10 02:30:00"),
+        *("+2011-12-30", "-0001-1-1", "2024-02-30", "2024-10-26T22:30:00+1", "12024-10-27"),
+    ],
     "b": [False, True],
     "day": sorted({moment.date() for moment in _MOMENTS}),
     "ts": _MOMENTS,
     "tz": [moment.replace(tzinfo=UTC) for moment in _MOMENTS],
 }
+# Those whose texts are mostly of one kind.
+_TEXTS: dict[str, list[Any]] = {
+    "digits": ["0", "1", "-1", "22", " 3", "+100", "127", "128", "300", "2147483647", "-129"],
+    "reals": ["0.5", "1", "-1.5", "22.0", "1e0", "NaN", "1.25", " .1 ", "2147483648.5", "1.5d"],
+    "days": [
+        "2024-10-26",
+        "2024-10-27",
+        "2024-11-3",
+        "2018-11-04 ",
+        "2024-03",
+        "2011",
+        "2024-10-6",
+    ],
+    "moments": [
+        *("2024-10-27 00:00:00", "2024-10-26T22:30:00Z", "2024-11-03 01:30", "2024-03-10 2:30:00"),
+        *("2018-11-04", "2024-10-27 02:30:00.5 Europe/Berlin", "2024-10-06 02:15:00", "2024"),
+    ],
+    "flags": ["true", "F", " yes", "0", "n", "1"],
+}
 
 
 def table_of(seed: int, row_count: int = 64) -> list[dict[str, Any]]:
     """Rows by `k`; near rows have near values, and one value in eight is NULL."""
-    source = random.Random(seed)
-    rows = []
-    for k in range(row_count):
-        row: dict[str, Any] = {"k": k}
-        for name, values in _VALUES.items():
-            near = k * len(values) // row_count + source.randint(-1, 1)
-            row[name] = None if source.random() < 0.125 else values[near % len(values)]
-        rows.append(row)
+    rows: list[dict[str, Any]] = [{"k": k} for k in range(row_count)]
+    for start, columns in ((seed, _VALUES), (~seed, _TEXTS)):
+        source = random.Random(start)
+        for k, row in enumerate(rows):
+            for name, values in columns.items():
+                near = k * len(values) // row_count + source.randint(-1, 1)
+                row[name] = None if source.random() < 0.125 else values[near % len(values)]
     return rows
 
 
@@ -147,6 +177,36 @@ _CLOCKS = (
     "2024-10-06 02:15:00",
 )
 _DAYS = ("2024-10-26", "2024-10-27", "2024-11-03", "2018-11-04", "2024-03-10", "2011-12-30")
+_TEXT_COLUMNS = ("s", "digits", "reals", "days", "moments", "flags")
+_QUOTED = (
+    "'1'",
+    "' 22'",
+    "'1.9'",
+    "'1e2'",
+    "'abc'",
+    "'2024-10-27'",
+    "'2024-11-3 1:30'",
+    "'t'",
+    "'on'",
+)
+# Which texts are mostly of a kind, and what makes values of that kind.
+_FITTING = {
+    "digits": "_whole",
+    "reals": "_number",
+    "days": "_time",
+    "moments": "_time",
+    "flags": "_boolean",
+}
+_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(9,2)")
+_TARGETS = (*_NUMBERS, "DECIMAL(38,10)", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
+_TIMES = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
+_OF_KIND = {
+    "digits": _NUMBERS,
+    "reals": _NUMBERS,
+    "days": _TIMES,
+    "moments": _TIMES,
+    "flags": ("BOOLEAN",),
+}
 
 
 class _Texts:
@@ -185,8 +245,10 @@ class _Texts:
         if kind < 0.89:
             make = self._whole if self._source.random() < 0.5 else self._time
             return f"{make()} BETWEEN {make()} AND {make()}"
-        if kind < 0.95:
+        if kind < 0.92:
             return self._mixed()
+        if kind < 0.97:
+            return self._of_text()
         return self._any() + self._one(" IS NULL", " IS NOT NULL")
 
     def _compared(self, left: Any, right: Any) -> str:
@@ -286,6 +348,53 @@ class _Texts:
         name = self._one("hour", "minute", "second", "day", "month", "year", "quarter", "weekday")
         other = self._one("dayofweek", "weekofyear", "dayofyear")
         return f"{self._one(name, name, other)}({self._time()})"
+
+    def _text(self) -> str:
+        return self._one(*_TEXT_COLUMNS, *_QUOTED)
+
+    def _of_text(self) -> str:
+        """Text beside other types, among them, and cast to them."""
+        kind, of = self._source.random(), self._one(*_FITTING)
+        text = self._one(of, of, of, of, "s") if self._source.random() < 0.85 else self._text()
+        make = getattr(self, _FITTING[of])
+        if kind < 0.30:
+            sides = [text, make()]
+            self._source.shuffle(sides)
+            return f" {self._one(*_COMPARED)} ".join(sides)
+        if kind < 0.42:
+            members = [self._one(make(), make(), self._text()) for _ in range(3)]
+            return f"{text} {self._one('', 'NOT ')}IN ({', '.join(members)})"
+        if kind < 0.48:
+            return f"{make()} IN ({text}, {make()})"
+        if kind < 0.56:
+            return f"{text} BETWEEN {make()} AND {make()}"
+        if kind < 0.66:
+            text = self._one("digits", "reals", "'3'", "s")
+            sides = [text, self._one(self._number(), self._whole(), "reals")]
+            self._source.shuffle(sides)
+            value = f" {self._one('+', '-', '*', '/', '%', 'div')} ".join(sides)
+            return f"({value}) {self._one('>', '<=', '=')} {self._number()}"
+        if kind < 0.74:
+            name = self._one("coalesce", "if", "nullif", "nullif", "CASE")
+            value = {
+                "if": f"if(b, {text}, {make()})",
+                "CASE": f"CASE WHEN b THEN {make()} ELSE {text} END",
+            }.get(name, f"{name}({text}, {make()})")
+            return f"{value} {self._one(*_COMPARED)} {self._one(make(), self._text())}"
+        if kind < 0.94:
+            target = self._one(*_TARGETS)
+            cast = f"{self._one('CAST', 'CAST', 'try_cast')}({text} AS {target})"
+            other = make() if target in _OF_KIND[of] else f"CAST({self._text()} AS {target})"
+            end = self._one(f" {self._one(*_COMPARED)} {other}", " IS NULL", " IS NOT NULL")
+            return cast + end
+        name = self._one(
+            "-", "abs", "floor", "round", "sqrt", "year", "hour", "last_day", "to_date"
+        )
+        of = "digits" if name in ("-", "abs", "floor", "round", "sqrt") else "moments"
+        return f"{name}({self._one(of, of, 's')}) {self._one('=', '<', '>=')} {self._text()}"
+
+    def _boolean(self) -> str:
+        return self._one("b", "true", "false", "(n = 1)")
 
     def _mixed(self) -> str:
         text = self._one("s", "'1'", "'22'", "'1.5'", "'abc'")

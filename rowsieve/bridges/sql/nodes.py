@@ -148,20 +148,21 @@ class Reader:
             return Cast(operand, type_, try_)
         if operand.value is None:
             return Literal(None, type_)
-        text, semantics = str(operand.value), self.dialect.semantics
-        if semantics.text_reading is not TextReading.STRICT and isinstance(type_, _READ_BY_ENGINES):
+        text, reading = str(operand.value), self.dialect.semantics.text_reading
+        if reading is not TextReading.STRICT and isinstance(type_, _READ_BY_ENGINES):
             return self._read_by_engine(node, text, type_, try_=try_)
         try:
-            made = Literal(typed(text, type_, self.dialect), type_)
-            # A bare number has as many bits as it needs there; this one is said to have 64.
-            bare = self.dialect.gives_types and type_ == Int(64)
-            return Cast(made, type_) if bare else made
+            return self._said(Literal(typed(text, type_, self.dialect), type_), type_)
         except LookupError:
             return Cast(operand, type_, try_)  # its time zone is the session's: bind knows it
         except ValueError as error:
-            if try_:
+            if try_ or reading is TextReading.SPARK:
                 return Cast(operand, type_, try_)
             raise self.source.refusal(node, str(error)) from error
+
+    def _said(self, made: Literal, type_: LogicalType) -> Operand:
+        """The constant; a bare number has as many bits as it needs in Spark, this one has 64."""
+        return Cast(made, type_) if self.dialect.gives_types and type_ == Int(64) else made
 
     def _read_by_engine(self, node: Any, text: str, type_: LogicalType, *, try_: bool) -> Operand:
         """A constant as the dialect's engine reads its text."""
@@ -170,8 +171,8 @@ class Reader:
         except UnsupportedOperation as error:
             raise self.source.refusal(node, str(error)) from error
         if found.failed is None or not found.failed[0]:
-            return from_scalar(found.values[0], type_)
-        if try_:
+            return self._said(from_scalar(found.values[0], type_), type_)
+        if try_ or self.dialect.gives_types:  # the session's mode decides what it is
             return Cast(Literal(text), type_, try_)
         try:
             typed(text, type_, self.dialect)  # knows what is wrong with the text

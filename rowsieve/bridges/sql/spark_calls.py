@@ -74,7 +74,7 @@ def is_part(name: str) -> bool:
 
 def _signed(typer: Types, node: Call, values: list[Value]) -> Value:
     """`negate`; `abs` of whole numbers wraps where negating does."""
-    (value,) = values
+    value = _number(typer, values[0])
     if not isinstance(value.type, Int | Float | Decimal):
         raise UnsupportedOperation(f"{node.function} of something that is no number")
     if node.function == "abs" and isinstance(value.type, Int) and not typer.ansi:
@@ -93,7 +93,7 @@ def _length(typer: Types, node: Call, values: list[Value]) -> Value:
 
 
 def _to_whole(typer: Types, node: Call, values: list[Value]) -> Value:
-    (value,) = values
+    value = _number(typer, values[0])
     match value.type:
         case Int():
             return Value(value.exact, Int(64), loose=True)
@@ -106,8 +106,9 @@ def _to_whole(typer: Types, node: Call, values: list[Value]) -> Value:
     raise UnsupportedOperation(f"{node.function} gives bigints, cut where ANSI mode is off")
 
 
-def _rounded(_: Types, __: Call, values: list[Value]) -> Value:
+def _rounded(typer: Types, __: Call, values: list[Value]) -> Value:
     value, *digits = values
+    value = _number(typer, value)
     count = digits[0].operand.value if digits and isinstance(digits[0].operand, Literal) else 0
     if not isinstance(count, int) or (digits and not isinstance(digits[0].operand, Literal)):
         raise UnsupportedOperation("round takes a constant count of digits")
@@ -127,9 +128,14 @@ def _rounded(_: Types, __: Call, values: list[Value]) -> Value:
     raise UnsupportedOperation("round of a float32 to digits, or before the point")
 
 
-def _real(_: Types, node: Call, values: list[Value]) -> Value:
+def _number(typer: Types, value: Value) -> Value:
+    """A number, or text as a double."""
+    return typer.of_text(value, Float(64))
+
+
+def _real(typer: Types, node: Call, values: list[Value]) -> Value:
     """A function of doubles."""
-    (value,) = values
+    value = _number(typer, values[0])
     if not isinstance(value.type, Int | Float):
         raise UnsupportedOperation(f"{node.function} of something that is no float")
     operand = value.exact if value.type == Float(64) else Cast(value.exact, Float(64))
@@ -218,9 +224,9 @@ def _shifted(_: Types, __: Call, values: list[Value]) -> Value:
     return Value(Call("shift", (operand, *steps)), type_)
 
 
-def _formatted(_: Types, node: Call, values: list[Value]) -> Value:
+def _formatted(typer: Types, node: Call, values: list[Value]) -> Value:
     """Text of a time as the session's clocks show it; of a date at midnight."""
-    value = values[0]
+    value = typer.of_text(values[0], INSTANT)
     if not isinstance(value.type, Date | Timestamp):
         raise UnsupportedOperation("date_format of something that is no date or timestamp")
     local = Timestamp()

@@ -7,14 +7,12 @@ Source: Catalyst's `TypeCoercion`, `AnsiTypeCoercion` and `DecimalPrecision` (Sp
 from __future__ import annotations
 
 import decimal
-import re
 
 from rowsieve.bridges.spark_columns.values import Value
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Cast, Literal, Operand
 from rowsieve.predicate.literals import int_range
 from rowsieve.types.logical import (
-    Bool,
     Date,
     Decimal,
     Float,
@@ -22,21 +20,12 @@ from rowsieve.types.logical import (
     LogicalType,
     String,
     Timestamp,
-    type_name,
 )
 
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 INSTANT = Timestamp(utc=True)
 # Operators whose function hangs on the types of their sides, which the text does not say.
 QUOTIENT, WHOLE_QUOTIENT, AMONG = "/", "div", "in"
-_DAY_TEXT = re.compile(r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T].*)?\s*", re.ASCII)
-_MOMENT_TEXT = re.compile(
-    r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)"
-    r"(?:(Z|[+-][0-9]{2}:[0-9]{2})| (?:UTC|GMT))?)?\s*",
-    re.ASCII,
-)
-_WHOLE_TEXT = re.compile(r"\s*-?[0-9]{1,18}\s*", re.ASCII)
-_NUMBER_TEXT = re.compile(r"\s*(?:-?[0-9]{1,15}(?:\.[0-9]{1,15})?|NaN|-?Infinity)\s*", re.ASCII)
 
 
 def common_type(left: LogicalType, right: LogicalType, *, ansi: bool) -> LogicalType | None:
@@ -70,42 +59,6 @@ def as_decimal(type_: LogicalType) -> Decimal:
     return Decimal(_INTEGER_DIGITS[type_.bits], 0) if isinstance(type_, Int) else type_
 
 
-def quoted_constant(text: str, other: LogicalType, *, ansi: bool) -> Value:
-    """A quoted constant as what Spark casts it to beside a value of the other type."""
-    match other:
-        case Int() if _WHOLE_TEXT.fullmatch(text):
-            low, high = int_range(other)
-            if ansi or low <= int(text) <= high:
-                return Value(Literal(int(text), Int(64)), Int(64))
-        case Float() | Decimal() if _NUMBER_TEXT.fullmatch(text):
-            real = Float(64) if ansi or isinstance(other, Decimal) else other
-            return Value(Cast(Literal(float(text), Float(64)), real), real)
-        case Date() if (day := _DAY_TEXT.fullmatch(text)) is not None:
-            return Value(Cast(Literal(day[1]), Date()), Date())
-        case Timestamp(utc=utc) if (moment := _MOMENT_TEXT.fullmatch(text)) is not None:
-            named = text.rstrip().endswith(("UTC", "GMT"))
-            zone = "Z" if named else moment[3] or ""
-            if utc or not zone:
-                spelt = f"{moment[1]} {moment[2] or '00:00:00'}{zone}"
-                return Value(Cast(Literal(spelt), other), other)
-    raise UnsupportedOperation(
-        f"the text {text[:40]!r} beside {type_name(other)}: write a constant of that type"
-    )
-
-
-def quoted_cast(text: str, node: Cast, *, ansi: bool) -> Value:
-    """A cast of a quoted constant."""
-    if isinstance(node.type, Date | Timestamp):
-        return quoted_constant(text, node.type, ansi=ansi)
-    if isinstance(node.type, String):
-        return Value(Literal(text, String()), String())
-    if isinstance(node.type, Int) and not _WHOLE_TEXT.fullmatch(text):
-        raise UnsupportedOperation(f"the text {text[:40]!r} as a whole number")
-    if isinstance(node.type, Float | Decimal) and not _NUMBER_TEXT.fullmatch(text):
-        raise UnsupportedOperation(f"the text {text[:40]!r} as a number; write a constant")
-    return Value(Cast(Literal(text), node.type, node.try_), node.type)
-
-
 def text_of_bytes(node: Cast) -> Literal | None:
     """`CAST(X'…' AS STRING)` as the text; None of any other cast, and of bytes that are none."""
     literal = node.operand
@@ -116,14 +69,6 @@ def text_of_bytes(node: Cast) -> Literal | None:
         return Literal(value.decode(), String())
     except UnicodeDecodeError:
         return None
-
-
-def check_cast(source: LogicalType, target: LogicalType) -> None:
-    """Refuse casts that Spark does in another way."""
-    shown = f"a cast of {type_name(source)} to {type_name(target)}"
-    match source, target:
-        case String(), Int() | Float() | Decimal() | Bool() | Date() | Timestamp():
-            raise UnsupportedOperation(f"{shown}: spark reads more spellings than are read here")
 
 
 def is_text(value: Value) -> bool:

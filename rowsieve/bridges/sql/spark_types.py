@@ -21,17 +21,22 @@ from rowsieve.bridges.sql.spark_coercion import (
     QUOTIENT,
     WHOLE_QUOTIENT,
     as_decimal,
-    check_cast,
     common_type,
     constant_of,
     in_digits,
     is_text,
     literal_of,
-    quoted_cast,
-    quoted_constant,
     text_of_bytes,
 )
 from rowsieve.bridges.sql.spark_rules import decimal_result
+from rowsieve.bridges.sql.spark_text_coercion import (
+    among,
+    as_text,
+    check_spelling,
+    in_arithmetic,
+    in_comparison,
+    text_as,
+)
 from rowsieve.errors import UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.dated import later_by
 from rowsieve.predicate.ir import (
@@ -62,7 +67,9 @@ from rowsieve.predicate.ir import (
     disjoin,
 )
 from rowsieve.predicate.nested_types import are_comparable
+from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
+    Binary,
     Bool,
     Date,
     Decimal,
@@ -72,6 +79,7 @@ from rowsieve.types.logical import (
     Map,
     String,
     Struct,
+    Timestamp,
     is_nested,
     type_name,
 )
@@ -146,16 +154,10 @@ class _Typer:
         return left.operand, right.operand
 
     def of_text(self, value: Value, other: LogicalType | None) -> Value:
-        """Text beside a value of another type: a constant of what Spark casts it to."""
-        literal = value.operand
+        """Text beside a value of another type, as Spark casts it to compare the two."""
         if not is_text(value) or other is None or isinstance(other, String):
             return value
-        if not isinstance(literal, Literal) or not isinstance(literal.value, str):
-            raise UnsupportedOperation(
-                f"text beside {type_name(other)}: spark reads more spellings of a value than are "
-                "read here; cast the other side to STRING"
-            )
-        return quoted_constant(literal.value, other, ansi=self.ansi)
+        return text_as(value, in_comparison(other, ansi=self.ansi), ansi=self.ansi)
 
     def common(self, *values: Value) -> LogicalType | None:
         """The type that all of them meet in; None of nothing but NULL."""
@@ -185,10 +187,18 @@ class _Typer:
             return InList(value.operand, values)
         if values.type == value.type or not len(values) or self.binds(value.type, values.type):
             return InList(value.operand, values)
+        if is_text(value) and isinstance(values.type, Int):
+            return self.text_in_list(value, values)
         if len(values) > _MOST_MEMBERS:
             raise UnsupportedOperation("a long list of another type than its operand; cast one")
         members = [Literal(member, values.type) for member in values.array.to_pylist()]
         return self.alike(value, [self.value(member) for member in members])
+
+    def text_in_list(self, value: Value, values: ValueSet) -> Predicate:
+        """Text among constant whole numbers, which become text where ANSI mode is off."""
+        type_ = Int(64) if self.ansi else String()
+        members = ValueSet(values.array.cast(arrow_type(type_)), type_)
+        return InList(self.of_text(value, Int(64)).operand if self.ansi else value.exact, members)
 
     def binds(self, type_: LogicalType | None, listed: LogicalType | None) -> bool:
         """Whether numbers of both types are compared alike where the list is bound."""
@@ -208,16 +218,21 @@ class _Typer:
         if all(_are_nested(value, member) for member in members):
             equal = (Comparison(ComparisonOp.EQ, value.operand, each.operand) for each in members)
             return disjoin(equal)
-        typed = [other.type for other in (value, *members) if not is_text(other)]
-        first = next((type_ for type_ in typed if type_ is not None), None)
-        sides = [self.of_text(side, first) for side in (value, *members)]
-        common = self.common(*sides)
-        if isinstance(common, Float):
+        sides = [value, *members]
+        common = self.with_text(sides)
+        if common is not None or isinstance(common := self.common(*sides), Float):
             sides = [Value(self.as_type(side, common), common) for side in sides]
         terms = tuple(
             Comparison(ComparisonOp.EQ, sides[0].operand, side.operand) for side in sides[1:]
         )
         return terms[0] if len(terms) == 1 else Or(terms)
+
+    def with_text(self, values: Sequence[Value]) -> LogicalType | None:
+        """The one type of values of which some are text and others are not; None of any others."""
+        others = [value.type for value in values if value.type is not None and not is_text(value)]
+        if not others or not any(map(is_text, values)):
+            return None
+        return among(others, ansi=self.ansi)
 
     # Values
 
@@ -262,19 +277,28 @@ class _Typer:
         results, type_ = self.one_type([*(then for _, then in branches), otherwise])
         return Value(Case(tuple(zip(conditions, results[:-1], strict=True)), results[-1]), type_)
 
-    def one_type(self, operands: Sequence[Operand]) -> tuple[list[Operand], LogicalType | None]:
+    def one_type(
+        self, operands: Sequence[Operand], *, mixed: bool = True
+    ) -> tuple[list[Operand], LogicalType | None]:
         """The operands in the type that Spark chooses among theirs."""
         values = [self.value(operand) for operand in operands]
-        types = {value.type for value in values if not is_text(value)} - {None}
-        if types - {String()} and any(map(is_text, values)):
-            raise UnsupportedOperation("text among values of another type; cast one")
-        common = self.common(*values)
+        common = self.with_text(values)
+        if common is not None and not mixed:
+            raise UnsupportedOperation(
+                "spark has no one type of text and of other values; cast one"
+            )
+        if common is None:
+            common = self.common(*values)
         return [self.as_type(value, common) for value in values], common
 
     def as_type(self, value: Value, type_: LogicalType | None) -> Operand:
         """The value in a type that it is brought to without being asked."""
         if type_ is None or value.type == type_:
             return value.exact
+        if isinstance(type_, String):
+            return as_text(value, ansi=self.ansi)
+        if is_text(value):
+            return text_as(value, type_, ansi=self.ansi).exact
         if value.type is None:
             literal = value.operand
             assert isinstance(literal, Literal)
@@ -294,15 +318,33 @@ class _Typer:
         target = node.type
         if (text := text_of_bytes(node)) is not None:
             return Value(text, target)
-        if inner.type is None and is_text(inner):
-            assert isinstance(inner.operand, Literal)
-            return quoted_cast(str(inner.operand.value), node, ansi=self.ansi)
+        if is_text(inner) and not isinstance(target, String | Binary):
+            return self.cast_text(inner, node)
+        if inner.type is None and is_text(inner) and isinstance(inner.operand, Literal):
+            plain = str(inner.operand.value)
+            made = Literal(plain.encode() if target == Binary() else plain, target)
+            return Value(made, target)
         if inner.type is None:
             return Value(Literal(None, target), target)
         if inner.type == target:
             return Value(inner.operand, target, inner.loose)
-        check_cast(inner.type, target)
+        if isinstance(target, String):
+            check_spelling(inner.type, ansi=self.ansi)
         return Value(Cast(inner.exact, target, node.try_), target)
+
+    def cast_text(self, value: Value, node: Cast) -> Value:
+        """A cast of text that is written; of a constant it may be `DATE '…'`, which must be one."""
+        found = text_as(value, node.type, ansi=self.ansi, try_=node.try_)
+        literal = value.operand
+        if (
+            isinstance(literal, Literal)
+            and literal.value is not None
+            and not node.try_
+            and isinstance(node.type, Date | Timestamp)
+            and _is_unread(found.operand)
+        ):
+            raise UnsupportedOperation(f"{literal.value!r} is no {type_name(node.type)} in spark")
+        return found
 
     # Calls
 
@@ -311,7 +353,7 @@ class _Typer:
         if name in _ARITHMETIC or name in (QUOTIENT, WHOLE_QUOTIENT, "divide"):
             return self.arithmetic(name, *map(self.value, node.arguments))
         if name in ("coalesce", "greatest", "least"):
-            operands, type_ = self.one_type(node.arguments)
+            operands, type_ = self.one_type(node.arguments, mixed=name == "coalesce")
             return Value(Call(name, tuple(operands)), type_ or String())
         if name == "nullif" and len(node.arguments) == 2:
             return self.null_if(*map(self.value, node.arguments))
@@ -331,7 +373,9 @@ class _Typer:
 
     def arithmetic(self, name: str, left: Value, right: Value) -> Value:
         if is_text(left) or is_text(right):
-            raise UnsupportedOperation(f"{name} of text; cast it to a number")
+            other = left if is_text(right) else right
+            type_ = in_arithmetic(name, String() if is_text(other) else other.type, ansi=self.ansi)
+            left, right = (Value(self.as_type(side, type_), type_) for side in (left, right))
         if left.type is None or right.type is None:
             left, right = (Value(s.operand, s.type or _other(left, right)) for s in (left, right))
         dated = name in ("add", "subtract") and isinstance(left.type, Date)
@@ -373,6 +417,13 @@ def _folded_like(operand: Operand, node: Like) -> Like:
     if node.escape is not None and node.escape.isalpha():
         raise UnsupportedOperation("a letter as the escape of a pattern of any case")
     return Like(Call("lower", (operand,)), node.pattern.lower(), node.escape)
+
+
+def _is_unread(operand: Operand) -> bool:
+    """Whether a constant text has no value: NULL, or a cast that will fail."""
+    if isinstance(operand, Cast):
+        return isinstance(operand.operand, Literal) and operand.operand.type == String()
+    return isinstance(operand, Literal) and operand.value is None
 
 
 def _any_width(operand: Operand) -> Operand:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,6 +31,8 @@ from rowsieve.predicate.functions import (
     far_years,
     float_decimals,
     postgres_texts,
+    spark_texts,
+    spark_times,
     text_casts,
     trino_texts,
 )
@@ -129,8 +131,10 @@ def cast_as_written(
     """`cast` of a `CAST` in the tree: unless it is tried, numbers may wrap around.
 
     As Java does: a float goes to the nearer end of 32 or 64 bits and NaN to 0, what is narrower
-    keeps the lowest bits.
+    keeps the lowest bits. A cast that is tried reads text as one that fails does.
     """
+    if try_ and isinstance(source, String):
+        semantics = replace(semantics, failed_cast=OnFailure.ERROR)
     if try_ or not wraps(source, target, semantics):
         return cast(values, source, target, semantics)
     assert isinstance(target, Int)
@@ -358,6 +362,7 @@ _READERS: Mapping[TextReading, Mapping[type[LogicalType], text_casts.Reader]] = 
     TextReading.POSTGRES: postgres_texts.READERS,
     TextReading.DATAFUSION: datafusion_texts.READERS,
     TextReading.TRINO: trino_texts.READERS,
+    TextReading.SPARK: {**spark_texts.READERS, **spark_times.READERS},
 }
 _TOTAL: Mapping[TextReading, frozenset[type[LogicalType]]] = {
     TextReading.STRICT: frozenset(text_casts.READERS),
@@ -365,6 +370,7 @@ _TOTAL: Mapping[TextReading, frozenset[type[LogicalType]]] = {
     TextReading.POSTGRES: postgres_texts.TOTAL,
     TextReading.DATAFUSION: datafusion_texts.TOTAL,
     TextReading.TRINO: trino_texts.TOTAL,
+    TextReading.SPARK: frozenset({Bool, Int, Date}),
 }
 _RULES: dict[tuple[type, type], CastRule] = {
     (Bool, Int): CastRule(_kernel, increasing=True, can_fail=False),

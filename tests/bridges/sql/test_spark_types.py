@@ -126,16 +126,59 @@ def test_a_float32_beside_a_whole_number_is_a_double_in_ansi_mode_alone() -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("s = n", "text beside int32"),
-        ("CAST(s AS INT) = 1", "more spellings"),
-        ("n = 'abc'", "write a constant"),
         ("CAST(n AS DECIMAL(38,10)) * CAST(n AS DECIMAL(38,10)) > 1", "more than 38 digits"),
-        ("coalesce(n, 'x') = 'x'", "text among values"),
+        ("greatest(n, s) = 1", "no one type of text"),
+        ("s + tz > 1", "no type in spark"),
+        ("CAST('2024-02-30' AS DATE) IS NULL", "is no date in spark"),
+        ("tz = '10:00'", "one of today"),
+        ("CAST(s AS BINARY) = X'31'", "string to binary"),
     ],
 )
 def test_what_no_rule_settles_is_refused(text: str, message: str) -> None:
-    with pytest.raises(UnsupportedOperation, match=message):
-        selected(text, n=1, s="1")
+    with pytest.raises((InvalidPredicate, UnsupportedOperation), match=message):
+        selected(text, n=1, s="1", tz=LATE)
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "in_ansi", "otherwise"),
+    [
+        ("s = n", {"s": " 7\t", "n": 7}, True, True),
+        ("s > 5", {"s": "10"}, True, True),
+        ("s > 5", {"s": "5.9"}, None, False),
+        ("s = 1.5", {"s": "1.5d"}, True, True),
+        ("n = '7.9'", {"n": 7}, None, True),
+        ("s < TIMESTAMP '2024-10-27 00:00:00'", {"s": "2024-10-26T24"}, None, False),
+        ("s = DATE '2024-01-05'", {"s": "2024-1-5 10:00"}, True, True),
+        ("s IN (1, 2)", {"s": "02"}, True, False),
+        ("s IN (1, 2)", {"s": "x"}, None, False),
+        ("n IN (' 7', '8')", {"n": 7}, True, False),
+        ("s + 1 > 3", {"s": "2.5"}, None, True),
+        ("s BETWEEN 1 AND 3", {"s": "2"}, True, True),
+        ("-s = 2", {"s": "-2"}, True, True),
+        ("s IS TRUE", {"s": " Yes"}, True, True),
+        ("coalesce(s, n) = 7", {"n": 7}, True, True),
+        ("length(coalesce(s, n)) = 1", {"n": 7}, None, True),
+        ("CAST(s AS INT) = 1", {"s": "1.9"}, None, True),
+        ("TRY_CAST(s AS INT) IS NULL", {"s": "1.9"}, True, True),
+        ("CAST(s AS DECIMAL(3,1)) = 1.3", {"s": "1.25"}, True, True),
+    ],
+)
+def test_text_is_cast_as_the_mode_has_it(
+    text: str, row: dict[str, Any], in_ansi: bool | None, otherwise: bool
+) -> None:
+    assert selected(text, ansi=False, **row) is otherwise
+    if in_ansi is None:
+        with pytest.raises((EvaluationError, InvalidPredicate)):
+            selected(text, ansi=True, **row)
+    else:
+        assert selected(text, ansi=True, **row) is in_ansi
+
+
+def test_decimals_that_java_writes_with_an_exponent_are_no_text_where_ansi_mode_is_off() -> None:
+    text = "CAST(CAST(n AS DECIMAL(20,7)) AS STRING) = '1.0000000'"
+    assert selected(text, ansi=True, n=1)
+    with pytest.raises(UnsupportedOperation, match="with an exponent"):
+        selected(text, ansi=False, n=1)
 
 
 def test_computed_columns_and_assignments_have_the_types_of_spark() -> None:

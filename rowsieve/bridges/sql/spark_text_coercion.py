@@ -1,0 +1,151 @@
+"""Text beside values of other types in Spark's SQL: what its analyser casts, by the mode.
+
+In ANSI mode text becomes the other side's kind, numbers in their widest types. Without it a
+comparison takes the other side's own type, arithmetic takes doubles, and IN, CASE and COALESCE make
+text of the others. Soundness: a pair for which Spark has no rule, or for which we have none, is
+refused.
+Source: `TypeCoercion` and `AnsiTypeCoercion` of Spark 4.3, by its analysed plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from rowsieve.bridges.spark_columns.values import Value
+from rowsieve.bridges.sql.spark_coercion import INSTANT, common_type
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.functions.casts import cast_as_written
+from rowsieve.predicate.functions.spark_times import read_moments
+from rowsieve.predicate.ir import Cast, Literal, Operand
+from rowsieve.predicate.literals import from_scalar
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import (
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    Timestamp,
+    type_name,
+)
+
+_ANOTHER_ZONE = "Asia/Kathmandu"  # at no time UTC's
+_LONGEST_PLAIN_SCALE = 6  # of decimals that Java writes without an exponent
+
+
+def in_comparison(other: LogicalType, *, ansi: bool) -> LogicalType:
+    """The type of text that is compared with a value of the other type."""
+    match other:
+        case Int() | Float() | Decimal() if ansi:
+            return _widest(other)
+        case Decimal():
+            return Float(64)
+        case Int() | Float() | Bool() | Date() | Timestamp():
+            return other
+    raise _no_rule(other)
+
+
+def in_arithmetic(name: str, other: LogicalType | None, *, ansi: bool) -> LogicalType:
+    """The type of both sides of an operator, one of which is text."""
+    if ansi and isinstance(other, Int | Float | Decimal):
+        return _widest(other)
+    if not ansi and name != "div" and isinstance(other, Int | Float | Decimal | String | None):
+        return Float(64)
+    shown = "NULL" if other is None else type_name(other)
+    raise UnsupportedOperation(f"{name} of text and {shown} has no type in spark; cast a side")
+
+
+def among(others: Sequence[LogicalType], *, ansi: bool) -> LogicalType:
+    """The one type of text and these others in an IN, a CASE or a COALESCE."""
+    if not ansi:
+        for other in others:
+            if not isinstance(other, Int | Float | Decimal | Date | Timestamp):
+                raise _no_rule(other)
+        return String()
+    found: LogicalType = String()
+    for other in others:
+        if isinstance(found, String):
+            found = in_comparison(other, ansi=True)
+        elif (joined := common_type(found, other, ansi=True)) is None:
+            raise _no_rule(other)
+        else:
+            found = joined
+    return found
+
+
+def text_as(value: Value, target: LogicalType, *, ansi: bool, try_: bool = False) -> Value:
+    """Text cast to the type, as it is cast there without being asked: constants are read now."""
+    if not isinstance(target, Bool | Int | Float | Decimal | Date | Timestamp):
+        raise UnsupportedOperation(
+            f"a cast of text to {type_name(target)} has rules of spark's own; cast another way"
+        )
+    literal = value.operand
+    if not isinstance(literal, Literal):
+        return Value(Cast(value.exact, target, try_), target)
+    if literal.value is None:
+        return Value(Literal(None, target), target)
+    assert isinstance(literal.value, str)
+    found = _read(literal.value, target, ansi=ansi, try_=try_)
+    if found is not None:
+        return Value(found, target)
+    if try_ or not ansi:
+        return Value(Literal(None, target), target)
+    return Value(Cast(Literal(literal.value, String()), target), target)
+
+
+def as_text(value: Value, *, ansi: bool) -> Operand:
+    """A value cast to text without being asked."""
+    if isinstance(value.type, String):
+        return value.exact
+    if value.type is None:
+        literal = value.operand
+        assert isinstance(literal, Literal)
+        return Literal(literal.value, String())
+    check_spelling(value.type, ansi=ansi)
+    return Cast(value.exact, String())
+
+
+def check_spelling(type_: LogicalType, *, ansi: bool) -> None:
+    """Refuse numbers that Java writes in another way than we do."""
+    if isinstance(type_, Float):
+        raise UnsupportedOperation(
+            f"a cast of {type_name(type_)} to string: java writes floats in another way"
+        )
+    if isinstance(type_, Decimal) and type_.scale > _LONGEST_PLAIN_SCALE and not ansi:
+        raise UnsupportedOperation(
+            f"a cast of {type_name(type_)} to string: java writes small ones with an exponent "
+            "where ANSI mode is off; cast it to fewer digits behind the point"
+        )
+
+
+def _read(text: str, target: LogicalType, *, ansi: bool, try_: bool) -> Operand | None:
+    """A constant of what Spark reads in the text; None where it reads nothing.
+
+    Without a zone of its own, an instant is a local time of the session, cast as such.
+    """
+    texts = pa.array([text], pa.string())
+    if target == INSTANT:
+        here, there = (
+            read_moments(texts, Timestamp(utc=True), zone).values for zone in ("UTC", _ANOTHER_ZONE)
+        )
+        if here == there:
+            return from_scalar(here[0], target) if here[0].is_valid else None
+        local = from_scalar(here.view(pa.timestamp("us"))[0], Timestamp())
+        return Cast(local, target, try_)
+    semantics = Semantics.of_spark(ansi=ansi, time_zone="UTC")
+    computed = cast_as_written(texts, String(), target, semantics, try_=try_)
+    return None if computed.failed is not None else from_scalar(computed.values[0], target)
+
+
+def _widest(type_: LogicalType) -> LogicalType:
+    return Int(64) if isinstance(type_, Int) else Float(64)
+
+
+def _no_rule(type_: LogicalType) -> UnsupportedOperation:
+    return UnsupportedOperation(
+        f"text beside {type_name(type_)} has no rule in spark or here; cast one of them"
+    )

@@ -1,0 +1,179 @@
+"""Casts of text to dates and timestamps as Spark reads it: `2024`, `2024-1-5`, `2024-01-05T1:2`.
+
+Soundness: a text has Spark's value, is no value (an error, or NULL), or raises
+`UnreadText`. The last is for a time without a date, which is one of today, for the few
+days at the ends of 64 bits, and for zones that only one of Java's database and ours may know.
+Source: `SparkDateTimeUtils` of Spark 4.3 and `java.time.ZoneId`; held against Spark by
+`tests/predicate/test_spark_texts.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from zoneinfo import available_timezones
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask
+from rowsieve.predicate.functions import text_casts
+from rowsieve.predicate.functions.spark_texts import JAVA_SPACE, checked, refuse, trimmed
+from rowsieve.predicate.functions.text_shapes import matches
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.days import DAY_US
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Date, LogicalType, Timestamp
+from rowsieve.types.zones import RepeatedTime, SkippedTime, Zone, fixed_offset, zone
+
+Numbers = npt.NDArray[np.int64]
+
+_MOST_DAYS = 2**31 - 1
+_LAST_KNOWN_DAY = 106_751_989  # of timestamps; the third day after it is beyond 64 bits
+_DAY = r"(?:-(?P<month>[0-9]{1,2})(?:-(?P<day>[0-9]{1,2})"
+_DATE = rf"^(?P<sign>[+-]?)(?P<year>[0-9]{{4,7}}){_DAY}(?:[ T](?s:.*))?)?)?$"
+_CLOCK = (
+    r"(?:[ T](?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{1,2})(?::(?P<second>[0-9]{1,2})"
+    r"(?:\.(?P<fraction>[0-9]*))?(?P<zone>[^0-9.](?s:.*))?)?)?)?"
+)
+_MOMENT = rf"^(?P<sign>[+-]?)(?P<year>[0-9]{{4,6}}){_DAY}{_CLOCK})?)?$"
+_OF_TODAY = r"^(?:T[0-9]|[0-9]{1,2}:)"
+_NOT_KNOWN = object()
+_ONE_DIGIT_HOUR = re.compile(r"([+-])([0-9]):", re.ASCII)
+_ONE_DIGIT_MINUTE = re.compile(r"([+-][0-9]{2}:)([0-9])$", re.ASCII)
+_OFFSET = re.compile(
+    r"[+-](?:[0-9]{1,2}|[0-9]{4}|[0-9]{6}|[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)", re.ASCII
+)
+_PREFIXED = re.compile(r"(?:UTC|GMT|UT)(?=[+-]|$)", re.ASCII)
+_REGION = re.compile(r"[A-Za-z][A-Za-z0-9~/._+-]+", re.ASCII)
+# Java's `ZoneId.SHORT_IDS`.
+_SHORT = frozenset(
+    (
+        *("ACT", "AET", "AGT", "ART", "AST", "BET", "BST", "CAT", "CNT", "CST", "CTT", "EAT"),
+        *("ECT", "IET", "IST", "JST", "MIT", "NET", "NST", "PLT", "PNT", "PRT", "PST", "SST"),
+        *("VST", "EST", "MST", "HST"),
+    )
+)
+
+
+def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """`[+-]y…y[-m[-d[ …]]]`, the year of four to seven digits."""
+    parts = pc.extract_regex(trimmed(values), pattern=_DATE)
+    days, good = _days(parts)
+    good &= np.abs(days) <= _MOST_DAYS
+    array = pa.array(np.where(good, days, 0).astype(np.int32)).view(arrow_type(target))
+    return checked(array, good, null_mask(values))
+
+
+def to_timestamp(
+    values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    """`[+-]y…y[-m[-d[ h[:m[:s[.f…][zone]]]]]]`; a zone is dropped where the type has none."""
+    assert isinstance(target, Timestamp)
+    return read_moments(values, target, semantics.time_zone)
+
+
+def read_moments(values: pa.Array, target: Timestamp, zone_name: str) -> Computed:
+    """Texts as timestamps; an instant without a zone of its own is a local time of the zone."""
+    text = trimmed(values)
+    if target.utc:
+        refuse(text, matches(text, _OF_TODAY), target, "a time without a date is one of today")
+    parts = pc.extract_regex(text, pattern=_MOMENT)
+    days, good = _days(parts)
+    hour, minute, second = (_part(parts, name) for name in ("hour", "minute", "second"))
+    good &= (hour < 24) & (minute < 60) & (second < 60)
+    far = good & (np.abs(days) > _LAST_KNOWN_DAY)
+    refuse(text, far & (np.abs(days) < _LAST_KNOWN_DAY + 5), target, "it is where 64 bits end")
+    good &= ~far
+    micros = np.where(good, days, 0) * DAY_US
+    micros += ((hour * 60 + minute) * 60 + second) * 1_000_000 + _fraction(parts)
+    good &= _in_zones(micros, good, parts, text, target, zone_name)
+    array = pa.array(np.where(good, micros, 0)).view(arrow_type(target))
+    return checked(array, good, null_mask(values))
+
+
+def _in_zones(
+    micros: Numbers, good: Mask, parts: pa.Array, text: pa.Array, target: Timestamp, session: str
+) -> Mask:
+    """Turn local times into instants in place where the type asks for them; where they exist.
+
+    A zone that does not exist spoils the text, even where it is dropped.
+    """
+    exists = np.ones(len(micros), dtype=np.bool_)
+    names = pc.fill_null(parts.field("zone"), "").dictionary_encode()
+    places = names.indices.to_numpy(zero_copy_only=False)
+    for place, name in enumerate(names.dictionary.to_pylist()):
+        where = (places == place) & good
+        if not where.any():
+            continue
+        known = zone(session) if not name else zone_of(name)
+        if known is _NOT_KNOWN:
+            refuse(text, where, target, "its time zone may be another one there")
+        if not isinstance(known, Zone):
+            exists &= ~where
+        elif target.utc and not known.is_utc:
+            found, failed, _ = known.instants(
+                micros[where], RepeatedTime.EARLIER, SkippedTime.SHIFTED
+            )
+            micros[where] = found
+            exists[where] &= ~failed
+    return exists
+
+
+def zone_of(name: str) -> object:
+    """The zone that Java reads of the name, `_NOT_KNOWN` if that is not known; None if none."""
+    name = _ONE_DIGIT_HOUR.sub(r"\g<1>0\2:", name.strip(JAVA_SPACE), count=1)
+    name = _ONE_DIGIT_MINUTE.sub(r"\g<1>0\2", name)
+    prefix = _PREFIXED.match(name)
+    bare = name[prefix.end() :] if prefix else name
+    if name == "Z" or (prefix and not bare):
+        return zone("UTC")
+    if bare.startswith(("+", "-")):
+        known = _OFFSET.fullmatch(bare) and fixed_offset(bare) is not None
+        return zone(bare) if known else None
+    if name in _SHORT:
+        return _NOT_KNOWN
+    if not _REGION.fullmatch(name):
+        return None
+    if name not in available_timezones():
+        return _NOT_KNOWN if "/" in name else None
+    try:
+        return zone(name)
+    except InvalidPredicate:  # a name without a slash
+        return _NOT_KNOWN
+
+
+def _days(parts: pa.Array) -> tuple[Numbers, Mask]:
+    """Days since 1970 of matched texts, and where these name a day that exists."""
+    year = _part(parts, "year")
+    year = np.where(as_mask(pc.equal(parts.field("sign"), "-")), -year, year)
+    month, day = (_part(parts, name, absent=1) for name in ("month", "day"))
+    good = ~null_mask(parts) & (month >= 1) & (month <= 12) & (day >= 1)
+    months = np.where(good, (year - 1970) * 12 + month - 1, 0)
+    first = _first_day(months)
+    good &= day <= _first_day(months + 1) - first
+    return first + day - 1, good
+
+
+def _first_day(months: Numbers) -> Numbers:
+    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+
+
+def _part(parts: pa.Array, name: str, *, absent: int = 0) -> Numbers:
+    digits = pc.fill_null(parts.field(name), "")
+    present = pc.if_else(pc.equal(digits, ""), str(absent), digits)
+    found: Numbers = present.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _fraction(parts: pa.Array) -> Numbers:
+    """Microseconds of a second; further digits are dropped."""
+    digits = pc.utf8_slice_codeunits(pc.fill_null(parts.field("fraction"), ""), 0, 6)
+    found: Numbers = pc.utf8_rpad(digits, 6, "0").cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return found
+
+
+READERS: Mapping[type[LogicalType], text_casts.Reader] = {Date: to_date, Timestamp: to_timestamp}

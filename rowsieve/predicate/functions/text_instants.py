@@ -1,0 +1,62 @@
+"""`text_instant('zone', text)`: an instant as Spark reads it of text, in a session of that zone.
+
+A cast of text to an instant is bound to it where the session's zone is not UTC. Text says its zone
+itself or means the local time of this one: earlier instants of repeated times, skipped ones
+shifted. `try_text_instant` is NULL where the text spells no instant. Neither is monotone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from rowsieve.predicate.arrays import Computed
+from rowsieve.predicate.functions.row import (
+    Argument,
+    Function,
+    NullRule,
+    Signature,
+)
+from rowsieve.predicate.functions.spark_times import read_moments
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import String, Timestamp
+from rowsieve.types.zones import zone_name
+
+_INSTANT = Timestamp(utc=True)
+
+
+def _resolve(arguments: Sequence[Argument]) -> Signature | None:
+    if len(arguments) != 2 or not isinstance(arguments[1].type, String | None):
+        return None
+    name = arguments[0].constant
+    if not isinstance(name, str):
+        return None
+    return Signature((String(), String()), _INSTANT, zone_name(name))
+
+
+def _evaluate(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
+    return read_moments(arguments[1], _INSTANT, signature.option)
+
+
+def _try(arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics) -> Computed:
+    return Computed(_evaluate(arguments, signature, semantics).values)
+
+
+# Neither claims that it cannot fail: a text whose value is not known here is refused.
+ROWS = (
+    Function(
+        "text_instant",
+        "text_instant('zone', text)",
+        _resolve,
+        _evaluate,
+        nulls=NullRule.STRICT,
+    ),
+    Function(
+        "try_text_instant",
+        "try_text_instant('zone', text)",
+        _resolve,
+        _try,
+        nulls=NullRule.PARTIAL,
+    ),
+)

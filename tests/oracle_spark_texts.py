@@ -1,0 +1,159 @@
+"""What Spark reads of a text, character by character as `UTF8String` and `SparkDateTimeUtils` do.
+
+The oracle of casts under Spark's semantics where no Spark is at hand; both are held against Spark
+by `tests/predicate/test_spark_texts.py`. `None` is no value.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import re
+import zoneinfo
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rowsieve.types.logical import Bool, Date, Decimal, Float, Int, LogicalType, Timestamp
+
+_SPACE = "".join(map(chr, [*range(33), 127]))
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
+
+
+def knows(type_: LogicalType) -> bool:
+    """Whether Spark has rules of its own for texts of the type."""
+    return isinstance(type_, Bool | Int | Float | Decimal | Date | Timestamp)
+
+
+def spark_reads_one(
+    text: str, type_: LogicalType, *, cuts: bool, instant: Callable[[int, str | None], int]
+) -> Any:
+    """The value; `cuts`: whole numbers drop fractions. `instant`: of a local time, in a zone."""
+    match type_:
+        case Bool():
+            word = text.strip(_SPACE).lower()
+            known = dict.fromkeys(("t", "true", "y", "yes", "1"), True)
+            return (known | dict.fromkeys(("f", "false", "n", "no", "0"), False)).get(word)
+        case Int():
+            return _whole(text.strip(_SPACE), type_, cuts=cuts)
+        case Float(bits=bits):
+            return _real(text.strip(_SPACE[:-1]), bits)
+        case Decimal():
+            return _exact(text.strip(_SPACE[:-1]), type_)
+        case Date():
+            return _day(text.strip(_SPACE))
+        case Timestamp(utc=utc):
+            found = _moment(text.strip(_SPACE))
+            if found is None:
+                return None
+            micros, name = found
+            if isinstance(name, int):
+                return micros - name if utc else micros
+            return instant(micros, name) if utc else micros
+    raise AssertionError(type_)
+
+
+def _whole(text: str, type_: Int, *, cuts: bool) -> int | None:
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    whole, point, fraction = digits.partition(".")
+    if not digits or (point and not cuts) or not _are_digits(whole + fraction):
+        return None
+    number = int(whole or "0") * (-1 if text[0] == "-" else 1)
+    return number if -(2 ** (type_.bits - 1)) <= number < 2 ** (type_.bits - 1) else None
+
+
+def _are_digits(text: str) -> bool:
+    return all("0" <= character <= "9" for character in text)
+
+
+def _real(text: str, bits: int) -> float | None:
+    bare = text.lstrip("+-")
+    if text in ("NaN", "+NaN", "-NaN") or text.lower() == "nan":
+        number = float("nan")
+    elif bare.lower() in ("inf", "infinity") and len(text) - len(bare) < 2:
+        number = float(text)
+    elif re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?", text):
+        number = float(text.rstrip("fFdD"))
+        if bits == 32:
+            with np.errstate(over="ignore"):
+                return float(np.float32(text.rstrip("fFdD")))
+    else:
+        return None
+    return number
+
+
+def _exact(text: str, type_: Decimal) -> decimal.Decimal | None:
+    if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
+        return None
+    with decimal.localcontext(prec=200, Emax=10**9, Emin=-(10**9)):
+        number = decimal.Decimal(text)
+        _, _, exponent = number.as_tuple()
+        if not isinstance(exponent, int) or not -(2**31) < exponent < 2**31:
+            return None  # Java counts the digits behind the point in 32 bits
+        if number and number.adjusted() > 40:
+            return None
+        unit = decimal.Decimal(1).scaleb(-type_.scale)
+        found = number.quantize(unit, decimal.ROUND_HALF_UP) if number else unit * 0
+        return found if abs(found) < 10 ** (type_.precision - type_.scale) else None
+
+
+def _day(text: str, *, most_digits: int = 7) -> int | None:
+    sign = -1 if text[:1] == "-" else 1
+    parts = (text[1:] if text[:1] in ("-", "+") else text).split("-", 2)
+    if len(parts) == 3:
+        parts[2] = re.split("[ T]", parts[2], maxsplit=1)[0]
+    if not 4 <= len(parts[0]) <= most_digits or any(not 0 < len(part) < 3 for part in parts[1:]):
+        return None
+    if not all(map(_are_digits, parts)):
+        return None
+    year, month, day = (*map(int, parts), 1, 1)[:3]
+    cycles, in_cycle = divmod(sign * year - 2000, _CYCLE_YEARS)
+    try:
+        near = datetime.date(2000 + in_cycle, month, day).toordinal()
+    except ValueError:
+        return None
+    found = near - _EPOCH + cycles * _CYCLE_DAYS
+    return found if abs(found) < 2**31 else None
+
+
+def _moment(text: str) -> tuple[int, str | int | None] | None:
+    """A local time, and the zone that it names, or microseconds east of UTC."""
+    place = re.search("[ T]", text)
+    days = _day(text[: place.start()] if place else text, most_digits=6)
+    if days is None or place is None:
+        far = days is None or abs(days) > 106_751_990
+        return None if far or days is None else (days * 86_400_000_000, None)
+    if text[: place.start()].lstrip("+-").count("-") < 2:
+        return None
+    clock = re.fullmatch(
+        r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?([^\d.].*)?)?)?",
+        text[place.end() :],
+        re.ASCII | re.DOTALL,
+    )
+    if clock is None:
+        return None
+    hour, minute, second = (int(clock[n] or 0) for n in (1, 2, 3))
+    name = None if clock[5] is None else _zone(clock[5].strip(_SPACE[:-1]))
+    if hour > 23 or minute > 59 or second > 59 or (clock[5] is not None and name is None):
+        return None
+    micros = int((clock[4] or "")[:6].ljust(6, "0"))
+    found = days * 86_400_000_000 + ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros
+    return (found, name) if abs(found) < 2**63 else None
+
+
+def _zone(name: str) -> str | int | None:
+    offset = re.sub(r"^(UTC|GMT|UT)(?=[+-]|$)", "", name)
+    if name == "Z" or not offset:
+        return 0
+    offset = re.sub(r"^([+-])(\d)(:|$)", r"\g<1>0\2\3", offset)
+    offset = re.sub(r"^([+-]\d\d:)(\d)$", r"\g<1>0\2", offset)
+    known = re.fullmatch(r"([+-])(\d\d)(?::?(\d\d)(?::?(\d\d))?)?", offset, re.ASCII)
+    if known is None or (offset.count(":") == 1 and len(offset) > 6):
+        return name if name in zoneinfo.available_timezones() and "/" in name else None
+    hour, minute, second = (int(known[n] or 0) for n in (2, 3, 4))
+    if minute > 59 or second > 59 or (hour, minute, second) > (18, 0, 0):
+        return None
+    east = ((hour * 60 + minute) * 60 + second) * 1_000_000
+    return -east if known[1] == "-" else east
