@@ -64,7 +64,7 @@ VARIANTS: tuple[Row, ...] = (
     _both("InList", "InList", "a list of constants; floats of other signs of zero get a guard"),
     _both("Case", "Case"),
     _both("Cast", "Cast", "as in SQL text; to a named zone as AT TIME ZONE"),
-    _read("TryCast", "Cast(try_)", "where no value can fail"),
+    _read("TryCast", "Cast(try_)", "of text; of others where no value can fail"),
     _both("IsNotNull", "Not(IsNull)"),
     _both("IsTrue", "IS NOT DISTINCT FROM TRUE"),
     _both("IsFalse", "IS NOT DISTINCT FROM FALSE"),

@@ -23,6 +23,7 @@ from rowsieve.bridges.sql.render_calls import BYTE_ORDER, UNSIGNED_NAN
 from rowsieve.bridges.sql.templates import is_bare_trim
 from rowsieve.bridges.sql.vouched import CASTS, doubt, is_narrow
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.ir import (
     And,
     BooleanOperand,
@@ -276,10 +277,8 @@ class Exact:
             return self.operand(node.operand)
         shown = f"a cast of {type_name(source)} to {type_name(target)}"
         kinds = type(source).__name__, type(target).__name__
-        tried = self.is_datafusion and kinds in _NEVER_FAIL
-        if isinstance(source, String):
-            tried = self.dialect.name != "postgres"
-        if node.try_ and not tried:
+        kept = node.try_ and isinstance(source, String)  # others never fail
+        if node.try_ and not self._tries(source, target):
             raise UnsupportedOperation(f"{shown} may fail on other values in {self.dialect.name}")
         zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
         if zoned and not self.is_datafusion:  # it goes by the zone of the column
@@ -292,8 +291,19 @@ class Exact:
             raise UnsupportedOperation(REASON)
         if self.dialect.name == "postgres" and (source, target) == (Float(64), Float(32)):
             raise UnsupportedOperation(f"{shown} fails in postgres where it gives 0 or infinity")
-        kept = node.try_ and isinstance(source, String)  # others never fail
         return Cast(self.operand(node.operand), target, kept)
+
+    def _tries(self, source: LogicalType, target: LogicalType) -> bool:
+        """Whether TRY_CAST is NULL there on the values on which it is here.
+
+        DataFusion compares the operand instead of a TRY_CAST between numbers, and finds rows on
+        which that would be NULL: such a cast must never fail.
+        """
+        if isinstance(source, String):
+            return self.dialect.name != "postgres"
+        rule, kinds = cast_rule(source, target), (type(source).__name__, type(target).__name__)
+        certain = kinds in _NEVER_FAIL or (rule is not None and not rule.can_fail)
+        return self.is_datafusion and certain
 
     def member(self, node: FieldAccess) -> Operand:
         """A member; DataFusion shows what lies hidden under a struct that is NULL."""
