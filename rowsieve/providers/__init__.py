@@ -1,1 +1,1 @@
-"""Engines that read and write our tables, one folder each."""
+"""Providers, which let engines read and write our tables; one folder per engine."""

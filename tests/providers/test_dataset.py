@@ -330,7 +330,7 @@ def test_wrong_options_are_named() -> None:
         dataset.scanner(limit=3)
     with pytest.raises(InvalidInput, match="a pyarrow expression, such as"):
         dataset.to_table(filter="k = 5")
-    with pytest.raises(InvalidInput, match="num_rows is a whole number, not str"):
+    with pytest.raises(InvalidInput, match="num_rows must be a whole number, not str"):
         dataset.head("5")
     with pytest.raises(InvalidInput, match="batch_size must be at least 1"):
         dataset.to_table(batch_size=0)

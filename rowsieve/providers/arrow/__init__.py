@@ -1,1 +1,1 @@
-"""Tables as pyarrow Datasets, for DuckDB, Polars, pandas and whatever else reads Arrow."""
+"""Tables as pyarrow Datasets, for DuckDB, Polars, pandas and other readers of Arrow."""

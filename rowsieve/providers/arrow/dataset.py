@@ -1,8 +1,8 @@
-"""One version of a table as a `pyarrow.dataset.Dataset` that skips what a filter rules out.
+"""One version of a table as a `pyarrow.dataset.Dataset`, whose reads prune by the pushed filter.
 
 DuckDB calls `scanner`, Polars calls `to_batches`, pyarrow users call any method. Each read is
-planned with the filter and the columns that were pushed, so it opens only the parts that can match.
-A read outside these methods raises (see `shell`).
+planned with the pushed filter and columns, so it opens only parts that can match. A read that
+bypasses these methods raises (see `rowsieve.providers.arrow.unreadable`).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from rowsieve.objects import ObjectStore
 from rowsieve.providers.arrow.filters import (
     PushedFilter,
     ReadFilter,
-    meant_by_polars,
-    meant_by_pyarrow,
+    polars_filter,
+    pyarrow_filter,
 )
 from rowsieve.providers.arrow.scanner import Columns, DatasetScanner
-from rowsieve.providers.arrow.shell import UnreadableDataset, plain_schema
+from rowsieve.providers.arrow.unreadable import UnreadableDataset, plain_schema
 from rowsieve.scan import Scan
 from rowsieve.storage.snapshot import Snapshot
 
@@ -41,7 +41,7 @@ _IGNORED: Final = frozenset(
         "memory_pool",
     }
 )
-"""Options of `Dataset.scanner` that tune pyarrow's own reading, which does not take place."""
+"""Options of `Dataset.scanner` that tune pyarrow's own reader, which we do not use."""
 
 
 class TableVersion(UnreadableDataset):
@@ -64,12 +64,12 @@ class TableVersion(UnreadableDataset):
 
     @property
     def version(self) -> int:
-        """The table version that is read."""
+        """The table version that this dataset reads."""
         return self._snapshot.version
 
     @property
     def metrics(self) -> ScanMetrics:
-        """Counters of the last read; complete when its rows were consumed."""
+        """Counters of the last read; complete once its rows are consumed."""
         return ScanMetrics() if self._last is None else self._last.metrics
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class TableVersion(UnreadableDataset):
         return f"<rowsieve dataset of {self._store.uri} at version {self.version}{kept}>"
 
     def filter(self, expression: pc.Expression) -> TableVersion:
-        """The same dataset with a filter that holds for every read."""
+        """The same dataset with a filter that applies to every read."""
         found = TableVersion(self._store, self._snapshot, self._reporter)
         found._filter = _both(self._filter, expression)
         return found
@@ -89,11 +89,11 @@ class TableVersion(UnreadableDataset):
         batch_size: int | None = None,
         **options: Any,
     ) -> Any:
-        """A read of the rows that pass the filter, in pyarrow's meaning of it.
+        """A scanner of the rows that pass the filter, under pyarrow's semantics.
 
-        `pyarrow.dataset.write_dataset` hands it to C++, which takes a Scanner of pyarrow alone.
+        `pyarrow.dataset.write_dataset` does not accept it: its C++ code needs pyarrow's own class.
         """
-        found = self._scanner(meant_by_pyarrow, columns, filter, batch_size, options)
+        found = self._scanner(pyarrow_filter, columns, filter, batch_size, options)
         if _is_function(sys._getframe(1), "pyarrow.dataset", "write_dataset"):
             return pads.Scanner.from_batches(found.to_batches(), schema=found.projected_schema)
         return found
@@ -105,41 +105,42 @@ class TableVersion(UnreadableDataset):
         batch_size: int | None = None,
         **options: Any,
     ) -> Iterator[pa.RecordBatch]:
-        """The rows, batch by batch.
+        """The rows that pass the filter, batch by batch.
 
-        Polars calls this, does not apply the filter again, and means its own rules by it; it passes
-        nothing that says so but where the call comes from.
+        Polars calls this method with a filter under its own semantics and does not apply the filter
+        again. Only the calling code tells that Polars is the caller.
         """
-        meant = meant_by_polars if _is_polars(sys._getframe(1)) else meant_by_pyarrow
-        return self._scanner(meant, columns, filter, batch_size, options).to_batches()
+        read_filter = polars_filter if _is_polars(sys._getframe(1)) else pyarrow_filter
+        return self._scanner(read_filter, columns, filter, batch_size, options).to_batches()
 
     def to_table(self, columns: Columns = None, **options: Any) -> pa.Table:
-        """All rows, by key; `filter=` and the options are those of `scanner`."""
+        """All rows in key order; `filter=` and the options are those of `scanner`."""
         return self._in_order(columns, **options).to_table()
 
     def head(self, num_rows: int, columns: Columns = None, **options: Any) -> pa.Table:
-        """The first rows of `to_table`, up to so many."""
+        """The first `num_rows` rows of `to_table`."""
         if type(num_rows) is not int:
-            raise InvalidInput(f"head: num_rows is a whole number, not {type(num_rows).__name__}")
+            kind = type(num_rows).__name__
+            raise InvalidInput(f"head: num_rows must be a whole number, not {kind}")
         num_rows = max(0, min(num_rows, sys.maxsize))
         return self._in_order(columns, **options).head(num_rows)
 
     def take(self, indices: Any, columns: Columns = None, **options: Any) -> pa.Table:
-        """The rows at these places of `to_table`, which this reads; InvalidInput for no places."""
+        """The rows of `to_table` at these indices; InvalidInput if they are not valid indices."""
         try:
             given = pa.array(indices) if len(indices) else pa.array([], pa.int64())
             if not (pa.types.is_integer(given.type) or given.null_count == len(given)):
-                raise ValueError(f"they are {given.type}")
+                raise ValueError(f"got {given.type}")
             places = given.cast(pa.int64())
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise InvalidInput(f"take: indices are whole numbers from 0: {error}") from error
+            raise InvalidInput(f"take: indices must be whole numbers from 0: {error}") from error
         if places.null_count:
             raise InvalidInput(f"take: {places.null_count} of the indices are NULL")
         return self._in_order(columns, **options).take(places)
 
     def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:  # noqa: A002
-        """How many rows pass the filter."""
-        return self._scanner(meant_by_pyarrow, [], filter, None, options).count_rows()
+        """Count the rows that pass the filter."""
+        return self._scanner(pyarrow_filter, [], filter, None, options).count_rows()
 
     def sort_by(self, sorting: Any, **options: Any) -> pads.Dataset:
         """All rows in memory, sorted as `pyarrow.dataset.Dataset.sort_by` does."""
@@ -156,16 +157,16 @@ class TableVersion(UnreadableDataset):
         return self._in_memory().join_asof(right, *arguments, **options)
 
     def get_fragments(self, filter: Any = None) -> Any:  # noqa: A002, ARG002
-        """UnsupportedOperation: the files hold rows of several versions, which a read merges."""
+        """UnsupportedOperation: files have rows of several versions, which a read must merge."""
         raise _unsupported(
             "get_fragments", "; DataFusion takes the table itself: ctx.register_table(name, table)"
         )
 
     def replace_schema(self, schema: pa.Schema) -> Any:  # noqa: ARG002
-        """UnsupportedOperation: the columns are those of the table."""
+        """UnsupportedOperation: the dataset always has the columns of the table."""
         raise _unsupported(
-            "replace_schema, which a union of datasets calls, too,",
-            "; to put rows of several together, pyarrow.concat_tables takes their to_table()",
+            "replace_schema, which a union of datasets also calls,",
+            "; to combine rows of several datasets, pass their to_table() to pyarrow.concat_tables",
         )
 
     def __reduce__(self) -> Any:
@@ -181,12 +182,12 @@ class TableVersion(UnreadableDataset):
         batch_size: int | None = None,
         **options: Any,
     ) -> DatasetScanner:
-        """A read in an order that every read has: a place must be one row's, whoever asks."""
-        return self._scanner(meant_by_pyarrow, columns, filter, batch_size, options, ordered=True)
+        """A scanner in key order, so that an index means the same row in every read."""
+        return self._scanner(pyarrow_filter, columns, filter, batch_size, options, ordered=True)
 
     def _scanner(
         self,
-        meant: ReadFilter,
+        read_filter: ReadFilter,
         columns: Columns,
         expression: pc.Expression | None,
         batch_size: int | None,
@@ -198,20 +199,20 @@ class TableVersion(UnreadableDataset):
             raise InvalidInput(f"a scanner of a dataset has no option {unknown[0]!r}")
         if expression is not None and not isinstance(expression, pc.Expression):
             raise InvalidInput(
-                "filter= is a pyarrow expression, such as pyarrow.compute.field('id') == 5, not "
-                f"{type(expression).__name__}; SQL text goes to table.scan(where=...)"
+                "filter= must be a pyarrow expression, such as pyarrow.compute.field('id') == 5, "
+                f"not {type(expression).__name__}; pass SQL text to table.scan(where=...)"
             )
         if batch_size is not None and batch_size < 1:
             raise InvalidInput(f"batch_size must be at least 1, got {batch_size}")
-        if self._filter is not None and expression is not None and meant is meant_by_polars:
+        if self._filter is not None and expression is not None and read_filter is polars_filter:
             raise UnsupportedOperation(
-                "Polars pushed a filter to a dataset that pyarrow has filtered already, and the "
-                "two mean different rows by it: give Polars the unfiltered dataset"
+                "Polars pushed a filter to a dataset that has a pyarrow filter, and the semantics "
+                "of the two filters differ: give Polars the unfiltered dataset"
             )
         if expression is None:
-            meant = meant_by_pyarrow  # the only filter there may be is the dataset's own
+            read_filter = pyarrow_filter  # only the dataset itself can have a filter
         whole = _both(self._filter, expression)
-        pushed = meant(whole, self._snapshot.schema)
+        pushed = read_filter(whole, self._snapshot.schema)
         opened = partial(self._open, ordered=ordered and bool(self._snapshot.table.key))
         return DatasetScanner(self._arrow_schema, opened, pushed, whole, columns, batch_size)
 
@@ -232,7 +233,7 @@ class TableVersion(UnreadableDataset):
 
 
 def dataset_of(store: ObjectStore, snapshot: Snapshot, reporter: Reporter | None) -> TableVersion:
-    """The dataset of a version; `reporter` is told of each of its reads."""
+    """The dataset of a version; each read is reported to `reporter`."""
     return TableVersion(store, snapshot, reporter)
 
 
@@ -243,7 +244,7 @@ def _both(first: pc.Expression | None, second: pc.Expression | None) -> pc.Expre
 
 
 def _is_function(caller: FrameType, module: str, name: str) -> bool:
-    """Whether this is a frame of that function."""
+    """Whether this is a frame of the function `name` in `module`."""
     return caller.f_globals.get("__name__") == module and caller.f_code.co_name == name
 
 
@@ -253,11 +254,12 @@ def _is_polars(caller: FrameType) -> bool:
 
 
 def _readable(dataset: Any) -> Any:
-    """The other side of a join, which pyarrow reads without our methods."""
+    """The other side of a join; ours is read into memory, as pyarrow bypasses our methods."""
     return dataset._in_memory() if isinstance(dataset, TableVersion) else dataset
 
 
 def _unsupported(what: str, instead: str = "") -> UnsupportedOperation:
     return UnsupportedOperation(
-        f"{what} of a rowsieve dataset: read it by scanner, to_table, to_batches or head{instead}"
+        f"a rowsieve dataset does not support {what}: read it by scanner, to_table, to_batches or "
+        f"head{instead}"
     )

@@ -1,12 +1,13 @@
-"""A filter that an Arrow consumer pushes: what of it prunes, and whether that is all of it.
+"""Translates filters that Arrow consumers push to predicates.
 
-The same pyarrow expression means different rows to different consumers. pyarrow and DuckDB mean
-pyarrow's own rules: DuckDB writes expressions that say under those rules what its SQL says. Polars
-writes the expression that looks like its own, and means its own rules: NaN is the greatest number,
-and NULL is in no list and outside of none.
+The same pyarrow expression selects different rows for different consumers. pyarrow and DuckDB use
+pyarrow's semantics: DuckDB writes expressions that mean under these semantics what its SQL means.
+Polars writes the expression that looks like its own, and uses its own semantics: NaN is the
+greatest number, and both IN and NOT IN are not TRUE for NULL.
 
-Soundness: none of the three applies a pushed filter again. For pyarrow's rules what we cannot read
-is evaluated by pyarrow itself on the rows that are left; for Polars' rules it is refused.
+Soundness: none of the three applies a pushed filter again. Under pyarrow's semantics, pyarrow
+itself evaluates on the remaining rows what we cannot translate; under Polars' semantics, we refuse
+it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from rowsieve.types.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class PushedFilter:
-    """A predicate that is TRUE wherever the filter is; `is_exact`: and nowhere else."""
+    """A predicate that is TRUE wherever the filter is; `is_exact`: only there."""
 
     predicate: Predicate
     semantics: Semantics
@@ -35,8 +36,8 @@ class PushedFilter:
 ReadFilter = Callable[[pc.Expression | None, Schema], PushedFilter]
 
 
-def meant_by_pyarrow(expression: pc.Expression | None, schema: Schema) -> PushedFilter:
-    """Read by pyarrow's rules; a condition that cannot be read prunes nothing."""
+def pyarrow_filter(expression: pc.Expression | None, schema: Schema) -> PushedFilter:
+    """Translate under pyarrow's semantics; a condition that we cannot translate prunes nothing."""
     if expression is None:
         return PushedFilter(TRUE, Semantics.PYARROW, is_exact=True)
     try:
@@ -48,8 +49,8 @@ def meant_by_pyarrow(expression: pc.Expression | None, schema: Schema) -> Pushed
     return PushedFilter(found.expression, Semantics.PYARROW, is_exact=found.residual is None)
 
 
-def meant_by_polars(expression: pc.Expression | None, schema: Schema) -> PushedFilter:
-    """Read by Polars' rules; UnsupportedOperation for what they leave open."""
+def polars_filter(expression: pc.Expression | None, schema: Schema) -> PushedFilter:
+    """Translate under Polars' semantics; UnsupportedOperation if these do not settle it."""
     if expression is None:
         return PushedFilter(TRUE, Semantics.POLARS, is_exact=True)
     try:
@@ -57,7 +58,7 @@ def meant_by_polars(expression: pc.Expression | None, schema: Schema) -> PushedF
     except UnsupportedOperation as error:
         raise UnsupportedOperation(
             f"Polars pushed the filter {expression}, which does not say what Polars means: {error};"
-            " read the table by table.scan_polars(), or pass allow_pyarrow_filter=False to "
+            " read the table with table.scan_polars(), or pass allow_pyarrow_filter=False to "
             "pl.scan_pyarrow_dataset"
         ) from error
     return PushedFilter(predicate, Semantics.POLARS, is_exact=True)

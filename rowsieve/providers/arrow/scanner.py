@@ -1,8 +1,8 @@
-"""One read of a dataset: the filter and the columns that were pushed, as batches of rows.
+"""One read of a dataset with the pushed filter and columns.
 
-It has the methods of `pyarrow.dataset.Scanner` and is none: a Scanner over Python batches reads
-ahead on threads that outlive the interpreter and abort it, when a reader stops early (LIMIT).
-Nothing is read before a method asks for rows, and each method reads anew.
+It has the methods of `pyarrow.dataset.Scanner` but is not an instance: pyarrow's Scanner over
+Python batches reads ahead on threads that outlive the interpreter and abort it if a reader stops
+early (LIMIT). Nothing is read until a method returns rows, and each method reads again.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from rowsieve.scan import Scan
 
 Columns: TypeAlias = list[str] | dict[str, pc.Expression] | None
 OpenScan: TypeAlias = Callable[[PushedFilter, Sequence[str], int | None], Scan]
-"""The read of a filter and these columns, up to so many rows."""
+"""Opens a scan of a filter, columns and a limit."""
 
 
 class DatasetScanner:
-    """The rows of one version that pass a filter, in the columns asked for."""
+    """Reads the rows of one version that pass a filter, with the requested columns."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class DatasetScanner:
         columns: Columns,
         batch_size: int | None,
     ) -> None:
-        # pyarrow itself checks the names and types, and says what comes out.
+        # pyarrow itself checks names and types, and computes the output schema.
         shape = pads.InMemoryDataset(schema.empty_table()).scanner(
             columns=columns, filter=expression
         )
@@ -50,12 +50,12 @@ class DatasetScanner:
 
     @property
     def dataset_schema(self) -> pa.Schema:
-        """The columns that there are."""
+        """All columns of the dataset."""
         return self._schema
 
     @property
     def projected_schema(self) -> pa.Schema:
-        """The columns that come out."""
+        """The output columns."""
         return self._projected
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
@@ -63,7 +63,7 @@ class DatasetScanner:
         return self._batches(None)
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream that is read as it is consumed."""
+        """The rows as a stream, which reads as it is consumed."""
         return pa.RecordBatchReader.from_batches(self._projected, self.to_batches())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -74,7 +74,7 @@ class DatasetScanner:
         return pa.Table.from_batches(list(self.to_batches()), self._projected)
 
     def head(self, num_rows: int) -> pa.Table:
-        """The first rows, up to so many; reads no more than these need."""
+        """The first `num_rows` rows; stops reading once it has them."""
         found, missing = [], num_rows
         with closing(self._batches(num_rows)) as batches:
             while missing > 0 and (batch := next(batches, None)) is not None:
@@ -83,11 +83,11 @@ class DatasetScanner:
         return pa.Table.from_batches(found, self._projected)
 
     def take(self, indices: Any) -> pa.Table:
-        """The rows at these places of `to_table`."""
+        """The rows of `to_table` at these indices."""
         return self.to_table().take(indices)
 
     def count_rows(self) -> int:
-        """How many rows there are; from the manifest alone where it knows."""
+        """Count the rows; from the manifest alone where possible."""
         if self._expression is None:
             return self._open_scan(self._pushed, (), None).count()
         return sum(batch.num_rows for batch in self.to_batches())
@@ -96,7 +96,7 @@ class DatasetScanner:
         is_plain = self._expression is None and _is_names_of(self._columns, self._schema)
         names = self._needed()
         scan = self._open_scan(self._pushed, names, limit if self._expression is None else None)
-        # The plain schema: fields without the ids of the table.
+        # The plain schema: fields without the table's field ids.
         read_schema = pa.schema([self._schema.field(name) for name in names])
         for read in scan.to_batches():
             batch = pa.RecordBatch.from_arrays(read.columns, schema=read_schema) if names else read
@@ -115,7 +115,7 @@ class DatasetScanner:
             yield batch if size >= batch.num_rows else batch.slice(start, size)
 
     def _needed(self) -> list[str]:
-        """The columns to read, in the order in which plain columns come out."""
+        """The columns to read, in output order for plain columns."""
         if self._columns is None:
             return list(self._schema.names)
         if isinstance(self._columns, Mapping):
@@ -129,11 +129,11 @@ class DatasetScanner:
         if self._expression is not None:
             wanted |= names_in(self._expression)
         found = [name for name in self._schema.names if name in wanted]
-        return found or list(self._schema.names[:1])  # rows of no columns have no number
+        return found or list(self._schema.names[:1])  # without columns, a row count is lost
 
 
 def _is_names_of(columns: Columns, schema: pa.Schema) -> bool:
-    """Whether the columns are table columns as they are, each once."""
+    """Whether the columns are distinct names of table columns."""
     if columns is None:
         return True
     names = set(schema.names)

@@ -1,1 +1,1 @@
-"""DataFusion reads our tables."""
+"""Lets DataFusion read our tables."""

@@ -1,19 +1,19 @@
 """Reads that DataFusion's threads may still use when the interpreter ends.
 
-DataFusion drops a query (a LIMIT that is reached, a failure, a stream that nobody wants any more)
-without waiting for its threads. One that asks for the GIL after finalization has begun is ended by
-CPython before 3.14 inside Rust, which aborts the process. So every object that a thread can call is
-noted here, by a weak reference, and an exit handler ends the reads and waits, the GIL released,
-until each object was dropped, or is idle.
+DataFusion drops a query (after a LIMIT, a failure, or a dropped stream) without waiting for its
+threads. If a thread acquires the GIL after finalization has begun, CPython before 3.14 terminates
+the thread inside Rust, which aborts the process. So this module keeps a weak reference to every
+object that a thread can call. An exit handler ends the reads and waits, with the GIL released,
+until each object is dropped or idle.
 
-A thread that only hands over a result calls none of these objects: that of an asynchronous query
-sets its future, which wakes the main thread, and then has the GIL once more. So the handler also
-waits until no thread is inside Python that Python did not start.
+A thread that only hands over a result calls none of these objects: the thread of an asynchronous
+query sets its future, which wakes the main thread, and then needs the GIL once more. So the handler
+also waits until no thread that Python did not start is inside Python.
 
-Never may the handler return while a call is in progress: it has no deadline. A noted object stays
-alive for as long as a thread can call it, because the thread's plan or iterator owns it. Its weak
-reference is cleared without running Python code, so no thread switch lies between the clearing and
-the last use.
+The handler must not return while a call is in progress, so it has no deadline. A noted object stays
+alive as long as a thread can call it, because the thread's plan or iterator owns it. Clearing its
+weak reference runs no Python code, so no thread switch can occur between the last use and the
+clearing.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ import pyarrow as pa
 from rowsieve.errors import RowsieveError
 
 QUIET_S: Final = 0.25
-"""How long an object that is alive must not have been called to count as idle.
+"""A live object is idle if it has not been called for this many seconds.
 
-Such an object belongs to a stream or a plan that the program keeps, or to a kept exception. Its
-thread waits in a full channel of DataFusion; the time covers a thread that is about to get there.
+The program still holds its stream, its plan or an exception that references it. The thread waits in
+a full channel of DataFusion; the delay covers a thread that is about to get there.
 """
 _POLL_S: Final = 0.001
 _QUIET_POLLS: Final = 10
-"""How often in a row nothing may be in progress: a thread may be about to come back into Python."""
+"""Consecutive checks that must find no call in progress: a thread may be about to enter Python."""
 FOREIGN_S: Final = 2.0
-"""How long to wait for threads inside Python that Python did not start: some never leave."""
+"""How long to wait for threads that Python did not start to leave Python: some never do."""
 
 
 class Use:
-    """An object that DataFusion's threads call; the exit waits until it is dropped or idle.
+    """An object that DataFusion's threads call; the exit handler waits until it is dropped or idle.
 
-    `planned_by` is the thread that planned the query, `planned_s` when, by the monotonic clock.
+    `planned_by` is the thread that planned the query; `planned_s` is the monotonic time of it.
     """
 
     __slots__ = ("__weakref__", "is_called", "last_call_s", "planned_by", "planned_s")
@@ -62,12 +62,12 @@ class Use:
         OPEN_READS.note(self)
 
     def is_idle(self) -> bool:
-        """Whether no call is in progress, nor ended within `QUIET_S`."""
+        """Whether no call is in progress or has ended within the last `QUIET_S` seconds."""
         return not self.is_called and time.monotonic() - self.last_call_s > QUIET_S
 
 
 class Batches(Use):
-    """The batches of one partition. One thread at a time asks for the next."""
+    """The batches of one partition; one thread at a time calls `next`."""
 
     __slots__ = ("_batches",)
 
@@ -94,17 +94,17 @@ class Batches(Use):
 
 
 def foreign_threads() -> set[int]:
-    """Identifiers of the threads that are inside Python, or wait for the GIL, not started by it.
+    """Identifiers of threads inside Python or waiting for the GIL that Python did not start.
 
-    `sys._current_exceptions` has every thread of the interpreter, `_current_frames` only those that
-    are executing Python code.
+    `sys._current_exceptions` lists every thread of the interpreter, `_current_frames` only those
+    that are executing Python code.
     """
     started = (t for t in threading.enumerate() if not isinstance(t, threading._DummyThread))
     return set(sys._current_exceptions()) - {thread.ident for thread in started}
 
 
 class OpenReads:
-    """What DataFusion may still call, and the exit handler that waits for it. Thread-safe."""
+    """The objects that DataFusion may still call, and the exit handler for them; thread-safe."""
 
     def __init__(self) -> None:
         self._uses: list[weakref.ref[Use]] = []
@@ -131,39 +131,39 @@ class OpenReads:
                 self._is_registered = True
 
     def check_open(self, use: Use) -> None:
-        """Raise if the interpreter is ending; what the main thread plans since then is served.
+        """Raise if the interpreter is ending, except for queries that the main thread plans then.
 
-        Other exit handlers may query, and they run in the main thread.
+        Other exit handlers run in the main thread and may query.
         """
         ended_at_s = self._ended_at_s
         if ended_at_s is None:
             return
         if use.planned_by is not threading.main_thread() or use.planned_s < ended_at_s:
-            raise RowsieveError("DataFusion's read of a table: stopped, the interpreter is ending")
+            raise RowsieveError("DataFusion's read of a table stopped: the interpreter is ending")
 
     def check_planning(self) -> None:
-        """Called while planning: a daemon thread that plans while Python ends stays here."""
+        """Block a daemon thread that plans a query while the interpreter is ending."""
         thread = threading.current_thread()
         if self._ended_at_s is not None and thread is not threading.main_thread():
             threading.Event().wait()
 
     def end(self) -> None:
         """End the reads of all threads and wait for the calls in progress."""
-        import datafusion  # noqa: PLC0415 - imported long ago by whoever noted a use
+        import datafusion  # noqa: PLC0415 - already imported if there is a use
 
         main = threading.main_thread()
         self._ended_at_s = ended_at_s = time.monotonic()
         others = any(use.planned_by is not main for use in self._alive())
         quiet_polls = 0
         while quiet_polls < _QUIET_POLLS:
-            datafusion.lit(0)  # any call: Rust gives back what its threads dropped without the GIL
+            datafusion.lit(0)  # any call makes Rust release objects that threads dropped GIL-free
             is_quiet = all(use.is_idle() for use in self._alive())
             if foreign_threads() and time.monotonic() - ended_at_s < FOREIGN_S:
                 is_quiet = False
             quiet_polls = quiet_polls + 1 if is_quiet else 0
             time.sleep(_POLL_S)
         if others:
-            time.sleep(QUIET_S)  # a daemon thread takes the failure of its query
+            time.sleep(QUIET_S)  # lets a daemon thread receive the failure of its query
 
     def _alive(self) -> Iterator[Use]:
         with self._lock:
@@ -171,7 +171,7 @@ class OpenReads:
         return (use for ref in refs if (use := ref()) is not None)
 
     def _forget(self) -> None:
-        """In a forked child: the threads that called are not there."""
+        """Forget all objects in a forked child, which does not have the calling threads."""
         self._lock = threading.Lock()
         self._uses = []
 

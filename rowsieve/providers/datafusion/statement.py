@@ -1,10 +1,11 @@
-"""One scan of one of DataFusion's plans: how it prunes and audits, and its one report.
+"""The shared state of one DataFusion plan's fragments: pruning, audit and a single report.
 
-DataFusion reads the splits of a plan on several threads, or only some of them, and tells nobody
-when it is done. The fragments of a plan share a `StatementScan`. The first one that is read audits
-before any gives a row; where that finds pruning wrong and only reports it, the first fragment gives
-all rows without pruning, and the others none (so that no row is there twice). The report is sent
-when every fragment was read, or when DataFusion drops the plan.
+DataFusion reads the splits of a plan on several threads, may read only some of them, and does not
+notify us at the end. The fragments of a plan share a `StatementScan`. The first fragment that is
+read runs the audit before any fragment returns a row. If the audit finds that pruning is wrong and
+only logs it, the first fragment returns all rows without pruning, and the others return none, so
+that no row is returned twice. The report is sent when every fragment has been read, or when
+DataFusion drops the plan.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ ENGINE: Final = "datafusion"
 
 
 class StatementScan(Use):
-    """What the fragments of one plan share; used by several threads.
+    """The shared state of one plan's fragments; thread-safe.
 
-    `pruned` and `whole` plan the same question with and without pruning.
+    `pruned` and `whole` plan the same scan with and without pruning.
     """
 
     __slots__ = (
@@ -71,7 +72,7 @@ class StatementScan(Use):
         self._pruned = pruned
         self._whole = whole
         self._planning_s = planning_s
-        self._lock = threading.RLock()  # collecting garbage may end a fragment in this very thread
+        self._lock = threading.RLock()  # a GC run may end a fragment
         self._metrics = self._planned()
         self._started_s: float | None = None
         self._ended = 0
@@ -82,11 +83,11 @@ class StatementScan(Use):
 
     @property
     def fragments(self) -> int:
-        """How many fragments the plan has; one where it has no split."""
+        """The number of fragments: one per split, and one if there is no split."""
         return max(1, len(self._plan.splits))
 
     def plan_of(self, fragment: int) -> ScanPlan | None:
-        """What this fragment reads, after the audit; None for nothing. May raise UnsoundPruning."""
+        """Audit, then return what the fragment reads; None: nothing. May raise UnsoundPruning."""
         with self._lock:
             if self._started_s is None:
                 self._started_s = time.perf_counter()
@@ -96,7 +97,7 @@ class StatementScan(Use):
         return self._plan.only(fragment) if self._plan.splits else self._plan
 
     def note_end(self, metrics: ScanMetrics, error: str | None) -> None:
-        """One fragment was read, or given up; the last one sends the report."""
+        """Note the end of one fragment's read; the last one sends the report."""
         with self._lock:
             self._metrics.add(metrics)
             self._error = self._error if error is None else error
@@ -111,7 +112,7 @@ class StatementScan(Use):
             self._report()
 
     def _audit(self) -> None:
-        """Audit once; the threads of the other fragments wait for its outcome."""
+        """Audit once; the threads of other fragments wait for the outcome."""
         if not self._settings.audited_percent:
             return
         with self._lock:
@@ -137,7 +138,7 @@ class StatementScan(Use):
         )
 
     def _report(self) -> None:
-        """Send the report of what was read since the last one."""
+        """Report the reads since the last report."""
         with self._lock:
             if self._started_s is None:
                 return

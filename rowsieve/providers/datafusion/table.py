@@ -1,9 +1,9 @@
-"""A table inside DataFusion: a Dataset whose fragments are the splits of our plan.
+"""A table registered in DataFusion: a Dataset whose fragments are the splits of our plan.
 
-DataFusion asks for fragments with the filter it pushes, then reads each as a partition. What it
-pushes it does not apply again, so the filter is decoded and evaluated exactly, under DataFusion's
-own semantics; a filter that cannot be decoded is an error, never dropped. COUNT(*) is answered from
-the manifest where that is exact. The version read is the one that the table has pinned.
+DataFusion requests fragments with the pushed filter and reads each fragment as a partition. It does
+not apply a pushed filter again, so we translate and evaluate the filter exactly, under DataFusion's
+semantics; a filter that we cannot translate is an error, it is never dropped. COUNT(*) is answered
+from the manifest if that is exact. Reads use the version that the table has pinned.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.splits import split_bytes_for_cores
 from rowsieve.predicate.ir import FALSE, TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.providers.arrow.shell import UnreadableDataset, projected
+from rowsieve.providers.arrow.unreadable import UnreadableDataset, projected
 from rowsieve.providers.datafusion.open_reads import OPEN_READS, Batches, Use
 from rowsieve.providers.datafusion.statement import StatementScan
 from rowsieve.types.encodings import relabelled, zoned_schema
@@ -42,7 +42,7 @@ SMALLEST_SPLIT_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How the reads of one registration prune, audit and report; None: as property or `Config`."""
+    """How reads of one registration prune, audit and report; None: by property or `Config`."""
 
     pruning: Pruning | None = None
     audit: float | None = None
@@ -50,23 +50,23 @@ class ReadOptions:
     reporter: Reporter | None = None
 
     def settings(self, properties: Mapping[str, str]) -> ReadSettings:
-        """The switches of a read of a table with these properties."""
+        """The settings of a read of a table with these properties."""
         return read_settings(
             properties, pruning=self.pruning, audit=self.audit, on_violation=self.on_violation
         )
 
 
 def catalog_table(table: Table, **options: Any) -> Any:
-    """What DataFusion registers for `table`, read with these options, as in `ReadOptions`."""
+    """The object to register in DataFusion for `table`; the options are those of `ReadOptions`."""
     catalog = imported("datafusion.catalog", "datafusion")
     read_options = ReadOptions(**options)
-    read_options.settings({})  # finds a wrong value now
+    read_options.settings({})  # rejects invalid values now
     OPEN_READS.wait_at_exit()
     return catalog.Table(TableDataset(table, read_options))
 
 
 class TableDataset(UnreadableDataset):
-    """The shape that DataFusion expects; read in any other way it raises."""
+    """The Dataset that DataFusion expects; any other read of it raises."""
 
     def __init__(self, table: Table, options: ReadOptions) -> None:
         schema = zoned_schema(table.snapshot_for_engines().schema)
@@ -77,11 +77,11 @@ class TableDataset(UnreadableDataset):
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns; asked for many times per query, so kept."""
+        """The columns; cached, because DataFusion requests them many times per query."""
         return self._arrow_schema
 
     def scanner(self, columns: Sequence[str] | None = None, **_options: Any) -> SplitScanner:
-        """Only its `projected_schema` is looked at, while planning."""
+        """A scanner for planning: DataFusion reads only its `projected_schema`."""
         return SplitScanner(projected(self._arrow_schema, columns), iter(()))
 
     def get_fragments(self, filter: Any = None) -> list[SplitFragment]:  # noqa: A002
@@ -92,7 +92,7 @@ class TableDataset(UnreadableDataset):
         split_bytes = split_bytes_for_cores(snapshot.parts, least=SMALLEST_SPLIT_BYTES)
 
         def plan(*, pruning: bool) -> ScanPlan:
-            return PLANS.plan(  # asked for several times per query
+            return PLANS.plan(  # called several times per query
                 snapshot,
                 self._table.uri,
                 predicate=predicate,
@@ -119,7 +119,7 @@ class TableDataset(UnreadableDataset):
 
 
 class SplitFragment(Use):
-    """One partition: one split of the plan, or none where it has none."""
+    """One partition: a split of the plan, or an empty one if the plan has no split."""
 
     __slots__ = ("_number", "_scan", "_table")
 
@@ -172,7 +172,7 @@ class SplitScanner:
 
 
 def counted(rows: int) -> Iterator[pa.RecordBatch]:
-    """Batches without columns, `rows` rows in all."""
+    """Batches without columns that have `rows` rows in total."""
     while rows > 0:
         size = min(rows, COUNT_BATCH_ROWS)
         yield pa.RecordBatch.from_arrays([pa.nulls(size)], ["row"]).select([])
@@ -180,7 +180,7 @@ def counted(rows: int) -> Iterator[pa.RecordBatch]:
 
 
 def _pushed(pushed: Any) -> Predicate:
-    """What DataFusion pushes: an expression, or one boolean where it folded all to a constant."""
+    """Translate the pushed filter: an expression, or a boolean if DataFusion folded it to one."""
     if pushed is None:
         return TRUE
     if isinstance(pushed, pa.Scalar):

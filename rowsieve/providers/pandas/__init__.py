@@ -1,1 +1,1 @@
-"""Rows as pandas DataFrames. pandas is never imported here: pyarrow does."""
+"""Rows as pandas DataFrames; pyarrow imports pandas, this package does not."""

@@ -1,4 +1,4 @@
-"""Rows as pandas DataFrames, without changing a value."""
+"""Converts Arrow rows to pandas DataFrames without changing a value."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from rowsieve.errors import MissingExtra
 
 
 def frame_of(data: pa.Table) -> Any:
-    """Arrow rows as a pandas DataFrame; integers beside NULL that no float holds are Int64.
+    """Convert Arrow rows to a pandas DataFrame.
 
-    Columns of lists, structs and maps with such integers in them stay Arrow's.
+    An integer column with NULLs becomes Int64 if a float cannot represent one of its integers.
+    Lists, structs and maps with such integers stay Arrow types.
     """
     try:
         frame = data.to_pandas()
     except ImportError as error:
         raise MissingExtra("reading into pandas needs pandas: pip install pandas") from error
-    pandas = sys.modules["pandas"]  # pyarrow has imported it
+    pandas = sys.modules["pandas"]  # imported by pyarrow
     nullable = {pa.int64(): pandas.Int64Dtype(), pa.uint64(): pandas.UInt64Dtype()}
     for place, field in enumerate(data.schema):
         if field.type in nullable and _is_changed_by_floats(data.column(place)):
@@ -33,7 +34,7 @@ def frame_of(data: pa.Table) -> Any:
 
 
 def _has_changed_items(values: pa.ChunkedArray) -> bool:
-    """Whether pandas would change an integer within lists, structs or maps, at any depth."""
+    """Whether pandas would change an integer inside lists, structs or maps, at any depth."""
     types, type_ = pa.types, values.type
     if type_ in (pa.int64(), pa.uint64()):
         return _is_changed_by_floats(values)
@@ -47,7 +48,7 @@ def _has_changed_items(values: pa.ChunkedArray) -> bool:
 
 
 def _is_changed_by_floats(column: pa.ChunkedArray) -> bool:
-    """Whether pandas, which makes floats of integers beside NULL, would change one of them."""
+    """Whether pandas, which converts integers with NULLs to floats, would change one."""
     if not column.null_count or column.null_count == len(column):
         return False
     bounds = pc.min_max(column)

@@ -1,8 +1,8 @@
-"""A table as a Polars LazyFrame that skips what its filters rule out.
+"""A table as a Polars LazyFrame, whose reads prune by its filters.
 
-Polars hands over the expression itself, so that the meaning is not in doubt as it is with a pyarrow
-filter. Soundness: what can be read of the expression prunes, by Polars' own rules, and Polars
-applies all of it to the rows that are read.
+Polars passes its own expression, so its semantics are known, unlike those of a pyarrow filter.
+Soundness: the conditions that we can translate prune, under Polars' semantics, and Polars applies
+the whole expression to the rows that are read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rowsieve.metrics import Reporter
 from rowsieve.objects import ObjectStore
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.providers.arrow.shell import plain_schema, projected
+from rowsieve.providers.arrow.unreadable import plain_schema, projected
 from rowsieve.scan import Scan
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def frame_of(data: pa.Table) -> polars.DataFrame:
-    """Arrow rows as a DataFrame."""
+    """Convert Arrow rows to a Polars DataFrame."""
     frame: polars.DataFrame = _polars().from_arrow(data)
     return frame
 
@@ -36,7 +36,7 @@ def frame_of(data: pa.Table) -> polars.DataFrame:
 def lazy_frame(
     store: ObjectStore, snapshot: Snapshot, reporter: Reporter | None
 ) -> polars.LazyFrame:
-    """A LazyFrame of one version; `reporter` is told of each of its reads."""
+    """A LazyFrame of one version; each read is reported to `reporter`."""
     pl = _polars()
     from polars.io.plugins import register_io_source  # noqa: PLC0415 - an extra
 
@@ -52,7 +52,7 @@ def lazy_frame(
         names = list(wanted)
         if predicate is not None:
             names = list(dict.fromkeys([*names, *predicate.meta.root_names()]))
-        # A row count holds before the filter.
+        # Polars applies its row limit before its filter.
         pruned = _readable(predicate, snapshot.schema) if row_count is None else TRUE
         scan = Scan(
             store,
@@ -79,7 +79,7 @@ def lazy_frame(
 
 
 def _readable(expression: polars.Expr | None, schema: Schema) -> Predicate:
-    """What can be read of a filter; TRUE wherever the filter is."""
+    """The translatable conditions of a filter; TRUE wherever the filter is."""
     if expression is None:
         return TRUE
     try:

@@ -1,7 +1,7 @@
-"""What every Dataset of ours shares: the schema that engines see, and a body that cannot be read.
+"""The base class of our Datasets: engines see its schema, but cannot read it except by our methods.
 
-Engines ask for an instance of `pyarrow.dataset.Dataset` and then call its Python methods. The C++
-dataset underneath holds one file that does not exist: code that bypasses our methods gets an error,
+Engines require an instance of `pyarrow.dataset.Dataset` and then call its Python methods. The C++
+dataset beneath it has one file that does not exist: code that bypasses our methods gets an error,
 never an empty or unmerged table.
 """
 
@@ -35,5 +35,5 @@ def plain_schema(snapshot: Snapshot) -> pa.Schema:
 
 
 def projected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
-    """The columns asked for, in that order; all of them for None."""
+    """The schema of these columns in this order; None for all columns."""
     return schema if columns is None else pa.schema([schema.field(name) for name in columns])
