@@ -215,7 +215,7 @@ def test_no_table_is_an_error_when_loading(spark: Any, tmp_path: Path) -> None:
 
 
 def test_columns_of_the_reader_are_refused(spark: Any, table: rs.Table) -> None:
-    with pytest.raises(Exception, match="brings its own columns"):
+    with pytest.raises(Exception, match="has its own columns"):
         spark.read.format("rowsieve").schema("id long").load(table.uri).count()
 
 

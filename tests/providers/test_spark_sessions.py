@@ -18,7 +18,7 @@ from rowsieve.errors import (
 )
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.semantics import OnFailure
-from rowsieve.providers.spark.frames import own_error
+from rowsieve.providers.spark.frames import error_from_worker
 from rowsieve.providers.spark.options import ReadOptions
 from rowsieve.providers.spark.sessions import plan_in_task
 from rowsieve.providers.spark.source import plan_read
@@ -89,7 +89,7 @@ def by_spark(frame: Any) -> list[int] | str:
     try:
         return sorted(row.k for row in frame().select("k").collect())
     except PySparkException as error:
-        own = own_error(str(error))
+        own = error_from_worker(str(error))
         return FAILS if own is None or isinstance(own, EvaluationError) else "refused"
 
 

@@ -1,4 +1,4 @@
-"""Spark reads and writes our tables; it finds the source by itself, as `format("rowsieve")`."""
+"""Lets Spark read and write our tables; Spark finds the source itself, as `format("rowsieve")`."""
 
 from rowsieve.providers.spark.java import java_home, spark_session
 

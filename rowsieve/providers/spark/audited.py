@@ -1,8 +1,8 @@
-"""A read of Spark's as its options and its table switch it: audited where it is planned, reported.
+"""Audits and reports a Spark read, with the settings of its options and its table.
 
-The process that plans audits before it hands out a split; where that finds pruning wrong and only
-reports it, the splits are those of the plan without pruning. It reports what was planned, and each
-task what it has read: together they are what a scan in one process reports.
+The planning process audits before it hands out a split. If the audit finds that pruning is wrong
+and only logs it, the splits are those of the plan without pruning. The planning process reports the
+plan, and each task reports its read; together they equal the report of a scan in one process.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def audited_plan(
     store: ObjectStore,
     reporter: Reporter | None,
 ) -> ScanPlan:
-    """The plan to read, of one question with and without pruning; UnsoundPruning by an audit.
+    """Choose the plan to read, with or without pruning; the audit may raise UnsoundPruning.
 
-    It is reported, the audit with it, also where that raises.
+    The plan and the audit are reported, even if the audit raises.
     """
     started_s = time.perf_counter()
     planned = pruned() if settings.skips else whole()
@@ -66,7 +66,7 @@ def audited_plan(
 def reported_rows(
     plan: ScanPlan, store: ObjectStore, reporter: Reporter | None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one split, in a task; reported at their end."""
+    """The rows of one split, in a task; reports the read at its end."""
     metrics, error, started_s = ScanMetrics(), None, time.perf_counter()
     try:
         yield from Execution(plan, store, metrics, threads=1).read()
@@ -78,7 +78,7 @@ def reported_rows(
 
 
 def reporter_of(name: str | None) -> Reporter | None:
-    """The reporter that the option names, else the process's; InvalidInput if there is none."""
+    """The reporter that the option names, else the process's; InvalidInput if it does not exist."""
     return current().reporter if name is None else _named(name)
 
 
@@ -88,10 +88,10 @@ def _named(name: str) -> Reporter:
     try:
         found = getattr(import_module(module), attribute)
         made = found() if isinstance(found, type) or not hasattr(found, "report") else found
-    except Exception as error:  # whatever a module or a function of the user's raises
+    except Exception as error:  # the user's module or function may raise anything
         raise InvalidInput(
-            "option reporter is module:name of a reporter that every process of Spark can import, "
-            f"not {name!r}: {error}"
+            "option reporter must be module:name of a reporter that every Spark process can "
+            f"import, not {name!r}: {error}"
         ) from error
     if not callable(getattr(made, "report", None)):
         raise InvalidInput(f"option reporter: {name!r} has no method report")

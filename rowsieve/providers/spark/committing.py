@@ -1,8 +1,8 @@
-"""The commit of a write's parts, on the driver.
+"""Commits the parts of a write, on the driver.
 
-Soundness (invariants, rule 10): the parts of one commit hold no key twice. Disjoint key ranges
-prove it; where ranges overlap, the new keys are streamed through a merge that finds any repeat, and
-nothing is committed if there is one.
+Soundness (invariants, rule 10): the parts of one commit have no key twice. Disjoint key ranges
+prove it. Where ranges overlap, a merge of the new keys finds any repeated key, and then nothing is
+committed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def already_committed(head: Snapshot, token: tuple[str, int] | None) -> bool:
 def commit_parts(
     job: WriteJob, parts: Sequence[PartTable], *, rows_written: int, rows_deleted: int
 ) -> None:
-    """Commit all parts in one version; without parts nothing is committed."""
+    """Commit all parts in one version; commits nothing if there are no parts."""
     store = open_store(job.table_uri, job.storage)
     log = CommitLog(store)
     head = log.latest()
@@ -70,7 +70,7 @@ def refuse_repeated_keys(
     store: ObjectStore, parts: PartTable, order: KeyOrder, job: WriteJob
 ) -> None:
     """KeyViolation if two parts share a key; reads keys only where ranges overlap."""
-    fresh = parts.with_commit_ts(0)  # they have none yet, and it does not matter here
+    fresh = parts.with_commit_ts(0)  # uncommitted parts have none; any value works here
     key = job.schema.select(order.names)
     for group in overlap_groups(parts.table, order):
         if len(group) == 1:
@@ -87,14 +87,14 @@ def refuse_repeated_keys(
 
 
 def _check_same_table(job: WriteJob, head: Snapshot) -> None:
-    """What the tasks wrote fits the table and the schema that the driver saw, no others."""
+    """CommitConflict if the table or its schema changed after the driver checked them."""
     if head.table.uuid != job.table_uuid:
         raise CommitConflict(
             f"the table at {job.table_uri} was replaced by another one during the write; nothing "
-            "was committed; write it again"
+            "was committed; repeat the write"
         )
     if head.schema != job.schema:
         raise CommitConflict(
             f"the columns of {job.table_uri} were changed during the write; nothing was "
-            "committed; write it again"
+            "committed; repeat the write"
         )

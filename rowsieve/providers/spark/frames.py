@@ -1,8 +1,8 @@
-"""`table.to_spark` and `table.write_spark`.
+"""Implements `table.to_spark` and `table.write_spark`.
 
-Both check in this process first, so that errors are ours and not Spark's about a worker's. A write
-is range-partitioned by key and sorted first: each task then writes one range of keys, and the
-commit need not read them again to prove that none stands twice.
+Both check their arguments in this process first, so errors are ours, not Spark's report of a
+worker's error. A write first range-partitions and sorts the rows by key: each task then writes one
+range of keys, and the commit proves from the ranges that no key is repeated, without reading keys.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _OWN_ERROR: Final = re.compile(r"rowsieve\.errors\.(\w+): (.+)")
 def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | None) -> Any:
     """A DataFrame of the version that the table has pinned.
 
-    Text and columns are meant by the settings that the session has now, as Spark's own `where`
-    takes them; any other condition travels as a tree, meant by its own rules.
+    SQL text and Spark Columns use the session's current settings, as in Spark's own `where`. Any
+    other condition is sent as a predicate tree with its own semantics.
     """
     check_reachable(table.uri)
     if not hasattr(spark, "read"):
-        raise InvalidInput(f"to_spark: spark is a SparkSession, not {type(spark).__name__}")
+        raise InvalidInput(f"to_spark: spark must be a SparkSession, not {type(spark).__name__}")
     if isinstance(columns, str):
-        raise InvalidInput(f"columns= is a list of names, not the text {columns!r}")
+        raise InvalidInput(f"columns= must be a list of names, not the text {columns!r}")
     options = {"version": str(table.version), **_storage(table)}
     if isinstance(where, str):
         meant = semantics_of_session(spark)
@@ -58,7 +58,7 @@ def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
         options["ansi"] = str(meant.is_ansi).lower()
     elif where is not None:
         schema = table.snapshot_for_engines().schema
-        with using(spark):  # a column is meant as this session has it, whichever is active
+        with using(spark):  # Columns use this session's settings, even if another is active
             predicate = to_predicate(where, "spark", schema)
             options["predicate"] = predicate_option(predicate, semantics_of("spark", where))
     if columns is not None:
@@ -70,12 +70,13 @@ def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
 
 
 def write_frame(table: Table, frame: Any, mode: str) -> Commit:
-    """Write a DataFrame in one commit, and pin it. An empty one commits nothing."""
+    """Write a DataFrame in one commit and pin its version; an empty one commits nothing."""
     check_reachable(table.uri)
     if mode not in MODES:
         raise InvalidInput(f"write_spark: mode is one of {', '.join(MODES)}, not {mode!r}")
     if not (hasattr(frame, "schema") and hasattr(frame, "write")):
-        raise InvalidInput(f"write_spark: frame is a Spark DataFrame, not {type(frame).__name__}")
+        kind = type(frame).__name__
+        raise InvalidInput(f"write_spark: frame must be a Spark DataFrame, not {kind}")
     write_id = uuid.uuid4().hex
     options = {"mode": mode, "write_id": write_id, **_storage(table)}
     RowsieveWriter.begin(WriteOptions.parse({"path": table.uri, **options}), frame.schema)
@@ -85,15 +86,15 @@ def write_frame(table: Table, frame: Any, mode: str) -> Commit:
         writer.save(table.uri)
     except Exception as error:
         if (landed := _find(table, write_id, before)) is not None:
-            return landed  # what failed came after the commit
-        if (own := own_error(str(error))) is not None:
+            return landed  # the error occurred after the commit
+        if (own := error_from_worker(str(error))) is not None:
             raise own from error
         raise
     return _find(table, write_id, before) or _nothing(table, mode)
 
 
-def own_error(text: str) -> RowsieveError | None:
-    """The error of ours that Spark reports as the text of a worker's traceback."""
+def error_from_worker(text: str) -> RowsieveError | None:
+    """Recover our error from the text of a worker's traceback; None if it is not ours."""
     found = _OWN_ERROR.findall(text)
     if not found:
         return None
@@ -103,7 +104,7 @@ def own_error(text: str) -> RowsieveError | None:
         return None
     try:
         return kind(message)
-    except TypeError:  # it has pieces that the text does not have
+    except TypeError:  # its constructor needs attributes that the text does not have
         return InvalidInput(message)
 
 
@@ -121,7 +122,7 @@ def _by_key(frame: Any, key: Sequence[str]) -> Any:
 
 
 def _find(table: Table, write_id: str, before: int) -> Commit | None:
-    """The commit of this write, among those since `before`."""
+    """Find the commit of this write among those after version `before`."""
     now = table.refresh()
     for commit in table.history(now - before):
         if commit.metadata.get("write_id") == write_id:
@@ -130,13 +131,13 @@ def _find(table: Table, write_id: str, before: int) -> Commit | None:
 
 
 def _nothing(table: Table, mode: str) -> Commit:
-    """What an empty DataFrame does."""
+    """The result of writing an empty DataFrame."""
     operation = "delete_keys" if mode == "delete" else mode
     return nothing_done(operation, table.snapshot_for_engines())
 
 
 def _process_switches(table: Table) -> dict[str, str]:
-    """What this process's `Config` sets and the table does not, for Spark's processes."""
+    """The settings of this process's `Config` that the table does not set, for Spark's workers."""
     config, properties = current(), table.snapshot_for_engines().table.properties
     switches = {
         "pruning": ("pruning", config.pruning, DEFAULT.pruning),

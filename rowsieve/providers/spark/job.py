@@ -1,4 +1,4 @@
-"""What the driver and the tasks of one write agree on, as plain values that Spark can send."""
+"""The description of one write, as plain values that Spark sends from the driver to the tasks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rowsieve.types.schema import Schema, schema_from_json
 
 @dataclass(frozen=True, slots=True)
 class WriteJob:
-    """One write of a DataFrame; `done`, if its token was committed before."""
+    """One write of a DataFrame; `done`: a commit with its token exists already."""
 
     table_uri: str
     storage: Mapping[str, str] = field(repr=False)  # may hold secrets
@@ -44,15 +44,15 @@ class WriteJob:
 
     @property
     def deletes(self) -> bool:
-        """Whether its rows are keys to take away."""
+        """Whether its rows are keys to delete."""
         return self.operation == "delete_keys"
 
     def check_columns(self, schema: pa.Schema) -> None:
-        """SchemaMismatch if rows with these columns could not be written whatever they hold."""
+        """SchemaMismatch if no rows with these columns could be written."""
         self.prepare(schema.empty_table())
 
     def prepare(self, rows: pa.Table) -> pa.Table:
-        """Rows, or keys to delete, from Spark: in the table's types, sorted by key, each once."""
+        """Convert Spark's rows or keys to the table's types and sort them by key."""
         schema, order = self.schema, self.order
         rows = from_spark(rows, schema.fields)
         if order is None:
@@ -66,7 +66,7 @@ class WriteJob:
 
 
 def repeated_key_error(operation: str, key: Mapping[str, Any]) -> KeyViolation:
-    """Two rows have one key, and Spark's rows have no order in which one would be the last."""
+    """The error for two rows with one key: Spark's rows are unordered, so neither is the last."""
     return KeyViolation(
         f"{operation}: two rows of the DataFrame have the key {dict(key)}; nothing was committed. "
         "Keep one row per key, for example with dropDuplicates"
@@ -74,7 +74,7 @@ def repeated_key_error(operation: str, key: Mapping[str, Any]) -> KeyViolation:
 
 
 def _example(rows: pa.Table, order: KeyOrder) -> dict[str, Any]:
-    """A key that stands more than once."""
+    """A key that occurs more than once."""
     wanted = {name.lower() for name in order.names}
     names = [name for name in rows.column_names if name.lower() in wanted]
     counts = rows.group_by(names).aggregate([([], "count_all")])

@@ -1,6 +1,6 @@
-"""The options of a read and of a write, checked: an unknown one is an error, not a surprise.
+"""Parses and checks the options of reads and writes; an unknown option is an error.
 
-Spark lower-cases option names. Values of `storage.*` may be secrets: they are never in a message.
+Spark lower-cases option names. Values of `storage.*` may be secrets: no message includes them.
 """
 
 from __future__ import annotations
@@ -50,11 +50,12 @@ _WRITE: Final = ("path", "mode", "token_app", "token_sequence", "write_id")
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What `spark.read` was asked for; `where` is SQL in Spark's dialect.
+    """The options of `spark.read`; `where` is SQL in Spark's dialect.
 
-    `time_zone` and `ansi` are the settings that it is meant by, both or neither. `predicate` is
-    what `to_spark` makes of a condition that is no text: it travels as a plan does. `reporter` is
-    `module:name` of a reporter, or of a function that makes one, for every process that reads.
+    `time_zone` and `ansi` are the settings under which `where` is evaluated: both or neither.
+    `predicate` is a serialised condition that `to_spark` passes if the condition is not text.
+    `reporter` is `module:name` of a reporter, or of a function that returns one, for every process
+    that reads.
     """
 
     uri: str
@@ -92,7 +93,7 @@ class ReadOptions:
         )
 
     def settings(self, properties: Mapping[str, str]) -> ReadSettings:
-        """The switches of a read of a table with these properties."""
+        """The settings of a read of a table with these properties."""
         return read_settings(
             properties, pruning=self.pruning, audit=self.audit, on_violation=self.on_violation
         )
@@ -100,7 +101,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """What `df.write` was asked for. `write_id` is found again in the commit's metadata."""
+    """The options of `df.write`; the commit's metadata contains `write_id`."""
 
     uri: str
     storage: Mapping[str, str] = field(repr=False)  # may hold secrets
@@ -134,7 +135,7 @@ class WriteOptions:
 
 
 def check_reachable(uri: str) -> None:
-    """Refuse a table that Spark's processes cannot see."""
+    """Refuse a table that other processes cannot access."""
     if Location.parse(uri).scheme == "memory":
         raise UnsupportedOperation(
             f"{uri} lives in the memory of one process, and Spark reads and writes from others; "
@@ -160,7 +161,7 @@ class _Switches(TypedDict):
 
 
 def _switches(options: Mapping[str, str]) -> _Switches:
-    """The switches that are given, checked."""
+    """The audit and pruning settings among the options, checked."""
     text = options.get("audit")
     try:
         audit = None if text is None else float(text)
@@ -173,7 +174,7 @@ def _switches(options: Mapping[str, str]) -> _Switches:
 
 
 def _names(columns: str) -> tuple[str, ...]:
-    """Names separated by commas, or as a JSON list, which any name can stand in."""
+    """Parse names separated by commas, or a JSON list, which allows any name."""
     if columns.startswith("["):
         try:
             return tuple(msgspec.json.decode(columns, type=list[str]))
@@ -186,7 +187,7 @@ def _names(columns: str) -> tuple[str, ...]:
 
 
 def predicate_option(predicate: Predicate, semantics: Semantics) -> str:
-    """The value of the option `predicate`: a tree, and the semantics that it is meant by."""
+    """The value of the option `predicate`: the serialised tree and its semantics."""
     return msgspec.json.encode(
         [predicate_to_json(predicate), semantics_to_json(semantics)]
     ).decode()
@@ -211,7 +212,7 @@ def _predicate(options: Mapping[str, str]) -> tuple[Predicate | None, Semantics 
         return None, None
     if zone is None or ansi is None or "where" not in options:
         raise InvalidInput(
-            "options time_zone and ansi say what the text of option where means; give all three"
+            "options time_zone and ansi set the semantics of option where; give all three"
         )
     if ansi.lower() not in ("true", "false"):
         raise InvalidInput(f"option ansi is true or false, not {ansi!r}")
@@ -219,7 +220,7 @@ def _predicate(options: Mapping[str, str]) -> tuple[Predicate | None, Semantics 
 
 
 def _spelling(options: Mapping[str, str], ours: str, theirs: str) -> str:
-    """The name that is used, of ours and Spark's."""
+    """The name of the option that is given: ours or Spark's."""
     if ours in options and theirs in options:
         raise InvalidInput(f"options {ours} and {theirs} mean the same; give one of them")
     return theirs if theirs in options else ours

@@ -1,10 +1,10 @@
-"""The settings of a Spark session that decide what SQL text means, on the driver and in a task.
+"""Finds the settings of a Spark session that decide the meaning of SQL text, on driver and tasks.
 
-The process that plans a Python data source sees no setting of the session (Spark 4.1 to 4.3); a
-task sees those that are set, as local properties. So `to_spark` reads them on the driver, and text
-in `option("where", ...)` is planned by the conditions that mean the same in every session, and
-evaluated in the tasks by the settings found there. Soundness: a setting that cannot be known is
-refused, with the option that names it.
+The process that plans a Python data source cannot see the session's settings (Spark 4.1 to 4.3); a
+task sees the settings that are set explicitly, as local properties. So `to_spark` reads them on the
+driver. Text in `option("where", ...)` is planned with those of its conditions that mean the same in
+every session; the tasks then evaluate the whole text with the settings that they find. Soundness:
+if a setting is unknown, the read is refused, and the error names the option to give.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from rowsieve.types.schema import Schema
 ANSI: Final = "spark.sql.ansi.enabled"
 TIME_ZONE: Final = "spark.sql.session.timeZone"
 _EXECUTION: Final = "spark.sql.execution.id"
-_ANSI_MODE: Final = "SPARK_ANSI_SQL_MODE"  # the environment's default of the setting
-# Settings under which text has a grammar or types that are not read here, and what they must be.
+_ANSI_MODE: Final = "SPARK_ANSI_SQL_MODE"  # environment variable with the setting's default
+# Settings that change the grammar or types of SQL text; we support only these values.
 _PLAIN: Final[Mapping[str, str]] = {
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
@@ -51,21 +51,21 @@ _OTHERS: Final = (
 
 
 def semantics_of_session(session: Any) -> Semantics:
-    """What text means in a session, classic or of a Connect client, by its settings now."""
+    """The semantics of SQL text under a session's current settings; classic or Spark Connect."""
     _check_plain(lambda name, plain: str(session.conf.get(name, plain)))
     ansi = str(session.conf.get(ANSI)).lower() == "true"
     return Semantics.of_spark(ansi=ansi, time_zone=str(session.conf.get(TIME_ZONE)))
 
 
 def ansi_default() -> bool:
-    """What `spark.sql.ansi.enabled` is where nobody sets it; asked beside the driver."""
+    """The default of `spark.sql.ansi.enabled`; must be called in the planning process."""
     return os.environ.get(_ANSI_MODE, "true").lower() != "false"
 
 
-def settled_conditions(text: str, schema: Schema) -> tuple[Predicate, bool]:
-    """The conditions of the text that mean the same in every session, and whether these are all.
+def session_independent(text: str, schema: Schema) -> tuple[Predicate, bool]:
+    """The conditions of the text that mean the same in every session; and whether these are all.
 
-    Text that is refused in every mode is refused.
+    Text that is invalid under all semantics is refused.
     """
     readings: list[Predicate] = []
     refusals: list[Exception] = []
@@ -84,7 +84,7 @@ def settled_conditions(text: str, schema: Schema) -> tuple[Predicate, bool]:
     kept = [
         each[0]
         for each in zip(*conditions, strict=True)
-        if len(set(each)) == 1 and _is_settled(each[0], schema)
+        if len(set(each)) == 1 and _is_session_independent(each[0], schema)
     ]
     return conjoin(kept), len(kept) == len(conditions[0])
 
@@ -92,9 +92,9 @@ def settled_conditions(text: str, schema: Schema) -> tuple[Predicate, bool]:
 def plan_in_task(
     split: ScanPlan, text: str, property_of: Callable[[str], str | None], *, ansi: bool
 ) -> ScanPlan:
-    """The split with the whole text, meant by the task's session, asked of every row.
+    """Return the split with the whole text as the residual, under the semantics of the task.
 
-    `property_of` gives a local property of the task; `ansi` is the mode where none is set.
+    `property_of` returns a local property of the task; `ansi` is the mode if none is set.
     """
     semantics = _semantics_of_task(text, split.schema, property_of, ansi=ansi)
     predicate = normalize(to_predicate(text, "spark", split.schema, semantics), semantics)
@@ -122,8 +122,8 @@ def _semantics_of_task(
 ) -> Semantics:
     if property_of(_EXECUTION) is None:
         raise UnsupportedOperation(
-            f"option where: {text[:80]!r} means another thing in another session, and this job "
-            "does not say which settings it has (it runs outside of Spark SQL, as df.rdd does); "
+            f"option where: the meaning of {text[:80]!r} depends on the session's settings, which "
+            "this job does not have (it runs outside of Spark SQL, as df.rdd does); "
             "give the options time_zone and ansi, or use Table.to_spark"
         )
     _check_plain(lambda name, plain: property_of(name) or plain)
@@ -136,8 +136,8 @@ def _semantics_of_task(
     )
     if not _same_in(text, schema, fixed, other):
         raise UnsupportedOperation(
-            f"option where: {text[:80]!r} depends on the time zone of the session, which nobody "
-            f"has set; set {TIME_ZONE}, or give the options time_zone and ansi"
+            f"option where: {text[:80]!r} depends on the time zone of the session, which is not "
+            f"set; set {TIME_ZONE}, or give the options time_zone and ansi"
         )
     return fixed
 
@@ -153,8 +153,8 @@ def _same_in(text: str, schema: Schema, one: Semantics, other: Semantics) -> boo
     return roots[0] == roots[1]
 
 
-def _is_settled(condition: Predicate, schema: Schema) -> bool:
-    """Whether it gives the same in every session: nothing in it fails or asks for a zone."""
+def _is_session_independent(condition: Predicate, schema: Schema) -> bool:
+    """Whether the condition has the same result in every session: it cannot fail, needs no zone."""
     try:
         roots = [
             bind(condition, schema, semantics, simplified=False).root
@@ -181,6 +181,6 @@ def _check_plain(setting: Callable[[str, str], str]) -> None:
     for name, plain in _PLAIN.items():
         if (found := setting(name, plain)).lower() != plain.lower():
             raise UnsupportedOperation(
-                f"{name} is {found} in this session, under which SQL text has another meaning; "
-                f"set it to {plain}, or give a Column"
+                f"{name} is {found} in this session, which changes the meaning of SQL text; set "
+                f"it to {plain}, or pass a Column"
             )

@@ -1,11 +1,11 @@
-"""`spark.read.format("rowsieve")` and `df.write.format("rowsieve")`.
+"""Implements `spark.read.format("rowsieve")` and `df.write.format("rowsieve")`.
 
-A read is pinned to one version when Spark asks for its schema; what is pinned travels with this
-object to every scan of the DataFrame, so that two scans of one statement never see two versions
-(invariant 23). The plan's splits are Spark's partitions; each task gets its own as bytes.
+A read is pinned to one version when Spark requests its schema. This object carries the version to
+every scan of the DataFrame, so two scans of one statement never see two versions (invariant 23).
+The plan's splits are Spark's partitions; each task gets its split as bytes.
 
-There is no `pushFilters`: in Spark 4.1 to 4.3 the filters of one scan leak into the other scans of
-the same DataFrame and lose rows. Spark filters above the source; the option `where` prunes.
+There is no `pushFilters`: in Spark 4.1 to 4.3, the filters of one scan leak into other scans of the
+same DataFrame and lose rows. Spark filters above the source; the option `where` prunes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.audited import audited_plan, reported_rows, reporter_of
 from rowsieve.providers.spark.options import ReadOptions, WriteOptions
-from rowsieve.providers.spark.sessions import ansi_default, plan_in_task, settled_conditions
+from rowsieve.providers.spark.sessions import ansi_default, plan_in_task, session_independent
 from rowsieve.providers.spark.types import arrow_schema_of, to_spark
 from rowsieve.providers.spark.writer import RowsieveWriter
 from rowsieve.storage.commit_log import CommitLog
@@ -42,12 +42,12 @@ from rowsieve.storage.resolve import resolve_snapshot
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema
 
-SMALLEST_SPLIT_BYTES = 8 * 1024 * 1024  # below it a task costs more than it saves
+SMALLEST_SPLIT_BYTES = 8 * 1024 * 1024  # the overhead of a task exceeds the gain of smaller splits
 
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """What all scans of one DataFrame share."""
+    """The state that all scans of one DataFrame share."""
 
     table_uuid: str
     version: int
@@ -56,7 +56,7 @@ class Pinned:
 
 
 class RowsieveSource(DataSource):
-    """What Spark makes for each `load` and each `save`."""
+    """The data source, which Spark creates for each `load` and each `save`."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
@@ -68,48 +68,48 @@ class RowsieveSource(DataSource):
         return "rowsieve"
 
     def schema(self) -> StructType:
-        """The columns of the version that this read is pinned to from here on."""
+        """Pin the read to the newest or the requested version, and return its columns."""
         options = ReadOptions.parse(self.options)
         store = open_store(options.uri, options.storage)
         snapshot = resolve_snapshot(CommitLog(store), options.version, options.as_of)
         self._pinned = Pinned(
             snapshot.table.uuid, snapshot.version, time.time_ns() // 1000, ansi_default()
         )
-        check_read(options, snapshot.schema)  # finds a wrong filter now; partitions() plans
+        check_read(options, snapshot.schema)  # rejects an invalid filter now; partitions() plans
         reporter_of(options.reporter)
         found: StructType = spark_schema(output_schema(options, snapshot.schema))
         return found
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's name
-        """A scan of what `schema()` has pinned."""
+        """A scan of the version that `schema()` pinned."""
         options = ReadOptions.parse(self.options)
         if self._pinned is None:
             raise InvalidInput(
-                f"{options.uri} brings its own columns: read it without schema(...), and choose "
+                f"{options.uri} has its own columns: read it without schema(...), and select "
                 "columns with the option columns"
             )
         return RowsieveReader(options, self._pinned)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """A write that was checked against the table; nothing is written yet."""
+        """Check a write against the table; writes nothing yet."""
         return RowsieveWriter.begin(WriteOptions.parse(self.options), schema, overwrite=overwrite)
 
 
 class RowsieveReader(DataSourceReader):
-    """One scan: on the driver it hands out the splits, in a task it reads one."""
+    """One scan: returns the splits on the driver, and reads one split in a task."""
 
     def __init__(self, options: ReadOptions, pinned: Pinned) -> None:
         self._options = options
         self._pinned = pinned
 
     def partitions(self) -> list[InputPartition]:
-        """One partition per split of the plan; Spark makes an empty one of none."""
+        """One partition per split of the plan; Spark itself adds an empty one if there is none."""
         store = open_store(self._options.uri, self._options.storage)
         snapshot = CommitLog(store).at(self._pinned.version)
         if snapshot.table.uuid != self._pinned.table_uuid:
             raise SnapshotExpired(
-                f"the table that was loaded from {store.uri} is gone and another one stands "
-                "there; load it again"
+                f"the table that was loaded from {store.uri} was replaced by another one; load "
+                "it again"
             )
         options, now_us = self._options, self._pinned.now_us
         plan = audited_plan(
@@ -122,11 +122,11 @@ class RowsieveReader(DataSourceReader):
         return [InputPartition(split) for split in plan.splits_to_bytes()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one split, as Spark wants them."""
+        """The rows of one split, in Spark's types."""
         if partition.value is None:
             return
         plan = ScanPlan.from_bytes(partition.value)
-        if (text := self._options.where) is not None and not self._settled(plan):
+        if (text := self._options.where) is not None and not self._used_whole_text(plan):
             context = TaskContext.get()
             plan = plan_in_task(
                 plan,
@@ -140,11 +140,11 @@ class RowsieveReader(DataSourceReader):
         for batch in reported_rows(plan, store, reporter_of(self._options.reporter)):
             yield to_spark(batch, schema, target)
 
-    def _settled(self, plan: ScanPlan) -> bool:
-        """Whether the split was planned by the whole text."""
+    def _used_whole_text(self, plan: ScanPlan) -> bool:
+        """Whether the plan used all conditions of the text."""
         if self._options.semantics is not None:
             return True
-        return settled_conditions(self._options.where or "", plan.schema)[1]
+        return session_independent(self._options.where or "", plan.schema)[1]
 
 
 def plan_read(
@@ -155,7 +155,7 @@ def plan_read(
     *,
     pruning: bool = True,
 ) -> ScanPlan:
-    """The plan of a read; of text without settings, by the conditions that need none."""
+    """Plan a read; for text without settings, only with conditions that need no settings."""
     predicate, semantics = _condition(options, snapshot.schema)
     return plan_scan(
         snapshot,
@@ -174,24 +174,24 @@ def plan_read(
 
 
 def check_read(options: ReadOptions, schema: Schema) -> None:
-    """Refuse what `plan_read` would refuse of the condition and the columns; plans nothing."""
+    """Refuse a condition and columns that `plan_read` would refuse, without planning."""
     predicate, semantics = _condition(options, schema)
     bind(normalize(predicate, semantics), schema, semantics, now_us=0)
     output_schema(options, schema)
 
 
 def _condition(options: ReadOptions, schema: Schema) -> tuple[Predicate, Semantics]:
-    """What a read is planned by, and the rules that it is meant by."""
+    """The predicate to plan a read with, and its semantics."""
     semantics = options.semantics or Semantics.SPARK
     if options.predicate is not None:
         return options.predicate, semantics
     if options.where is not None and options.semantics is None:
-        return settled_conditions(options.where, schema)[0], semantics
+        return session_independent(options.where, schema)[0], semantics
     return to_predicate(options.where, "spark", schema, semantics), semantics
 
 
 def output_schema(options: ReadOptions, schema: Schema) -> Schema:
-    """The columns asked for, in that order."""
+    """The requested columns, in that order."""
     if options.columns is None:
         return schema
     chosen = schema.select(options.columns)

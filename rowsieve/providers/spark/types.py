@@ -1,4 +1,4 @@
-"""Our types as Spark's, and rows on their way from one to the other.
+"""Converts our types to Spark's, and rows in both directions.
 
 | ours | Spark |
 |---|---|
@@ -6,10 +6,10 @@
 | uuid, json | string; a UUID in the usual form, in lower case |
 | timestamp, timestamptz | timestamp_ntz, timestamp |
 | time | time(6) |
-| all others | their namesakes |
+| all others | the type of the same name |
 
-Soundness: values are never changed, only their form; what does not fit on the way back is
-SchemaMismatch. Spark checks the schema of a task's first batch alone, so every batch is cast.
+Soundness: conversion never changes a value, only its representation; a value from Spark that does
+not fit is SchemaMismatch. Spark checks only the first batch of a task, so every batch is cast.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _NIBBLES: Final = np.array(
 
 
 def arrow_schema_of(schema: spark.StructType) -> pa.Schema:
-    """The Arrow schema of the batches that Spark hands out and wants, to the letter."""
+    """The exact Arrow schema of the batches that Spark passes and accepts."""
     return to_arrow_schema(schema, timezone="UTC")
 
 
 def to_spark(rows: pa.RecordBatch, schema: Schema, target: pa.Schema) -> pa.RecordBatch:
-    """A batch in our storage types, with the columns of `schema`, as Spark wants it."""
+    """Convert a batch from our storage types, with the columns of `schema`, to Spark's types."""
     columns = [
         _sent(values, field.type, wanted.type)
         for values, field, wanted in zip(rows.columns, schema, target, strict=True)
@@ -60,7 +60,7 @@ def to_spark(rows: pa.RecordBatch, schema: Schema, target: pa.Schema) -> pa.Reco
 
 
 def from_spark(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
-    """Rows that Spark hands out, readied for `conform`: text as UUIDs, decimals as uint64."""
+    """Prepare rows from Spark for `conform`: text to UUIDs, decimals to uint64."""
     by_name = {field.name.lower(): field for field in fields}
     for i, name in enumerate(rows.column_names):
         field = by_name.get(name.lower())
@@ -76,7 +76,7 @@ def from_spark(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
 
 
 def _differs(type_: LogicalType) -> bool:
-    """Whether Arrow's own casts do not lead from one form to the other."""
+    """Whether Arrow's casts cannot convert between our type and Spark's."""
     match type_:
         case List(element=element):
             return _differs(element.type)
@@ -89,7 +89,7 @@ def _differs(type_: LogicalType) -> bool:
 
 
 def _sent(values: pa.Array, type_: LogicalType, target: pa.DataType) -> pa.Array:
-    """Values as `target`. Arrow's casts refuse NULLs of a parent in members that have none."""
+    """Convert to `target`; Arrow's casts fail if a NULL parent has a non-nullable member."""
     match type_:
         case List(element=element):
             values, mask = _whole(values)
@@ -114,7 +114,7 @@ def _sent(values: pa.Array, type_: LogicalType, target: pa.DataType) -> pa.Array
 
 
 def _received(values: pa.Array, field: Field, path: str) -> pa.Array:
-    """Values with every leaf converted that `conform` would refuse; it refuses the rest."""
+    """Convert leaves that `conform` would refuse; it still refuses invalid ones."""
     type_ = field.type
     kinds = {List: pa.types.is_list, Struct: pa.types.is_struct, Map: pa.types.is_map}
     nested = kinds.get(type(type_))
@@ -146,7 +146,7 @@ def _received(values: pa.Array, field: Field, path: str) -> pa.Array:
 
 
 def _whole(values: pa.Array) -> tuple[pa.Array, pa.Array | None]:
-    """The values without an offset, which their members would not share, and where NULL is."""
+    """The values without an offset, which members would not share; and the positions of NULLs."""
     if values.offset:
         values = values.take(pa.array(np.arange(len(values))))
     return values, values.is_null() if values.null_count else None

@@ -1,9 +1,9 @@
-"""Writing a DataFrame: tasks write parts, the driver commits them once.
+"""Writes a DataFrame: tasks write parts, and the driver commits them once.
 
-The driver checks columns and types before any task runs. A task sorts what it gets in runs of
-bounded size and writes parts under fresh names; only what successful tasks report is committed, so
-a task that failed and ran again leaves files that nothing refers to. `abort` deletes nothing: Spark
-calls it after a failed `commit` too, which may have landed (invariants, rule 15).
+The driver checks columns and types before any task runs. A task sorts its rows in runs of bounded
+size and writes parts under new names. The driver commits only the parts that successful tasks
+report, so a failed and repeated task leaves unreferenced files. `abort` deletes nothing: Spark also
+calls it after a failed `commit`, which may have succeeded (invariants, rule 15).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import Key
 from rowsieve.types.schema import schema_to_json
 
-RUN_BYTES: Final = 128 * 1024 * 1024  # of rows in memory that a task sorts at a time
+RUN_BYTES: Final = 128 * 1024 * 1024  # size of the rows that a task sorts at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Written(WriterCommitMessage):
-    """What a task has written: its parts as a manifest; nothing else needs to be known."""
+    """The parts that a task has written, as a manifest."""
 
     manifest: bytes
     rows_written: int
@@ -42,7 +42,7 @@ class Written(WriterCommitMessage):
 
 
 class RowsieveWriter(DataSourceArrowWriter):
-    """One write; made on the driver, sent to every task, asked on the driver to commit."""
+    """One write; created on the driver, sent to every task, and committed on the driver."""
 
     def __init__(self, job: WriteJob) -> None:
         self._job = job
@@ -71,7 +71,7 @@ class RowsieveWriter(DataSourceArrowWriter):
         return cls(job)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Write the rows of one task; nothing refers to the files before the commit."""
+        """Write the rows of one task to files that are not part of the table until the commit."""
         parts = _TaskParts(self._job)
         if not self._job.done:
             for batch in iterator:
@@ -79,7 +79,7 @@ class RowsieveWriter(DataSourceArrowWriter):
         return parts.finish()
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Commit what all tasks have written, once; without rows there is no commit."""
+        """Commit the parts of all tasks once; commits nothing if there are no rows."""
         written = [message for message in messages if isinstance(message, Written)]
         parts = [PartTable.from_ipc(message.manifest) for message in written if message.manifest]
         commit_parts(
@@ -90,7 +90,7 @@ class RowsieveWriter(DataSourceArrowWriter):
         )
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Leave everything as it is: what was not committed is not part of the table."""
+        """Do nothing: uncommitted files are not part of the table."""
 
 
 class _TaskParts:
@@ -109,7 +109,7 @@ class _TaskParts:
         self._rows = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take a batch over; its rows are written when a run is full."""
+        """Buffer a batch; writes a part when the run is full."""
         if batch.num_rows:
             self._pending.append(batch)
             self._pending_bytes += batch.nbytes
@@ -117,7 +117,7 @@ class _TaskParts:
                 self._write_run()
 
     def finish(self) -> Written:
-        """Write what is left, and say what there is."""
+        """Write the remaining rows, and return all parts."""
         self._write_run()
         self._close()
         if not self._finished:
@@ -135,9 +135,9 @@ class _TaskParts:
             keys = self._order.columns(rows)
             first, last = keys.key(0), keys.key(len(keys) - 1)
             if self._job.deletes and first == self._last_key:
-                rows = rows.slice(1)  # it is deleted already
+                rows = rows.slice(1)  # this key is already deleted
             elif self._last_key is not None and first <= self._last_key:
-                self._close()  # whether a key stands in both is found out before the commit
+                self._close()  # the commit checks whether both parts have a key
             self._last_key = last
         if self._writer is None:
             self._writer = self._new_writer()
@@ -159,19 +159,17 @@ class _TaskParts:
 
 
 def _operation(mode: str | None, head: Snapshot, overwrite: bool) -> str:
-    """The operation of the commit, as the conflict matrix knows it."""
+    """The operation of the commit, as named in the conflict matrix."""
     if overwrite:
         if mode is not None:
-            raise InvalidInput(
-                f"option mode={mode!r} says how to append; leave it out to overwrite"
-            )
+            raise InvalidInput(f"option mode={mode!r} selects how to append; omit it to overwrite")
         return "overwrite"
     mode = mode or "append"
     key = ", ".join(head.table.key)
     if mode == "append" and key:
         raise UnsupportedOperation(
-            f"append: the table has the key ({key}), so rows may meet rows that are there; write "
-            "with .option('mode', 'upsert')"
+            f"append: the table has the key ({key}), so a new row may have an existing row's "
+            "key; write with .option('mode', 'upsert')"
         )
     if mode != "append" and not key:
         raise UnsupportedOperation(
