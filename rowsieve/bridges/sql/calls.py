@@ -30,8 +30,8 @@ from rowsieve.bridges.sql.parts import EXTRACTED, PART_ALIASES, PARTS, PORTABLE_
 from rowsieve.bridges.sql.pattern_calls import regex, substring
 from rowsieve.bridges.sql.spark_coercion import QUOTIENT, WHOLE_QUOTIENT
 from rowsieve.bridges.sql.spark_names import NODES as SPARK
+from rowsieve.bridges.sql.spark_names import is_spark_name, truncated_date
 from rowsieve.bridges.sql.spark_names import named as named_by_spark
-from rowsieve.bridges.sql.spark_names import truncated_date
 from rowsieve.bridges.sql.spark_rules import UNITS
 from rowsieve.bridges.sql.templates import forms, recognise
 from rowsieve.bridges.sql.typenames import arrow_named
@@ -158,7 +158,13 @@ def _anonymous(reader: Reads, node: Any) -> Operand:
         return Call("subtract", (Call("extract_isodow", arguments), Literal(1, Int(64))))
     if reader.dialect.name == "spark" and (own := named_by_spark(reader, node, name, arguments)):
         return own
-    return recognise(reader, node) or Call(NAMES.get((reader.dialect.name, name), name), arguments)
+    if (known := recognise(reader, node)) is not None:
+        return known
+    if reader.dialect.name == "spark" and not is_spark_name(name):
+        raise reader.source.refusal(
+            node, f"spark has no function {name} of its own; rowsieve's is not meant there"
+        )
+    return Call(NAMES.get((reader.dialect.name, name), name), arguments)
 
 
 def _from_zero(reader: Reads, node: Any, arguments: tuple[Operand, ...]) -> Operand:

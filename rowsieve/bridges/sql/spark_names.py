@@ -16,6 +16,7 @@ from rowsieve.bridges.spark_columns.types import cast_target
 from rowsieve.bridges.sql.spark_coercion import QUOTIENT
 from rowsieve.bridges.sql.spark_rules import DATE_UNITS, UNITS
 from rowsieve.bridges.sql.visits import Reads
+from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.ir import (
     Call,
     Case,
@@ -42,6 +43,17 @@ CASTS = frozenset(
     (
         *("bigint", "binary", "boolean", "date", "decimal", "double", "float", "int"),
         *("smallint", "string", "time", "timestamp", "tinyint"),
+    )
+)
+# Functions of ours that Spark has by the same name and with the same meaning.
+_SHARED = frozenset(
+    (
+        *("abs", "ascii", "bit_length", "ceil", "coalesce", "concat", "concat_ws", "contains"),
+        *("date_trunc", "degrees", "floor", "greatest", "last_day", "least", "left", "length"),
+        *("lower", "lpad", "ltrim", "make_date", "md5", "nullif", "octet_length", "position"),
+        *("radians", "repeat", "replace", "reverse", "right", "round", "rpad", "rtrim", "sign"),
+        *("split_part", "sqrt", "substr", "substring_index", "timestamp_seconds", "translate"),
+        *("trim", "upper"),
     )
 )
 INTERVALS = frozenset({"make_dt_interval", "make_ym_interval"})
@@ -114,6 +126,11 @@ def named(reader: Reads, node: Any, name: str, arguments: tuple[Operand, ...]) -
             made = exp.Extract(this=exp.Var(this=part), expression=node.expressions[1])
             return reader.operand(made)
     return None
+
+
+def is_spark_name(name: str) -> bool:
+    """Whether Spark may mean by the name what the registry does: users register theirs here."""
+    return name in _SHARED or not (name in BUILT_IN or name.startswith("extract_"))
 
 
 def steps(reader: Reads, node: Any) -> tuple[int, int] | None:

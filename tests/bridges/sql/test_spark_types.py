@@ -210,3 +210,11 @@ def test_the_size_of_null_depends_on_the_mode(text: str, in_ansi: bool, otherwis
 def test_another_name_that_the_grammar_takes_for_size_is_refused() -> None:
     with pytest.raises(InvalidPredicate, match="spark has no function array_length"):
         selected("array_length(l) = 1", l=[1])
+
+
+@pytest.mark.parametrize(
+    "text", ["epoch_us(tz) > 0", "extract_year(tz) = 2024", "regex_count(s, 'a') = 1"]
+)
+def test_a_function_of_ours_that_spark_does_not_have_is_refused(text: str) -> None:
+    with pytest.raises(InvalidPredicate, match="spark has no function"):
+        selected(text, tz=LATE)
