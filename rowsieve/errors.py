@@ -73,7 +73,14 @@ class UnsupportedOperation(RowsieveError):
 
 
 class UnreadText(UnsupportedOperation):
-    """A cast met a text that the dialect's engine reads by rules which are not known here."""
+    """A cast met a text that the dialect's engine reads by rules which are not known here.
+
+    `texts` is an Arrow array of all such texts that were met at once.
+    """
+
+    def __init__(self, message: str, *, texts: object = None) -> None:
+        super().__init__(message)
+        self.texts = texts
 
 
 class UnsupportedProtocol(UnsupportedOperation):

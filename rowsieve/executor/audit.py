@@ -227,6 +227,7 @@ class _Claim:
             outcome.rows += len(ids)
             answer = evaluate(predicate, batch.take(pa.array(ids - start)))
             visible, shown = self.visible.contains(ids), self.shown.contains(ids)
+            answer.refuse_unread(visible | shown)
             for what, wrong in self._wrong(visible, shown, answer):
                 if wrong.any():
                     row, rows = int(ids[np.argmax(wrong)]), int(wrong.sum())

@@ -3,19 +3,27 @@
 On a row a predicate is TRUE, FALSE, NULL or failed. FALSE wins an AND and TRUE an OR against
 anything; below the top a failure wins against NULL. At the top, each conjunct judges for itself: a
 row with a FALSE or a NULL conjunct is out, and what fails on it is nobody's concern (invariant 27).
+A text whose cast is not known here fails, tried or not, and is an error of its own.
 Everything that prunes is tested against this module. Nothing here runs per row in Python.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.errors import EvaluationError, InvalidPredicate, SchemaMismatch, UnsupportedOperation
+from rowsieve.errors import (
+    EvaluationError,
+    InvalidPredicate,
+    SchemaMismatch,
+    UnreadText,
+    UnsupportedOperation,
+)
 from rowsieve.predicate.arrays import (
     Computed,
     Mask,
@@ -31,6 +39,7 @@ from rowsieve.predicate.arrays import (
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate
 from rowsieve.predicate.functions.casts import cast_as_written, gives_null
 from rowsieve.predicate.functions.registry import known_of, resolve
+from rowsieve.predicate.functions.text_casts import trimmed
 from rowsieve.predicate.ir import (
     And,
     BooleanOperand,
@@ -67,48 +76,74 @@ from rowsieve.types.logical import Bool, LogicalType, Struct, is_nested, type_na
 
 
 @dataclass(frozen=True, slots=True)
+class _Unread:
+    """The rows on which a cast meets texts whose meaning is not known here."""
+
+    rows: Mask
+    error: UnreadText
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """(n,) bool each, at most one set per row; a row with none set is FALSE."""
+    """(n,) bool each, at most one set per row; a row with none set is FALSE.
+
+    `unread` says why some of the failed rows have failed, and may say it of others.
+    """
 
     true: Mask
     null: Mask
     failed: Mask
+    unread: tuple[_Unread, ...] = ()
 
     @property
     def false(self) -> Mask:
         """Rows that are plainly FALSE."""
         return ~(self.true | self.null | self.failed)
 
+    def refuse_unread(self, rows: Mask) -> None:
+        """Raise `UnreadText` if one of these rows has failed because of a text that is unread."""
+        _refuse_unread(self.unread, self.failed & rows)
+
+
+def _refuse_unread(unread: Iterable[_Unread], failed: Mask) -> None:
+    for reason in unread:
+        if (reason.rows & failed).any():
+            raise reason.error
+
 
 def evaluate(predicate: BoundPredicate, batch: pa.RecordBatch) -> Outcome:
     """The outcome on each row. Columns are taken by name, in the storage types of the schema."""
     evaluator = _Evaluator(batch, predicate.semantics)
     outcomes = [evaluator.predicate(term) for term in root_conjuncts(predicate.root)]
+    unread = tuple(evaluator.unread)
     if len(outcomes) == 1:
-        return outcomes[0]
+        return replace(outcomes[0], unread=unread) if unread else outcomes[0]
     row_count = batch.num_rows
     if not outcomes:
         return _constant(row_count, value=True)
     out = np.logical_or.reduce([outcome.false | outcome.null for outcome in outcomes])
     failed = np.logical_or.reduce([outcome.failed for outcome in outcomes]) & ~out
     false = np.logical_or.reduce([outcome.false for outcome in outcomes])
-    return Outcome(~(out | failed), out & ~false, failed)
+    return Outcome(~(out | failed), out & ~false, failed, unread)
 
 
 def matching(predicate: BoundPredicate, batch: pa.RecordBatch) -> Mask:
     """(n,) bool: the rows on which the predicate is TRUE; EvaluationError if one failed."""
     outcome = evaluate(predicate, batch)
     if outcome.failed.any():
+        outcome.refuse_unread(outcome.failed)
         raise _failure(predicate, batch, int(np.argmax(outcome.failed)))
     return outcome.true
 
 
 def compute(operand: BoundOperand, batch: pa.RecordBatch) -> tuple[pa.Array, Mask]:
     """The values in the operand's storage type, NULL where failed, and (n,) bool where it did."""
-    computed, _ = _Evaluator(batch, operand.semantics).operand(operand.root)
+    evaluator = _Evaluator(batch, operand.semantics)
+    computed, _ = evaluator.operand(operand.root)
     failed = computed.failed
     if failed is None:
         failed = np.zeros(batch.num_rows, dtype=np.bool_)
+    _refuse_unread(evaluator.unread, failed)
     return computed.values, failed
 
 
@@ -131,6 +166,16 @@ def _failure(predicate: BoundPredicate, batch: pa.RecordBatch, row: int) -> Eval
     )
 
 
+def _spelt_as(values: pa.Array, error: UnreadText) -> Mask:
+    """Where the value is one of the texts of the error; raises it where none is."""
+    if isinstance(error.texts, pa.Array) and error.texts.type == values.type:
+        whole = as_mask(pc.is_in(values, value_set=error.texts))
+        rows = whole | as_mask(pc.is_in(trimmed(values), value_set=error.texts))
+        if rows.any():
+            return rows
+    raise error
+
+
 def _constant(row_count: int, *, value: bool) -> Outcome:
     none = np.zeros(row_count, dtype=np.bool_)
     return Outcome(np.full(row_count, value), none, none)
@@ -148,6 +193,7 @@ def _outcome(truth: pa.Array, failed: Mask | None) -> Outcome:
 class _Evaluator:
     batch: pa.RecordBatch
     semantics: Semantics
+    unread: list[_Unread] = field(default_factory=list)
 
     def predicate(self, node: Predicate) -> Outcome:
         match node:
@@ -343,10 +389,17 @@ class _Evaluator:
 
     def cast(self, node: Cast) -> Computed:
         computed, source = self.operand(node.operand)
-        own = cast_as_written(computed.values, source, node.type, self.semantics, try_=node.try_)
+        values, unread, known = computed.values, None, None
+        while known is None:  # each turn takes out texts; a reader refuses them in a few places
+            try:
+                known = cast_as_written(values, source, node.type, self.semantics, try_=node.try_)
+            except UnreadText as error:
+                rows = _spelt_as(values, error)
+                self.unread.append(_Unread(rows, error))
+                values, unread = without(values, rows), any_of(unread, rows)
         quiet = gives_null(node.type, self.semantics, try_=node.try_)
-        failed = computed.failed if quiet else any_of(computed.failed, own.failed)
-        return Computed(own.values, failed)
+        failed = any_of(computed.failed, unread, None if quiet else known.failed)
+        return Computed(known.values, failed)
 
     def field_access(self, operand: Operand, name: str) -> tuple[Computed, LogicalType]:
         computed, type_ = self.operand(operand)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
+import re
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -122,6 +126,56 @@ def test_a_text_that_only_the_engine_reads_is_an_error_and_no_null(
 ) -> None:
     with pytest.raises(UnreadText, match=f"{dialect} has rules of its own"):
         stored(rows([text])).scan(where, dialect=dialect).to_arrow()
+
+
+UNREAD = [
+    ("postgres", "DATE", "today", "2024-07-03"),
+    ("postgres", "TIMESTAMP", "July 3, 2024", "2024-07-03 10:00"),
+    ("postgres", "DOUBLE PRECISION", "0x1F", "1.5"),
+    ("duckdb", "DATE", " infinity", "2024-07-03"),
+    ("duckdb", "TIMESTAMP", " 2024-07-03 10:00:00", "2024-07-03 10:00:00"),
+    ("duckdb", "DOUBLE", "nan(1)", "1.5"),
+    ("datafusion", "TIMESTAMP", "2024-07-03 10:20:30 EST", "2024-07-03 10:20:30"),
+    ("trino", "BIGINT", " 7", "7"),
+    ("trino", "DOUBLE", "1.5f", "1e0"),
+]
+
+
+@pytest.mark.parametrize("pruning", ["on", "off", "soft"])
+@pytest.mark.parametrize(("dialect", "type_", "unread", "read"), UNREAD)
+def test_a_text_that_only_the_engine_reads_is_no_concern_of_other_rows(
+    dialect: str, type_: str, unread: str, read: str, pruning: Any
+) -> None:
+    table = stored(rows([unread, read, None]))
+    tried = f"TRY_CAST(s AS {type_}) IS NOT NULL"
+    for where in (
+        f"s <> '{unread}' AND {tried}",
+        f"k > 0 AND CAST(s AS {type_}) IS NOT NULL",
+        f"NOT (s = '{unread}' OR NOT ({tried}))",
+        f"CASE WHEN s <> '{unread}' THEN {tried} ELSE FALSE END",
+    ):
+        scan = table.scan(where, dialect=dialect, pruning=pruning)
+        assert scan.to_arrow()["k"].to_pylist() == [1], where
+        assert table.count(where, dialect=dialect) == 1
+    for where in (tried, f"k >= 0 AND NOT ({tried})", f"CASE WHEN k = 0 THEN {tried} END"):
+        with pytest.raises(UnreadText, match=re.escape(repr(unread))):
+            table.scan(where, dialect=dialect, pruning=pruning).to_arrow()
+
+
+def test_a_computed_column_needs_no_text_of_a_branch_that_is_not_taken() -> None:
+    table = stored(rows(["today", "2024-07-03"]))
+    day = {"day": "CASE WHEN k > 0 THEN CAST(s AS DATE) END"}
+    found = table.scan(columns=day, order_by_key=True).to_arrow()["day"].to_pylist()
+    assert found == [None, datetime.date(2024, 7, 3)]
+    with pytest.raises(UnreadText, match="'today'"):
+        table.scan(columns={"day": "TRY_CAST(s AS DATE)"}).to_arrow()
+
+
+@pytest.mark.parametrize("audit", [0, 100])
+def test_an_audit_takes_no_unread_text_for_a_violation(audit: int) -> None:
+    table = stored(rows(["today", "x", "y", "2024-07-03"]))  # two parts; the first is refuted
+    where = "k > 2 AND TRY_CAST(s AS DATE) = DATE '2024-07-03'"
+    assert table.scan(where, audit=audit).to_arrow()["k"].to_pylist() == [3]
 
 
 @pytest.mark.parametrize(

@@ -32,13 +32,14 @@ _LENGTHS = {4: 16, 3: 22, 1: 64}  # digits of 64 bits, by the bits of a digit
 
 
 def refuse(texts: pa.Array, which: Mask, target: LogicalType, reading: TextReading) -> None:
-    """Raise `UnreadText` for the first of these texts that is marked."""
+    """Raise `UnreadText` for these texts if any is marked, naming the first."""
     if which.any():
         text = texts[int(np.flatnonzero(which)[0])].as_py()
         raise UnreadText(
             f"the text {text!r} as {type_name(target)}: {reading.value} has rules of its own for "
-            "it, which are not known here; write the value in full, or leave such texts out by a "
-            "condition before the cast"
+            "it, which are not known here; write the value in full, or leave such texts out by "
+            "another condition of the AND or by CASE",
+            texts=texts.filter(pa.array(which)),
         )
 
 
