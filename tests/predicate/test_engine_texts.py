@@ -152,6 +152,7 @@ SPELLED[TextReading.DUCKDB] += [" 7 ", " true"]
 SPELLED[TextReading.DATAFUSION] += [" 7 ", "\xa01", "\v7"]
 SPELLED[TextReading.POSTGRES] += [" 7 ", " on ", "\v7"]
 MOMENTS = ["2024-07-03", "2024-02-29", "n/a", "", "-"]
+SHORT = ["7", "-12", "12345", "2.5", "123."]
 CLOCKS = ["2024-07-03 10:20:30", "2024-07-03 10:20:30.25"]
 MORE = {
     TextReading.DUCKDB: ["2024-02-30", " 2024-07-03 "],
@@ -171,7 +172,8 @@ def spelled(reading: TextReading, type_: str) -> list[str]:
         lax = reading in (TextReading.POSTGRES, TextReading.DATAFUSION)
         clocks = CLOCKS if lax or type_ != "DATE" else []
         zoned = ["2024-07-03 10:20:30+02", "2024-07-03T10:20:30Z"] if lax else []
-        return [*MOMENTS, *(MORE[reading] if type_ == "DATE" else []), *clocks, *zoned]
+        short = SHORT if reading is not TextReading.TRINO else []
+        return [*MOMENTS, *short, *(MORE[reading] if type_ == "DATE" else []), *clocks, *zoned]
     return [*COMMON, *SPELLED[reading]]
 
 

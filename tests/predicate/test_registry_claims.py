@@ -41,7 +41,8 @@ def test_a_function_gives_nothing_that_its_row_excludes(name: str, semantics: Se
     for round_ in range(ROUNDS):
         for index, sample in enumerate(SAMPLES[name]):
             seed = zlib.crc32(f"{name} {index} {round_}".encode())
-            assert violations(sample, semantics, seed) == []
+            with known_texts():
+                assert violations(sample, semantics, seed) == []
 
 
 @pytest.mark.parametrize("semantics", SEMANTICS, ids=lambda semantics: semantics.name)

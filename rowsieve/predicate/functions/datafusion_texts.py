@@ -114,7 +114,7 @@ def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
     padded = pc.replace_substring_regex(padded, "-([0-9])$", r"-0\1")
     padded = pc.replace_substring_regex(padded, "^([0-9]{4})([0-9]{2})([0-9]{2})$", r"\1-\2-\3")
     text = pc.coalesce(padded, values)
-    refuse(text, matches(text, "^[+-][0-9]"), target, _READING)
+    refuse(text, matches(text, "^[+-][0-9]{4,}-"), target, _READING)
     micros, good = _instants(text, target)
     return text_casts.days_of(micros, good, values, target)
 

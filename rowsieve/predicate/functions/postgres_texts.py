@@ -61,6 +61,7 @@ _CLOCK = (
 )
 _MOMENT = rf"^{_DATE}(?:(?:[Tt]| +){_CLOCK}{text_casts.ZONE})?$"
 _OTHER_DATES = r"^([0-9]{4})(?:/([0-9]{1,2})/([0-9]{1,2})|([0-9]{2})([0-9]{2}))(?:$|([ Tt]))"
+_SHORT_NUMBER = r"^[+-]?(?:[0-9]{1,5}|[0-9]{1,3}\.[0-9]*)$"
 _NO_MOMENT = r"(?i)[0-9]|\b(?:inf|infinity|epoch|now|today|tomorrow|yesterday|allballs|zulu|z)\b"
 
 
@@ -187,6 +188,8 @@ def _moments(values: pa.Array, target: LogicalType) -> tuple[pa.Array, text_cast
 def _check_moments(text: pa.Array, parts: pa.Array, target: LogicalType) -> None:
     """Refuse other spellings, 24:00 and 60 seconds; words that name no moment are none."""
     unknown = null_mask(parts) & matches(text, _NO_MOMENT)
+    if not isinstance(target, Time):  # 1234 is a time of day there
+        unknown &= ~matches(text, _SHORT_NUMBER)
     late = as_mask(pc.equal(parts.field("hour"), "24")) | as_mask(
         pc.equal(parts.field("second"), "60")
     )

@@ -79,7 +79,8 @@ def _parse(arguments: Sequence[pa.Array], signature: Signature, semantics: Seman
         odd |= as_mask(pc.equal(values, ""))
     if semantics.text_reading is TextReading.DATAFUSION and isinstance(target, Timestamp):
         odd |= good & (abs(micros) > datafusion_texts.NANOSECONDS)
-    refuse(values, odd, target, semantics.text_reading)
+    if semantics.text_reading is not TextReading.STRICT:  # which reads this form alone
+        refuse(values, odd, target, semantics.text_reading)
     if isinstance(target, Date):
         return text_casts.days_of(micros, good, values, target)
     if isinstance(target, Timestamp) and target.utc:
