@@ -251,7 +251,7 @@ def test_every_command_has_short_help() -> None:
     ("step", "said"),
     [
         ("rowsieve.table.Table.upsert", "nothing was committed"),
-        ("rowsieve.cli.changing.print_commit", "version 1 is committed and stands"),
+        ("rowsieve.cli.bundles.print_commit", "version 1 is committed and stands"),
     ],
 )
 def test_ctrl_c_says_what_was_committed(

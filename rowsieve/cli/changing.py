@@ -12,29 +12,17 @@ from typing import Annotated, Literal
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from rowsieve.cli.files import Input, read_rows
-from rowsieve.cli.options import (
-    MOST,
-    Ansi,
-    AsJson,
-    Delimiter,
-    Dialect,
-    FileFormat,
-    InputFile,
-    Notes,
-    Nulls,
-    StorageOptions,
-    TimeZone,
-    TokenText,
-    Uri,
-    existing_file,
-    open_at,
-    read_pairs,
-    read_token,
-    session_of,
+from rowsieve.cli.bundles import (
+    CommitOptions,
+    FileOptions,
+    MeaningOptions,
+    OnceOptions,
+    expanded,
 )
+from rowsieve.cli.files import read_rows
+from rowsieve.cli.options import MOST, InputFile, Uri, existing_file, read_pairs
 from rowsieve.cli.output import messages, print_commit, print_json
-from rowsieve.cli.progress import Change, begin, watch
+from rowsieve.cli.progress import Change, begin
 from rowsieve.cli.types import read_types, with_types
 from rowsieve.errors import TableExists, TableNotFound
 from rowsieve.opening import create_table, open_table
@@ -42,6 +30,7 @@ from rowsieve.storage.log_entry import Commit
 from rowsieve.table import Table
 
 
+@expanded
 def create(
     uri: Uri,
     file: InputFile,
@@ -68,21 +57,17 @@ def create(
             help="The type of a column, such as uint64, text or decimal(38,0); repeatable.",
         ),
     ] = None,
-    file_format: FileFormat = None,
-    delimiter: Delimiter = None,
-    null: Nulls = None,
-    metadata: Notes = None,
-    storage_option: StorageOptions = None,
-    as_json: AsJson = False,
+    reading: FileOptions,
+    commit: CommitOptions,
 ) -> None:
     """Create a table from a file."""
     types = read_types(read_pairs(column_type, "--type"))
-    options = read_pairs(storage_option, "--storage-option")
+    options = commit.storage
     if if_exists == "ignore" and (standing := _standing(uri, options)) is not None:
         message = f"version {standing.version} stands already; nothing was written"
-        typer.echo(message) if not as_json else print_json({"version": standing.version})
+        typer.echo(message) if not commit.as_json else print_json({"version": standing.version})
         return
-    source = Input(file, file_format, delimiter, null or ())
+    source = reading.input(file)
     rows = with_types(read_rows(source, types), types, source.name)
     begin(Change(uri, None, options))
     try:
@@ -94,14 +79,14 @@ def create(
                 if_exists=if_exists,
                 properties=read_pairs(table_property, "--property"),
                 storage_options=options,
-                metadata=read_pairs(metadata, "--metadata"),
+                metadata=commit.notes,
             )
     except TableExists as error:
         raise TableExists(
             f"a table stands at {uri} already; --if-exists ignore leaves it as it is, and "
             "rowsieve upsert adds rows to it"
         ) from error
-    print_commit(table.history(limit=1)[0], as_json=as_json)
+    commit.show(table.history(limit=1)[0])
 
 
 def _standing(uri: str, options: Mapping[str, str] | None) -> Table | None:
@@ -111,6 +96,7 @@ def _standing(uri: str, options: Mapping[str, str] | None) -> Table | None:
         return None
 
 
+@expanded
 def upsert(
     uri: Uri,
     file: InputFile,
@@ -118,54 +104,46 @@ def upsert(
     on_duplicate: Annotated[
         Literal["error", "last"], typer.Option(help="What to do about a key that comes twice.")
     ] = "error",
-    file_format: FileFormat = None,
-    delimiter: Delimiter = None,
-    null: Nulls = None,
-    metadata: Notes = None,
-    token: TokenText = None,
-    storage_option: StorageOptions = None,
-    as_json: AsJson = False,
+    reading: FileOptions,
+    commit: OnceOptions,
 ) -> None:
     """Write the rows of a file: each becomes the row of its key. Without a key, append them."""
-    table = watch(open_at(uri, storage_option))
-    rows = read_rows(Input(file, file_format, delimiter, null or ()), table.schema)
-    notes, once = read_pairs(metadata, "--metadata"), read_token(token)
+    table = commit.table(uri)
+    rows = read_rows(reading.input(file), table.schema)
+    notes, once = commit.notes, commit.once
     with messages().status(f"writing {rows.num_rows:,} rows"):
         if table.key:
-            commit = table.upsert(rows, on_duplicate=on_duplicate, metadata=notes, token=once)
+            made = table.upsert(rows, on_duplicate=on_duplicate, metadata=notes, token=once)
         else:
-            commit = table.append(rows, metadata=notes, token=once)
-    print_commit(commit, as_json=as_json)
+            made = table.append(rows, metadata=notes, token=once)
+    commit.show(made)
 
 
+@expanded
 def apply(
     uri: Uri,
     file: InputFile,
     *,
     op: Annotated[str, typer.Option(help="The column that says insert, update or delete.")],
     sequence: Annotated[str, typer.Option(help="The column that orders changes of one key.")],
-    file_format: FileFormat = None,
-    delimiter: Delimiter = None,
-    null: Nulls = None,
-    metadata: Notes = None,
-    token: TokenText = None,
-    storage_option: StorageOptions = None,
-    as_json: AsJson = False,
+    reading: FileOptions,
+    commit: OnceOptions,
 ) -> None:
     """Apply a file of changes (CDC) in one commit: per key the last one counts."""
-    table = watch(open_at(uri, storage_option))
-    rows = read_rows(Input(file, file_format, delimiter, null or ()), table.schema)
+    table = commit.table(uri)
+    rows = read_rows(reading.input(file), table.schema)
     with messages().status(f"applying {rows.num_rows:,} changes"):
-        commit = table.apply_changes(
+        made = table.apply_changes(
             rows,
             op=op,
             sequence=sequence,
-            metadata=read_pairs(metadata, "--metadata"),
-            token=read_token(token),
+            metadata=commit.notes,
+            token=commit.once,
         )
-    print_commit(commit, as_json=as_json)
+    commit.show(made)
 
 
+@expanded
 def delete(
     uri: Uri,
     where: Annotated[
@@ -176,33 +154,27 @@ def delete(
         Path | None,
         typer.Option(help="A file with the keys to delete; - is stdin.", callback=existing_file),
     ] = None,
-    dialect: Dialect = "postgres",
-    time_zone: TimeZone = None,
-    ansi: Ansi = None,
-    file_format: FileFormat = None,
-    delimiter: Delimiter = None,
-    null: Nulls = None,
-    metadata: Notes = None,
-    token: TokenText = None,
-    storage_option: StorageOptions = None,
-    as_json: AsJson = False,
+    meaning: MeaningOptions,
+    reading: FileOptions,
+    commit: OnceOptions,
 ) -> None:
     """Delete rows by condition or by key."""
     if (where is None) == (keys is None):
         raise typer.BadParameter("give either a condition or --keys FILE; all rows are 'TRUE'")
-    table = watch(open_at(uri, storage_option))
-    source = None if keys is None else Input(keys, file_format, delimiter, null or ())
-    commit = table.delete(
+    table = commit.table(uri)
+    source = None if keys is None else reading.input(keys)
+    made = table.delete(
         where,
         keys=None if source is None else read_rows(source, table.schema),
-        dialect=dialect,
-        session=session_of(time_zone, ansi),
-        metadata=read_pairs(metadata, "--metadata"),
-        token=read_token(token),
+        dialect=meaning.dialect,
+        session=meaning.session,
+        metadata=commit.notes,
+        token=commit.once,
     )
-    print_commit(commit, as_json=as_json)
+    commit.show(made)
 
 
+@expanded
 def set_properties(
     uri: Uri,
     properties: Annotated[
@@ -210,17 +182,14 @@ def set_properties(
         typer.Argument(metavar="NAME=VALUE...", help="Table properties.", show_default=False),
     ],
     *,
-    metadata: Notes = None,
-    storage_option: StorageOptions = None,
-    as_json: AsJson = False,
+    commit: CommitOptions,
 ) -> None:
     """Set table properties, from the next version on."""
-    commit = watch(open_at(uri, storage_option)).set_properties(
-        read_pairs(properties, "set"), metadata=read_pairs(metadata, "--metadata")
-    )
-    _print_settings(commit, as_json=as_json)
+    made = commit.table(uri).set_properties(read_pairs(properties, "set"), metadata=commit.notes)
+    _print_settings(made, as_json=commit.as_json)
 
 
+@expanded
 def unset_properties(
     uri: Uri,
     names: Annotated[
@@ -228,15 +197,11 @@ def unset_properties(
         typer.Argument(metavar="NAME...", help="Table properties.", show_default=False),
     ],
     *,
-    metadata: Notes = None,
-    storage_option: StorageOptions = None,
-    as_json: AsJson = False,
+    commit: CommitOptions,
 ) -> None:
     """Give table properties their defaults again, from the next version on."""
-    commit = watch(open_at(uri, storage_option)).unset_properties(
-        names, metadata=read_pairs(metadata, "--metadata")
-    )
-    _print_settings(commit, as_json=as_json)
+    made = commit.table(uri).unset_properties(names, metadata=commit.notes)
+    _print_settings(made, as_json=commit.as_json)
 
 
 def _print_settings(commit: Commit, *, as_json: bool) -> None:
@@ -252,6 +217,7 @@ def _print_settings(commit: Commit, *, as_json: bool) -> None:
         typer.echo(f"version {commit.version}: {commit.operation} {changed}")
 
 
+@expanded
 def update(
     uri: Uri,
     where: Annotated[str, typer.Argument(help="Which rows, as SQL; all of them: TRUE.")],
@@ -260,81 +226,68 @@ def update(
         list[str],
         typer.Option("--set", metavar="NAME=SQL", help="A column's new value; repeatable."),
     ],
-    dialect: Dialect = "postgres",
-    time_zone: TimeZone = None,
-    ansi: Ansi = None,
-    metadata: Notes = None,
-    token: TokenText = None,
-    storage_option: StorageOptions = None,
-    as_json: AsJson = False,
+    meaning: MeaningOptions,
+    commit: OnceOptions,
 ) -> None:
     """Assign columns of the rows that match: --set "delay=delay + 5"."""
-    table = watch(open_at(uri, storage_option))
-    commit = table.update(
+    table = commit.table(uri)
+    made = table.update(
         read_pairs(assignments, "--set"),
         where=where,
-        dialect=dialect,
-        session=session_of(time_zone, ansi),
-        metadata=read_pairs(metadata, "--metadata"),
-        token=read_token(token),
+        dialect=meaning.dialect,
+        session=meaning.session,
+        metadata=commit.notes,
+        token=commit.once,
     )
-    print_commit(commit, as_json=as_json)
+    commit.show(made)
 
 
+@expanded
 def overwrite(
     uri: Uri,
     file: InputFile,
     where: Annotated[str, typer.Argument(help="Which rows to replace, as SQL; all of them: TRUE.")],
     *,
-    dialect: Dialect = "postgres",
-    time_zone: TimeZone = None,
-    ansi: Ansi = None,
-    file_format: FileFormat = None,
-    delimiter: Delimiter = None,
-    null: Nulls = None,
-    metadata: Notes = None,
-    token: TokenText = None,
-    storage_option: StorageOptions = None,
-    as_json: AsJson = False,
+    meaning: MeaningOptions,
+    reading: FileOptions,
+    commit: OnceOptions,
 ) -> None:
     """Put the rows of a file in the place of the rows that match, or of all."""
-    table = watch(open_at(uri, storage_option))
-    rows = read_rows(Input(file, file_format, delimiter, null or ()), table.schema)
+    table = commit.table(uri)
+    rows = read_rows(reading.input(file), table.schema)
     with messages().status(f"writing {rows.num_rows:,} rows"):
-        commit = table.overwrite(
+        made = table.overwrite(
             rows,
             where=None if where.strip().upper() == "TRUE" else where,
-            dialect=dialect,
-            session=session_of(time_zone, ansi),
-            metadata=read_pairs(metadata, "--metadata"),
-            token=read_token(token),
+            dialect=meaning.dialect,
+            session=meaning.session,
+            metadata=commit.notes,
+            token=commit.once,
         )
-    print_commit(commit, as_json=as_json)
+    commit.show(made)
 
 
+@expanded
 def restore(
     uri: Uri,
     version: Annotated[int, typer.Argument(min=0, max=MOST, help="The version to go back to.")],
     *,
-    metadata: Notes = None,
-    storage_option: StorageOptions = None,
-    as_json: AsJson = False,
+    commit: CommitOptions,
 ) -> None:
     """Make the table what it was at a version, as a new commit."""
-    table = watch(open_at(uri, storage_option))
-    commit = table.restore(version, metadata=read_pairs(metadata, "--metadata"))
-    print_commit(commit, as_json=as_json)
+    table = commit.table(uri)
+    made = table.restore(version, metadata=commit.notes)
+    commit.show(made)
 
 
+@expanded
 def compact(
     uri: Uri,
     *,
-    metadata: Notes = None,
-    storage_option: StorageOptions = None,
-    as_json: AsJson = False,
+    commit: CommitOptions,
 ) -> None:
     """Rewrite what is merged on every read, or small, into parts that hold each row once."""
-    table = watch(open_at(uri, storage_option))
+    table = commit.table(uri)
     columns = (
         TextColumn("rows rewritten"),
         BarColumn(),
@@ -345,11 +298,11 @@ def compact(
     shown = Progress(*columns, console=out, transient=True, disable=not out.is_terminal)
     with shown as progress:
         task = progress.add_task("compact", total=None)
-        commit = table.compact(
-            metadata=read_pairs(metadata, "--metadata"),
+        made = table.compact(
+            metadata=commit.notes,
             progress=lambda done, total: progress.update(task, completed=done, total=total),
         )
-    if not (commit.parts_added or commit.parts_removed) and not as_json:
-        typer.echo(f"version {commit.version}: nothing to compact")
+    if not (made.parts_added or made.parts_removed) and not commit.as_json:
+        typer.echo(f"version {made.version}: nothing to compact")
         return
-    print_commit(commit, as_json=as_json)
+    commit.show(made)

@@ -1,0 +1,136 @@
+"""Options that commands share, a dataclass of each group of them.
+
+A command takes a group as one parameter, and `expanded` shows typer its fields as options of their
+own. Soundness: two options of one name are an error when the command is defined.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from inspect import Parameter
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from rowsieve.bridges.session import Session
+from rowsieve.cli.files import Input
+from rowsieve.cli.options import (
+    Ansi,
+    AsJson,
+    Delimiter,
+    Dialect,
+    FileFormat,
+    Notes,
+    Nulls,
+    StorageOptions,
+    TimeZone,
+    TokenText,
+    open_at,
+    read_pairs,
+    read_token,
+    session_of,
+)
+from rowsieve.cli.output import print_commit
+from rowsieve.cli.progress import watch
+from rowsieve.storage.log_entry import Commit
+from rowsieve.table import Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """How a file is read."""
+
+    file_format: FileFormat = None
+    delimiter: Delimiter = None
+    null: Nulls = None
+
+    def input(self, path: Path) -> Input:
+        """The file, to be read so."""
+        return Input(path, self.file_format, self.delimiter, self.null or ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeaningOptions:
+    """By which rules a condition is meant."""
+
+    dialect: Dialect = "postgres"
+    time_zone: TimeZone = None
+    ansi: Ansi = None
+
+    @property
+    def session(self) -> Session | None:
+        """The session of the condition, None if no option names one."""
+        return session_of(self.time_zone, self.ansi)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitOptions:
+    """Where the table is, what is kept with the commit, and how it is shown."""
+
+    metadata: Notes = None
+    storage_option: StorageOptions = None
+    as_json: AsJson = False
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """The metadata of the commit."""
+        return read_pairs(self.metadata, "--metadata")
+
+    @property
+    def storage(self) -> dict[str, str]:
+        """The settings of the object store."""
+        return read_pairs(self.storage_option, "--storage-option")
+
+    def table(self, uri: str) -> Table:
+        """Open the table that is changed, and tell `progress`."""
+        return watch(open_at(uri, self.storage_option))
+
+    def show(self, commit: Commit) -> None:
+        """Print the commit."""
+        print_commit(commit, as_json=self.as_json)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnceOptions(CommitOptions):
+    """The same of a commit that is made at most once."""
+
+    token: TokenText = None
+
+    @property
+    def once(self) -> tuple[str, int] | None:
+        """The application and its sequence."""
+        return read_token(self.token)
+
+
+def expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for each field of its groups."""
+    hints = get_type_hints(command, include_extras=True)
+    shown: list[Parameter] = []
+    groups: dict[str, Any] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        if not is_dataclass(hints[name]):
+            shown.append(parameter.replace(annotation=hints[name]))
+            continue
+        groups[name] = hints[name]
+        types = get_type_hints(hints[name], include_extras=True)
+        shown += [
+            Parameter(
+                each.name,
+                Parameter.KEYWORD_ONLY,
+                default=each.default,
+                annotation=types[each.name],
+            )
+            for each in fields(hints[name])
+        ]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
+        command(**given)
+
+    run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]  # typer reads it
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+    return run
