@@ -20,13 +20,14 @@ from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.ir import (
     Call,
     Case,
+    Cast,
     Comparison,
     ComparisonOp,
     Condition,
     Literal,
     Operand,
 )
-from rowsieve.types.logical import Bool, Date, Int, Timestamp
+from rowsieve.types.logical import Bool, Date, Int, LogicalType, Timestamp
 
 _WIDE, _INSTANT = Int(64), Timestamp(utc=True)
 _MOST = 2**31
@@ -56,6 +57,12 @@ _SHARED = frozenset(
         *("trim", "upper"),
     )
 )
+_READ: Mapping[str, LogicalType] = {
+    "to_timestamp_ltz": _INSTANT,
+    "to_timestamp_ntz": Timestamp(),
+    "try_to_timestamp": _INSTANT,
+    "try_to_date": Date(),
+}
 INTERVALS = frozenset({"make_dt_interval", "make_ym_interval"})
 
 
@@ -120,6 +127,11 @@ def named(reader: Reads, node: Any, name: str, arguments: tuple[Operand, ...]) -
             return Call("coalesce", (value, _ZERO))
         case _, (value,) if name in CASTS:
             return reader.cast(node, value, cast_target(name))
+        case (
+            ("to_timestamp_ltz" | "to_timestamp_ntz" | "try_to_timestamp" | "try_to_date"),
+            (value,),
+        ):
+            return Cast(value, _READ[name], name.startswith("try_"))
         case "timestamp_micros", (_,):
             return _constant(reader, node, node.expressions[0], _INSTANT)
         case "date_part" | "datepart", (Literal(value=str() as part), _):

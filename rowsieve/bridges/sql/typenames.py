@@ -101,6 +101,8 @@ def logical_type(node: Any, dialect: Dialect) -> LogicalType:
     kind = node.this.name
     if kind == "USERDEFINED":
         kind = str(node.args.get("kind") or "").upper()
+    if kind == "TIMESTAMP" and dialect.name == "spark":
+        kind = "TIMESTAMPTZ"  # the grammar's type of `to_timestamp(x)` and `timestamp(x)`
     extra = {key for key, value in node.args.items() if value} - {"this", "kind", "expressions"}
     type_ = _NAMES.get(kind)
     if extra or (type_ is None and kind != "DECIMAL"):

@@ -124,6 +124,24 @@ def test_a_float32_beside_a_whole_number_is_a_double_in_ansi_mode_alone() -> Non
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "to_timestamp(s) = tz",
+        "timestamp(s) = tz",
+        "to_timestamp_ltz(s) = tz",
+        "try_to_timestamp(s) = tz",
+        "to_timestamp_ntz(s) = TIMESTAMP_NTZ '2024-10-27 04:30:00'",
+        "try_to_date(s) = DATE '2024-10-27'",
+    ],
+)
+def test_functions_that_read_text_are_casts(text: str) -> None:
+    assert selected(text, zone="America/New_York", s="2024-10-27T04:30:00+2", tz=LATE)
+    with pytest.raises(EvaluationError):
+        selected("to_timestamp(s) = tz", s="x", tz=LATE)
+    assert not selected("try_to_timestamp(s) = tz", s="x", tz=LATE)
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("CAST(n AS DECIMAL(38,10)) * CAST(n AS DECIMAL(38,10)) > 1", "more than 38 digits"),
