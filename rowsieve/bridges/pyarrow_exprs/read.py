@@ -65,6 +65,7 @@ from rowsieve.types.logical import (
     String,
     Time,
     Timestamp,
+    Uuid,
     type_name,
 )
 from rowsieve.types.schema import Schema
@@ -202,6 +203,8 @@ class _Reader:
         """A list with the members as pyarrow finds NULL among them."""
         array, type_ = stored(members)
         own = self.kind(operand)
+        if own == Uuid() and members.type == pa.binary(16):  # as UUIDs are stored, and written
+            array, type_ = array.cast(members.type), own
         alike = own == type_ or (isinstance(own, Int) and isinstance(type_, Int))
         if type_ is not None and own is not None and not alike:
             raise UnsupportedOperation(

@@ -348,8 +348,16 @@ def _by_null(reader: Reads, node: Any) -> Operand:
     return Case(((IsNull(reader.operand(node.this)), other),), then)
 
 
+def _nanvl(reader: Reads, node: Any) -> Operand:
+    """`nanvl(a, b)`: b where a is NaN; in DataFusion as in Spark."""
+    if reader.dialect.name != "datafusion":
+        raise reader.source.refusal(node, _reason(reader, node))
+    return SPARK[exp.Nanvl](reader, node)
+
+
 _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     **HANDLERS,
+    exp.Nanvl: _nanvl,
     **LISTS,
     exp.Anonymous: _anonymous,
     exp.CurrentTimestamp: _now,

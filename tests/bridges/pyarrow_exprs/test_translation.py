@@ -17,7 +17,7 @@ from rowsieve.bridges.pyarrow_exprs.table import FUNCTIONS
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.evaluate import evaluate
+from rowsieve.predicate.evaluate import evaluate, matching
 from rowsieve.predicate.ir import (
     And,
     Column,
@@ -34,7 +34,7 @@ from rowsieve.predicate.ir import (
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
-from rowsieve.types.logical import Float, Int
+from rowsieve.types.logical import Float, Int, Uuid
 from tests.oracle_texts import known_texts
 from tests.profiles import examples
 from tests.strategies import SCHEMA, SEMANTICS, batches, predicates
@@ -346,3 +346,18 @@ def test_scans_mean_what_pyarrow_means(tmp_path: Any) -> None:
         )
     }
     assert kept == wanted
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_list_of_uuids_that_is_written_is_read_back(count: int) -> None:
+    schema, _ = schema_of(pa.schema([("uid", pa.uuid())]))
+    uuids = [bytes([number]) * 16 for number in range(count)]
+    given = InList(Column("uid"), ValueSet(pa.array(uuids, pa.binary(16)), Uuid()))
+    read = from_pyarrow(to_pyarrow(given, schema).exact(), schema)
+    batch = pa.record_batch({"uid": pa.array([*uuids, b"x" * 16, None], pa.binary(16))})
+    found, expected = (
+        matching(bind(each, schema, Semantics.PYARROW), batch).tolist()
+        for each in (read.exact(), given)
+    )
+    assert found == expected
+    assert sum(found) == count

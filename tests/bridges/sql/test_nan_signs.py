@@ -31,7 +31,9 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
+from tests.bridges.sql.engines import datafusion_rows
 from tests.predicate.test_interpret import Known
+from tests.small_tables import fresh_uri
 
 NUMBERS = [1.0, math.nan, None, -1.0, 0.0, -0.0, math.inf, -math.inf]
 DATA = pa.table(
@@ -184,3 +186,20 @@ def test_a_list_finds_nan_of_the_sign_of_its_member_alone() -> None:
         assert np.flatnonzero(outcome.true).tolist() == expected
     outcome = evaluate(bind(predicate, SCHEMA, Semantics.POSTGRES), BATCH)
     assert not outcome.true.any()
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "nanvl(f, g) = 2",
+        "nanvl(f, 0) = 0",
+        "nanvl(f, NULL) IS NULL",
+        "nanvl(r, r) < 1",
+        "nanvl(f + 1.5, CAST('NaN' AS DOUBLE)) > 1.5",
+    ],
+)
+def test_nanvl_is_read_as_datafusion_means_it(where: str) -> None:
+    table = rs.create_table(fresh_uri(), DATA.schema, key=["id"])
+    table.upsert(DATA)
+    found = table.scan(where, ["id"], dialect="datafusion").to_arrow()["id"].to_pylist()
+    assert sorted(found) == datafusion_rows(where, DATA.to_batches()[0])
