@@ -26,7 +26,7 @@ from rowsieve.stats.options import NOTHING_MORE, StatisticsOptions
 from rowsieve.stats.subjects import LENGTH, TEXT_FACTS
 from rowsieve.stats.text_facts import SampledTextCollector, TextCollector
 from rowsieve.stats.trim import drop_sampled, trim
-from rowsieve.stats.values import ValueCollector, Values
+from rowsieve.stats.values import Extremes, ValueCollector, Values, extremes_together
 from rowsieve.types.logical import Field, Int, List, Map, Struct
 
 
@@ -85,8 +85,11 @@ class StatisticsCollector:
         """Account for the rows of a table or batch that has all the columns."""
         begin = time.perf_counter()
         self._rows += rows.num_rows
-        for column in self._columns:
-            column.add(rows.column(column.field.name))
+        taken = [rows.column(column.field.name) for column in self._columns]
+        for column, values, known in zip(
+            self._columns, taken, extremes_together(taken), strict=True
+        ):
+            column.add(values, known)
         for field, collector in self._extra:
             collector.add(rows.column(field.name))
         self._metrics.statistics_s += time.perf_counter() - begin
@@ -152,9 +155,9 @@ class FieldCollector:
                 self._lengths = ValueCollector(Int(), repeated=repeated)
                 self._members = [FieldCollector(each, repeated=True) for each in (key, value)]
 
-    def add(self, values: Values) -> None:
-        """Account for the field's values in a batch."""
-        self._values.add(values)
+    def add(self, values: Values, known: Extremes | None = None) -> None:
+        """Account for the field's values in a batch; `known` are their extremes."""
+        self._values.add(values, known)
         if not self._members:
             return
         if self._lengths is not None:

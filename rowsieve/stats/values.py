@@ -8,19 +8,23 @@ a bound that only a tombstone has is not exact. Types without an order have coun
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.predicate.arrays import plain_numbers
 from rowsieve.stats.bounds import lower_bytes, lower_text, upper_bytes, upper_text
 from rowsieve.stats.model import ColumnStatistics
 from rowsieve.types.logical import Binary, Float, LogicalType, String, is_ordered
 
 Extremes: TypeAlias = tuple[pa.Scalar | None, pa.Scalar | None]
 Values: TypeAlias = pa.Array | pa.ChunkedArray
+
+SHORT_ROWS: Final = 1_024  # longer columns are not worth a copy
 
 
 class ValueCollector:
@@ -35,8 +39,8 @@ class ValueCollector:
         self._of_rows: Extremes = (None, None)
         self._of_tombstones: Extremes = (None, None)
 
-    def add(self, values: Values) -> None:
-        """Account for the values of a batch."""
+    def add(self, values: Values, known: Extremes | None = None) -> None:
+        """Account for the values of a batch; `known` are their extremes, if the caller has them."""
         self._null_count += int(values.null_count)
         if self._value_count is not None:
             self._value_count += len(values)
@@ -45,7 +49,7 @@ class ValueCollector:
         if self._nan_count is not None:
             values, nan_count = without_nan(values)
             self._nan_count += nan_count
-        self._of_rows = _joined(self._of_rows, extremes(values))
+        self._of_rows = _joined(self._of_rows, known or extremes(values))
 
     def add_bounds(self, values: Values) -> None:
         """Widen the bounds by these values, without counting them."""
@@ -104,12 +108,42 @@ def extremes(values: Any) -> Extremes:
     return low, high
 
 
+def extremes_together(columns: Sequence[Values]) -> list[Extremes | None]:
+    """Return the extremes of short columns of one length; None where `extremes` must find them.
+
+    A kernel takes longer to call than to run over a few rows. Therefore whole numbers, dates and
+    times without NULLs are concatenated by type, and numpy finds the extremes of all at once.
+    """
+    found: list[Extremes | None] = [None] * len(columns)
+    row_count = len(columns[0]) if columns else 0
+    if not 0 < row_count <= SHORT_ROWS:
+        return found
+    alike: dict[pa.DataType, list[int]] = {}
+    for place, values in enumerate(columns):
+        if pa.types.is_primitive(values.type) and not values.null_count:
+            alike.setdefault(values.type, []).append(place)
+    for type_, places in alike.items():
+        if pa.types.is_floating(type_) or pa.types.is_boolean(type_) or len(places) == 1:
+            continue
+        chunks = [chunk for place in places for chunk in _chunks(columns[place])]
+        plain = plain_numbers(pa.concat_arrays(chunks))
+        numbers = plain.to_numpy(zero_copy_only=False).reshape(len(places), row_count)
+        lowest = pa.array(numbers.min(axis=1), plain.type).view(type_)
+        highest = pa.array(numbers.max(axis=1), plain.type).view(type_)
+        for place, low, high in zip(places, lowest, highest, strict=True):
+            found[place] = low, high
+    return found
+
+
+def _chunks(values: Values) -> list[pa.Array]:
+    return values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+
+
 def _plain_floats(values: Any) -> list[npt.NDArray[Any]]:
     """Floats without NULLs as numpy arrays; their extremes take a tenth of Arrow's time."""
     if not pa.types.is_floating(values.type) or values.null_count:
         return []
-    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
-    return [chunk.to_numpy(zero_copy_only=False) for chunk in chunks if len(chunk)]
+    return [chunk.to_numpy(zero_copy_only=False) for chunk in _chunks(values) if len(chunk)]
 
 
 def lower_bound(value: pa.Scalar | None) -> pa.Scalar | None:

@@ -29,6 +29,19 @@ from rowsieve.types.encodings import (
 )
 from rowsieve.types.schema import Schema
 
+_ALL_VALID = (
+    logical.Bool,
+    logical.Int,
+    logical.Decimal,
+    logical.Binary,
+    logical.Date,
+    logical.Time,
+    logical.Timestamp,
+    logical.Uuid,
+)
+"""Types whose Arrow type holds nothing but valid values; text may not be UTF-8, and NaN has many
+forms."""
+
 
 def conform(rows: Any, schema: Schema) -> Any:
     """Convert a table or batch to exactly `arrow_schema(schema)`; SchemaMismatch if impossible.
@@ -106,7 +119,9 @@ def _suggestion(name: str, candidates: Sequence[str]) -> str:
 
 def _conform_column(values: Any, field: logical.Field) -> Any:
     try:
-        converted = _per_chunk(values, lambda chunk: _convert(chunk, field, field.name))
+        converted = values
+        if not (isinstance(field.type, _ALL_VALID) and values.type == arrow_type(field.type)):
+            converted = _per_chunk(values, lambda chunk: _convert(chunk, field, field.name))
     except SchemaMismatch as error:
         row = _first_failing(values, field)
         if row is None:  # the type itself does not fit

@@ -137,6 +137,8 @@ def check_nesting(field: pa.Field) -> None:
     A struct is one level in a file, a list or a map is two. The walk is iterative: a type may be
     deeper than Python's stack.
     """
+    if pa.types.is_primitive(field.type):  # thousands of columns may be checked
+        return
     pending = [(field.type, 0)]
     while pending:
         type_, levels = pending.pop()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from rowsieve.stats.collect import StatisticsCollector
 from rowsieve.stats.model import ColumnStatistics
+from rowsieve.stats.values import extremes, extremes_together
 from rowsieve.types.encodings import arrow_field, arrow_type
 from rowsieve.types.logical import (
     Binary,
@@ -156,3 +157,45 @@ def test_bounds_beyond_the_calendar_are_kept() -> None:
     assert found.lower is not None
     assert found.upper is not None
     assert (found.lower.value, found.upper.value) == (-(2**62), 2**62)
+
+
+TOGETHER = [
+    *(pa.array([3, 1, 2], type_()) for type_ in (pa.int8, pa.uint64, pa.int64, pa.date32)),
+    pa.array([2**64 - 1, 0, 7], pa.uint64()),
+    pa.array([-(2**63), 2**63 - 1, 0], pa.int64()),
+    pa.array([5, -5, 0], pa.timestamp("us", "UTC")),
+    pa.array([9, 8, 7], pa.timestamp("us", "UTC")),
+    pa.array([1, 2, 3], pa.timestamp("us")),
+    pa.array([9, 8, 7], pa.timestamp("us")),
+    pa.array([4, 2, 6], pa.time64("us")),
+    pa.array([1, 0, 1], pa.time64("us")),
+    pa.array([-7, 7, 0], pa.date32()),
+    pa.array([-7, None, 0], pa.int64()),
+    pa.array([0.0, math.nan, 1.0]),
+    pa.array([-0.0, 0.0, 1.0]),
+    pa.array([True, False, True]),
+    pa.array([False, False, False]),
+    pa.array(["a", "b", "c"]),
+    pa.array([1, 2, 3], pa.int64()).cast(pa.decimal128(21, 2)),
+    pa.array([9, 5, 6, 7], pa.int64())[1:],
+]
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_extremes_found_together_are_those_found_alone(chunked: bool) -> None:
+    columns = [
+        pa.chunked_array([values[:1], values[1:1], values[1:]]) if chunked else values
+        for values in TOGETHER
+    ]
+    found = extremes_together(columns)
+    for values, known in zip(columns, found, strict=True):
+        if known is None:
+            continue
+        for together, alone in zip(known, extremes(values), strict=True):
+            assert together is not None
+            assert alone is not None
+            assert together.type == alone.type
+            assert together.equals(alone)
+    assert sum(known is not None for known in found) == 13
+    assert extremes_together([values[:0] for values in TOGETHER]) == [None] * len(TOGETHER)
+    assert extremes_together([]) == []
