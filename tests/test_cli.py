@@ -414,7 +414,7 @@ def test_creating_what_stands_says_so(tmp_path: Path) -> None:
     again = CliRunner().invoke(cli.app, arguments)
     assert (again.exit_code, again.stdout) == (
         0,
-        "version 0 stands already; nothing was written\n",
+        "version 0 exists already; nothing was written\n",
     )
 
 

@@ -68,7 +68,7 @@ def test_ctrl_c_at_any_moment_leaves_with_130_and_says_what_was_committed(tmp_pa
                 assert "nothing was" in line, (at, line)
             else:
                 assert f"version {now}" in line, (at, line)
-                assert "stands" in line, (at, line)
+                assert "exists" in line, (at, line)
         version = now
     assert 130 in ended
 

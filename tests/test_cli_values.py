@@ -234,7 +234,7 @@ def test_update_overwrite_and_restore(tmp_path: Path) -> None:
 def test_what_changes_nothing_says_so(tmp_path: Path) -> None:
     run("create", tmp_path / "t", text_file(tmp_path, "a.csv", ["id", "1"]), "--key", "id")
     empty = text_file(tmp_path, "b.csv", ["id"])
-    assert run("upsert", tmp_path / "t", empty) == "nothing to upsert: version 0 stands\n"
+    assert run("upsert", tmp_path / "t", empty) == "nothing to upsert: still at version 0\n"
     assert run_json("delete", tmp_path / "t", "id = 9")["committed"] is False
 
 
@@ -251,7 +251,7 @@ def test_every_command_has_short_help() -> None:
     ("step", "said"),
     [
         ("rowsieve.table.Table.upsert", "nothing was committed"),
-        ("rowsieve.cli.bundles.print_commit", "version 1 is committed and stands"),
+        ("rowsieve.cli.bundles.print_commit", "version 1 exists: this command committed it"),
     ],
 )
 def test_ctrl_c_says_what_was_committed(
@@ -302,7 +302,7 @@ def test_a_full_disk_behind_the_answer_is_an_error(tmp_path: Path) -> None:
         _, said = running.communicate()
     assert running.returncode == 1
     assert b"the answer could not be written" in said
-    assert b"version 1 is committed and stands" in said
+    assert b"version 1 exists: this command committed it" in said
     assert b"Traceback" not in said
 
 

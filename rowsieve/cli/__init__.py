@@ -1,6 +1,6 @@
-"""The command line, `rowsieve`: a thin layer over the Python API that adds no meaning of its own.
+"""The command line, `rowsieve`: a thin layer over the Python API.
 
-Answers go to stdout, progress and errors to stderr; an error is one line and an exit code.
+Results go to stdout, progress and errors to stderr; an error is one line and an exit code.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NEEDS = ("typer", "rich")  # the extra `cli`
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code; 3 if its own packages are missing."""
+    """Run the command line and exit with its exit code; 3 if its packages are not installed."""
     leave_on_interrupt("nothing was changed")
     try:
         from rowsieve.cli import app  # noqa: PLC0415 - an extra

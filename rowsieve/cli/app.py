@@ -1,13 +1,14 @@
-"""The commands together, and what an error becomes: one line on stderr and an exit code.
+"""Runs a command and converts errors to one line on stderr and an exit code.
 
     0  done                        4    another commit was first: try again
     1  a check of the demo         5    stored bytes are damaged, or the store failed
        failed, a bug, or the       130  interrupted by Ctrl-C
-       answer was not written      141  nobody reads the answer any more (a closed pipe)
+       answer was not written      141  the reader of stdout closed the pipe
     2  wrong usage
-    3  the request was refused: mend the call or the data
+    3  the request was refused: correct the call or the data
 
-Soundness: an exit code 0 means that what was asked is done and durable, and was said.
+Soundness: exit code 0 means that the command succeeded, its changes are durable, and its output was
+written.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ UNSAID, REFUSED, CONFLICT, BROKEN, NO_READER = 1, 3, 4, 5, 141
 
 
 def exit_code_of(error: RowsieveError) -> int:
-    """The exit code that says what to do next."""
+    """The exit code for an error; it tells the caller what to do next."""
     match error:
         case CommitConflict():
             return CONFLICT
@@ -48,10 +49,10 @@ def exit_code_of(error: RowsieveError) -> int:
 
 
 class _Commands(TyperGroup):
-    """The group that turns errors into lines; `--debug` lets them through with their traceback."""
+    """The group of commands; prints an error as one line, or with its traceback for `--debug`."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; Ctrl-C raises KeyboardInterrupt in here and nowhere else."""
+        """Run the command; Ctrl-C raises KeyboardInterrupt only inside this method."""
         try:
             begin(None)
             try:
@@ -84,7 +85,7 @@ class _Commands(TyperGroup):
 
 
 def _unsaid(error: OSError) -> int:
-    """Say that the answer could not be written; the exit code of that."""
+    """Report that the answer could not be written; returns the exit code."""
     if error.errno == errno.EPIPE:
         return NO_READER
     done = what_was_committed()

@@ -1,6 +1,6 @@
 """The commands that change a table, from create to compact.
 
-Each tells `progress` which table it changes, so that Ctrl-C is answered by what was committed.
+Each command tells `progress` which table it changes, so that Ctrl-C reports what was committed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def create(
         bool, typer.Option("--schema-only", help="Take the columns of the file, not its rows.")
     ] = False,
     if_exists: Annotated[
-        Literal["error", "ignore"], typer.Option(help="What to do where a table stands.")
+        Literal["error", "ignore"], typer.Option(help="What to do if the table exists.")
     ] = "error",
     table_property: Annotated[
         list[str] | None,
@@ -64,7 +64,7 @@ def create(
     types = read_types(read_pairs(column_type, "--type"))
     options = commit.storage
     if if_exists == "ignore" and (standing := _standing(uri, options)) is not None:
-        message = f"version {standing.version} stands already; nothing was written"
+        message = f"version {standing.version} exists already; nothing was written"
         typer.echo(message) if not commit.as_json else print_json({"version": standing.version})
         return
     source = reading.input(file)
@@ -83,8 +83,8 @@ def create(
             )
     except TableExists as error:
         raise TableExists(
-            f"a table stands at {uri} already; --if-exists ignore leaves it as it is, and "
-            "rowsieve upsert adds rows to it"
+            f"a table exists at {uri} already; use --if-exists ignore to keep it unchanged, or "
+            "rowsieve upsert to add rows to it"
         ) from error
     commit.show(table.history(limit=1)[0])
 
@@ -102,12 +102,12 @@ def upsert(
     file: InputFile,
     *,
     on_duplicate: Annotated[
-        Literal["error", "last"], typer.Option(help="What to do about a key that comes twice.")
+        Literal["error", "last"], typer.Option(help="What to do if a key occurs twice.")
     ] = "error",
     reading: FileOptions,
     commit: OnceOptions,
 ) -> None:
-    """Write the rows of a file: each becomes the row of its key. Without a key, append them."""
+    """Insert the rows of a file, or replace rows with the same key. Without a key, append."""
     table = commit.table(uri)
     rows = read_rows(reading.input(file), table.schema)
     notes, once = commit.notes, commit.once
@@ -129,7 +129,7 @@ def apply(
     reading: FileOptions,
     commit: OnceOptions,
 ) -> None:
-    """Apply a file of changes (CDC) in one commit: per key the last one counts."""
+    """Apply a file of changes (CDC) in one commit; the last change of each key wins."""
     table = commit.table(uri)
     rows = read_rows(reading.input(file), table.schema)
     with messages().status(f"applying {rows.num_rows:,} changes"):
@@ -199,7 +199,7 @@ def unset_properties(
     *,
     commit: CommitOptions,
 ) -> None:
-    """Give table properties their defaults again, from the next version on."""
+    """Reset table properties to their defaults, from the next version on."""
     made = commit.table(uri).unset_properties(names, metadata=commit.notes)
     _print_settings(made, as_json=commit.as_json)
 
@@ -229,7 +229,7 @@ def update(
     meaning: MeaningOptions,
     commit: OnceOptions,
 ) -> None:
-    """Assign columns of the rows that match: --set "delay=delay + 5"."""
+    """Set columns of the rows that match: --set "delay=delay + 5"."""
     table = commit.table(uri)
     made = table.update(
         read_pairs(assignments, "--set"),
@@ -252,7 +252,7 @@ def overwrite(
     reading: FileOptions,
     commit: OnceOptions,
 ) -> None:
-    """Put the rows of a file in the place of the rows that match, or of all."""
+    """Replace the rows that match, or all rows, by the rows of a file."""
     table = commit.table(uri)
     rows = read_rows(reading.input(file), table.schema)
     with messages().status(f"writing {rows.num_rows:,} rows"):
@@ -274,7 +274,7 @@ def restore(
     *,
     commit: CommitOptions,
 ) -> None:
-    """Make the table what it was at a version, as a new commit."""
+    """Restore the table to an earlier version, as a new commit."""
     table = commit.table(uri)
     made = table.restore(version, metadata=commit.notes)
     commit.show(made)
@@ -286,7 +286,7 @@ def compact(
     *,
     commit: CommitOptions,
 ) -> None:
-    """Rewrite what is merged on every read, or small, into parts that hold each row once."""
+    """Rewrite overlapping and small parts into parts that store each row once."""
     table = commit.table(uri)
     columns = (
         TextColumn("rows rewritten"),

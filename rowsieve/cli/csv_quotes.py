@@ -1,8 +1,9 @@
-"""Where a quote of CSV text is not closed.
+"""Finds a quote in CSV text that is not closed.
 
-pyarrow takes such a quote for a field that reaches to the end of the file: every row after it would
-become text of one row. So this may never miss one, by the rules of pyarrow's reader: a quote opens
-where a field begins, `""` within quotes is a quote, and any other quote is text.
+pyarrow reads such a quote as a field that extends to the end of the file, so all following rows
+would become text of one row. Soundness: this finds every such quote under the rules of pyarrow's
+reader: a quote opens at the start of a field, `""` inside quotes is a quote, any other quote is
+text.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 def open_quote(text: bytes, delimiter: str) -> int | None:
-    """The line, from 1, of the quote that is not closed, or None; linear, at C's speed."""
+    """The line, from 1, of the quote that is not closed; None if all are. Linear time, in C."""
     ends = re.escape(delimiter.encode()) + rb"\r\n"
     closed = re.compile(
         rb'(?:[^"]++|(?<=[^%s])"|(?:\A|(?<=[%s]))"(?:[^"]++|"")*+")*+' % (ends, ends)

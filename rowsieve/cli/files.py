@@ -1,8 +1,8 @@
-"""Rows from a file or stdin, in the format that its suffix or `--format` names.
+"""Reads rows from a file or stdin, in the format that its suffix or `--format` names.
 
-Soundness: text formats have no types of their own, so columns whose type is known are read as that
-type and never guessed ("007" stays text). What is guessed keeps every digit and every character: a
-number that no type holds, and bytes that are not UTF-8, are errors that name the column.
+Soundness: text formats have no types. A column with a known type is read as that type, never
+inferred ("007" stays text). Inferred types keep every digit and character: a number that no type
+can represent, and bytes that are not UTF-8, are errors that name the column.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")  # UTF-16 and UTF-32
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file or, at the path `-`, stdin; and how it is to be read."""
+    """A file, or stdin for the path `-`, and the options for reading it."""
 
     path: Path
     format: str | None = None
@@ -40,7 +40,7 @@ class Input:
 
     @property
     def name(self) -> str:
-        """The file as messages name it."""
+        """The name of the file in messages."""
         return "stdin" if self.is_stdin else str(self.path)
 
     @property
@@ -49,7 +49,7 @@ class Input:
         return str(self.path) == "-"
 
     def open(self) -> Any:
-        """The bytes, decompressed as the suffix says."""
+        """Open the file; decompresses it if the suffix names a compression."""
         if self.is_stdin:
             return pa.BufferReader(sys.stdin.buffer.read())
         if not self._is_stream():
@@ -57,7 +57,7 @@ class Input:
         return pa.BufferReader(self.path.read_bytes())
 
     def _is_stream(self) -> bool:
-        """Whether this is a pipe, as of <(command); a device is refused, it may have no end."""
+        """Whether this is a pipe, such as <(command); refuses a device, which may be endless."""
         mode = self.path.stat().st_mode
         if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
             return stat.S_ISFIFO(mode)
@@ -65,7 +65,7 @@ class Input:
 
 
 def read_rows(source: Input, schema: pa.Schema | None = None) -> pa.Table:
-    """All rows; `schema` gives the types of the columns that it knows."""
+    """Read all rows; `schema` has the types of known columns."""
     kind = _kind(source)
     try:
         return _READERS[kind](source, schema)
@@ -87,11 +87,11 @@ def _kind(source: Input) -> str:
         found, told = (suffixes[-1][1:] if suffixes else ""), "its suffix, or --format,"
     if found not in _READERS:
         raise InvalidInput(
-            f"{source.name}: {told} says what it holds, and {found or 'none'!r} is not one of "
+            f"{source.name}: {told} must name its format; {found or 'none'!r} is not one of "
             f"{', '.join(_READERS)}"
         )
     if source.delimiter is not None and found not in ("csv", "tsv"):
-        raise InvalidInput(f"{source.name}: --delimiter is of csv and tsv, not of {found}")
+        raise InvalidInput(f"{source.name}: --delimiter applies to csv and tsv, not to {found}")
     return found
 
 
@@ -124,7 +124,7 @@ def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
     if (line := open_quote(text, delimiter)) is not None:
         raise InvalidData(
             f"{source.name}: the quote that opens in line {line} is not closed, so all rows after "
-            "it would be read as one field; close it, or see whether the file is complete"
+            "it would be read as one field; close it, or check whether the file is complete"
         )
     known = {field.name: field.type for field in _flat(schema)}
 
@@ -154,12 +154,12 @@ def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
 
 
 def _block_bytes(text: bytes) -> int:
-    """A row is a block at most, so that a value may be as long as the file, up to 2 GiB."""
+    """The block size: a row must fit in a block, so it is the file's size, up to 2 GiB."""
     return min(max(1 << 20, len(text)), 2**31 - 1)
 
 
 def _refuse_rounded(source: Input, table: pa.Table, names: Sequence[str]) -> None:
-    """Whole numbers in a column that was read as floats, and that a float does not hold."""
+    """Refuse whole numbers in a column read as floats that a float cannot represent."""
     for name in names:
         texts = table.column(name)
         whole = pc.match_substring_regex(texts, r"^\s*[+-]?[0-9]{16,}\s*$")
@@ -174,7 +174,7 @@ def _read_json(source: Input, schema: pa.Schema | None) -> pa.Table:
     with source.open() as opened:
         text = opened.read()
     _refuse_wide(source, text)
-    text.decode()  # pyarrow does not look
+    text.decode()  # pyarrow does not check UTF-8
     options = pyarrow.json.ParseOptions(
         explicit_schema=pa.schema(fields) if fields else None,
         unexpected_field_behavior="infer",
@@ -191,7 +191,7 @@ def _read_json(source: Input, schema: pa.Schema | None) -> pa.Table:
 
 
 def _may_be_rounded(column: pa.ChunkedArray) -> bool:
-    """Whether a float among the values, at any depth, is as large as whole numbers it rounds."""
+    """Whether a float, at any depth, is so large that it may be a rounded whole number."""
     if pa.types.is_floating(column.type):
         large = pc.greater_equal(pc.abs(column), float(_EXACT_IN_FLOAT))
         return bool(pc.any(large, min_count=0).as_py())
@@ -220,8 +220,8 @@ def _whole_numbers(value: Any) -> Iterator[int]:
 
 def _too_many_digits(source: Input, name: str, text: str, place: str) -> InvalidData:
     return InvalidData(
-        f"{source.name}: column {name!r}{place}: {text.strip()} has more digits than a float "
-        f"holds; say what it is, as in --type {name}=uint64 or --type '{name}=decimal(38,0)'"
+        f"{source.name}: column {name!r}{place}: {text.strip()} has more digits than a float can "
+        f"hold; give its type, as in --type {name}=uint64 or --type '{name}=decimal(38,0)'"
     )
 
 
@@ -237,7 +237,7 @@ def _not_utf8(source: Input, why: str) -> InvalidData:
 
 
 def _known(schema: pa.Schema | None) -> list[pa.Field]:
-    """Columns that text can say; UUIDs are bytes, which no text is."""
+    """The columns that text can represent; UUIDs are bytes, which it cannot."""
     fields: list[pa.Field] = list(schema or ())
     return [field for field in fields if not pa.types.is_fixed_size_binary(field.type)]
 

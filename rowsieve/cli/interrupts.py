@@ -1,12 +1,12 @@
-"""What Ctrl-C does to a command: before it begins, while it runs, and after it has ended.
+"""Handles Ctrl-C before a command begins, while it runs, and after it has ended.
 
-While a command runs Ctrl-C raises KeyboardInterrupt, as ever, and the command says what it has
-committed. But it waits for an import to end, which a command may do at any time: modules in C make
-another error of it, and so does a callback, which loses it. Before and after a command nothing may
-raise: modules are being imported, or the interpreter is going down, and a KeyboardInterrupt there
-would be a traceback. So the process leaves at once.
+While a command runs, Ctrl-C raises KeyboardInterrupt, and the command reports what it has
+committed. During an import, the exception is delayed until the import ends, because C modules
+convert it to another error. A callback may lose it, so it is raised again. Before and after a
+command, Ctrl-C ends the process at once: a KeyboardInterrupt during imports or during shutdown of
+the interpreter would print a traceback.
 
-This module imports next to nothing, so that it comes first.
+This module imports very little, so that it can be imported first.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ INTERRUPTED: Final = 130
 _LATER_S: Final = 0.02
 _HAS_TIMERS: Final = hasattr(signal, "setitimer")
 
-_is_ours: list[bool] = []  # whether Ctrl-C of this process is ours to handle
+_is_ours: list[bool] = []  # whether we may handle Ctrl-C in this process
 _came: list[bool] = []
 
 
 def leave_on_interrupt(told: str) -> None:
-    """From now on Ctrl-C ends the process at once, with one line on stderr.
+    """From now on, Ctrl-C ends the process at once, with one line on stderr.
 
-    Not where Ctrl-C is ignored, as for a command in the background.
+    Does nothing if the process ignores Ctrl-C, as a background command does.
     """
     if not _is_ours:
         _is_ours.append(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
@@ -39,7 +39,7 @@ def leave_on_interrupt(told: str) -> None:
 
 
 def raise_on_interrupt() -> None:
-    """From now on Ctrl-C is a KeyboardInterrupt, and `was_interrupted` knows of it."""
+    """From now on, Ctrl-C raises KeyboardInterrupt, and `was_interrupted` returns True after it."""
     if _is_handled():
         if _HAS_TIMERS:
             signal.signal(signal.SIGALRM, _raise)
@@ -48,16 +48,15 @@ def raise_on_interrupt() -> None:
 
 
 def was_interrupted() -> bool:
-    """Whether Ctrl-C came while the command ran.
+    """Whether Ctrl-C was pressed while the command ran.
 
-    The KeyboardInterrupt itself may be lost: code in C that it breaks off may raise an error of its
-    own instead.
+    The KeyboardInterrupt itself may be lost: interrupted C code may raise another error instead.
     """
     return bool(_came)
 
 
 def end_on_interrupt(told: str) -> None:
-    """The same as `leave_on_interrupt`, if that was in force when the command began."""
+    """Call `leave_on_interrupt` if it was active when the command began."""
     if _is_handled():
         leave_on_interrupt(told)
 
@@ -84,7 +83,7 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 def _lost(unraisable: Any) -> None:
-    """Raise once more what a callback could not pass on; all else as ever."""
+    """Raise a KeyboardInterrupt again that a callback lost; handle other errors as usual."""
     if _HAS_TIMERS and unraisable.exc_type is KeyboardInterrupt:
         _remind(_LATER_S)
     else:
@@ -92,7 +91,7 @@ def _lost(unraisable: Any) -> None:
 
 
 def _remind(after_s: float) -> None:
-    """Raise a KeyboardInterrupt after some time, never for 0."""
+    """Raise a KeyboardInterrupt after this time; 0 cancels it."""
     if _HAS_TIMERS:
         signal.setitimer(signal.ITIMER_REAL, after_s)
 

@@ -1,7 +1,6 @@
-"""The arguments and options that commands share, and how their text is read.
+"""The arguments and options that commands share, and the parsers of their text.
 
-Text that is no `name=value` is wrong usage (exit code 2); what the values mean is for the API to
-judge.
+Text that is not `name=value` is wrong usage (exit code 2); the API checks the values.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from rowsieve.bridges.session import Session
 from rowsieve.opening import open_table
 from rowsieve.table import Table
 
-MOST: Final = 2**63 - 1  # of whole numbers
+MOST: Final = 2**63 - 1  # the largest whole number
 
 
 def existing_file(path: Path | None) -> Path | None:
@@ -50,11 +49,11 @@ InputFile = Annotated[
 FileFormat = Annotated[
     str | None,
     typer.Option(
-        "--format", metavar="NAME", help="What the file holds, where its suffix does not say it."
+        "--format", metavar="NAME", help="The format of the file, if its suffix does not name it."
     ),
 ]
 Delimiter = Annotated[
-    str | None, typer.Option(metavar="CHARACTER", help="What stands between fields of CSV.")
+    str | None, typer.Option(metavar="CHARACTER", help="The delimiter of CSV fields.")
 ]
 Wide = Annotated[
     bool, typer.Option("--wide", help="Show all columns, however narrow the terminal.")
@@ -73,7 +72,7 @@ Version = Annotated[
 ]
 AsOf = Annotated[
     str | None,
-    typer.Option("--as-of", metavar="TIME", help="Read what was the newest at this ISO-8601 time."),
+    typer.Option("--as-of", metavar="TIME", help="Read the version at this ISO-8601 time."),
 ]
 Dialect = Annotated[
     str, typer.Option(help="The SQL dialect of conditions: postgres, spark, datafusion, duckdb.")
@@ -83,13 +82,13 @@ TimeZone = Annotated[
     typer.Option(
         "--time-zone",
         metavar="AREA/CITY",
-        help="The time zone of the session that the condition is meant in; UTC unless given.",
+        help="The session time zone of the condition; UTC by default.",
     ),
 ]
 Ansi = Annotated[
     bool | None,
     typer.Option(
-        "--ansi/--no-ansi", help="Whether the Spark session is in ANSI mode; by default it is."
+        "--ansi/--no-ansi", help="Whether the Spark session is in ANSI mode; it is by default."
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -98,12 +97,12 @@ Nulls = Annotated[
     typer.Option(
         "--null",
         metavar="TEXT",
-        help="In CSV this text is NULL too; repeatable.",
+        help="CSV text that also means NULL; repeatable.",
     ),
 ]
 Notes = Annotated[
     list[str] | None,
-    typer.Option("--metadata", metavar="NAME=VALUE", help="Kept with the commit; repeatable."),
+    typer.Option("--metadata", metavar="NAME=VALUE", help="Metadata of the commit; repeatable."),
 ]
 TokenText = Annotated[
     str | None,
@@ -116,7 +115,7 @@ TokenText = Annotated[
 
 
 def read_pairs(texts: list[str] | None, option: str) -> dict[str, str]:
-    """`name=value` texts as a mapping; anything else is wrong usage, and so is a name twice."""
+    """Parse `name=value` texts; other text and repeated names are wrong usage."""
     pairs = {}
     for text in texts or ():
         name, equals, value = text.partition("=")
@@ -129,7 +128,7 @@ def read_pairs(texts: list[str] | None, option: str) -> dict[str, str]:
 
 
 def read_token(text: str | None) -> tuple[str, int] | None:
-    """`application:sequence` as a token."""
+    """Parse `application:sequence`."""
     if text is None:
         return None
     application, _, sequence = text.rpartition(":")
@@ -142,7 +141,7 @@ def read_token(text: str | None) -> tuple[str, int] | None:
 
 
 def session_of(time_zone: str | None, ansi: bool | None) -> Session | None:
-    """The session of the options, None if none is given."""
+    """The session of the options; None if no option is given."""
     if time_zone is None and ansi is None:
         return None
     return Session("UTC" if time_zone is None else time_zone, ansi)

@@ -1,7 +1,7 @@
-"""What commands print: text for people, or one JSON document, or a line of JSON per row.
+"""Prints the output of commands: text, one JSON document, or one line of JSON per row.
 
-A table of text leaves out columns from its middle where the terminal is too narrow for all, and
-none in a pipe; a value is never cut.
+A text table omits columns from its middle if the terminal is too narrow; in a pipe it has all
+columns. Values are never truncated.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from rowsieve.storage.log_entry import Commit
 
 
 def messages() -> Console:
-    """Where progress goes: not into a pipe behind the command."""
+    """The console for progress: stderr, so that it does not mix with piped output."""
     return Console(stderr=True)
 
 
 def print_json(value: Any) -> None:
-    """One document on one line. Times are ISO-8601, bytes base64, decimals text, NaN null."""
+    """Print one line of JSON: times as ISO-8601, bytes as base64, decimals as text, NaN as null."""
     typer.echo(msgspec.json.encode(value, enc_hook=str).decode())
 
 
 def print_table(names: Sequence[str], rows: Iterable[Sequence[Any]], *, wide: bool = False) -> None:
-    """Rows under their names, with all columns if `wide` or in a pipe."""
+    """Print rows as a table, with all columns if `wide` or in a pipe."""
     width = None if wide or not sys.stdout.isatty() else shutil.get_terminal_size().columns
     lines, shown = text_table(names, list(rows), width)
     for line in lines:
@@ -42,7 +42,7 @@ def print_table(names: Sequence[str], rows: Iterable[Sequence[Any]], *, wide: bo
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:
-    """Names and values, one a line."""
+    """Print names and values, one pair per line."""
     width = max(map(len, facts)) if facts else 0
     for name, value in facts.items():
         shown = printable(value) if isinstance(value, str) else cell(value)
@@ -50,12 +50,12 @@ def print_facts(facts: Mapping[str, Any]) -> None:
 
 
 def print_commit(commit: Commit, *, as_json: bool) -> None:
-    """What a change did."""
+    """Print the result of a change."""
     if as_json:
         print_json(asdict(commit))
         return
     if not commit.committed:
-        typer.echo(f"nothing to {commit.operation}: version {commit.version} stands")
+        typer.echo(f"nothing to {commit.operation}: still at version {commit.version}")
         return
     typer.echo(
         f"version {commit.version}: {commit.operation}, {commit.rows_written:,} rows written, "

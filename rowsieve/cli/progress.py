@@ -1,7 +1,7 @@
-"""What a command that changes a table has committed so far, for when it is stopped.
+"""Tracks what a command has committed, to report it when the command is stopped.
 
-Soundness: "nothing was committed" is said only where the table stands as it did when the command
-began; of a newer version that others may have made it is said only that it is there.
+Soundness: it reports "nothing was committed" only if the table is still at the version at which the
+command began. It reports that a newer version exists, but not who committed it if that is unknown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rowsieve.table import Table
 
 @dataclass(slots=True)
 class Change:
-    """A change that is being made: of which table, from which version, and its commit if any."""
+    """A change in progress: its table, the version at its begin, and its commit if it has one."""
 
     uri: str
     began: int | None = None  # None: there was no table
@@ -34,17 +34,17 @@ class Change:
             self.committed = report.version
 
 
-_PATIENCE_S: Final = 10.0  # with a store that does not answer, when asked what was committed
+_PATIENCE_S: Final = 10.0  # how long to wait for the store when looking for the commit
 _CURRENT: ContextVar[Change | None] = ContextVar("change", default=None)
 
 
 def begin(change: Change | None) -> None:
-    """From now on the command makes this change; None: it changes nothing."""
+    """Set the change that the command makes from now on; None: it changes nothing."""
     _CURRENT.set(change)
 
 
 def watch(table: Table) -> Table:
-    """The table, whose commits from now on are those of the command."""
+    """Return the table, and track its commits as those of the command."""
     change = Change(table.uri, table.version, dict(table.storage_options))
     table.report_to(change)
     begin(change)
@@ -52,17 +52,17 @@ def watch(table: Table) -> Table:
 
 
 def what_the_command_did() -> str:
-    """A few words on what the command knows that it has committed; reads nothing."""
+    """Describe what the command has committed as far as it knows; reads nothing."""
     change = _CURRENT.get()
     if change is None:
         return "nothing was changed"
     if change.committed is not None:
-        return f"version {change.committed} is committed and stands"
+        return f"version {change.committed} exists: this command committed it"
     return "see rowsieve history for what was committed"
 
 
 def what_was_committed() -> str:
-    """A few words on what the command has committed; looks at the table unless it knows."""
+    """Describe what the command has committed; reads the table if that is unknown."""
     change = _CURRENT.get()
     if change is None or change.committed is not None:
         return what_the_command_did()
@@ -75,11 +75,11 @@ def what_was_committed() -> str:
     now = found[0]
     if now == change.began:
         return "nothing was committed"
-    return f"version {now} stands, committed by this command or another: see rowsieve history"
+    return f"version {now} exists, committed by this command or another: see rowsieve history"
 
 
 def _look(change: Change, found: list[int | None]) -> None:
-    """Find the newest version; nothing where that cannot be found out."""
+    """Append the newest version to `found`; appends nothing if the table cannot be read."""
     with suppress(RowsieveError, OSError):
         try:
             found.append(open_table(change.uri, storage_options=change.options).version)

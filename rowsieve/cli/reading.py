@@ -45,7 +45,9 @@ def query(
     *,
     table: Annotated[
         list[str] | None,
-        typer.Option("--table", metavar="NAME=TABLE", help="A table by another name; repeatable."),
+        typer.Option(
+            "--table", metavar="NAME=TABLE", help="A table with another name; repeatable."
+        ),
     ] = None,
     version: Version = None,
     as_of: AsOf = None,
@@ -54,7 +56,7 @@ def query(
         typer.Option(min=0, help=f"Print this many rows (text: {SHOWN_ROWS} unless given)."),
     ] = None,
     output: Annotated[
-        Format, typer.Option(help="The form of the rows; json is a line per row.")
+        Format, typer.Option(help="The output format; json is one line per row.")
     ] = "text",
     wide: Wide = False,
     storage_option: StorageOptions = None,
@@ -73,7 +75,7 @@ def query(
     rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
     shown = [row for row, _ in zip(rows, range(wanted + 1), strict=False)]
     print_table(schema.names, shown[:wanted], wide=wide)
-    more = ", more were not asked for: --limit shows them" if len(shown) > wanted else ""
+    more = ", more rows exist: use --limit to show them" if len(shown) > wanted else ""
     typer.echo(f"{len(shown[:wanted])} rows{more}")
 
 
@@ -89,12 +91,12 @@ def explain(
     time_zone: TimeZone = None,
     ansi: Ansi = None,
     row_groups: Annotated[
-        bool, typer.Option("--row-groups", help="Explain row groups, too; opens the parts.")
+        bool, typer.Option("--row-groups", help="Also explain row groups; opens the parts.")
     ] = False,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which parts a read skips, and which condition and bounds prove it."""
+    """Show which parts a read skips, and which condition and bounds prove it."""
     scan = open_at(uri, storage_option, version, as_of).scan(
         where, dialect=dialect, session=session_of(time_zone, ansi)
     )
@@ -108,7 +110,7 @@ def explain(
 def history(
     uri: Uri,
     *,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the newest of them.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Show only this many.")] = None,
     wide: Wide = False,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
@@ -147,7 +149,7 @@ def inspect(
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a table is: columns, key, version, sizes and, if asked, its parts."""
+    """Show a table's columns, key, version and sizes, and optionally its parts."""
     table = open_at(uri, storage_option, version, as_of)
     detail = table.detail()
     columns = _columns(table)
@@ -164,14 +166,14 @@ def inspect(
 
 
 def _by_name(uris: Sequence[str], renamed: Mapping[str, str]) -> dict[str, str]:
-    """The tables by their names, which must differ."""
+    """The tables by name; two tables with one name are an error."""
     named = dict(renamed)
     for uri in uris:
         name = _folder_name(uri)
         if name in named:
             raise typer.BadParameter(
-                f"{name!r} names a table twice, {named[name]} and {uri}; name one of them "
-                "otherwise with --table NAME=TABLE"
+                f"{name!r} names a table twice, {named[name]} and {uri}; give one of them another "
+                "name with --table NAME=TABLE"
             )
         named[name] = uri
     return named
@@ -206,14 +208,14 @@ def _batches(stream: Any) -> Iterator[pa.RecordBatch]:
 
 
 def _as_ours(error: Exception) -> RowsieveError:
-    """DataFusion passes on what we raised inside it as text alone, with the name of its class."""
+    """Recover our error: DataFusion passes it on only as text that begins with its class name."""
     text = str(error)
     for name, kind in vars(errors).items():
         if isinstance(kind, type) and issubclass(kind, RowsieveError) and f"{name}: " in text:
             message = text.partition(f"{name}: ")[2]
             try:
                 return kind(message)
-            except TypeError:  # it has pieces that the text does not have
+            except TypeError:  # its constructor needs attributes that the text does not have
                 return InvalidInput(text)
     return InvalidInput(f"query: {text.removeprefix('DataFusion error: ')}")
 

@@ -17,13 +17,13 @@ _PIPE_WIDTH = 10_000
 def demo(
     folder: Annotated[
         Path | None,
-        typer.Option(help="Keep the tables in this folder; otherwise they are thrown away."),
+        typer.Option(help="Keep the tables in this folder; otherwise they are deleted."),
     ] = None,
     engine: Annotated[
-        Literal["embedded", "spark"], typer.Option(help="Run it in this process, or by PySpark.")
+        Literal["embedded", "spark"], typer.Option(help="Run it in this process or on PySpark.")
     ] = "embedded",
 ) -> None:
-    """Load, correct, delete, query and look back; exit code 1 if an answer is wrong."""
+    """Load, correct, delete, query and time-travel; exit code 1 if an answer is wrong."""
     with ExitStack() as stack:
         if folder is None:
             name = stack.enter_context(tempfile.TemporaryDirectory(prefix="rowsieve-demo-"))

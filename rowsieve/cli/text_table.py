@@ -1,7 +1,7 @@
-"""Rows as a table of text: every value whole, and columns left out where they do not all fit.
+"""Formats rows as a text table with complete values; omits columns that do not fit.
 
-Soundness: NULL and the text 'NULL' look different, and so do '' and a blank; control characters are
-escapes, so that a value cannot move the cursor or break the table.
+Soundness: NULL and the text 'NULL' look different, and so do '' and a space. Control characters are
+escaped, so a value cannot move the cursor or break the table.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ LEFT_OUT: Final = "..."
 def text_table(
     names: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None
 ) -> tuple[list[str], int]:
-    """The lines, and how many columns they show: the first and the last that fit `width`.
+    """The lines, and the number of columns that they show: the first and last that fit `width`.
 
-    A column alone may be wider. None for `width` shows all columns.
+    A single column may be wider than `width`. None for `width` shows all columns.
     """
     heads = [printable(name) for name in names]
     cells = [[cell(value) for value in row] for row in rows]
@@ -51,7 +51,7 @@ def text_table(
 
 
 def cell(value: Any) -> str:
-    """A value as people read it; text is quoted where it could be taken for something else."""
+    """Format a value for people; text is quoted if it looks like another value."""
     match value:
         case None:
             return "NULL"
@@ -82,7 +82,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _fitting(widths: Sequence[int], width: int | None) -> list[int]:
-    """Columns from both ends until no more fit, at least the first."""
+    """Columns from both ends that fit; at least the first."""
     count = len(widths)
     if width is None or sum(widths) + len(GAP) * (count - 1) <= width:
         return list(range(count))

@@ -1,4 +1,4 @@
-"""`rowsieve translate`: a condition of one SQL dialect in the words of another."""
+"""`rowsieve translate`: translates a condition of one SQL dialect to another bridge's language."""
 
 from __future__ import annotations
 
@@ -35,27 +35,28 @@ def translate(
         str | None, typer.Option(metavar="TABLE", help="Take the columns of this table.")
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse a condition that cannot be said whole.")
+        bool, typer.Option("--strict", help="Refuse a condition that has no exact translation.")
     ] = False,
     syntax_only: Annotated[
         bool,
         typer.Option(
-            "--syntax-only", help="Only put it in other words, in any dialect of sqlglot's."
+            "--syntax-only", help="Translate the syntax only, between any dialects of sqlglot."
         ),
     ] = False,
     time_zone: TimeZone = None,
     ansi: Ansi = None,
     target_time_zone: Annotated[
         str | None,
-        typer.Option(metavar="AREA/CITY", help="The same of the session that runs the result."),
+        typer.Option(metavar="AREA/CITY", help="The time zone where the result runs."),
     ] = None,
     target_ansi: Annotated[
-        bool | None, typer.Option("--target-ansi/--no-target-ansi", help="The same of that one.")
+        bool | None,
+        typer.Option("--target-ansi/--no-target-ansi", help="The ANSI mode there."),
     ] = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put a condition of one engine in the words of another, and say what is left to check."""
+    """Translate a condition of one engine for another, and print the residual."""
     if schema is not None and table is not None:
         raise InvalidInput(
             "--schema and --table both give the columns: leave one of them out, for they may differ"
@@ -67,8 +68,8 @@ def translate(
         columns = open_at(table, storage_option)
     elif not syntax_only:
         raise InvalidInput(
-            "the types of the columns decide what a condition means: give them with --schema "
-            "'id bigint, name varchar' or --table TABLE, or ask for --syntax-only"
+            "the meaning of a condition depends on the types of its columns: give them with "
+            "--schema 'id bigint, name varchar' or --table TABLE, or use --syntax-only"
         )
     if syntax_only:
         words = in_syntax(condition, source, target)
@@ -81,7 +82,7 @@ def translate(
             notes=words.notes,
         )
         if strict:
-            raise InvalidInput("--syntax-only promises nothing, so it is never --strict")
+            raise InvalidInput("--syntax-only guarantees nothing, so it excludes --strict")
     else:
         made = pasted(
             condition,

@@ -1,6 +1,6 @@
-"""The types that `--type NAME=TYPE` gives to columns of a file.
+"""Parses the types that `--type NAME=TYPE` gives to columns of a file.
 
-A type is one of ours (`uint64`, `timestamptz`), or a type of PostgreSQL's (`text`, `numeric(9,2)`).
+A type is one of ours (`uint64`, `timestamptz`) or a PostgreSQL type (`text`, `numeric(9,2)`).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from rowsieve.types.schema import schema_from_json
 
 
 def read_types(texts: Mapping[str, str]) -> pa.Schema:
-    """Columns by name and type."""
+    """Parse the types of columns."""
     return pa.schema([arrow_field(_field(name, text)) for name, text in texts.items()])
 
 
 def with_types(table: pa.Table, types: pa.Schema, source: str) -> pa.Table:
-    """The rows with these types, without loss; InvalidInput for a column that is not there."""
+    """Cast the rows to these types without loss; InvalidInput for a column that they lack."""
     for field in types:
         if field.name not in table.column_names:
             have = ", ".join(table.column_names)
-            raise InvalidInput(f"--type names {field.name!r}, and {source} has ({have})")
+            raise InvalidInput(f"--type names {field.name!r}, but {source} has ({have})")
         place = table.column_names.index(field.name)
         type_ = logical_type(field, lambda: 0)
         chunks = [conform_values(chunk, type_, field.name) for chunk in table.column(place).chunks]

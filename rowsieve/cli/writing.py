@@ -1,7 +1,7 @@
-"""The rows of a query in a format for other programs, batch by batch to stdout.
+"""Writes the rows of a query to stdout in a format for other programs, batch by batch.
 
-Soundness: a value that a format cannot hold as it is, is written as the text that people read
-(`text_table.cell`), never left out or rounded. Parquet keeps the types.
+Soundness: a value that a format cannot represent is written as the text of `text_table.cell`, never
+omitted or rounded. Parquet keeps the types.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Batches: TypeAlias = Iterator[pa.RecordBatch]
 
 
 def write_rows(schema: pa.Schema, batches: Batches, output: Format, limit: int | None) -> None:
-    """The first rows, up to `limit`, as `output`, which is not text."""
+    """Write the first `limit` rows in the format `output`, which is not text."""
     _WRITERS[output](schema, _first(batches, limit))
 
 
@@ -58,7 +58,7 @@ def _markdown(schema: pa.Schema, batches: Batches) -> None:
 
 
 def _csv(schema: pa.Schema, batches: Batches) -> None:
-    """An empty field is NULL, `""` is empty text, as these commands read it."""
+    """Write CSV: an empty field is NULL, `""` is empty text; our commands read it in this way."""
     fields = [_csv_field(field) for field in schema]
     with pyarrow.csv.CSVWriter(sys.stdout.buffer, pa.schema(fields)) as writer:
         for batch in batches:
@@ -75,7 +75,7 @@ def _csv_field(field: pa.Field) -> pa.Field:
 
 
 def _has_text(type_: pa.DataType) -> bool:
-    """Whether pyarrow writes values of this type into CSV so that they can be read back."""
+    """Whether pyarrow writes values of this type to CSV in a form that can be read back."""
     types = pa.types
     return bool(
         types.is_boolean(type_)
@@ -103,7 +103,7 @@ def _as_text(column: pa.Array) -> pa.Array:
 def _parquet(schema: pa.Schema, batches: Batches) -> None:
     if sys.stdout.isatty():
         raise InvalidInput(
-            "--output parquet writes bytes: send them to a file, as in > rows.parquet"
+            "--output parquet writes bytes: redirect them to a file, as in > rows.parquet"
         )
     plain = pa.schema([_parquet_field(field) for field in schema])
     with pq.ParquetWriter(sys.stdout.buffer, plain) as writer:

@@ -38,7 +38,7 @@ def is_entry(request: Request) -> bool:
     ("command", "held", "said"),
     [
         ("inspect", lambda _: True, "nothing was changed"),
-        ("upsert", is_entry, "version 1 stands, committed by this command or another"),
+        ("upsert", is_entry, "version 1 exists, committed by this command or another"),
         pytest.param(
             "upsert",
             is_data,
