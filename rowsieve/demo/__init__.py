@@ -1,1 +1,1 @@
-"""A year of flights out of New York as a story of change data, told on real rows."""
+"""The demo: loads, changes and queries a year of real flights from New York."""

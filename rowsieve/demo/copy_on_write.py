@@ -1,4 +1,4 @@
-"""The same changes by deltalake's merge, which rewrites the files that they fall into."""
+"""Applies the demo's changes with deltalake's merge, which rewrites every affected file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rowsieve.demo.flights import KEY, by_month, departed_by_week, late_correcti
 
 
 def merge_with_deltalake(folder: Path, flights: pa.Table, console: Console) -> Effort | None:
-    """Load the schedule, then measure the changes; None where deltalake is not installed."""
+    """Load the schedule, then measure the changes; None if deltalake is not installed."""
     try:
         from deltalake import DeltaTable, write_deltalake  # noqa: PLC0415 - optional
     except ImportError:
@@ -40,13 +40,13 @@ def merge_with_deltalake(folder: Path, flights: pa.Table, console: Console) -> E
 
 
 def _corrections(flights: pa.Table) -> Iterator[pa.Table | None]:
-    """The delete of cancelled flights, as None, and the late corrections."""
+    """None for the delete of cancelled flights, then the late corrections."""
     yield None
     yield from late_corrections(flights)
 
 
 def _merge(table: Any, changes: pa.Table) -> int:
-    """Rows that one merge wrote."""
+    """Merge the changes; returns the number of rows written."""
     match = " AND ".join(f"t.{name} = s.{name}" for name in KEY)
     metrics = (
         table.merge(changes, match, source_alias="s", target_alias="t")

@@ -1,4 +1,4 @@
-"""What a chapter cost: rows changed, rows written to files, bytes written, CPU."""
+"""Measures the cost of a step: rows changed, rows written to files, bytes written, CPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rowsieve.objects import local_folder
 
 @dataclass(slots=True)
 class Effort:
-    """Counters of a chapter; `rows_written` is None while each changed row is written once."""
+    """Counters of a step; `rows_written` is None if each changed row is written once."""
 
     rows: int = 0
     rows_written: int | None = None
@@ -36,7 +36,7 @@ class Effort:
 
 @contextmanager
 def measured(uri: str) -> Iterator[Effort]:
-    """Measure what happens to the local folder of a table: it only ever grows."""
+    """Measure time, CPU and the growth of a table's local folder, which never shrinks."""
     folder = local_folder(uri)
     effort = Effort()
     before = folder_bytes(folder)
@@ -48,5 +48,5 @@ def measured(uri: str) -> Iterator[Effort]:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Bytes of all files below a folder."""
+    """The total size of all files below a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

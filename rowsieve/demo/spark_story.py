@@ -1,6 +1,6 @@
-"""The same story told by PySpark: read, changed and queried by Spark, with the same answers.
+"""Runs the demo on PySpark, with the same answers.
 
-The table is made by Python; every change after that is a Spark write and every question Spark SQL.
+Python creates the table; every change after that is a Spark write, and every query is Spark SQL.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WEEKS_AT_ONCE = 4
 
 
 def tell_on_spark(folder: Path, console: Console) -> Checks:
-    """The whole story, with a table in `folder`, which must not hold one yet."""
+    """Run the whole demo with a table in `folder`, which must not contain one yet."""
     checks = Checks()
     console.print("[bold]Starting Spark[/bold], which takes some ten seconds")
     spark = spark_session("rowsieve demo")
@@ -58,7 +58,7 @@ def tell_on_spark(folder: Path, console: Console) -> Checks:
 
 
 def load_schedule(spark: Any, table: Table, flights: pa.Table, console: Console) -> Effort:
-    """Twelve months of flights, each with its outcome unknown."""
+    """Load twelve months of flights with unknown outcomes."""
     with measured(table.uri) as effort:
         months = list(by_month(schedule(flights)))
         for month in track(months, "  the schedule, month by month", console=console):
@@ -70,7 +70,7 @@ def load_schedule(spark: Any, table: Table, flights: pa.Table, console: Console)
 def apply_what_happened(
     spark: Any, table: Table, flights: pa.Table, console: Console, checks: Checks
 ) -> None:
-    """Departures by weeks, cancellations found by Spark SQL, late corrections."""
+    """Apply departures by week, cancellations found by Spark SQL, and late corrections."""
     with measured(table.uri) as effort:
         for weeks in track(list(_weeks(flights)), "  what happened", console=console):
             save(spark.createDataFrame(weeks), table, "upsert")
@@ -91,7 +91,7 @@ def apply_what_happened(
 
 
 def ask(spark: Any, table: Table, console: Console, checks: Checks) -> None:
-    """Spark SQL over the table, and a read that prunes."""
+    """Query the table with Spark SQL, and with a read that prunes."""
     read(spark, table).createOrReplaceTempView("flights")
     unknown = spark.sql("SELECT count(*) AS n FROM flights WHERE arr_delay IS NULL").first()
     checks.equal("arr_delay IS NULL", unknown["n"], UNKNOWN_ARRIVALS)
@@ -113,7 +113,7 @@ def ask(spark: Any, table: Table, console: Console, checks: Checks) -> None:
 
 
 def look_back(spark: Any, table: Table, scheduled: int, console: Console, checks: Checks) -> None:
-    """The storm of 8 February, before and after."""
+    """Compare the storm of 8 February before and after, by time travel."""
     before = read(spark, table, version=scheduled).where(STORM).count()
     after = read(spark, table).where(STORM).count()
     console.print(
@@ -125,7 +125,7 @@ def look_back(spark: Any, table: Table, scheduled: int, console: Console, checks
 
 
 def read(spark: Any, table: Table, **options: object) -> Any:
-    """The table as a DataFrame, newest version unless an option says otherwise."""
+    """The table as a DataFrame; the newest version unless an option selects another."""
     return spark.read.format("rowsieve").options(**options).load(table.uri)
 
 

@@ -1,8 +1,8 @@
-"""The story: a year is scheduled, happens, is corrected, and is asked about; every answer checked.
+"""Runs the demo: loads a year's schedule, applies outcomes and corrections, and queries it.
 
-Each chapter prints what it did; a `Checks` collects every expectation, and the demo fails if one
-does not hold. The reason to load unknown outcomes first: pruning before the merge would bring those
-stale NULLs back, and `arr_delay IS NULL` would count 336,776 instead of 1,175.
+Each step prints what it did; `Checks` collects all expectations, and the demo fails if one does not
+hold. The demo first loads unknown outcomes for a reason: pruning before the merge would return
+those outdated NULLs, and `arr_delay IS NULL` would count 336,776 rows instead of 1,175.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ STORM = "month = 2 AND day = 8"
 
 @dataclass(slots=True)
 class Checks:
-    """What was expected and what was found."""
+    """Counts passed checks and collects failed ones."""
 
     failed: list[str] = field(default_factory=list)
     passed: int = 0
 
     def equal(self, what: str, found: object, expected: object) -> None:
-        """Note whether `found` is what it has to be."""
+        """Check that `found` equals `expected`."""
         if found == expected:
             self.passed += 1
         else:
@@ -51,7 +51,7 @@ class Checks:
 
 
 def tell(folder: Path, console: Console) -> Checks:
-    """The whole story, with a table in `folder`, which must not hold one yet."""
+    """Run the whole demo with a table in `folder`, which must not contain one yet."""
     checks = Checks()
     flights = load_flights()
     table = create_table(str(folder / "flights"), flights.schema, key=KEY)
@@ -68,7 +68,7 @@ def tell(folder: Path, console: Console) -> Checks:
 
 
 def load_schedule(table: Table, flights: pa.Table, checks: Checks) -> Effort:
-    """Twelve months of flights, each with its outcome unknown."""
+    """Load twelve months of flights with unknown outcomes."""
     with measured(table.store.uri) as effort:
         for month in by_month(schedule(flights)):
             effort.rows += table.upsert(month).rows_written
@@ -79,7 +79,7 @@ def load_schedule(table: Table, flights: pa.Table, checks: Checks) -> Effort:
 def apply_what_happened(
     table: Table, flights: pa.Table, console: Console, checks: Checks
 ) -> Effort:
-    """Departures week by week, cancellations, late corrections."""
+    """Apply departures by week, cancellations, and late corrections."""
     with measured(table.store.uri) as effort:
         for week in track(
             list(departed_by_week(flights)), "  what happened, week by week", console=console
@@ -98,7 +98,7 @@ def apply_what_happened(
 
 
 def ask(table: Table, console: Console, checks: Checks) -> None:
-    """SQL through DataFusion, and why a selective query reads so little."""
+    """Query with SQL through DataFusion, and explain why a selective query reads little."""
     context = imported("datafusion", "datafusion").SessionContext()
     context.register_table("flights", table)
     unknown = context.sql("SELECT count(*) AS n FROM flights WHERE arr_delay IS NULL").to_pylist()
@@ -137,7 +137,7 @@ def ask(table: Table, console: Console, checks: Checks) -> None:
 
 
 def look_back(table: Table, scheduled: int, console: Console, checks: Checks) -> None:
-    """The storm of 8 February, before and after."""
+    """Compare the storm of 8 February before and after, by time travel."""
     before = table.scan(STORM, version=scheduled).count()
     after = table.scan(STORM).count()
     console.print(
@@ -149,7 +149,7 @@ def look_back(table: Table, scheduled: int, console: Console, checks: Checks) ->
 
 
 def inspect(table: Table, console: Console, checks: Checks) -> None:
-    """What lies on disk."""
+    """Print what the table stores on disk."""
     detail = table.detail()
     history = table.history()
     console.print(
@@ -161,7 +161,7 @@ def inspect(table: Table, console: Console, checks: Checks) -> None:
 
 
 def compare_effort(folder: Path, flights: pa.Table, ours: Effort, console: Console) -> None:
-    """The same changes with a copy-on-write merge, where deltalake is installed."""
+    """Compare with a copy-on-write merge of the same changes, if deltalake is installed."""
     rows: list[dict[str, object]] = [{"system": "Rowsieve", **ours.as_row()}]
     if (theirs := merge_with_deltalake(folder / "delta", flights, console)) is not None:
         rows.append({"system": "deltalake merge", **theirs.as_row()})
