@@ -1,4 +1,4 @@
-"""The rows that benchmarks load and change: made from a seed, the same on every machine.
+"""Generates the rows that benchmarks load and change: from a seed, the same on every machine.
 
 Five columns: int64 key, float64, int64, short text with 1,000 distinct values, timestamp that grows
 with the key. Three more for wider rows: float64, a short number, boolean. Keys are even, so that
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 KEY = "id"
 PLACES = 1_000
 START_US = 1_700_000_000_000_000
-ROW_GROUP_ROWS = 65_536  # of every system that lets it be chosen
+ROW_GROUP_ROWS = 65_536  # for every system with a setting for it
 COLUMNS = ("id", "value", "quantity", "place", "at")
 WIDE = (*COLUMNS, "price", "grade", "flag")
 
@@ -28,7 +28,7 @@ def rows(count: int, seed: int = 1) -> pa.Table:
 
 
 def rows_of(keys: npt.NDArray[np.int64], seed: int, *, wide: bool = False) -> pa.Table:
-    """One row per key, in the order of the keys given."""
+    """One row per key, in the order of `keys`."""
     rng = np.random.default_rng(seed)
     count = len(keys)
     places = pa.array([f"place-{i:04d}" for i in range(PLACES)])
@@ -60,14 +60,14 @@ def changes(base_rows: int, count: int, seed: int) -> pa.Table:
 
 
 def replaced(base: pa.Table, changed: pa.Table) -> pa.Table:
-    """What upserting `changed` into `base` gives: both by key, `changed` wins; in key order."""
+    """The rows after upserting `changed` into `base`: `changed` wins; in key order."""
     gone = np.isin(base.column(KEY).to_numpy(), changed.column(KEY).to_numpy())
     kept = base.filter(pa.array(~gone))
     return pa.concat_tables([kept, changed]).sort_by(KEY).combine_chunks()
 
 
 def same_rows(found: Any, expected: pa.Table) -> bool:
-    """Whether a result holds exactly these rows, whatever their order and text encoding."""
+    """Whether a result has exactly these rows, in any order and text encoding."""
     table = pa.table(found) if not isinstance(found, pa.Table) else found
     if table.num_rows != expected.num_rows:
         return False
@@ -76,14 +76,14 @@ def same_rows(found: Any, expected: pa.Table) -> bool:
 
 
 def plain(found: Any) -> pa.Table:
-    """The rows with text and timestamps in one Arrow type, whatever engine gave them."""
+    """Cast text and timestamps to the same Arrow types for every engine."""
     table = found if isinstance(found, pa.Table) else pa.table(found)
     fields = [pa.field(field.name, _plain_type(field.type)) for field in table.schema]
     return table.cast(pa.schema(fields))
 
 
 def digest(rows_found: pa.Table) -> dict[str, int]:
-    """Row count and sums over plain rows: exact, and the same in whatever order they come."""
+    """Row count and sums over plain rows: exact, and independent of the order."""
     columns = {name: rows_found.column(name) for name in COLUMNS}
     places = pc.cast(pc.utf8_slice_codeunits(columns["place"], len("place-")), pa.int64())
     return {
@@ -92,7 +92,7 @@ def digest(rows_found: pa.Table) -> dict[str, int]:
         "quantities": _sum(columns["quantity"]),
         "places": _sum(places),
         "at": _sum(columns["at"].cast(pa.int64())),
-        "value_bits": int(columns["value"].to_numpy().view(np.int64).sum()),  # wraps round
+        "value_bits": int(columns["value"].to_numpy().view(np.int64).sum()),  # overflow wraps
     }
 
 

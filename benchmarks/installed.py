@@ -1,8 +1,8 @@
-"""`python -m benchmarks.installed`: what `pip install rowsieve` and each extra bring, in megabytes.
+"""`python -m benchmarks.installed`: the installed size of `rowsieve` and of each extra, in MB.
 
-Sizes are those of the files of the packages installed here, found from the requirements in
-pyproject.toml and of each package; nothing is downloaded. A package that is not installed here is
-named, and its size is not in the sum.
+Sizes are those of the package files installed here, found from the requirements in pyproject.toml
+and of each package; nothing is downloaded. A package that is not installed here is named; its size
+is not in the sum.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ PROJECT = Path(__file__).parent.parent / "pyproject.toml"
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The packages that a requirement brings, with their sizes; None: not installed here."""
+    """The packages that a requirement installs, with their sizes; None: not installed here."""
 
     name: str
     sizes_bytes: dict[str, int | None]
 
     @property
     def size_bytes(self) -> int:
-        """The size of all that are installed."""
+        """The total size of the installed packages."""
         return sum(size or 0 for size in self.sizes_bytes.values())
 
     @property
     def missing(self) -> list[str]:
-        """The packages whose size is not known here."""
+        """The packages that are not installed here."""
         return [name for name, size in self.sizes_bytes.items() if size is None]
 
 

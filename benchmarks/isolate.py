@@ -1,4 +1,4 @@
-"""Running each case in a process of its own, so that none inherits another's memory or caches."""
+"""Runs each case in a process of its own, so that no case inherits memory or caches."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def in_own_process(module: str, arguments: Sequence[str], kind: type[T]) -> T:
 
 
 def write_result(found: object, path: Path) -> None:
-    """Leave a result for the process that asked for it."""
+    """Write a result for the parent process."""
     path.write_bytes(msgspec.json.encode(found))

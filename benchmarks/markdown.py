@@ -37,12 +37,12 @@ def megabytes_read(series: Series) -> str:
 
 
 def megabytes_grown(series: Series) -> str:
-    """The most that memory grew."""
+    """The largest growth of memory."""
     return _megabytes(series.growth_bytes())
 
 
 def duration(seconds: float) -> str:
-    """Three digits and a unit."""
+    """Format with three digits and a unit."""
     if seconds >= 1:
         return f"{_digits(seconds)} s"
     return f"{_digits(seconds * 1e3)} ms" if seconds >= 1e-3 else f"{_digits(seconds * 1e6)} µs"
@@ -65,5 +65,5 @@ FIGURES: dict[str, Figure] = {
 
 
 def document(cases: Sequence[Case]) -> str:
-    """All figures, a table each."""
+    """One table for each figure."""
     return "\n".join(f"{name}\n\n{table(cases, figure)}" for name, figure in FIGURES.items())

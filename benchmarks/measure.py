@@ -1,10 +1,10 @@
-"""Taking time, CPU and bytes of what several systems do, in turns.
+"""Measures time, CPU and bytes of several systems that take turns.
 
-CPU is the process's over all of its threads; bytes are what its system calls read and wrote, so
-memory-mapped reads are not in them. The systems take turns within each round and the order turns
-with the rounds, so that a slow moment of the machine falls on all of them. Growth is how far the
-process's resident memory rose above where it stood. Only the standard library is imported: peers
-in environments of their own measure themselves by this file too.
+CPU time covers all threads of the process. Bytes are those of its read and write system calls, so
+they exclude memory-mapped reads. The systems take turns within each round, and the order rotates
+with the rounds, so that a slow moment of the machine affects all of them. Growth is the increase of
+the process's resident memory. This file imports only the standard library, because peers in other
+environments also use it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Work = Callable[[], object]
 
 @dataclass(slots=True)
 class Sample:
-    """One run. Bytes are None where the operating system does not count them."""
+    """One run; bytes are None if the operating system does not count them."""
 
     wall_s: float = 0.0
     cpu_s: float = 0.0
@@ -33,9 +33,9 @@ class Sample:
 
 @dataclass(slots=True)
 class Series:
-    """The runs of one system in one case; `note` says what is particular about it.
+    """The runs of one system in one case; `note`: a remark about this system.
 
-    `first` is the run in a process that had done nothing yet, where it was measured too.
+    `first` is the run in a fresh process, if it was measured.
     """
 
     system: str
@@ -60,20 +60,20 @@ class Series:
         return _middle([sample.bytes_written for sample in self.samples])
 
     def growth_bytes(self) -> int | None:
-        """The most that memory grew in any run."""
+        """The largest growth of memory in any run."""
         runs = self.samples if self.first is None else [self.first, *self.samples]
         known = [sample.growth_bytes for sample in runs if sample.growth_bytes is not None]
         return max(known, default=None)
 
     def spread(self) -> float:
-        """How far the runs lie apart: (slowest - fastest) / median of their CPU."""
+        """The spread of the runs: (slowest - fastest) / median CPU."""
         values = [sample.cpu_s for sample in self.samples]
         return (max(values) - min(values)) / max(median(values), 1e-9)
 
 
 @contextmanager
 def sampled() -> Iterator[Sample]:
-    """Measure what happens inside; the sample is filled when it ends."""
+    """Measure the body of the `with` statement; fills the sample at its end."""
     sample = Sample()
     gc.collect()
     stood = _reset_peak()
@@ -90,7 +90,7 @@ def sampled() -> Iterator[Sample]:
 
 
 def take_turns(works: Mapping[str, Work], repeats: int, *, warm_up: bool = True) -> list[Series]:
-    """Run every work `repeats` times, round by round; results are dropped outside the clock."""
+    """Run every work `repeats` times, round by round; freeing results is not measured."""
     series = {name: Series(name) for name in works}
     if warm_up:
         for work in works.values():
@@ -116,7 +116,7 @@ def io_bytes() -> tuple[int, int] | None:
 
 
 def _reset_peak() -> int | None:
-    """Let the kernel's peak of resident memory start anew; what is resident now. Linux only."""
+    """Reset the kernel's peak of resident memory, and return the current size. Linux only."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
         return _memory("VmRSS")

@@ -1,7 +1,7 @@
-"""Cases as one drawing: a panel per case, a bar per system, CPU on a logarithmic scale.
+"""Draws cases as an SVG: a panel per case, a bar per system, CPU on a logarithmic scale.
 
-Plain SVG without scripts or fonts of its own. Colours are of middle brightness on no background,
-so that they can be read on light and on dark pages alike.
+The SVG has no scripts and no fonts. Colours have medium brightness on a transparent background, so
+that they are readable on light and dark pages.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _text(x: float, y: float, text: str, *, anchor: str = "start", bold: bool = 
 
 
 def _decades(values: Sequence[float]) -> tuple[int, int]:
-    """Powers of ten around the values, with room on the left so that the least has a bar."""
+    """Powers of ten around the values, with space on the left so that the least has a bar."""
     logs = [math.log10(max(value, 1e-9)) for value in values]
     first = math.floor(min(logs) - 0.1)
     return first, max(first + 1, math.ceil(max(logs)))

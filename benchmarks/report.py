@@ -1,4 +1,4 @@
-"""Results as tables in the terminal."""
+"""Prints results as tables in the terminal."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ VERDICTS = {True: "[green]met[/green]", False: "[red]missed[/red]", None: "not m
 
 
 def wide_console() -> Console:
-    """A console that is wide enough for the tables, also when it is written to a file."""
+    """A console that is wide enough for the tables, even if its output goes to a file."""
     console = Console()
     return console if console.width >= WIDTH else Console(width=WIDTH)
 
 
 def print_machine(machine: Machine, console: Console) -> None:
-    """One paragraph: where, with what, when."""
+    """One paragraph: machine, versions and date."""
     versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
     console.print(
         f"{machine.date}: {machine.cpu}, {machine.cores} cores, {machine.memory_gb} GB, "
@@ -53,7 +53,7 @@ def print_bars(bars: Sequence[Bar], console: Console) -> None:
 
 
 def print_cases(cases: Sequence[Case], console: Console) -> None:
-    """Medians of every system in every case, CPU as a multiple of ours; who is missing, and why."""
+    """Medians of every system in every case, CPU as a multiple of ours; and missing systems."""
     table = Table(title="Medians", title_justify="left")
     table.add_column("case", no_wrap=True)
     table.add_column("system", no_wrap=True)

@@ -1,4 +1,4 @@
-"""What a run found, as plain values: cases, bars, and where they were measured."""
+"""The results of a run as plain values: cases, bars, and the machine."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ RESULTS = Path(__file__).parent / "results"
 
 
 class WrongAnswer(Exception):
-    """A system returned what it must not; nothing about its speed is worth knowing."""
+    """A system returned a wrong answer, so its speed is meaningless."""
 
 
 @dataclass(slots=True)
 class Case:
-    """One piece of work as several systems do it; ours comes first.
+    """One piece of work done by several systems; ours is first.
 
-    `absent`: why systems that might have been here are not.
+    `absent`: why other systems are not in the case.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Case:
 
 @dataclass(slots=True)
 class Bar:
-    """A promise and what was found; `met` is None where a peer or a counter is missing."""
+    """A promise and the measured result; `met` is None if a peer or a counter is missing."""
 
     name: str
     promise: str
@@ -62,7 +62,7 @@ class Bar:
 
 @dataclass(slots=True)
 class Machine:
-    """Where and with what a run was made."""
+    """The machine and the versions of a run."""
 
     date: str
     cpu: str

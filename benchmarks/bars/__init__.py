@@ -1,1 +1,1 @@
-"""The bars: what a release promises about speed and safety, each measured beside its peer."""
+"""The bars: promises of a release about speed and safety, measured against peers where possible."""

@@ -59,7 +59,7 @@ BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure the bars asked for, print them, save them as JSON."""
+    """Measure the selected bars, print them, and save them as JSON."""
     options = _options(arguments)
     if options.write is not None:
         write_result(measured(options.only[0], BY_NAME[options.sizes], options.work), options.write)
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def measured(name: str, sizes: Sizes, work: Path | None = None) -> list[Bar]:
-    """Measure the bars of one name, in a folder that is gone afterwards."""
+    """Measure the bars of one name, in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="rowsieve-bar-", dir=work) as folder:
         found = BARS[name](sizes, Path(folder))
     return found if isinstance(found, list) else [found]
@@ -89,8 +89,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bars", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=list(BARS), default=[], help="these bars")
     parser.add_argument("--sizes", choices=list(BY_NAME), default="full")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="where the JSON goes")
-    parser.add_argument("--work", type=Path, help="where tables are made, for a while")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder for the JSON")
+    parser.add_argument("--work", type=Path, help="the folder for temporary tables")
     parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 

@@ -1,8 +1,8 @@
-"""Bar: DataFusion over a table changed by upserts and deletes answers as the row-at-a-time oracle.
+"""Bar: DataFusion over an upserted and deleted table gives the answers of the row-at-a-time oracle.
 
-The rows hold NULL, NaN, both zeros, empty and equal text. Predicates are random trees, written as
-SQL for DataFusion and judged tree by tree, row by row, by `tests.oracle`, which shares no kernel
-with the library. The model of the table is a dictionary.
+The rows have NULL, NaN, both zeros, empty and equal text. Predicates are random trees. DataFusion
+gets them as SQL; `tests.oracle`, which shares no kernel with the library, evaluates each tree row
+by row. The model of the table is a dictionary.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ SCHEMA = Schema(
 
 
 def measure(sizes: Sizes, folder: Path) -> Bar:
-    """Ask `queries` random questions; the first wrong answer ends the run."""
+    """Run random queries; the first wrong answer ends the run."""
     rng = random.Random(20)  # the same questions in every run
     table, model = _changed_table(rng, folder)
     oracle = Oracle(SCHEMA, Semantics.DATAFUSION)
@@ -107,7 +107,7 @@ def _ask(context: Any, where: str, wanted: list[int]) -> None:
 
 
 def _changed_table(rng: random.Random, folder: Path) -> tuple[rs.Table, dict[int, Row]]:
-    """A table of overlapping parts and tombstones, and the rows that it must hold."""
+    """A table of overlapping parts and tombstones, and the expected rows."""
     model = {key: _row(rng, key) for key in range(0, KEYS, 2)}
     properties = {"target_part_bytes": "4000"}
     table = rs.create_table(
@@ -155,7 +155,7 @@ def _leaf(rng: random.Random) -> Predicate:
         case "null":
             return IsNull(column)
         case "in":
-            # up to 3 members DataFusion compares, which finds both zeros; above, it looks bits up
+            # DataFusion compares up to 3 items; in longer lists it looks up bits, so zeros differ
             least = 4 if field.name == "f" else 1
             count = min(rng.randint(least, 6), len(POOLS[field.name]))
             members = rng.sample(POOLS[field.name], count)

@@ -1,7 +1,8 @@
-"""Bar: calls of our own functions in a scan of a small table, the first and the same one again.
+"""Bar: the number of calls of our own functions in a first and a repeated scan of a small table.
 
-Counted by `sys.setprofile`, so the figures do not flicker: every call of a function of the package,
-a generator counted each time it is resumed. Two parts whose keys do not meet, and two that overlap.
+`sys.setprofile` counts every call of a function of the package, and every resumption of a
+generator, so the figures are stable. One table has two disjoint parts, the other two overlapping
+parts.
 """
 
 from __future__ import annotations

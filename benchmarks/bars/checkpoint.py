@@ -1,7 +1,7 @@
-"""Bar: from a checkpoint of a million parts to the plan of a scan with conditions on two columns.
+"""Bar: opens a checkpoint of a million parts and plans a scan with conditions on two columns.
 
-The table has a log, a checkpoint and no data files: nothing here reads any. Every plan is made by a
-process of its own that had opened nothing before, so its memory is what opening and planning take.
+The table has a log and a checkpoint, but no data files, because nothing here reads them. A fresh
+process makes each plan, so its memory is that of opening and planning.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ QUESTIONS = {
 
 
 def measure(sizes: Sizes, folder: Path) -> Bar:
-    """Ask each question in fresh processes; the slowest and the largest count."""
+    """Plan each condition in fresh processes; the slowest and the largest count."""
     uri = str(folder / "table")
     started = time.perf_counter()
     size_bytes = _table(uri, sizes.parts)
@@ -100,14 +100,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _asked(name: str, uri: str, where: str, repeats: int) -> Series:
-    """Open and plan, each time in a fresh process."""
+    """Open and plan repeatedly, each time in a fresh process."""
     module = "benchmarks.bars.checkpoint"
     runs = [in_own_process(module, [uri, where], Sample) for _ in range(repeats)]
     return Series(name, note=where, samples=runs)
 
 
 def _commit(uri: str) -> None:
-    """Put a part in the place of another, on top of the checkpoint."""
+    """Replace one part, in a commit after the checkpoint."""
     log = CommitLog(open_store(uri))
     head = log.latest()
     count = len(head.parts)
@@ -122,7 +122,7 @@ def _commit(uri: str) -> None:
 
 
 def _table(uri: str, count: int) -> int:
-    """A table of so many parts at version 0, with a checkpoint; the checkpoint's bytes."""
+    """Create a table of these parts with a checkpoint; returns the size of the checkpoint."""
     store = open_store(uri)
     info = TableInfo(uuid=uuid.uuid4().hex, key=("id",), mode="upsert")
     snapshot = CommitLog(store).create(

@@ -1,7 +1,8 @@
-"""Bar: conditions through expressions read little: bytes beside DuckDB and DataFusion.
+"""Bar: bytes read for conditions on expressions, compared with DuckDB and DataFusion.
 
-1,000,000 rows in 20 sorted parts; each condition selects a few of them, and every system is asked
-for the count and the sum of another column. Bytes are of a second run, so footers are known.
+The table has 1,000,000 rows in 20 sorted parts. Each condition selects a few rows, and every system
+returns their count and the sum of another column. Bytes are those of a second run, so footers are
+cached.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ FILES = 20
 PEER_ROW_GROUP = 12_500
 START_US = 1_735_689_600_000_000  # 2025-01-01
 
-# What is asked of us, of DuckDB, of DataFusion where they differ; "" where one has no such thing.
+# The condition for us, DuckDB and DataFusion where they differ; "" if a system does not support it.
 CONDITIONS: dict[str, tuple[str, ...]] = {
     "=": ("id = 123456",),
     "range": ("id between 400000 and 400100",),
@@ -54,7 +55,7 @@ CONDITIONS: dict[str, tuple[str, ...]] = {
 
 
 def measure(sizes: Sizes, folder: Path) -> Bar:
-    """Bytes that each condition reads."""
+    """Measure the bytes that each condition reads."""
     table, parquet = _written(sizes, folder)
     systems = {"rowsieve": _ours(table), "DuckDB": _duckdb(parquet), "DataFusion": _df(parquet)}
     read: dict[str, dict[str, int | None]] = {}

@@ -1,8 +1,8 @@
-"""Bar: DataFusion reading all of a clean table through us, beside its own Parquet reader.
+"""Bar: DataFusion reads a whole clean table through us, compared with its own Parquet reader.
 
-Two peers, two lines: `register_parquet` over the same rows in the same order, codec and row groups
-as pyarrow writes them by default, and over our own data file, which is plain Parquet too and which
-DataFusion reads twice as fast as the other.
+There are two peers: `register_parquet` over a file with the same rows, order, codec and row groups
+as pyarrow writes them by default, and over our own data file. That is plain Parquet too, and
+DataFusion reads it twice as fast as the first one.
 """
 
 from __future__ import annotations

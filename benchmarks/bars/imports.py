@@ -1,7 +1,7 @@
-"""Bar: `import rowsieve`, in a process that has imported nothing yet, beside deltalake.
+"""Bar: `import rowsieve` in a fresh process, compared with deltalake.
 
-Because an import that does nothing only moves its cost, the first use is shown beside it: a process
-that imports the library, opens a small table and reads its rows.
+A lazy import only moves its cost, so the bar also shows the first use: a process that imports the
+library, opens a small table and reads its rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FIRST_USES = {
 
 
 def measure(sizes: Sizes, folder: Path) -> Bar:
-    """Each run in a process of its own, which takes its own time; the systems take turns."""
+    """Run each system in fresh processes, which measure themselves; the systems take turns."""
     systems = [name for name in IMPORTS if name == "rowsieve" or find_spec(name) is not None]
     uris = {name: str(folder / name) for name in systems}
     rows = pa.table({"id": range(ROWS), "value": [f"v{i}" for i in range(ROWS)]})

@@ -1,7 +1,8 @@
-"""Bars: reading all of a changed table, beside the decoding limit and beside SQL engines.
+"""Bars: reading a whole changed table, compared with mere decoding and with SQL engines.
 
-Cold is a fresh process, which finds out what is visible; warm is its second read. Speeds are of one
-thread, as pyarrow's. Also: the memory that such reads need by all cores, and parts without merge.
+Cold is the first read of a process, which resolves visibility; warm is its second read. Speeds are
+those of one thread, as for pyarrow. Other bars measure the memory of such reads on all cores, and
+parts that need no merge.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Big tables for the bars, made chunk by chunk: sorted base parts, then upserts of random rows."""
+"""Creates big tables for the bars: sorted base parts, then upserts of random rows, in chunks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchmarks.peers.part_files import PARTS
 
 @dataclass(frozen=True, slots=True)
 class MergedTable:
-    """A table on disk and what it must hold; `input_rows` counts every stored version."""
+    """A table on disk and its expected rows; `input_rows` counts every stored version."""
 
     folder: Path
     base_rows: int
@@ -27,7 +27,7 @@ class MergedTable:
 
     @property
     def digest(self) -> dict[str, int]:
-        """What a merged read must count and sum to."""
+        """The expected count and sums of a merged read."""
         return {
             "n": self.base_rows,
             "ids": self.base_rows * (self.base_rows - 1),
@@ -52,7 +52,7 @@ def base(folder: Path, rows: int, chunks: int, *, wide: bool) -> MergedTable:
 
 
 def changed(old: MergedTable, folder: Path, share: float, deltas: int) -> MergedTable:
-    """A copy in another folder, with this share of the rows upserted in so many commits.
+    """A copy in another folder, with this share of the rows upserted in several commits.
 
     Files of a table never change, so the copy links them.
     """

@@ -1,4 +1,4 @@
-"""Bar: opening a table with a long log, warm, beside deltalake."""
+"""Bar: opening a table with a long log, warm, compared with deltalake."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROWS_PER_COMMIT = 10
 
 
 def measure(sizes: Sizes, folder: Path) -> Bar:
-    """Open again and again what `log_length` commits have made."""
+    """Open a table of `log_length` commits repeatedly."""
     works: dict[str, Work] = {"rowsieve": _rowsieve(folder / "ours", sizes.log_length)}
     if (peer := _deltalake(folder / "delta", sizes.log_length)) is not None:
         works["deltalake"] = peer

@@ -17,7 +17,7 @@ PEERS = ("deltalake", "pypaimon-rust", "DuckLake")
 
 
 def measure(sizes: Sizes, folder: Path) -> Bar:
-    """Run the suite among these systems; what is compared is CPU and time, both."""
+    """Run the suite among these systems; compares both CPU and time."""
     cases: list[Case] = []
     missing: dict[str, str] = {}
 
@@ -49,7 +49,7 @@ def measure(sizes: Sizes, folder: Path) -> Bar:
 
 
 def _rivals(case: Case) -> list[Series]:
-    """Peers that did the work: a compaction that writes next to nothing had none to do."""
+    """Peers that did the work; a compaction that writes almost nothing does not count."""
     ours, *peers = case.series
     if not case.name.startswith("compaction"):
         return peers

@@ -1,4 +1,4 @@
-"""Bar: looking one key up in a changed table, warm."""
+"""Bar: looking up one key in a changed table, warm."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ WARM_UP = 3
 
 
 def measure(sizes: Sizes, folder: Path) -> Bar:
-    """Other keys each time, after a few others again; every byte read counts, cached or not.
+    """Look up different keys, after a warm-up; every byte read counts, cached or not.
 
-    Each lookup alone, with a garbage collection before it, which the bar goes by; then as many one
-    after another, to tell what the collection costs.
+    The bar uses lookups that each run alone, after a garbage collection. The same number of
+    consecutive lookups then shows what the collection costs.
     """
     clean = base(folder / "clean", sizes.rows, sizes.chunks, wide=False)
     table = changed(clean, folder / "table", 0.01, sizes.deltas)

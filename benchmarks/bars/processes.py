@@ -1,4 +1,4 @@
-"""Bar: processes that commit at once to one table on a local disk, and lose nothing."""
+"""Bar: processes commit concurrently to one table on a local disk, and no commit is lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS_PER_COMMIT = 10
 
 
 def measure(sizes: Sizes, folder: Path) -> Bar:
-    """Every process upserts keys of its own, commit by commit; then all is counted and compared."""
+    """Every process upserts keys of its own in several commits; then all rows are compared."""
     uri = str(folder / "table")
     table = rs.create_table(uri, data.rows(0).schema, key=[data.KEY])
     context = multiprocessing.get_context("spawn")

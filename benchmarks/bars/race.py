@@ -1,7 +1,7 @@
-"""Streaming one table by several systems, each run in a fresh process, in turns.
+"""Streams one table by several systems in turns, each run in a fresh process.
 
-Speed is input rows per CPU second, so that of two systems the ratio of their CPU is that of their
-speeds. Each system's answer is checked once, in a process of its own, before anything is timed.
+Speed is input rows per CPU second, so the ratio of two speeds is the inverse ratio of CPU times.
+Each system's answer is checked once, in a process of its own, before anything is timed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DUCKDB, DATAFUSION = "DuckDB QUALIFY", "DataFusion row_number"
 
 
 class Race:
-    """One table and the systems that read it right; `absent` says why the others do not."""
+    """One table and the systems that read it correctly; `absent`: why others are missing."""
 
     def __init__(self, table: MergedTable, names: Sequence[str]) -> None:
         asked = [system for system in STREAMS if system.name in names]
@@ -32,7 +32,7 @@ class Race:
         self.absent = {name: why for name, why in reasons.items() if why is not None}
 
     def run(self, name: str, columns: Sequence[str], repeats: Mapping[str, int]) -> Case:
-        """Stream these columns, each system in a fresh process as often as `repeats` says."""
+        """Stream these columns, each system `repeats` times in a fresh process."""
         series = {system: Series(system) for system in (OURS, CACHED, *repeats)}
         absent = dict(self.absent)
         for turn in range(max(repeats.values())):
@@ -56,7 +56,7 @@ def speed(table: MergedTable, case: Case, system: str) -> float:
 
 
 def times(case: Case, ours: str, peer: str) -> float | None:
-    """How many times the peer's speed ours is; None without the peer."""
+    """Our speed as a multiple of the peer's; None without the peer."""
     if peer not in {series.system for series in case.series}:
         return None
     return case.of(peer).cpu_s() / case.of(ours).cpu_s()

@@ -1,4 +1,4 @@
-"""Bar: a restart that needs 30 days reads the same of 1, 12 and 120 months of history."""
+"""Bar: a restart that needs 30 days reads the same amount from 1, 12 and 120 months of history."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_TIMES = 1.5
 
 
 def measure(sizes: Sizes, folder: Path) -> Bar:
-    """Scanning the last 30 days, each month being a commit and a part; opening is shown beside."""
+    """Scan the last 30 days; each month is a commit and a part. Also measures opening."""
     now = datetime.now(UTC)
     seen: dict[str, ScanMetrics] = {}
     opening: dict[str, Work] = {}
@@ -63,7 +63,7 @@ def _load(uri: str, months: int, count: int, now: datetime) -> None:
 
 
 def _events(start: datetime, count: int) -> pa.Table:
-    """A month of events, evenly spread; the values are those of every month."""
+    """A month of evenly spread events; every month has the same values."""
     first, step = int(start.timestamp() * 1e6), MONTH // timedelta(microseconds=count)
     at = first + np.arange(count, dtype=np.int64) * step
     return pa.table(

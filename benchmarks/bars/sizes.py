@@ -1,4 +1,4 @@
-"""How big the bars are: as promised, or tiny to test the harness itself."""
+"""The sizes of the bars: as promised, or tiny for tests of the harness."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Bar: reads of few rows, warm, beside DataFusion's own Parquet reader over the same files.
+"""Bar: warm reads of few rows, compared with DataFusion's own Parquet reader over the same files.
 
-A clean table: DataFusion reads its data files without us, with filters pushed into the reader.
-Every read asks for other keys, and both are asked for the same ones.
+The table is clean, so DataFusion can read its data files directly, with filters pushed into its
+reader. Every read uses different keys; both systems use the same ones.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CASES = ("point", "10 keys", "0.01% range", "1% range")
 
 
 def measure(sizes: Sizes, folder: Path) -> Bar:
-    """CPU of each kind of read by both, in turns."""
+    """Measure the CPU of each kind of read by both systems, in turns."""
     made = base(folder / "clean", sizes.rows, sizes.chunks, wide=False)
     table = rs.open_table(str(made.folder / "table"))
     pushdown = {"datafusion.execution.parquet.pushdown_filters": "true"}
@@ -58,7 +58,7 @@ def measure(sizes: Sizes, folder: Path) -> Bar:
 
 
 def _condition(name: str, rows: int, rng: np.random.Generator) -> tuple[str, int]:
-    """SQL, and how many rows match it."""
+    """A condition as SQL, and the number of rows that match."""
     if name == "point":
         return f"{data.KEY} = {int(rng.integers(0, rows)) * 2}", 1
     if name == "10 keys":
@@ -70,7 +70,7 @@ def _condition(name: str, rows: int, rng: np.random.Generator) -> tuple[str, int
 
 
 def _each(ask: Callable[[str], int], asked: list[tuple[str, int]]) -> Callable[[], None]:
-    """Work that asks for the next condition each time."""
+    """Work that uses the next condition at each call."""
     waiting = iter(asked)
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""Bars: judging a million parts by their statistics, and what taking statistics costs a write."""
+"""Bars: pruning a million parts by their statistics, and the cost of statistics for a write."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _Manifest:
 
 
 def planning(sizes: Sizes, _: Path) -> list[Bar]:
-    """Verdicts over all parts, statistics as they lie in a manifest."""
+    """Compute verdicts over all parts, with statistics as a manifest stores them."""
     manifest = _manifest(sizes.parts)
     works = {"two": _judge(TWO, manifest), "ten": _judge(TEN, manifest)}
     for name, work in works.items():
@@ -102,7 +102,7 @@ def _calendar(manifest: _Manifest, sizes: Sizes) -> list[Bar]:
 
 
 def collecting(sizes: Sizes, folder: Path) -> list[Bar]:
-    """Creating a table with statistics and without, and with a path in JSON."""
+    """Create a table with statistics, without them, and with a JSON path."""
     rows = data.rows(sizes.collected)
     documents = _documents(sizes.collected // 4)
     works = {

@@ -1,7 +1,7 @@
-"""Random typed predicates, by the kind of operator, over columns whose values can be counted.
+"""Random typed predicates by kind of operator, over columns with few possible values.
 
-Constants are near the columns' values, so that about half of the predicates can be refuted by some
-ranges and not by others.
+Constants are close to the columns' values, so that some ranges refute about half of the predicates
+and others do not.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Bar: of the parts that any sound analysis of their statistics could skip, the share we skip.
+"""Bar: the share of parts that we skip, among those that any sound analysis could skip.
 
-The columns have so few values that all rows which a part's statistics allow can be listed: every
-value between its bounds, and NULL where it may have one. A part can be skipped if the predicate is
-neither TRUE nor failed on any of these rows. Texts and times are not all listed but those around
-every bound and constant are. To skip a part that has such a row would be unsound and is an error.
+The columns have so few values that we can list all rows that a part's statistics allow: every value
+between its bounds, and NULL where it may occur. A part can be skipped if the predicate is neither
+TRUE nor fails on any of these rows. For text and times, we list only the values around every bound
+and constant. Skipping a part that has a matching row would be unsound and is an error.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SCHEMA = Schema(
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The values of a column in order, and the places among them where bounds may lie."""
+    """The values of a column in order, and the positions of possible bounds among them."""
 
     values: pa.Array
     ends: Sequence[int]
@@ -93,7 +93,7 @@ DOMAINS = _domains()
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All parts over one or two columns: each range of the one beside each of the other."""
+    """All parts over one or two columns: every combination of their ranges."""
 
     known: Mapping[str, AbstractColumn]
     part_count: int
@@ -112,7 +112,7 @@ class Count:
 
     @property
     def share(self) -> float:
-        """Of those that could be, those that are."""
+        """The skipped share of the parts that could be skipped."""
         return self.are / self.could if self.could else 1.0
 
 
@@ -132,7 +132,7 @@ def measure(sizes: Sizes, _: Path) -> Bar:
 
 
 def counted(each: int) -> dict[str, Count]:
-    """So many predicates of each kind."""
+    """Count skipped parts for this many predicates of each kind."""
     counts = {kind: Count() for kind in drawn.KINDS}
     for kind, count in counts.items():
         bound = (bound_as_planned(drawn.drawn(kind, seed)) for seed in itertools.count())
@@ -180,7 +180,7 @@ def parts_over(names: Sequence[str]) -> Parts:
 
 
 def _options(name: str) -> Iterator[tuple[tuple[int, int] | None, bool]]:
-    """Each range with NULLs beside it and without; only NULLs."""
+    """Each range with and without NULLs; and only NULLs."""
     for found in DOMAINS[name].ranges:
         if found is not None:
             yield found, False

@@ -1,8 +1,9 @@
-"""Bars: translating predicates: a small one in no time, a list of a million values as an array.
+"""Bars: translating predicates: a small one, a list of a million values, and a wide OR.
 
-Every bridge is asked, both ways, but for Spark's columns, which are the JVM's. Each answer is read
-back and compared before it is timed; a bridge whose engine is not installed is named. Where a list
-is an object for each value (pyiceberg's), making them is the floor, and the limit is that of text.
+Every bridge translates in both directions, except Spark Columns, which live in the JVM. Each result
+is translated back and compared before it is timed; a bridge whose engine is not installed is named.
+If an engine has one object per list value (pyiceberg), creating these dominates, and the limit for
+text applies.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def _asked(
     repeats: int,
     without: tuple[str, ...] = (),
 ) -> Case:
-    """Bridge by bridge: what one makes is gone before the next, and is not collected with it."""
+    """Run bridge by bridge, and free each one's objects before the next, outside the clock."""
     case = Case(name, [])
     for bridge in BRIDGES:
         if bridge.name in (*NOT_ASKED, *without):
@@ -142,7 +143,7 @@ def _limit_of_a_list(bridge: str) -> float:
 
 
 def _wide(terms: int) -> Predicate:
-    """An OR that no list can hold."""
+    """An OR that cannot become an IN list."""
     return Or(
         tuple(
             Comparison(ComparisonOp.GT, Column("id"), Literal(number, Int(64)))

@@ -1,4 +1,4 @@
-"""Bar: what an upsert of random rows costs, beside the same merge by deltalake."""
+"""Bar: the cost of an upsert of random rows, compared with the same merge by deltalake."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Read = Callable[[], pa.Table]
 
 
 def measure(sizes: Sizes, folder: Path) -> Bar:
-    """Upsert other random rows in each round; after the first and the last, compare all rows."""
+    """Upsert new random rows in each round; compare all rows after the first and the last."""
     base = data.rows(sizes.rows)
     expected = base
     systems = {"rowsieve": _rowsieve(folder / "ours", base)}
@@ -38,7 +38,7 @@ def measure(sizes: Sizes, folder: Path) -> Bar:
                 series[name].samples.append(sample)
         if turn in (0, sizes.repeats):
             _check(systems, expected)
-        os.sync()  # what the merge left dirty must not be charged to the next upsert's fsync
+        os.sync()  # the next upsert's fsync must not pay for the merge's dirty pages
     return _bar(sizes, Case("upsert", list(series.values())))
 
 

@@ -1,7 +1,8 @@
 """Bars: tables of thousands of columns, and conditions of thousands of terms.
 
-Creating and upserting a wide table stands beside deltalake's plain writes of the same rows, which
-keep no key: its merge of 5,000 columns takes minutes. Rows are compared before anything is timed.
+Creating and upserting a wide table is compared with deltalake's plain writes of the same rows,
+which have no key, because its merge of 5,000 columns takes minutes. Rows are compared before
+anything is timed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ KINDS: dict[str, Callable[[int], str]] = {
 
 
 def columns(sizes: Sizes, folder: Path) -> Bar:
-    """Create and upsert ten rows of many columns, beside deltalake's write and append."""
+    """Create and upsert ten rows of many columns, compared with deltalake's write and append."""
     base = _wide(sizes.columns, 0)
     works: dict[str, dict[str, Work]] = {"create": {}, "upsert": {}}
     table = rs.create_table(str(folder / "ours"), base, key=["c0"])
