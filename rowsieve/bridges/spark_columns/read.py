@@ -59,17 +59,20 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.zoned import depends_on_zone
 from rowsieve.types.logical import (
     Bool,
+    Date,
     Decimal,
     Float,
     Int,
     LogicalType,
     String,
     Struct,
+    Timestamp,
     is_ordered,
     type_name,
 )
 from rowsieve.types.schema import Schema
 
+_READ_OF_TEXT = (Bool, Int, Float, Decimal, Date, Timestamp)
 _MOST_LEVELS = MAX_DEPTH // 2  # each takes five calls, and Python allows 1,000
 
 
@@ -259,6 +262,8 @@ class Reader:
             return Value(value.operand, target, value.loose)
         if widens(source, target):
             return Value(value.operand, target, loose=True)
+        if isinstance(source, String) and isinstance(target, _READ_OF_TEXT):
+            return self._cast_text(node, value.exact, target)
         if (type(source).__name__, type(target).__name__) not in spark_rules.CASTS:
             raise UnsupportedOperation(
                 spark_rules.CAST_REFUSALS.get(_pair(source, target), _NO_CAST)
@@ -274,6 +279,17 @@ class Reader:
         if mode != "ANSI" and not wraps and not _always(source, target):
             raise UnsupportedOperation("a failing cast gives no error where ANSI mode is off")
         return Value(Cast(value.exact, target), target)
+
+    def _cast_text(self, node: Node, operand: Operand, target: LogicalType) -> Value:
+        """A cast of text, which the mode of the session decides."""
+        mode = node.mode()
+        if mode not in ("TRY", "LEGACY" if self.wraps else "ANSI"):
+            raise UnsupportedOperation("a cast of text in another mode than that of its session")
+        if target != Timestamp(utc=True):
+            return Value(Cast(operand, target, mode == "TRY"), target)
+        name = "text_instant" if mode == "ANSI" else "try_text_instant"
+        zone = Literal(zones.session_rules(node).time_zone, String())
+        return Value(Call(name, (zone, operand)), target)
 
     def _cast_constant(self, node: Node, value: Value, target: LogicalType) -> Value:
         literal, source = value.operand, value.type
