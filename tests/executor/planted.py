@@ -1,4 +1,4 @@
-"""Statistics that lie, to be caught: in the manifest, in a file's footer, in its bloom filters."""
+"""Plants wrong statistics for audits: in the manifest, in a file's footer, in bloom filters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audits: silent where statistics are right, loud where they lie; the rows that come are right."""
+"""Audits find wrong statistics, report nothing for right ones, and return the right rows."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def numbered(uri: Path, groups: int = 6) -> rs.Table:
     return rs.create_table(str(uri), kv(*enumerate(values)), key=["k"])
 
 
-def test_a_footer_that_lies_is_found(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_wrong_statistics_are_found(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     table = forge(numbered(tmp_path / "t"), footer_says([(LAST, OTHER)]))
     where = f"v = {LAST}"
     assert table.scan(where).count() == 0
@@ -156,7 +156,7 @@ def test_a_footer_that_lies_is_found(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert scan.metrics.bytes_audited > 0
 
 
-def test_a_bloom_filter_that_lies_is_found(tmp_path: Path) -> None:
+def test_a_wrong_bloom_filter_is_found(tmp_path: Path) -> None:
     table = numbered(tmp_path / "t", groups=2)
     assert table.scan("k = 9", audit=100).count() == 1
     table = forge(numbered(tmp_path / "u", groups=2), with_empty_blooms)
@@ -190,9 +190,7 @@ def test_a_row_that_a_lost_tombstone_should_hide_is_found(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("pruning", ["on", "soft", "off"])
 @pytest.mark.parametrize("order_by_key", [False, True])
-def test_a_first_key_that_lies_gives_no_answer(
-    tmp_path: Path, pruning: Any, order_by_key: bool
-) -> None:
+def test_a_wrong_first_key_is_an_error(tmp_path: Path, pruning: Any, order_by_key: bool) -> None:
     """Merges open a part where its footer says that its keys begin, pruning or not."""
     first = 10_000_001
     table = rs.create_table(str(tmp_path), kv(*((first + i, 1) for i in range(-20, 60))), key=["k"])
@@ -203,7 +201,7 @@ def test_a_first_key_that_lies_gives_no_answer(
         table.scan(pruning=pruning, order_by_key=order_by_key).to_arrow()
 
 
-def test_a_function_that_lies_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_with_a_wrong_direction_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     table = keyed({"k": [1, 2, 3], "v": [-3, 1, 9]})
     assert table.scan("abs(v) = 1", pruning="soft").count() == 1
     rising = (Direction.INCREASING,)
@@ -274,7 +272,7 @@ def test_a_larger_share_holds_the_smaller_ones() -> None:
     assert {n for n in names if Sample("u", 25).has_part(n)} != shares[3]
 
 
-def test_a_limit_says_nothing_of_rows() -> None:
+def test_a_limit_is_not_a_claim_about_rows() -> None:
     table = build("limit")
     for order_by_key in (False, True):
         scan = table.scan("v >= 0", limit=2, order_by_key=order_by_key, audit=100)
@@ -311,7 +309,7 @@ def test_a_plan_that_is_read_again_is_not_audited() -> None:
     assert split.metrics.audited == 0
 
 
-def test_what_is_not_audited_costs_nothing() -> None:
+def test_a_scan_without_audit_reads_nothing_more() -> None:
     for scan in (
         build("off").scan("v = 500"),
         build("off").scan("v = 500", pruning="off", audit=100),
@@ -329,7 +327,7 @@ def test_a_share_that_is_none_is_refused(audit: float) -> None:
         keyed(properties={"audit_percent": str(audit)})
 
 
-def test_what_to_do_about_a_violation_is_one_of_two() -> None:
+def test_on_violation_accepts_raise_and_report_only() -> None:
     with pytest.raises(InvalidInput, match=r"on_violation is 'ignore' .*, not 'raise' or 'report'"):
         build("refused").scan("v = 1", on_violation="ignore")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="audit_on_violation' must be raise or report"):

@@ -1,4 +1,4 @@
-"""A predicate of the key that leaves few rows is merged in one pass: the same rows and failures."""
+"""One pass merges the few rows that a predicate on the key keeps: the same rows and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row groups that are read at once: which ones, and that they give the rows of each by itself."""
+"""Joined row groups: which ones are joined, and that they return the rows of each alone."""
 
 from __future__ import annotations
 

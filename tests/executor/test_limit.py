@@ -1,4 +1,4 @@
-"""LIMIT cuts what is returned; what is not returned cannot fail (trap T6, invariant 27)."""
+"""LIMIT truncates the result; rows that are not returned cannot fail (trap T6, invariant 27)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_columns_are_computed_for_returned_rows_only() -> None:
         table.scan(columns=quotient, limit=3, order_by_key=True).to_arrow()
 
 
-def test_no_rows_asked_for_is_no_work() -> None:
+def test_a_limit_of_zero_evaluates_no_row() -> None:
     rows = pa.table({"k": [1], "v": [0]})
     table = rs.create_table("memory:///limit/none", rows, key=["k"])
     assert table.scan("10 / v > 0", limit=0).to_arrow().num_rows == 0

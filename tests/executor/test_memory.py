@@ -1,4 +1,4 @@
-"""What a merge holds at once: bounded by the streams open at one key, and by the bytes allowed."""
+"""The buffers of a merge: limited by the streams open at one key, and by the memory limit."""
 
 from __future__ import annotations
 

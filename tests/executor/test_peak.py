@@ -1,4 +1,4 @@
-"""What a read holds at its peak, measured in a process of its own."""
+"""The peak memory of a read, measured in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Working ahead: the same results in the same order, errors in their place, nothing left behind."""
+"""Reading ahead: the same results and errors in the same order, and no thread stays alive."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_without_reserve_nothing_is_fetched_early_and_with_it_one_batch() -> Non
     assert early == [0, 1]
 
 
-def test_no_thread_is_left_when_a_consumer_stops() -> None:
+def test_all_threads_end_when_the_consumer_stops() -> None:
     before = threading.active_count()
     with ReadAhead(4, 10**6) as ahead:
         next(ahead.done(partial(int, i) for i in range(100)))

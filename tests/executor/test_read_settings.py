@@ -34,7 +34,7 @@ def former_config() -> Iterator[None]:
 @pytest.mark.parametrize("argument", [None, "on", "soft", "off"])
 @pytest.mark.parametrize("kept", [None, "on", "soft", "off"])
 @pytest.mark.parametrize("config", ["on", "soft", "off"])
-def test_the_strongest_that_says_something_decides(argument: Any, kept: Any, config: Any) -> None:
+def test_argument_then_property_then_config(argument: Any, kept: Any, config: Any) -> None:
     rs.configure(rs.Config(pruning=config))
     properties = {} if kept is None else {"pruning": kept}
     assert read_settings(properties, pruning=argument).pruning == (argument or kept or config)
@@ -65,7 +65,7 @@ def test_a_scan_follows_property_and_config() -> None:
     assert plain.scan("id = 1").to_arrow().num_rows == 1
 
 
-def test_the_reporter_of_the_config_is_told_where_a_table_has_none() -> None:
+def test_a_table_without_reporter_uses_that_of_the_config() -> None:
     mine, own = Kept(), Kept()
     rs.configure(rs.Config(reporter=mine))
     table = rs.create_table("memory://settings-c", pa.table({"id": [1]}), key=["id"])

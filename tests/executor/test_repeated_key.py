@@ -31,7 +31,7 @@ def stream(keys: Keys, batch_rows: int) -> Stream:
 
 @examples(200)
 @given(st.lists(st.lists(KEYS, unique=True).map(sorted), max_size=5), st.integers(1, 4))
-def test_a_key_that_stands_in_two_streams_is_found(keys: list[Keys], batch_rows: int) -> None:
+def test_a_key_in_two_streams_is_found(keys: list[Keys], batch_rows: int) -> None:
     counts = Counter(key for of_stream in keys for key in of_stream)
     found = repeated_key([stream(each, batch_rows) for each in keys], ORDER)
     if max(counts.values(), default=0) <= 1:

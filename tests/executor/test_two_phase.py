@@ -1,4 +1,4 @@
-"""Predicate columns first: what is not needed is not decoded, what is hidden is not asked."""
+"""Two-phase reads: unneeded columns are not decoded, hidden rows are not evaluated."""
 
 from __future__ import annotations
 

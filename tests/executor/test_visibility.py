@@ -1,4 +1,4 @@
-"""Visibility against a dictionary of who holds each key last."""
+"""Visibility against a dictionary of the newest part of each key."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_row_is_visible_if_no_newer_stream_has_its_key(domain: str, data: st.D
     assert [list(rows) for rows in found] == expected
 
 
-def test_what_is_left_of_the_last_stream_is_not_even_read() -> None:
+def test_the_rest_of_the_last_stream_is_not_read() -> None:
     order = KeyOrder.of(Schema(0, (Field(1, "a", Int(64), nullable=False),)), ("a",))
 
     def endless() -> Iterator[Numbered]:
@@ -125,7 +125,7 @@ def test_an_answer_is_computed_once_and_a_failure_is_forgotten() -> None:
     assert cache.get("q", lambda: (RowSet.empty(1),)) == (RowSet.empty(1),)
 
 
-def test_the_cache_forgets_what_was_not_used_lately() -> None:
+def test_the_cache_evicts_the_least_recently_used() -> None:
     one = RowSet.from_ids(np.array([1, 3], dtype=np.int64), 5)
     cache = VisibilityCache(limit_bytes=one.size_bytes)
     cache.get("a", lambda: (one,))

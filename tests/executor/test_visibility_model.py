@@ -1,4 +1,4 @@
-"""What can be seen of a keyed table, at every version and however asked, against a dictionary.
+"""The rows of a keyed table at every version, by every kind of read, against a dictionary.
 
 Histories of upserts, deletions by key and by value, mixed change streams, re-insertions and
 compactions, over every type that a key can have and over composite keys. Parts are tiny and so are
@@ -444,20 +444,20 @@ WAYS: tuple[Callable[[Asked], None], ...] = (
 @pytest.mark.parametrize("type_", POOLS, ids=type_name)
 @examples(HISTORIES, promised=50)
 @given(st.data())
-def test_every_version_shows_what_the_model_holds(type_: LogicalType, data: st.DataObject) -> None:
+def test_every_version_equals_the_model(type_: LogicalType, data: st.DataObject) -> None:
     check(data.draw(histories((type_,))), data.draw(SHIFTS))
 
 
 @pytest.mark.parametrize("types", COMPOSITES, ids=lambda types: "+".join(map(type_name, types)))
 @examples(HISTORIES, promised=50)
 @given(st.data())
-def test_so_do_tables_with_composite_keys(
+def test_every_version_equals_the_model_with_composite_keys(
     types: tuple[LogicalType, ...], data: st.DataObject
 ) -> None:
     check(data.draw(histories(types)), data.draw(SHIFTS))
 
 
-def test_what_is_known_of_a_few_keys_is_not_taken_for_all() -> None:
+def test_visibility_of_few_keys_is_not_used_for_all_keys() -> None:
     """A question for one key resolves little; whoever asks next must not get that for an answer."""
     table = keyed({"k": list(range(30)), "v": [0] * 30}, {"k": [0, 14, 29], "v": [1] * 3})
     for key, v in [(14, 1), (15, 0), (28, 0)]:

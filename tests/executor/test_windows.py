@@ -1,4 +1,4 @@
-"""Windows of streams that say where they begin: opened late, never too late."""
+"""Windows of streams with known first keys: streams are opened late, never too late."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_streams_that_begin_late_are_merged_like_others(parts: list[Part]) -> No
 @pytest.mark.parametrize("fold_rows", [0, 3, 10**6])
 @examples(100)
 @given(PARTS)
-def test_what_is_hidden_is_gathered_over_all_windows(fold_rows: int, parts: list[Part]) -> None:
+def test_hidden_rows_are_collected_over_all_windows(fold_rows: int, parts: list[Part]) -> None:
     expected, taken = [], set[int]()
     for part in parts:
         expected.append([i for i, place in enumerate(part.places) if place not in taken])

@@ -194,7 +194,7 @@ def test_a_value_that_the_files_type_cannot_hold_is_absent(
     ],
     ids=str,
 )
-def test_what_cannot_be_encoded_with_certainty_may_be_there(
+def test_a_value_with_an_uncertain_encoding_may_be_present(
     asked: LogicalType, value: Any, stored_type: Any, physical: str
 ) -> None:
     column = FileColumn(0, "c", stored_type, physical, 16)
@@ -318,7 +318,7 @@ def test_the_header_is_read() -> None:
 
 
 @pytest.mark.parametrize("place", [3, 7, 11])
-def test_a_filter_of_an_unknown_kind_is_no_filter(place: int) -> None:
+def test_a_filter_of_an_unknown_kind_is_ignored(place: int) -> None:
     other = bytearray(KNOWN)
     other[place] = 0x2C  # member 2 of the union
     assert BloomFilter.parse(COLUMN, bytes(other) + bytes(32)) is None

@@ -54,7 +54,7 @@ def test_a_scan_gives_plain_text(table: rs.Table) -> None:
 
 
 @pytest.mark.parametrize("page", ["dictionary_page_offset", "data_page_offset"])
-def test_damage_is_found_in_dictionaries_and_in_what_points_into_them(
+def test_damage_is_found_in_dictionaries_and_their_indices(
     table: rs.Table, tmp_path: Path, page: str
 ) -> None:
     store, ref = part_of(table)

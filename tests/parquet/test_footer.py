@@ -197,7 +197,7 @@ def test_a_file_that_is_cut_short_is_corrupt(store: ObjectStore, tmp_path: Path)
         read_metadata(store, ref)
 
 
-def test_a_footer_that_is_no_footer_is_corrupt(store: ObjectStore) -> None:
+def test_a_malformed_footer_is_corrupt(store: ObjectStore) -> None:
     ref = write(store, 10)
     data = store.get(ref.path)
     for start in (ref.size_bytes - 4, ref.size_bytes - 9):

@@ -26,7 +26,7 @@ def footer() -> pq.FileMetaData:
     return read_footer(sink.getvalue())
 
 
-def test_each_footer_is_asked_once() -> None:
+def test_each_footer_is_computed_once() -> None:
     asked = []
 
     @cached_per_footer

@@ -123,7 +123,7 @@ def foreign(
     return read_footer(sink.getvalue())
 
 
-def test_nothing_is_known_of_a_file_without_our_mark() -> None:
+def test_statistics_of_a_file_without_our_mark_are_unknown() -> None:
     schema = schema_of_one(Int())
     table = pa.table([pa.array([1, 2])], arrow_schema(schema))
     assert known(foreign(table), schema) is not None

@@ -1,4 +1,4 @@
-"""Plans made before: found again for the same question alone (invariants 22 and 30, trap T22)."""
+"""The cache of plans: hits only for the same scan (invariants 22 and 30, trap T22)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def planned(
     )
 
 
-def test_a_question_asked_again_is_not_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeated_scan_is_not_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
     cache, one = PlanCache(), table()
     first, known = planned(cache, one, "v > 10")
     assert not known

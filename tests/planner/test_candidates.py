@@ -1,4 +1,4 @@
-"""What is found of a file's rows is remembered beside the predicate, for that question alone."""
+"""The candidate rows of a file are cached with the predicate, for the same scan only."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_columns_that_may_prune_are_a_part_of_the_question() -> None:
         assert [len(each.rows) for each in ask(table, files, predicate, only=key)] == [3, 2]
 
 
-def test_files_beyond_the_limit_are_asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_beyond_the_cache_limit_are_pruned_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidates, "MOST_REMEMBERED", 1)
     table, files = made()
     predicate = bound(table, "v > 25")
@@ -84,7 +84,7 @@ def test_a_predicate_is_what_it_asks_not_what_it_remembers() -> None:
     assert not other.remembered
 
 
-def test_a_scan_asked_again_opens_no_footer_for_pruning() -> None:
+def test_a_repeated_scan_opens_no_footer_for_pruning() -> None:
     table, _ = made()
     first = table.scan("v > 25 AND v < 45")
     rows = first.to_arrow()

@@ -1,4 +1,4 @@
-"""LIMIT at planning: parts go when others are sure to hold enough rows, and no sooner (trap T6)."""
+"""LIMIT at planning: parts are dropped only if others certainly have enough rows (trap T6)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_an_order_decides_which_rows_come_first() -> None:
     assert scan.metrics.pruned_by == {}
 
 
-def test_what_a_limit_leaves_out_is_no_claim_about_rows() -> None:
+def test_parts_beyond_a_limit_are_not_claims_about_rows() -> None:
     table = three_parts()
     scan = table.scan("v >= 0", limit=3, pruning="soft")
     assert scan.to_arrow().num_rows == 3

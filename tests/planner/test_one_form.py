@@ -38,7 +38,7 @@ def test_a_scan_checks_normalises_and_binds_its_condition_once() -> None:
     assert {name: calls[name] for name in once} == dict.fromkeys(once, 1)
 
 
-def test_a_scan_asked_again_binds_nothing() -> None:
+def test_a_repeated_scan_binds_nothing() -> None:
     table = keyed({"k": [1, 2, 3], "v": [10, 20, 30]})
     table.scan("v > 10").to_arrow()
     calls = calls_of(lambda: table.scan("v > 10").to_arrow())

@@ -60,7 +60,7 @@ def key_bounds(draw: st.DrawFn) -> tuple[KeyOrder, pa.Table]:
 
 @examples(400)
 @given(key_bounds())
-def test_groups_are_what_comparing_every_two_ranges_gives(
+def test_groups_equal_comparing_every_pair_of_ranges(
     found: tuple[KeyOrder, pa.Table],
 ) -> None:
     order, parts = found

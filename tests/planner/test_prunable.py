@@ -1,4 +1,4 @@
-"""Conditions that somebody depends on: those that can prune pass, the others say why not."""
+"""Required pruning: prunable conditions pass, errors for the others say why they cannot prune."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def rows(request: pytest.FixtureRequest) -> bool:
         "NULL",
     ],
 )
-def test_what_can_prune_passes(where: str, *, rows: bool) -> None:
+def test_prunable_conditions_pass(where: str, *, rows: bool) -> None:
     made = table(rows)
     assert made.require_pruning(where).version == made.version
 
@@ -126,7 +126,7 @@ def test_what_can_prune_passes(where: str, *, rows: bool) -> None:
         ),
     ],
 )
-def test_what_cannot_says_why(where: str, condition: str, why: str, *, rows: bool) -> None:
+def test_unprunable_conditions_say_why(where: str, condition: str, why: str, *, rows: bool) -> None:
     with pytest.raises(UnprunablePredicate, match="cannot be pruned by") as caught:
         table(rows, text_statistics="").require_pruning(where)
     assert why in str(caught.value)
@@ -195,7 +195,7 @@ def test_a_function_needs_claims(rows: bool) -> None:
         made.require_pruning("k > 5 AND plain_twice(k) > 100")
 
 
-def test_what_another_engine_evaluates_cannot() -> None:
+def test_conditions_for_another_engine_cannot_prune() -> None:
     predicate = And(
         (Comparison(ComparisonOp.GT, Column("k"), Literal(5)), Opaque("udf(k)", "spark", ("k",)))
     )
@@ -204,7 +204,7 @@ def test_what_another_engine_evaluates_cannot() -> None:
     assert len(caught.value.conditions) == 1
 
 
-def test_unknown_names_are_refused_as_anywhere() -> None:
+def test_unknown_names_are_refused() -> None:
     made = table(rows=False)
     with pytest.raises(UnknownColumn, match="nope"):
         made.require_pruning("nope = 1")
@@ -212,7 +212,7 @@ def test_unknown_names_are_refused_as_anywhere() -> None:
         made.require_pruning("frobnicate(k) = 1")
 
 
-def test_a_column_of_nulls_is_no_proof_that_a_function_prunes() -> None:
+def test_a_column_of_nulls_does_not_prove_that_a_function_prunes() -> None:
     made = appended({"k": [1, 2], "v": [None, None]})
     assert made.scan("v <> 3").metrics.parts_pruned == 1
     with pytest.raises(UnprunablePredicate):

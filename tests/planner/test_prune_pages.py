@@ -1,4 +1,4 @@
-"""Pages left out hold no row that matches or fails; those of wrong or missing indexes stay."""
+"""Pruned pages have no row that matches or fails; pages with wrong or missing indexes are kept."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def asked(tail: Tail, bound: BoundPredicate, schema: Schema, **options: Any) -> 
 )
 @examples(60)
 @known_texts()
-def test_no_page_left_out_has_a_row_that_matters(
+def test_no_pruned_page_has_a_row_that_matters(
     batch: pa.RecordBatch,
     terms: list[Predicate],
     semantics: Semantics,
@@ -134,7 +134,7 @@ def pages(count: int, text: str, **options: Any) -> str:
         ("id < 100", "+++++++++"),
     ],
 )
-def test_pages_are_left_out_by_their_bounds(text: str, expected: str) -> None:
+def test_pages_are_pruned_by_their_bounds(text: str, expected: str) -> None:
     assert pages(17, text) == expected
 
 
@@ -142,7 +142,7 @@ def test_columns_that_may_not_prune_do_not() -> None:
     assert pages(17, "id > 8 AND name = 'n010'", only=frozenset({1})) == "xxxx+++++"
 
 
-def test_an_index_that_does_not_speak_of_every_page_says_nothing(
+def test_an_index_that_lacks_pages_is_ignored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole = read_struct
@@ -158,7 +158,7 @@ def test_an_index_that_does_not_speak_of_every_page_says_nothing(
     assert pages(17, "id = 5") == "++++xxxxx"
 
 
-def test_files_are_asked_together_and_each_has_its_own_answer() -> None:
+def test_files_are_pruned_together_and_each_gets_its_own_result() -> None:
     tails = [written(KEYED, table(count)) for count in (17, 3, 9)]
     bound = bind(parse_predicate("id = 5"), KEYED)
     files: list[tuple[Tail, Verdicts]] = [

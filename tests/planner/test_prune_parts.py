@@ -132,7 +132,7 @@ def share(one: Part, other: Part) -> bool:
 
 @examples(200)
 @given(some_parts(), st.sampled_from(CONDITIONS), st.booleans())
-def test_pruning_is_what_the_rules_say_part_by_part(
+def test_pruning_follows_the_rules_part_by_part(
     parts: list[Part], where: str | None, keyed: bool
 ) -> None:
     bound = None if where is None else bind(to_predicate(where, "postgres"), SCHEMA)

@@ -187,7 +187,7 @@ def test_a_literal_of_another_number_type_is_looked_up_in_the_columns_type(
     assert verdicts(file, "id = 500.5") == "NNN"
 
 
-def test_the_verdicts_given_are_left_as_they_are(file: tuple[Any, Asked]) -> None:
+def test_given_verdicts_are_not_changed(file: tuple[Any, Asked]) -> None:
     metadata, asked = file
     bound = bind(parse_predicate("id = 501"), KEYED)
     statistics = RowGroupStatistics(metadata, KEYED)

@@ -1,4 +1,4 @@
-"""Plans that hold the rows to read: they return what a scan returns, and nothing is looked up."""
+"""Resolved plans have the row numbers to read: they return the rows of a scan without pruning."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_keys_that_a_bloom_refutes_are_counted_as_such() -> None:
         (PartRows("p", RowSet.empty(8), rows_hidden=8), "visibility"),
     ],
 )
-def test_what_took_the_last_row_is_the_reason(part: PartRows, reason: str) -> None:
+def test_the_reason_is_the_step_that_excluded_the_last_row(part: PartRows, reason: str) -> None:
     assert part.emptied_by == reason
 
 
@@ -215,7 +215,7 @@ def test_a_resolved_plan_is_not_found_for_another_question() -> None:
     assert calls["find_candidates"]
 
 
-def test_answers_are_told_apart_after_their_plan_is_gone() -> None:
+def test_answers_stay_distinct_after_their_plan_is_freed() -> None:
     cache = PlanCache()
     tables = [keyed({"k": [i], "v": [i]}) for i in range(20)]
     for table in tables * 2:  # plans of one shape, each gone before the next one is made
@@ -241,7 +241,7 @@ def test_files_of_a_plan_without_rows_are_refused() -> None:
         next(plan.files())
 
 
-def test_a_resolved_plan_stands_for_its_version(tmp_path: Path) -> None:
+def test_a_resolved_plan_is_pinned_to_its_version(tmp_path: Path) -> None:
     table = rs.create_table(str(tmp_path / "t"), kv(*((k, k) for k in range(20))), key=["k"])
     plan = table.scan("v < 4").plan(resolve=True)
     table.upsert(kv((1, 100)))

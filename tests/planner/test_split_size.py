@@ -1,4 +1,4 @@
-"""How large splits are when nobody says so."""
+"""The default size of splits."""
 
 from __future__ import annotations
 

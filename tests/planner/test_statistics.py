@@ -1,4 +1,4 @@
-"""Statistics of a scan against its rows: bounds contain, counts cover, what is exact is so."""
+"""Statistics of a scan against its rows: bounds contain them, counts cover them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SOFT = EXACT | {"lower_exact": False, "upper_exact": False, "null_count_exact": 
 DATA: dict[str, list[int | None]] = {"k": [1, 2, 3, 4], "v": [10, None, 30, 20]}
 
 
-def test_what_is_returned_whole_is_known_exactly() -> None:
+def test_statistics_of_wholly_returned_parts_are_exact() -> None:
     scan = keyed(DATA).scan()
     found = scan.statistics()
     assert (found.rows, found.rows_exact, found.size_bytes_exact) == (4, True, True)

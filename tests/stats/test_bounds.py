@@ -1,4 +1,4 @@
-"""Cut bounds: never too narrow, never too long, and there whenever they can be (trap T15)."""
+"""Truncated bounds: never too narrow, never too long, and present if possible (trap T15)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_last_character_that_can_be_raised_is(
     assert upper_text(value, limit) == upper
 
 
-def test_bytes_drop_what_cannot_be_raised() -> None:
+def test_bytes_that_cannot_be_incremented_are_dropped() -> None:
     assert upper_bytes(b"\x01\xff\xff\x00", 3) == b"\x02"
 
 

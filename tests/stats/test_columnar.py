@@ -1,4 +1,4 @@
-"""What the manifest's statistics let the interpreter assume: never more than they say."""
+"""Statistics from a manifest's columns: the interpreter never assumes more than they say."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_t4_a_part_of_tombstones_is_not_empty_on_its_key() -> None:
     assert bounds(known(parts, "id")) == [(3, 9)]
 
 
-def test_t1_only_the_columns_asked_for_are_known() -> None:
+def test_t1_only_requested_columns_are_known() -> None:
     parts = parts_of((5, 0, {1: ints(0, 3, 9), 2: floats(0, 0, 1.0, 2.0)}))
     view = PartStatistics(parts, SCHEMA).only({1})
     assert view.part_count == 1
@@ -247,7 +247,7 @@ cells = st.fixed_dictionaries(
 
 @given(st.lists(st.lists(cells, max_size=5), min_size=1, max_size=4))
 @examples(200)
-def test_what_is_assumed_holds_for_the_rows_it_was_collected_from(
+def test_statistics_hold_for_the_rows_they_were_collected_from(
     parts: list[list[dict[str, Any]]],
 ) -> None:
     collected = []
@@ -288,7 +288,7 @@ NAN = float("nan")
     ],
     ids=["int64", "long text", "text", "float64"],
 )
-def test_first_and_last_keys_bound_what_has_no_statistics(
+def test_first_and_last_keys_bound_a_column_without_statistics(
     type_: pa.DataType, keys: list[list[object]], where: list[str]
 ) -> None:
     schema = pa.schema([pa.field("k", type_, nullable=False), pa.field("v", pa.int64())])
@@ -303,7 +303,7 @@ def test_first_and_last_keys_bound_what_has_no_statistics(
     assert "[?, ?]" not in str(explained)
 
 
-def test_t4_first_and_last_keys_speak_for_tombstones() -> None:
+def test_t4_first_and_last_keys_include_tombstones() -> None:
     table = keyed({"k": [1, 50, 100], "v": [1, 1, 1]}, properties={"statistics": "off"})
     apply(table, ("u", 60, 1), ("d", 1, None), ("d", 100, None))
     table.upsert(kv((200, 1)))

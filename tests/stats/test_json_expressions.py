@@ -1,4 +1,4 @@
-"""What is claimed of a path in JSON, as text and cast, contains what the rows give."""
+"""Statistics of a JSON path, as text and cast, contain the values of the rows."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_path_may_be_followed_in_steps() -> None:
         Cast(Call("json_get", TEXT.arguments), Int()),
     ],
 )
-def test_what_is_no_declared_path_is_not_claimed(operand: Operand) -> None:
+def test_an_undeclared_path_is_unknown(operand: Operand) -> None:
     statistics = collected(
         batch_of([{"j": document("1")}], SCHEMA), SCHEMA, StatisticsCollector(SCHEMA, OPTIONS)
     )

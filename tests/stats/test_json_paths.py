@@ -1,4 +1,4 @@
-"""What is collected of JSON by path contains what a plain parser finds there."""
+"""Statistics of JSON paths contain the values that a plain parser finds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def bounds(found: dict[Subject, ColumnStatistics], kind: str, *path: str | int) 
     )  # type: ignore[return-value]
 
 
-def test_t17_each_kind_is_told_from_the_others() -> None:
+def test_t17_each_kind_is_distinguished() -> None:
     for text, kind in {
         "null": Kind.NULL,
         "true": Kind.TRUE,
@@ -124,7 +124,7 @@ def test_lists_by_index_and_all_together() -> None:
         '{"k": 1, "k": ',
     ],
 )
-def test_what_is_no_json_is_other_and_never_an_error(malformed: str) -> None:
+def test_malformed_json_is_other_and_never_an_error(malformed: str) -> None:
     found = collect(['{"k": 1}', malformed])
     assert Kind.OTHER in (kinds(found, "k") or Kind(0))
     assert path_subject(7, ("k",), "int") not in found
@@ -170,7 +170,7 @@ def test_invariant_29_equal_keys_on_the_way_count() -> None:
     assert bounds(escaped, "int", "odd/[:~") == (1, 2)
 
 
-def test_a_key_at_several_places_is_no_repetition() -> None:
+def test_a_key_in_several_objects_is_not_repeated() -> None:
     found = collect(['{"k": 1, "a": {"k": 2}, "z": "\\"k\\": 5"}', '{"k": 3, "z": ["k", "k"]}'])
     assert kinds(found, "k") == Kind.INT
     assert kinds(found, "a", "k") == Kind.INT | Kind.MISSING
@@ -221,7 +221,7 @@ repeated = st.builds(
 
 @given(st.lists(st.lists(st.none() | documents | spliced | repeated, max_size=4), max_size=3))
 @examples(400)
-def test_whatever_a_parser_finds_is_among_what_is_claimed(batches: list[list[str | None]]) -> None:
+def test_statistics_contain_whatever_a_parser_finds(batches: list[list[str | None]]) -> None:
     found = collect(*batches)
     for text in (text for batch in batches for text in batch):
         for path in (*PATHS, ("k", 0), ("a", "k", 1), ("k", ANY_INDEX)):

@@ -1,4 +1,4 @@
-"""Which statistics a table wants: what its properties say, and what they may not."""
+"""Options of statistics: how properties are read, and which are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMA = Schema(
 )
 
 
-def test_what_is_named_is_taken() -> None:
+def test_named_columns_are_collected() -> None:
     found = statistics_options(
         {
             "text_statistics": "code",
@@ -33,7 +33,7 @@ def test_what_is_named_is_taken() -> None:
     assert found.json == {3: (("user", "id"), ("odd, key",)), 4: ((),)}
 
 
-def test_nothing_is_asked_for_by_default() -> None:
+def test_defaults_request_nothing() -> None:
     found = statistics_options({}, SCHEMA)
     assert (found.enabled, found.text, found.json) == (True, frozenset(), {})
     assert not statistics_options({"statistics": "off"}, SCHEMA).enabled
@@ -54,6 +54,6 @@ def test_nothing_is_asked_for_by_default() -> None:
         ({"json_statistics": 'payload."x'}, "no name at character 9"),
     ],
 )
-def test_what_fits_no_column_is_refused(properties: dict[str, str], message: str) -> None:
+def test_a_name_that_fits_no_column_is_refused(properties: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         statistics_options(properties, SCHEMA)

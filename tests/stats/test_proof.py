@@ -1,4 +1,4 @@
-"""Statistics never contradict the rows: whole, trimmed to any budget, joined, or with one gone."""
+"""Statistics never contradict the rows: complete, trimmed, combined, or with a fact missing."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def without_field(found: Statistics, field_id: int) -> Statistics:
     }
 
 
-def test_t18_a_union_does_not_know_what_a_part_does_not() -> None:
+def test_t18_a_fact_unknown_in_one_part_is_unknown_in_the_union() -> None:
     row: dict[str, Any] = {"id": 1, "s": "3", "x": 2.0, "j": '{"k": 5}', "l": [1], "p": {"n": 1}}
     for field_id in (1, 2, 5, 8, 9):
         found = take([row])[1]
@@ -176,7 +176,7 @@ def test_a_union_of_whole_statistics_is_that_of_the_rows_together() -> None:
     assert joined == PartFacts(2, take([first, second])[1])
 
 
-def test_size_counts_what_is_stored() -> None:
+def test_size_counts_stored_facts() -> None:
     facts = ColumnStatistics(null_count=1, lower=pa.scalar("abc"), upper=pa.scalar("é"))
     assert size_bytes(facts) == 8 + 3 + 2
     assert size_bytes(ColumnStatistics(lower=pa.scalar(1), upper=pa.scalar(b"\0"))) == 9

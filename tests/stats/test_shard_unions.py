@@ -1,4 +1,4 @@
-"""A union claims what every part of its shard backs: never more than the rows, rarely less."""
+"""A union's statistics hold for every part of its shard, and are rarely weaker than possible."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def shards(known: PartStatistics, starts: list[int], schema: Schema, found: Any)
 
 @given(parts, predicates, st.data())
 @examples(200)
-def test_what_a_union_refutes_no_row_of_its_parts_survives(
+def test_no_row_survives_where_a_union_refutes_the_predicate(
     cells: list[list[dict[str, Any]]], predicate: str, data: st.DataObject
 ) -> None:
     taken = [take(part) for part in cells]
@@ -123,9 +123,7 @@ def test_t13_zeros_are_both_in_a_union_of_either() -> None:
         pytest.param(ColumnStatistics(), 5, id="nothing"),
     ],
 )
-def test_a_part_that_is_not_believed_leaves_the_union_unknown(
-    facts: ColumnStatistics, rows: int
-) -> None:
+def test_a_contradictory_part_makes_the_union_unknown(facts: ColumnStatistics, rows: int) -> None:
     schema = Schema(0, (Field(1, "x", Int()),))
     sound: Statistics = {1: ColumnStatistics(0, None, pa.scalar(1), pa.scalar(2))}
     doubted: Statistics = {1: facts}
@@ -146,7 +144,7 @@ def test_nan_in_any_part_may_be_in_the_union() -> None:
         assert interpret(bound(text, schema), found).tolist() == [Verdict.SOME, Verdict.NONE]
 
 
-def test_a_document_that_is_no_json_leaves_the_union_unknown() -> None:
+def test_a_malformed_document_makes_the_union_unknown() -> None:
     found = [take([{"id": 1, "j": text}])[1] for text in ('{"k": 5}', "{")]
     unions = shards(manifest([1, 1], found, SCHEMA), [0], SCHEMA, found)
     column = unions.subject(Derived(9, "json/k:int"))
@@ -166,7 +164,7 @@ def test_a_part_without_values_of_a_kind_hides_none_of_the_others() -> None:
     assert (column.lower.to_pylist(), column.upper.to_pylist()) == ([5], [7])
 
 
-def test_only_what_is_asked_for_is_known_and_only_in_its_type() -> None:
+def test_only_requested_fields_of_the_same_type_are_known() -> None:
     schema = Schema(0, (Field(1, "x", Int()), Field(2, "y", Int())))
     facts = ColumnStatistics(0, None, pa.scalar(1), pa.scalar(2))
     known = PartStatistics(

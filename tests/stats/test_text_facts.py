@@ -101,7 +101,7 @@ def test_case_is_claimed_only_for_ascii() -> None:
     assert Derived(2, AS_UPPER) not in statistics_of(["abc", "é"])
 
 
-def test_nothing_is_taken_unasked() -> None:
+def test_nothing_is_collected_without_a_request() -> None:
     found = collected(batch_of([{"id": 1, "s": "1"}], SCHEMA), SCHEMA)
     assert set(found) == {1, 2}
 
@@ -131,7 +131,7 @@ def test_nulls_before_the_first_text_count() -> None:
     assert collector.finish()[Derived(2, AS_INT)].null_count == 3
 
 
-def test_facts_that_nobody_asked_for_give_way() -> None:
+def test_sampled_facts_are_dropped_first() -> None:
     """They never take the place of others, and are not counted as trimmed."""
     long = "x" * 32
     schema = Schema(0, (Field(1, "t", String()), Field(2, "s", String()), Field(3, "u", String())))
@@ -179,7 +179,7 @@ def test_a_cast_that_may_fail_may_be_null_where_failures_are() -> None:
         check("cast(s as tinyint) is null", [["7", "99999"], ["7"]], semantics)
 
 
-def test_t4_deleted_keys_count_for_what_a_key_spells() -> None:
+def test_t4_deleted_keys_count_for_text_facts_of_keys() -> None:
     schema = Schema(0, (Field(2, "s", String(), nullable=False),))
     parts = []
     for deleted in ("5", "é"):
@@ -232,7 +232,7 @@ CASTS = ["bigint", "tinyint", "double", "real", "decimal(5,1)", "decimal(38,18)"
 )
 @examples(300)
 @known_texts()
-def test_verdicts_by_what_text_spells_never_contradict_the_rows(
+def test_verdicts_by_text_facts_never_contradict_the_rows(
     numbers: list[list[str | None]],
     mixed: list[str | None],
     target: str,

@@ -33,7 +33,7 @@ def test_within_the_budget_nothing_changes() -> None:
     assert trim(whole, 208, ()).count == 0
 
 
-def test_what_says_nothing_goes_first() -> None:
+def test_useless_statistics_are_dropped_first() -> None:
     mixed = path_subject(4, ("k",))
     whole: dict[Subject, ColumnStatistics] = {
         1: SMALL,
@@ -122,7 +122,7 @@ facts = st.builds(
 
 @given(st.dictionaries(st.integers(1, 9), facts), st.integers(0, 800), st.sets(st.integers(1, 9)))
 @examples(300)
-def test_the_budget_holds_but_for_what_is_critical(
+def test_only_critical_statistics_may_exceed_the_budget(
     whole: dict[Subject, ColumnStatistics], budget: int, critical: set[int]
 ) -> None:
     cut = trim(whole, budget, critical)
@@ -182,7 +182,7 @@ def test_a_table_writes_and_compacts_by_the_collector_it_was_given(tmp_path: Pat
     assert table.writer_metrics.statistics_bytes == 2 * (24 + 8)
 
 
-def test_what_is_cut_is_counted() -> None:
+def test_truncated_statistics_are_counted() -> None:
     metrics = WriterMetrics()
     options = StatisticsOptions(bytes_per_part=10)
     collecting = Collecting(metrics=metrics)
