@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,12 @@ def test_a_table_writes_frames_and_pins_the_commit(spark: Any, table: rs.Table) 
     commit = table.write_spark(frame(spark, 0, 3).select("id"), "delete")
     assert (commit.version, commit.rows_deleted, table.version) == (2, 2, 2)
     assert content(table) == {1: "v1", 2: "w2"}
+
+
+def test_a_thread_without_an_active_session_writes(spark: Any, log: rs.Table) -> None:
+    late = frame(spark, 5)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(log.write_spark, late, "append").result().rows_written == 1
 
 
 def test_tasks_of_a_table_write_disjoint_ranges(spark: Any, tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ def write_frame(table: Table, frame: Any, mode: str) -> Commit:
     RowsieveWriter.begin(WriteOptions.parse({"path": table.uri, **options}), frame.schema)
     before = table.refresh()
     writer = _by_key(frame, table.key).write.format("rowsieve").mode("append").options(**options)
+    _activate(frame.sparkSession)
     try:
         writer.save(table.uri)
     except Exception as error:
@@ -91,6 +92,15 @@ def write_frame(table: Table, frame: Any, mode: str) -> Commit:
             raise own from error
         raise
     return _find(table, write_id, before) or _nothing(table, mode)
+
+
+def _activate(spark: Any) -> None:
+    """Make this the active session of the thread, in which Spark looks for data sources to write.
+
+    A thread that is not the main one has none, and Spark then finds no source of Python's.
+    """
+    if hasattr(spark, "_jsparkSession"):  # a client of Spark Connect has a session of its server
+        spark._jvm.org.apache.spark.sql.SparkSession.setActiveSession(spark._jsparkSession)
 
 
 def error_from_worker(text: str) -> RowsieveError | None:
