@@ -1,4 +1,4 @@
-"""Virtual environments for peers whose packages do not fit beside ours, made when first needed.
+"""Virtual environments for peers whose packages conflict with ours, created at first use.
 
 Each is `python -m venv` and pip over a pinned file in `requirements/`, in a folder that git
 ignores, named after what is in it: a changed file makes another environment.

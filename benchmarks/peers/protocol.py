@@ -1,4 +1,4 @@
-"""What a system must offer to be measured. What it cannot do it does not offer.
+"""The protocols of measured systems; a system implements only what it supports.
 
 Nothing but pyarrow is imported here, because children in other environments read this too.
 """
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Which rows are asked for: those whose key lies in [lower, upper]; None is no bound."""
+    """The requested rows: those with a key in [lower, upper]; None means no bound."""
 
     lower: int | None = None
     upper: int | None = None

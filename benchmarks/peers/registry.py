@@ -1,4 +1,4 @@
-"""Which systems there are, where their code is and in which environment it runs."""
+"""The list of systems, with the module and the environment of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streaming a whole table of ours: by our own scan, and pyarrow's mere decoding of its files."""
+"""Streams a whole table of ours: with our own scan, or with pyarrow decoding its files only."""
 
 from __future__ import annotations
 

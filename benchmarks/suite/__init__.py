@@ -1,1 +1,1 @@
-"""A small suite: reads of clean and changed tables, upserts, compaction, opening, beside peers."""
+"""A small suite that compares us with peers: reads, upserts, compaction, opening and planning."""

@@ -24,7 +24,7 @@ MEASURED = ("systems", "planners")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the groups asked for, print the medians, save them as JSON and as a drawing."""
+    """Run the selected groups, print the medians, and save them as JSON and SVG."""
     options = _options(arguments)
     console = wide_console()
     peers = [s for kind in MEASURED for s in KINDS[kind] if wanted(s, options.peers)]
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def wanted(system: System, names: Sequence[str]) -> bool:
-    """Whether a system was asked for; ours always is."""
+    """Whether a system is selected; ours always is."""
     return not names or system.name.startswith(OURS) or system.name in names
 
 

@@ -1,4 +1,4 @@
-"""What the suite measures; every answer is held against the expected rows."""
+"""The cases of the suite; every answer is compared with the expected rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NewField = Callable[[str, Path], Field]
 
 
 class Expected:
-    """The rows that every system must hold, in key order."""
+    """The rows that every system must have, in key order."""
 
     def __init__(self, sizes: Sizes, folder: Path) -> None:
         self.rows = data.rows(sizes.rows)
@@ -37,7 +37,7 @@ class Expected:
         return [self._write(self.rows.slice(start, step)) for start in starts]
 
     def change(self, count: int, seed: int) -> str:
-        """New versions of random rows, from now on expected, as a file to upsert."""
+        """Change random rows of the expected rows; returns the changes as a file to upsert."""
         changed = data.changes(self._sizes.rows, count, seed)
         self.rows = data.replaced(self.rows, changed)
         return self._write(changed)
@@ -60,7 +60,7 @@ class Expected:
         return check
 
     def exact_check(self, what: str, keys: Keys, path: Path) -> Check:
-        """A check of the rows themselves, left as a file."""
+        """A check of the rows themselves, which the system writes to a file."""
         wanted = self.of(keys)
 
         def check(system: str, answer: object) -> None:
@@ -76,7 +76,7 @@ class Expected:
 
 
 def life(sizes: Sizes, folder: Path, new_field: NewField) -> list[Case]:
-    """One table from its loading through 1% and 50% upserts to its compaction, read in between."""
+    """Load a table, upsert 1% and 50%, and compact it; read it after each step."""
     expected, field = Expected(sizes, folder), new_field("systems", folder)
     changers = field.only(_has_data, "reads another system's table")
     with changers.fresh():
@@ -133,7 +133,7 @@ def opening(sizes: Sizes, folder: Path, new_field: NewField) -> list[Case]:
 
 
 def planning(sizes: Sizes, folder: Path, new_field: NewField) -> list[Case]:
-    """Finding the parts that one key needs among many."""
+    """Find the parts for one key among many."""
     cases = []
     for parts in sizes.parts:
         field = new_field("planners", folder / str(parts))

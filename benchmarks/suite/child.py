@@ -1,4 +1,4 @@
-"""One system in a process of its own, doing what the harness asks line by line.
+"""Runs one system in a process of its own, and serves the harness's requests line by line.
 
 `python -m benchmarks.suite.child KIND NAME FOLDER` reads a JSON request per line and writes a JSON
 answer per line; rows travel as Arrow IPC files. The answer holds the sample, taken here around the
@@ -32,7 +32,7 @@ class Service:
         self._table = table
 
     def do(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Prepare outside the clock, work inside it, describe the result outside."""
+        """Prepare and describe the result outside of the measured time; measure the work only."""
         work, describe = self._prepared(request)
         with sampled() as sample:
             result = work()
@@ -93,7 +93,7 @@ def read_ipc(path: str) -> pa.Table:
 
 
 def write_ipc(rows: pa.Table, path: Path) -> str:
-    """Leave rows for another process."""
+    """Write rows to a file for another process."""
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
         writer.write_table(rows)
     return str(path)

@@ -1,4 +1,4 @@
-"""The systems that take part in one run, each with a folder, asked in turns.
+"""The systems of one run, each with a folder of its own; they work in turns.
 
 A system drops out of a run when it raises, when its limit is reached, or when it is not installed;
 the reason goes with every case that it is missing from. Ours may not drop out: it raises.
@@ -23,7 +23,7 @@ Check = Callable[[str, Any], None]
 
 
 class Field:
-    """The systems of one kind still in the run, and why others are not."""
+    """The systems of one kind that are still in the run, and why others are not."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Which systems can be run here, and why the others cannot."""
+"""Finds the systems that can run here, and why the others cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a system: as a child process in its own environment, or in this process for tests."""
+"""Runs a system as a child process in its own environment, or in this process for tests."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ ROOT = Path(__file__).parents[2]
 
 
 class PeerFailed(Exception):
-    """A system raised, or its process died; the message is its own."""
+    """A system raised an error or its process died; has the system's message."""
 
 
 class Runner(Protocol):
-    """Asks one system, whose table is in one folder."""
+    """Sends requests to one system, whose table is in one folder."""
 
     def ask(self, do: str, **request: Any) -> tuple[Any, Sample]:
-        """The answer and what it cost."""
+        """The answer and its cost."""
 
     def close(self) -> None:
-        """Let go of the system."""
+        """Stop the system."""
 
 
 Start = Callable[[str, System, Path], Runner]

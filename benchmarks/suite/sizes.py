@@ -1,4 +1,4 @@
-"""How big the suite is: small for every day, full for releases, tiny for tests of the harness."""
+"""The sizes of the suite: small for daily use, full for releases, tiny for tests of the harness."""
 
 from __future__ import annotations
 
