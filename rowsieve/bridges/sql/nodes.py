@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from rowsieve.bridges.sql import calls
 from rowsieve.bridges.sql.bins import difference
+from rowsieve.bridges.sql.grammars import SafeEquality
 from rowsieve.bridges.sql.limits import MAX_OPERATOR_DEPTH
 from rowsieve.bridges.sql.list_calls import (
     cast_items,
@@ -80,6 +81,7 @@ _COMPARISONS: Mapping[type[Any], ComparisonOp] = {
     exp.GTE: ComparisonOp.GE,
     exp.NullSafeEQ: ComparisonOp.NOT_DISTINCT,
     exp.NullSafeNEQ: ComparisonOp.DISTINCT,
+    SafeEquality: ComparisonOp.NOT_DISTINCT,
 }
 _TRUTH = {True: Literal(value=True, type=Bool()), False: Literal(value=False, type=Bool())}
 _UNCLEAR = "put this condition in parentheses, its place among the operators is unclear"
@@ -242,6 +244,14 @@ def _comparison(reader: Reader, node: Any) -> Predicate:
         return found
     left, right = reader.beside(node.this), reader.beside(node.expression)
     return Comparison(op, left, right)
+
+
+def _safe_equality(reader: Reader, node: Any) -> Predicate:
+    if reader.dialect.name not in ("spark", "datafusion"):  # a distance in DuckDB and pgvector
+        raise reader.source.refusal(
+            node, "<=> is read in spark and datafusion; write IS NOT DISTINCT FROM"
+        )
+    return _comparison(reader, node)
 
 
 def _not(reader: Reader, node: Any) -> Predicate:
@@ -505,6 +515,7 @@ def _collated(reader: Reader, node: Any) -> Operand:
 
 _PREDICATES: Mapping[type[Any], Callable[[Reader, Any], Predicate]] = {
     **dict.fromkeys(_COMPARISONS, _comparison),
+    SafeEquality: _safe_equality,
     exp.Not: _negated_is,
     exp.Between: _between,
     exp.In: _in,

@@ -18,11 +18,12 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
+from rowsieve.bridges.sql.grammars import parser_of
 from rowsieve.bridges.sql.limits import MAX_NESTING, check_length, too_deep
 from rowsieve.bridges.sql.lists import Lifted, lift_lists, stand_in_place
 from rowsieve.bridges.sql.nodes import Reader
 from rowsieve.bridges.sql.plain_chains import plain_chain
-from rowsieve.bridges.sql.source import Source, split_at_and
+from rowsieve.bridges.sql.source import Source, is_after_distinct, split_at_and
 from rowsieve.bridges.sql.stand_ins import StandIns
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import IsNull, Operand, Predicate
@@ -174,6 +175,9 @@ def _checked(source: Source) -> Source:
             continue
         if token.text in _OPERATORS and dialect.grammar == "postgres" and not _is_quoted(token):
             raise source.refusal_at(token.start, token.end + 1, _OPERATORS[token.text])
+    if dialect.greedy_distinct and (token := is_after_distinct(source.tokens)) is not None:
+        why = "put the IS DISTINCT FROM before it in parentheses, its place among the operators"
+        raise source.refusal_at(token.start, token.end + 1, f"{why} is unclear")
     if (token := too_deep(source.tokens)) is not None:
         raise source.refusal_at(token.start, token.end + 1, f"nesting is deeper than {MAX_NESTING}")
     return source
@@ -181,7 +185,7 @@ def _checked(source: Source) -> Source:
 
 def _node(source: Source, tokens: Sequence[Any]) -> Any:
     """The tokens as the grammar takes them."""
-    parser = Grammar.get_or_raise(source.dialect.grammar).parser()
+    parser = parser_of(source.dialect.grammar)
     try:
         (node,) = parser.parse_into(exp.Condition, list(tokens), source.lifted.text)
     except ParseError as error:

@@ -83,6 +83,9 @@ def _call(
         raise reader.source.refusal(
             node, f"in regular expressions of {reader.dialect.name} this is not read: {error}"
         ) from error
+    inner = node.this.unnest()  # behind NOT BETWEEN the grammar puts parentheses that nobody wrote
+    if isinstance(inner, exp.Not):
+        raise reader.source.refusal(node, "cast the condition before it to text, in parentheses")
     arguments = [reader.beside(node.this), Literal(f"^(?:{pattern})$" if whole else pattern)]
     if flavour is Flavour.POSTGRES and _by_locale(node):
         arguments.append(Literal(BY_LOCALE))

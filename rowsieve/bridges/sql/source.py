@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,6 +94,23 @@ class Source:
 
 _OPENING = frozenset({"L_PAREN", "L_BRACKET", "L_BRACE", "CASE"})
 _CLOSING = frozenset({"R_PAREN", "R_BRACKET", "R_BRACE", "END"})
+_SEPARATING = frozenset({"COMMA", "WHEN", "THEN", "ELSE"})
+_TESTING = frozenset({"IS", "ISNULL", "NOTNULL"})
+
+
+def is_after_distinct(tokens: Sequence[Any]) -> Any | None:
+    """The IS that follows the right side of a DISTINCT FROM without a parenthesis between."""
+    depth, open_ = 0, set[int]()
+    for token in tokens:
+        kind = token.token_type.name
+        if kind in _CLOSING or kind in _SEPARATING:
+            open_.discard(depth)
+        depth += (kind in _OPENING) - (kind in _CLOSING)
+        if kind == "DISTINCT":
+            open_.add(depth)
+        elif kind in _TESTING and depth in open_:
+            return token
+    return None
 
 
 def split_at_and(source: Source) -> list[str]:
