@@ -47,6 +47,7 @@ _TEXT = ("starts_with", "ends_with", "contains")
 _SUMS = ("add", "subtract", "multiply")
 _OPS = {op: name for name, op in table.COMPARISONS.items()}
 _LOCAL = (Date(), Timestamp())
+_EQUALITIES = (ComparisonOp.EQ, ComparisonOp.NE)
 _TYPE_ANCHOR = 1 << 10  # of the file of types, apart from those of functions
 
 
@@ -139,18 +140,26 @@ class Writer(TreeWriter[bytes]):
             return nan if op is ComparisonOp.NE else self.negation(nan)
         if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
             return self._distinct(op, sides, self._floats(ComparisonOp.EQ, nodes, sides))
-        open_ = [
-            self._judged("is_nan", side)
-            for node, side in zip(nodes, sides, strict=True)
-            if not isinstance(node, ir.Literal)
-        ]
         made = self._compared(op, sides)
-        if len(open_) == 2 and op is ComparisonOp.NE:
-            return self.pair(made, self.junction(open_, all_of=True), all_of=False)
-        above = op in (ComparisonOp.GT, ComparisonOp.GE)
-        if len(open_) == 2 or (open_ and above and not isinstance(nodes[0], ir.Literal)):
-            return self.junction([made, *map(self.negation, open_)], all_of=True)
+        open_ = [place for place in (0, 1) if not isinstance(nodes[place], ir.Literal)]
+        if op is ComparisonOp.NE and len(open_) == 2:
+            both = [self._judged("is_nan", side) for side in sides]
+            return self.pair(made, self.junction(both, all_of=True), all_of=False)
+        greater = 0 if op in (ComparisonOp.GT, ComparisonOp.GE) else 1
+        if len(open_) == 2 or (open_ == [greater] and op not in _EQUALITIES):
+            guards = [self._is_number(nodes, sides, place) for place in open_]
+            return self.junction([made, *guards], all_of=True)
         return made
+
+    def _is_number(
+        self, nodes: Sequence[ir.Operand], sides: tuple[bytes, bytes], place: int
+    ) -> bytes:
+        """That a side is not NaN, or the other is NULL: with NULL a comparison is NULL."""
+        number = self.negation(self._judged("is_nan", sides[place]))
+        other = nodes[1 - place]
+        if isinstance(other, ir.Literal) and other.value is not None:
+            return number
+        return self.pair(number, self.is_null(sides[1 - place]), all_of=False)
 
     def in_list(self, node: ir.InList) -> bytes:
         """`singular_or_list` of constants of the operand's type."""

@@ -79,7 +79,7 @@ def decimals(
     plain = matches(text, PLAIN)
     far = matches(text, scaled) & ~matches(text, _TOO_LARGE)
     if type_.scale >= fraction:  # digits that might round the last one are cut
-        refuse(text, plain & matches(text, rf"\.[0-9_]{{{fraction + 1}}}"), target, reading)
+        refuse(text, plain & matches(text, rf"\.[0-9_]{{{type_.scale + 1}}}"), target, reading)
     bare = pc.replace_substring(text, "_", "")
     computed = text_casts.to_decimal(without(bare, ~plain), type_, type_, Semantics.SQL)
     if not far.any():

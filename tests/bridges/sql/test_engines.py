@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 import re
 import uuid
 from collections.abc import Callable
@@ -52,7 +53,7 @@ def _as_array(value: Any) -> pa.Array:
         return pa.array([value.bytes])
     if isinstance(value, datetime.datetime) and value.tzinfo:
         return pa.array([value], pa.timestamp("us", "UTC"))
-    if isinstance(value, decimal.Decimal) and abs(value.adjusted()) > 36:
+    if isinstance(value, decimal.Decimal) and abs(value.adjusted()) > 37:
         value = float(value)  # 1e76 is a decimal there
     return pa.array([value])
 
@@ -97,7 +98,12 @@ def test_a_literal_is_the_same_value_to_the_engine(engine: str, data: st.DataObj
     if engine == "postgres" and type_ in DIALECTS[engine].borrowed:
         return  # it has no such type
     found = _as_stored(_ask(engine)(to_sql(literal, engine)), type_)
-    assert Literal(found, type_) == literal
+    assert Literal(_unsigned(found), type_) == Literal(_unsigned(literal.value), type_)
+
+
+def _unsigned(value: Any) -> Any:
+    """NaN is written without its sign: conditions that the sign decides are not translated."""
+    return math.nan if isinstance(value, float) and math.isnan(value) else value
 
 
 @pytest.mark.parametrize("engine", ENGINES)

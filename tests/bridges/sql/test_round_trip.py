@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -9,8 +11,8 @@ from hypothesis import strategies as st
 
 from rowsieve.bridges.sql import parse_expression, parse_predicate, to_sql
 from rowsieve.bridges.sql.dialects import DIALECTS
-from rowsieve.predicate.ir import Column, InList, ValueSet
-from rowsieve.types.logical import Int
+from rowsieve.predicate.ir import Column, InList, IsNull, Literal, ValueSet
+from rowsieve.types.logical import Decimal, Int
 from tests.bridges.sql.trees import Trees
 from tests.profiles import examples
 
@@ -43,6 +45,17 @@ def test_a_list_of_unsigned_numbers_reads_back_with_its_type(
     unsigned = Int(64, signed=False)
     tree = InList(Column("x"), ValueSet(pa.array(values, pa.uint64()), unsigned))
     assert parse_predicate(to_sql(tree, dialect), dialect) == tree
+
+
+@pytest.mark.parametrize("scale", [35, 36, 37, 38])
+@pytest.mark.parametrize("text", ["0E-{0}", "1E-{0}", "-0.{1}"])
+def test_a_decimal_of_many_digits_reads_back_as_itself(text: str, scale: int) -> None:
+    value = decimal.Decimal(text.format(scale, "123456789" * 4 + "15"))
+    with decimal.localcontext(prec=60):
+        scaled = value.quantize(decimal.Decimal(1).scaleb(-scale), decimal.ROUND_DOWN)
+    tree = IsNull(Literal(scaled, Decimal(38, scale)))
+    for dialect in FREE:
+        assert parse_predicate(to_sql(tree, dialect), dialect) == tree
 
 
 TEXTS = [

@@ -50,13 +50,14 @@ from rowsieve.predicate.ir import (
     Literal,
     Not,
     Opaque,
+    Operand,
     Or,
     Predicate,
     ValueSet,
 )
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_schema, arrow_type, schema_of
-from rowsieve.types.logical import Int, String, Time, Timestamp
+from rowsieve.types.logical import Float, Int, String, Time, Timestamp
 from tests.bridges.awkward import rows
 from tests.bridges.iceberg_exprs.test_iceberg import simple
 from tests.oracle_texts import known_texts
@@ -185,6 +186,32 @@ def check(predicate: Predicate, seed: int, semantics: Semantics) -> None:
         assert ours(read, BATCHES[seed], Semantics.SUBSTRAIT) == mine
     else:
         assert set(mine) <= set(found)
+
+
+@pytest.mark.parametrize("semantics", [Semantics.SUBSTRAIT, *SEMANTICS], ids=lambda it: it.name)
+@pytest.mark.parametrize("op", [op for op in ComparisonOp if "DISTINCT" not in op.name])
+def test_a_comparison_of_nan_with_null_is_null(semantics: Semantics, op: ComparisonOp) -> None:
+    number, null = Column("f32"), Literal(None, Float(32))
+    sides: list[tuple[Operand, Operand]] = [(number, null), (null, number), (number, number)]
+    for left, right in [*sides, (Column("f64"), Literal(1.5)), (Literal(1.5), Column("f64"))]:
+        check(Not(Comparison(op, left, right)), 0, semantics)
+        check(Comparison(op, left, right), 0, semantics)
+
+
+@pytest.mark.parametrize("op", [op for op in ComparisonOp if "DISTINCT" not in op.name])
+def test_columns_of_which_one_is_nan_and_one_null_compare_to_null(op: ComparisonOp) -> None:
+    values = [math.nan, None, 1.0, 2.0]
+    pairs = [(a, b) for a in values for b in values]
+    batch = pa.record_batch({"a": [a for a, _ in pairs], "b": [b for _, b in pairs]})
+    schema = schema_of(batch.schema)[0]
+    for semantics in (Semantics.SQL, Semantics.DUCKDB, Semantics.SUBSTRAIT):
+        for predicate in (compared := Comparison(op, Column("a"), Column("b")), Not(compared)):
+            written = to_substrait(predicate, schema, semantics)
+            bound = bind(predicate, schema, semantics)
+            wanted = [int(row) for row in evaluate(bound, batch).true.nonzero()[0]]
+            assert written.exactness is Exactness.EXACT
+            assert written.expression is not None
+            assert theirs(written.expression, batch) == wanted
 
 
 @pytest.mark.parametrize("semantics", [Semantics.SUBSTRAIT, *SEMANTICS], ids=lambda it: it.name)
