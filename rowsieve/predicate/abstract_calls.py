@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.errors import UnreadText
 from rowsieve.predicate.abstract import (
     AbstractValue,
     anything,
@@ -115,7 +116,10 @@ def _at_points(
         return result
     places = pa.array(where)
     points = [value.lower.take(places) for value in arguments]
-    computed = row.evaluate(points, signature, semantics)
+    try:
+        computed = row.evaluate(points, signature, semantics)
+    except UnreadText:  # the rows that a condition asks for it say so, if there are any
+        return replace(result, fails=result.fails | vague)
     failed = np.zeros(len(where), np.bool_) if computed.failed is None else computed.failed
     absent = null_mask(computed.values)
     lower, upper = (

@@ -9,7 +9,7 @@ Everything that prunes is tested against this module. Nothing here runs per row 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -77,7 +77,7 @@ from rowsieve.types.logical import Bool, LogicalType, Struct, is_nested, type_na
 
 @dataclass(frozen=True, slots=True)
 class _Unread:
-    """The rows on which a cast meets texts whose meaning is not known here."""
+    """The rows on which a cast or a call meets texts whose meaning is not known here."""
 
     rows: Mask
     error: UnreadText
@@ -166,13 +166,14 @@ def _failure(predicate: BoundPredicate, batch: pa.RecordBatch, row: int) -> Eval
     )
 
 
-def _spelt_as(values: pa.Array, error: UnreadText) -> Mask:
-    """Where the value is one of the texts of the error; raises it where none is."""
-    if isinstance(error.texts, pa.Array) and error.texts.type == values.type:
-        whole = as_mask(pc.is_in(values, value_set=error.texts))
-        rows = whole | as_mask(pc.is_in(trimmed(values), value_set=error.texts))
-        if rows.any():
-            return rows
+def _spelt_as(arguments: Sequence[pa.Array], error: UnreadText) -> tuple[int, Mask]:
+    """Which argument has texts of the error, and on which rows; raises it where none has."""
+    for place, values in enumerate(arguments):
+        if isinstance(error.texts, pa.Array) and error.texts.type == values.type:
+            whole = as_mask(pc.is_in(values, value_set=error.texts))
+            rows = whole | as_mask(pc.is_in(trimmed(values), value_set=error.texts))
+            if rows.any():
+                return place, rows
     raise error
 
 
@@ -383,20 +384,36 @@ class _Evaluator:
         row, signature = resolve(node.function, known_of(node.arguments, types))
         if row.lazy:
             return _first_present(computed), signature.result
-        own = row.evaluate([each.values for each in computed], signature, self.semantics)
-        failed = any_of(own.failed, *(each.failed for each in computed))
+        own, unread = self.readable(
+            [each.values for each in computed],
+            lambda values: row.evaluate(values, signature, self.semantics),
+        )
+        failed = any_of(own.failed, unread, *(each.failed for each in computed))
         return Computed(without(own.values, failed), failed), signature.result
+
+    def readable(
+        self, arguments: list[pa.Array], kernel: Callable[[list[pa.Array]], Computed]
+    ) -> tuple[Computed, Mask | None]:
+        """What the kernel gives where it reads all texts, and the rows where it does not."""
+        unread = None
+        while True:  # each turn takes out texts; a reader refuses them in a few places
+            try:
+                return kernel(arguments), unread
+            except UnreadText as error:
+                place, rows = _spelt_as(arguments, error)
+                self.unread.append(_Unread(rows, error))
+                arguments = [*arguments]
+                arguments[place] = without(arguments[place], rows)
+                unread = any_of(unread, rows)
 
     def cast(self, node: Cast) -> Computed:
         computed, source = self.operand(node.operand)
-        values, unread, known = computed.values, None, None
-        while known is None:  # each turn takes out texts; a reader refuses them in a few places
-            try:
-                known = cast_as_written(values, source, node.type, self.semantics, try_=node.try_)
-            except UnreadText as error:
-                rows = _spelt_as(values, error)
-                self.unread.append(_Unread(rows, error))
-                values, unread = without(values, rows), any_of(unread, rows)
+        known, unread = self.readable(
+            [computed.values],
+            lambda values: cast_as_written(
+                values[0], source, node.type, self.semantics, try_=node.try_
+            ),
+        )
         quiet = gives_null(node.type, self.semantics, try_=node.try_)
         failed = any_of(computed.failed, unread, None if quiet else known.failed)
         return Computed(known.values, failed)

@@ -183,3 +183,19 @@ def test_formats_that_engines_read_by_rules_of_their_own_are_refused(
         bind_operand(
             to_operand(expression, dialect, SCHEMA), SCHEMA, dialect_named(dialect).semantics
         )
+
+
+@pytest.mark.parametrize(
+    ("dialect", "call"),
+    [("postgres", "to_timestamp(s, 'YYYY-MM-DD')"), ("duckdb", "strptime(s, '%Y-%m-%d')")],
+)
+def test_a_text_that_is_not_read_stops_only_conditions_that_need_it(
+    dialect: str, call: str
+) -> None:
+    rows = pa.table({"k": [1, 2], "s": ["2024 x", "2024 x"]})
+    table = rs.create_table(fresh_uri(), rows, key=["k"])
+    later = f"{call} > TIMESTAMP '2024-01-01'"
+    guarded = f"CASE WHEN k > 0 THEN k = 1 ELSE {later} END"
+    assert table.scan(guarded, dialect=dialect).to_arrow()["k"].to_pylist() == [1]
+    with pytest.raises(UnreadText, match="2024 x"):
+        table.scan(later, dialect=dialect).to_arrow()
