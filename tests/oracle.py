@@ -348,6 +348,9 @@ class Oracle:
         if isinstance(type_, Decimal):
             return self.fitted(exact, type_)
         low, high = limits(type_)
+        if function == "modulo" and self.semantics.remainders_overflow and values == [low, -1]:
+            self.without_value(self.semantics.integer_overflow)
+            return None
         if low <= exact <= high:
             return int(exact)
         if function == "abs":

@@ -82,6 +82,7 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "negative_roots_fail": ("of a negative number", " fails in one engine only"),
     "nan_has_sign": ("of NaN", " differs"),
     "shifts_wrap": ("that loses bits", " fails in one engine only"),
+    "remainders_overflow": ("of the least whole number by -1", " fails in one engine only"),
     "rounds_half_to_even": ("of halves", " differs"),
     "digit_rounding": ("of floats", " takes their digits in another way"),
     "floors_are_longs": (
@@ -255,6 +256,8 @@ class _Guards:
         touched = [field for field, names in _CALLS.items() if name in names]
         if isinstance(result, Int) and name in _WHOLE:
             touched += ["integer_overflow", "integer_division_by_zero"]
+            if name == "modulo" and _may_be_minus_one(node.arguments[1]):
+                touched.append("remainders_overflow")
         if isinstance(result, Decimal) and result.precision >= _DIGITS and name in _WHOLE:
             touched.append("decimal_overflow")
         if floats:
@@ -299,6 +302,10 @@ class _Guards:
             if spelt[0] is not spelt[1]:
                 touched.append("timestamp_text")
         self.check(f"a cast of {type_name(source)} to {type_name(target)}", touched)
+
+
+def _may_be_minus_one(operand: Operand) -> bool:
+    return not isinstance(operand, Literal) or operand.value == -1
 
 
 def _never_nan(operand: Operand) -> bool:

@@ -89,7 +89,8 @@ class Semantics:
     to even, decimals half away from zero. `rounds_half_to_even`: `round` does so with floats;
     otherwise half away from zero. `first_duplicate_wins`: of two equal keys of JSON.
     `negative_roots_fail`: otherwise they are NaN. `shifts_wrap`: bits shifted out on the left are
-    lost; otherwise that is an overflow, as is a shift of a negative number. `nan_has_sign`: the
+    lost; otherwise that is an overflow, as is a shift of a negative number. `remainders_overflow`:
+    the remainder of the least whole number by -1 is an overflow; otherwise 0. `nan_has_sign`: the
     sign of NaN is NaN; otherwise 0. `full_case`: a letter may become several in the other case, and
     a sigma at the end of a word is one of its own (upper('ß') is 'SS'); otherwise one by one.
     `floors_are_longs`: `floor` and `ceil` of a float fail where 64 bits do not hold the result, and
@@ -123,6 +124,7 @@ class Semantics:
     first_duplicate_wins: bool = False
     negative_roots_fail: bool = True
     shifts_wrap: bool = True
+    remainders_overflow: bool = False
     nan_has_sign: bool = True
     full_case: bool = False
     floors_are_longs: bool = False
@@ -234,6 +236,7 @@ Semantics.DUCKDB = Semantics(
     first_duplicate_wins=True,
     negative_roots_fail=False,
     shifts_wrap=False,
+    remainders_overflow=True,
     nan_has_sign=False,
     truncated_clock=RepeatedTime.LATER,
     timestamp_text=TimestampText.OFFSET_IN_MINUTES,

@@ -18,6 +18,7 @@ from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.evaluate import Outcome, compute, evaluate
 from rowsieve.predicate.ir import (
+    Call,
     Column,
     Comparison,
     ComparisonOp,
@@ -84,6 +85,13 @@ def test_functions_that_give_something_else_are_refused(ours: Semantics, theirs:
         bound = bind(IsNull(call), COLUMNS, ours, simplified=False)
         with pytest.raises(UnsupportedOperation):
             with_meaning_kept(bound.root, ours, theirs)
+
+
+@pytest.mark.parametrize("divisor", [Column("i"), Literal(-1)])
+def test_remainders_that_overflow_in_one_engine_are_refused(divisor: Operand) -> None:
+    bound = bind(IsNull(Call("modulo", (Column("k"), divisor))), COLUMNS, Semantics.DUCKDB)
+    with pytest.raises(UnsupportedOperation, match="modulo of the least whole number by -1"):
+        with_meaning_kept(bound.root, Semantics.DUCKDB, Semantics.SQL)
 
 
 @cache

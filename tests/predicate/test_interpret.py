@@ -587,6 +587,23 @@ def test_conjuncts_narrow_each_other_but_prove_nothing_of_all_rows() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("lower", "divisor", "verdict_of_all"),
+    [
+        (-(2**31), -1, Verdict.SOME),
+        (-(2**31) + 1, -1, Verdict.ALL),
+        (-(2**31), -2, Verdict.ALL),
+    ],
+)
+def test_remainders_may_overflow_in_duckdb(
+    lower: int, divisor: int, verdict_of_all: Verdict
+) -> None:
+    known = part(i32=(lower, 5))
+    small = Comparison(LT, Call("modulo", (Column("i32"), Literal(divisor, Int(32)))), Literal(2))
+    for semantics, wanted in ((Semantics.DUCKDB, verdict_of_all), (Semantics.SQL, Verdict.ALL)):
+        assert interpret(bind(small, SCHEMA, semantics), known)[0] == wanted
+
+
 def test_t27_an_error_is_silenced_by_a_conjunct_that_no_row_satisfies_with_it() -> None:
     known = part(i32=(-5, 5))
     quotient = Comparison(GT, call("divide", 10, "i32"), Literal(9))

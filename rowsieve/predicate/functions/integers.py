@@ -56,9 +56,9 @@ def divide(a: Integers, b: Integers) -> tuple[Integers, Mask]:
     return towards_zero.astype(a.dtype), overflowed
 
 
-def modulo(a: Integers, b: Integers) -> Integers:
-    """The remainder with the sign of the dividend; b is nowhere 0."""
+def modulo(a: Integers, b: Integers) -> tuple[Integers, Mask]:
+    """The remainder with the sign of the dividend, and where its quotient overflows; b is not 0."""
     if a.dtype.kind == "u":
-        return a % b
+        return a % b, np.zeros(len(a), dtype=np.bool_)
     remainder: Integers = np.fmod(a, np.where(b == -1, a.dtype.type(1), b))
-    return remainder
+    return remainder, (a == np.iinfo(a.dtype).min) & (b == -1)

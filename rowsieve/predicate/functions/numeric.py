@@ -186,9 +186,10 @@ def _divide(arguments: Sequence[pa.Array], signature: Signature, semantics: Sema
         return _settle(values, nulls, zero, rule, left.type)
     safe = np.where(free, b.dtype.type(1), b)
     if signature.option == "modulo":
-        by_zero = semantics.integer_division_by_zero
-        return _settle(integers.modulo(a, safe), nulls, zero, by_zero, left.type)
-    values, overflowed = integers.divide(a, safe)
+        values, overflowed = integers.modulo(a, safe)
+        overflowed &= semantics.remainders_overflow
+    else:
+        values, overflowed = integers.divide(a, safe)
     done = _settle(values, nulls | zero, overflowed, semantics.integer_overflow, left.type)
     if semantics.integer_division_by_zero is OnFailure.NULL:
         return done

@@ -96,9 +96,25 @@ def remainder_range(evaluate: Evaluator) -> BoundsRule:
         ]
         ordered = pa.array(_one_quotient(left, right, ends, type_) & (above | below) & apart)
         low, high = pc.if_else(ordered, ends[0], low), pc.if_else(ordered, ends[1], high)
-        return Range(without(low, ~apart), without(high, ~apart), safe=apart)
+        safe = apart
+        if semantics.remainders_overflow and isinstance(signature.result, Int):
+            safe = apart & ~_may_overflow(left, right, signature.result)
+        return Range(without(low, ~apart), without(high, ~apart), safe=safe)
 
     return bounds
+
+
+def _may_overflow(left: AbstractValue, right: AbstractValue, type_: Int) -> Mask:
+    """Where the dividend may be the least whole number and the divisor -1."""
+    if not type_.signed:
+        return np.zeros(len(left.present), dtype=np.bool_)
+    least, minus_one = (
+        repeated(pa.scalar(value, arrow_type(type_)), len(left.present))
+        for value in (-(2 ** (type_.bits - 1)), -1)
+    )
+    never = known(_GT, left.lower, least)
+    never |= known(_GT, right.lower, minus_one) | known(_LT, right.upper, minus_one)
+    return ~never
 
 
 def _at(

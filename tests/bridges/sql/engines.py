@@ -23,13 +23,16 @@ def _duckdb() -> Any:
     return connection
 
 
-def duckdb_rows(text: str, batch: pa.RecordBatch) -> list[int] | None:
+def duckdb_rows(
+    text: str, batch: pa.RecordBatch, disabled_optimizers: str = ""
+) -> list[int] | None:
     """The numbers of the rows that DuckDB keeps; None where it fails on a value."""
     import duckdb
 
     numbered = batch.append_column(ROW, pa.array(range(batch.num_rows), pa.int64()))
     connection = _duckdb()
     connection.register("t", _with_uuids(pa.table(numbered)))
+    connection.execute(f"SET disabled_optimizers = '{disabled_optimizers}'")
     try:
         found = connection.sql(f'SELECT "{ROW}" FROM t WHERE {text}').fetchall()
     except (duckdb.ConversionException, duckdb.OutOfRangeException):

@@ -40,6 +40,8 @@ VALUES: dict[str, list[int | None]] = {
     "n": [0, 1, -1, 2, 70000, TOP, -TOP - 1, None],
 }
 COUNT = 2_000 if IS_DEEP else 250
+# It drops what overflows: n * 40000 <> 0 becomes n <> 0.
+_REWRITES = "expression_rewriter,statistics_propagation"
 Judge = Callable[[str, pa.RecordBatch], list[int] | None]
 
 
@@ -72,6 +74,11 @@ class Texts:
         return f"{self.value()} {self.source.choice(('=', '<', '>=', '<>'))} {self.value()}"
 
 
+def duckdb_as_written(text: str, batch: pa.RecordBatch) -> list[int] | None:
+    """The rows that DuckDB keeps when it computes all that the text says."""
+    return duckdb_rows(text, batch, _REWRITES)
+
+
 def rows_of(source: random.Random, count: int = 3) -> pa.RecordBatch:
     rows = [{name: source.choice(values) for name, values in VALUES.items()} for _ in range(count)]
     return pa.RecordBatch.from_pylist([row | {"s": "abc"} for row in rows], ARROW)
@@ -85,7 +92,7 @@ def ours(text: str, dialect: str, batch: pa.RecordBatch) -> list[int] | None:
 
 
 @pytest.mark.parametrize(
-    ("dialect", "judge"), [("duckdb", duckdb_rows), ("postgres", postgres_rows)]
+    ("dialect", "judge"), [("duckdb", duckdb_as_written), ("postgres", postgres_rows)]
 )
 def test_whole_numbers_overflow_where_the_engine_has_them_overflow(
     dialect: str, judge: Judge
@@ -123,6 +130,11 @@ def test_whole_numbers_overflow_where_the_engine_has_them_overflow(
         ("duckdb", "coalesce(i8, 1) + 1 > 0", {"i8": 127}, None),
         ("postgres", "n = 2147483648", {"n": TOP}, []),
         ("postgres", "extract(year FROM DATE '2024-01-01') + 2147483647 > 0", {}, [0]),
+        ("duckdb", "k % n = 0", {"k": -(2**63), "n": -1}, None),
+        ("duckdb", "i8 % (-1) = 0", {"i8": -128}, None),
+        ("duckdb", "n % k = 0", {"n": -TOP - 1, "k": -1}, [0]),
+        ("postgres", "k % n = 0", {"k": -(2**63), "n": -1}, [0]),
+        ("datafusion", "k % n = 0", {"k": -(2**63), "n": -1}, [0]),
         ("duckdb", "(i8 + 1) * 2 > 0 OR length(s) = 3", {"i8": 126}, [0]),
     ],
 )
