@@ -64,6 +64,8 @@ from tests.oracle_texts import known_texts
 from tests.profiles import IS_DEEP, examples
 from tests.strategies import IEEE, SCHEMA, SEMANTICS, predicates
 
+# pyarrow has no functions of a time in a zone, nor their words.
+NO_ZONES = ("accepts 1 arguments but 2", "is not an expected enum value")
 D = decimal.Decimal
 YEAR = Literal(1999)
 BATCHES = [rows(seed, 40) for seed in range(100)]
@@ -174,8 +176,8 @@ def check(predicate: Predicate, seed: int, semantics: Semantics) -> None:
     mine = ours(predicate, BATCHES[seed], semantics)
     try:
         found = theirs(written.expression, BATCHES[seed])
-    except pa.ArrowInvalid as error:
-        if "overflow" not in str(error):
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        if not any(word in str(error) for word in ("overflow", *NO_ZONES)):
             raise
         return
     if mine is None:
