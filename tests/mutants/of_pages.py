@@ -193,13 +193,6 @@ MUTANTS = (
         _MEMBERS,
     ),
     Mutant(
-        "storage/part_file.py",
-        "a column gets statistics in spite of NaN, by the path of a member",
-        "unclear = name in columns or any(",
-        "unclear = any(",
-        _MEMBERS,
-    ),
-    Mutant(
         "storage/part_writer.py",
         "NaN in a member of a struct does not count (invariant 32)",
         'found.append(".".join(path))',
