@@ -115,7 +115,7 @@ def _day(text: str, *, most_digits: int = 7) -> int | None:
     except ValueError:
         return None
     found = near - _EPOCH + cycles * _CYCLE_DAYS
-    return found if abs(found) < 2**31 else None
+    return found if -(2**31) <= found < 2**31 else None
 
 
 def _moment(text: str) -> tuple[int, str | int | None] | None:

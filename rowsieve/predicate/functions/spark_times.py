@@ -31,7 +31,7 @@ from rowsieve.types.zones import RepeatedTime, SkippedTime, Zone, fixed_offset, 
 
 Numbers = npt.NDArray[np.int64]
 
-_MOST_DAYS = 2**31 - 1
+_LEAST_DAY, _MOST_DAY = -(2**31), 2**31 - 1
 _LAST_KNOWN_DAY = 106_751_989  # of timestamps; the third day after it is beyond 64 bits
 _DAY = r"(?:-(?P<month>[0-9]{1,2})(?:-(?P<day>[0-9]{1,2})"
 _DATE = rf"^(?P<sign>[+-]?)(?P<year>[0-9]{{4,7}}){_DAY}(?:[ T](?s:.*))?)?)?$"
@@ -63,7 +63,7 @@ def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
     """`[+-]y…y[-m[-d[ …]]]`, the year of four to seven digits."""
     parts = pc.extract_regex(trimmed(values), pattern=_DATE)
     days, good = _days(parts)
-    good &= np.abs(days) <= _MOST_DAYS
+    good &= (days >= _LEAST_DAY) & (days <= _MOST_DAY)
     array = pa.array(np.where(good, days, 0).astype(np.int32)).view(arrow_type(target))
     return checked(array, good, null_mask(values))
 
