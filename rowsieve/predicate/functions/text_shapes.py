@@ -31,14 +31,17 @@ _SHORT_EXPONENT = r"[eE][+-]?0*1?[0-9]$"
 _LENGTHS = {4: 16, 3: 22, 1: 64}  # digits of 64 bits, by the bits of a digit
 
 
-def refuse(texts: pa.Array, which: Mask, target: LogicalType, reading: TextReading) -> None:
-    """Raise `UnreadText` for these texts if any is marked, naming the first."""
+def refuse(
+    texts: pa.Array, which: Mask, target: LogicalType, reading: TextReading, *, form: str = ""
+) -> None:
+    """Raise `UnreadText` for these texts if any is marked, naming the first, and its format."""
     if which.any():
         text = texts[int(np.flatnonzero(which)[0])].as_py()
+        wanted = f"{type_name(target)} of the format {form!r}" if form else type_name(target)
         raise UnreadText(
-            f"the text {text!r} as {type_name(target)}: {reading.value} has rules of its own for "
-            "it, which are not known here; write the value in full, or leave such texts out by "
-            "another condition of the AND or by CASE",
+            f"the text {text!r} as {wanted}: {reading.value} has rules of its own for it, which "
+            "are not known here; write the value in full, or leave such texts out by another "
+            "condition of the AND or by CASE",
             texts=texts.filter(pa.array(which)),
         )
 

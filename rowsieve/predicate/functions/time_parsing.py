@@ -80,7 +80,7 @@ def _parse(arguments: Sequence[pa.Array], signature: Signature, semantics: Seman
     if semantics.text_reading is TextReading.DATAFUSION and isinstance(target, Timestamp):
         odd |= good & (abs(micros) > datafusion_texts.NANOSECONDS)
     if semantics.text_reading is not TextReading.STRICT:  # which reads this form alone
-        refuse(values, odd, target, semantics.text_reading)
+        refuse(values, odd, target, semantics.text_reading, form=signature.option)
     if isinstance(target, Date):
         return text_casts.days_of(micros, good, values, target)
     if isinstance(target, Timestamp) and target.utc:

@@ -197,5 +197,5 @@ def test_a_text_that_is_not_read_stops_only_conditions_that_need_it(
     later = f"{call} > TIMESTAMP '2024-01-01'"
     guarded = f"CASE WHEN k > 0 THEN k = 1 ELSE {later} END"
     assert table.scan(guarded, dialect=dialect).to_arrow()["k"].to_pylist() == [1]
-    with pytest.raises(UnreadText, match="2024 x"):
+    with pytest.raises(UnreadText, match=r"'2024 x' as timestamp.* of the format '%Y-%m-%d'"):
         table.scan(later, dialect=dialect).to_arrow()
