@@ -11,7 +11,7 @@ import decimal
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from rowsieve.predicate.abstract import AbstractColumn, AbstractValue
 from rowsieve.predicate.arrays import as_mask, null_mask
 from rowsieve.predicate.bind import bind_operand
-from rowsieve.predicate.evaluate import compute
+from rowsieve.predicate.evaluate import _Evaluator
 from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.interpret import interpret_operand
 from rowsieve.predicate.ir import BoundColumn, Call, Cast, Column, Literal, Operand
@@ -56,11 +56,12 @@ NAMED = Map(Field(12, "key", String(), nullable=False), Field(13, "value", Int(6
 
 @dataclass(frozen=True)
 class Sample:
-    """An operand over columns `x` and `y` of these types."""
+    """An operand over columns `x` and `y` of these types; `texts`: all it draws, in order."""
 
     operand: Operand
     x: LogicalType
     y: LogicalType | None = None
+    texts: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def columns(self) -> dict[str, LogicalType]:
@@ -81,6 +82,11 @@ _INSTANT = Timestamp(utc=True)
 ZONES = ("America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "America/Sao_Paulo", "+05:45")
 _ORIGIN = Literal(946_684_800_000_000, Timestamp())  # 2000-01-01
 _FORMATS = ("%Y-%m-%d", "%d.%m.%Y", "%Y%j %H:%M:%S", "%H")
+_DAYS_FIRST = ("", "01/02/2024", "02/01/2024", "03/12/2023", "30/02/2024", "a")
+_ZONED_TEXTS = (
+    *("", "2013-01-05", "2013-01-05 01:00:00-09:00", "2013-01-05 02:00:00+09:00"),
+    *("2013-01-05 03:00:00Z", "2013-01-06", "2013-02-30", "a"),
+)
 _SHIFTS = ((0, 1, 0), (0, -30, 3_600_000_000), (1, 0, 0), (-13, 2, -1), (0, 0, 0), (1, 0, 1))
 
 
@@ -173,7 +179,10 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
         *(Sample(call("format_time", X, form), Date()) for form in _FORMATS[:2]),
     ],
     **{
-        name: [*_texts(name, "%Y-%m-%d"), *_texts(name, "%d/%m/%Y %H:%M:%S.%f")]
+        name: [
+            *(*_texts(name, "%Y-%m-%d"), *_texts(name, "%d/%m/%Y %H:%M:%S.%f")),
+            Sample(call(name, X, "%d/%m/%Y"), String(), texts=_DAYS_FIRST),
+        ]
         for name in ("parse_timestamp", "try_parse_timestamp", "parse_date", "parse_instant")
     },
     "hex_digits": [Sample(call("hex_digits", X), t) for t in _SIGNED],
@@ -277,7 +286,10 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
         for rules in (("later", "shifted"), ("null", "null"), ("earlier", "fail"))
     ],
     **{
-        name: [Sample(call(name, zone, Cast(X, String())), Date()) for zone in ZONES[:3]]
+        name: [
+            *(Sample(call(name, zone, Cast(X, String())), Date()) for zone in ZONES[:3]),
+            Sample(call(name, ZONES[0], X), String(), texts=_ZONED_TEXTS),
+        ]
         for name in ("text_instant", "try_text_instant")
     },
     "zoned_trunc": [
@@ -478,15 +490,19 @@ def draw_parts(
     part_count: int,
     *,
     nans: random.Random | None = None,
+    texts: Sequence[str] = (),
 ) -> Parts:
-    """Ranges of these columns, and rows within them; with `nans`, floats of NaN alone, too."""
+    """Ranges of these columns, and rows within them; with `nans`, floats of NaN alone, too.
+
+    `texts`: what columns of text draw from, in order, instead of the pool of all.
+    """
     rows_per_part = 5
     arrays, known = {}, {}
     for name, type_ in columns.items():
         values, lowers, uppers, nulls, with_nan, empties = [], [], [], [], [], []
         all_nan = []
         for _ in range(part_count):
-            cells, low, high = _cells(type_, rng, rows_per_part)
+            cells, low, high = _cells(type_, rng, rows_per_part, texts)
             only_nan = isinstance(type_, Float) and nans is not None and nans.random() < 0.1
             if only_nan:
                 cells = [None if cell is None else math.nan for cell in cells]
@@ -513,9 +529,11 @@ def draw_parts(
     return Parts(batch, np.repeat(np.arange(part_count), rows_per_part), known)
 
 
-def _cells(type_: LogicalType, rng: random.Random, count: int) -> tuple[list[Any], Any, Any]:
+def _cells(
+    type_: LogicalType, rng: random.Random, count: int, texts: Sequence[str]
+) -> tuple[list[Any], Any, Any]:
     """Cells of one part and the ends of a range that holds those that are not NaN."""
-    everything = pool(type_)
+    everything = texts if texts and type_ == String() else pool(type_)
     if not is_ordered(type_):
         return [None if rng.random() < 0.2 else rng.choice(everything) for _ in range(count)], 0, 0
     ordered = [
@@ -541,17 +559,25 @@ def _cells(type_: LogicalType, rng: random.Random, count: int) -> tuple[list[Any
 
 
 def violations(sample: Sample, semantics: Semantics, seed: int, part_count: int = 60) -> list[str]:
-    """Rows whose value the interpreter does not allow."""
+    """Rows whose value the interpreter does not allow; those of unread texts have none."""
     columns = sample.columns
     schema = schema_of(columns)
-    parts = draw_parts(columns, random.Random(seed), part_count, nans=random.Random(~seed))
+    parts = draw_parts(
+        *(columns, random.Random(seed), part_count),
+        nans=random.Random(~seed),
+        texts=sample.texts,
+    )
     bound = bind_operand(sample.operand, schema, semantics)
-    values, failed = compute(bound, parts.batch)
+    evaluator = _Evaluator(parts.batch, semantics)
+    computed, _ = evaluator.operand(bound.root)
+    none = np.zeros(parts.batch.num_rows, np.bool_)
+    failed = none if computed.failed is None else computed.failed
+    unread = failed & np.logical_or.reduce([none, *(it.rows for it in evaluator.unread)])
     may = interpret_operand(bound, parts)
-    wrong = outside(values, failed, may, parts.part_of_row)
+    wrong = outside(computed.values, failed, may, parts.part_of_row) & ~unread
     return [
         f"{semantics.name}: {sample.operand} on {shown(parts.batch.columns, row)} gives "
-        f"{shown([values], row)} (failed: {failed[row]}), part {parts.part_of_row[row]}"
+        f"{shown([computed.values], row)} (failed: {failed[row]}), part {parts.part_of_row[row]}"
         for row in np.flatnonzero(wrong)[:3]
     ]
 
@@ -565,7 +591,7 @@ def precision(samples: Sequence[Sample], part_count: int = 30) -> list[int]:
     """In how many parts a lower bound, an upper bound, no NULL and no failure is known."""
     known = [0, 0, 0, 0]
     for index, sample in enumerate(samples):
-        parts = draw_parts(sample.columns, random.Random(index), part_count)
+        parts = draw_parts(sample.columns, random.Random(index), part_count, texts=sample.texts)
         may = interpret_operand(bind_operand(sample.operand, schema_of(sample.columns)), parts)
         counts = (
             part_count - may.lower.null_count,
