@@ -138,6 +138,8 @@ UNREAD = [
     ("datafusion", "TIMESTAMP", "2024-07-03 10:20:30 EST", "2024-07-03 10:20:30"),
     ("trino", "BIGINT", " 7", "7"),
     ("trino", "DOUBLE", "1.5f", "1e0"),
+    ("spark", "TIMESTAMP", "10:30", "2024-07-03 10:20:30"),
+    ("spark", "DOUBLE", "0x1p3", "1.5"),
 ]
 
 

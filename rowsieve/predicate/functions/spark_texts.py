@@ -149,7 +149,8 @@ def refuse(texts: pa.Array, which: Mask, target: LogicalType, why: str) -> None:
         text = texts[int(np.flatnonzero(which)[0])].as_py()
         raise UnreadText(
             f"the text {text[:60]!r} as {type_name(target)}: {why}; write the value in full, or "
-            "leave such texts out by a condition before the cast"
+            "leave such texts out by another condition of the AND or by CASE",
+            texts=texts.filter(pa.array(which)),
         )
 
 
