@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
@@ -11,10 +12,11 @@ from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.interpret import interpret_operand
-from rowsieve.predicate.ir import Operand, Predicate
+from rowsieve.predicate.ir import Column, Literal, Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.zoned import zoned_trunc
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Date, LogicalType, Timestamp
+from rowsieve.types.logical import Date, LogicalType, String, Timestamp
 from tests.predicate.claims import outside, shown
 from tests.predicate.test_evaluate import answers, expected
 from tests.predicate.test_interpret import check, statistics
@@ -99,3 +101,18 @@ def test_what_an_operand_gives_lies_in_the_range_of_its_part(
         assert not wrong.any(), (
             f"{operand} is {shown([values], row)} for {shown(whole.select([*TIMES]).columns, row)}"
         )
+
+
+@pytest.mark.parametrize(
+    "semantics", [Semantics.DUCKDB, Semantics.POSTGRES, Semantics.DATAFUSION, Semantics.SPARK]
+)
+def test_a_day_that_begins_twice_begins_within_its_range(semantics: Semantics) -> None:
+    """In Havana midnight of 3 November 2024 comes twice, at 04:00 and at 05:00 of UTC."""
+    instants = pa.array(["2024-11-03 04:10Z", "2024-11-03 06:30Z"]).cast(pa.timestamp("us", "UTC"))
+    columns = {name: pa.nulls(2, arrow_type(type_)) for name, type_ in COLUMN_TYPES.items()}
+    batch = pa.record_batch(columns | {"tz": instants})
+    day = zoned_trunc(Literal("day", String()), "America/Havana", Column("tz"), semantics)
+    bound = bind_operand(day, SCHEMA, semantics)
+    values, failed = compute(bound, batch)
+    known = interpret_operand(bound, statistics([batch], frozenset()))
+    assert not outside(values, failed, known, np.zeros(2, np.int64)).any(), values
