@@ -182,9 +182,10 @@ def _shift(name: str) -> Handler:
         value, count = (reader.value(child) for child in node.children)
         places = constant_of(count)
         wide = (64,) if name == "shift_left" else (32, 64)
-        fits = isinstance(value.type, Int) and value.type.bits in wide
-        if not fits or not isinstance(places, int) or not 0 <= places < 32:
-            raise UnsupportedOperation("a shift takes a bigint and a constant count below 32 here")
+        if not isinstance(value.type, Int) or value.type.bits not in wide:
+            raise UnsupportedOperation("a shift of few bits")
+        if not isinstance(places, int) or not 0 <= places < value.type.bits:
+            raise UnsupportedOperation("a shift takes a bigint and a constant count below 64 here")
         return Value(Call(name, (value.exact, Literal(places, Int(64)))), value.type)
 
     return handler

@@ -24,6 +24,7 @@ from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import zoned
 from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.ir import (
+    BoundColumn,
     Call,
     Cast,
     Comparison,
@@ -303,7 +304,9 @@ def _round(exact: SparkExact, node: Call) -> Operand:
 def _shift(exact: SparkExact, node: Call) -> Operand:
     places, type_ = _constant(node.arguments[1]), type_of(node)
     wide = isinstance(type_, Int) and type_.signed and type_.bits >= 32
-    if not wide or not isinstance(places, int) or not 0 <= places < 32:
+    # other operands of 64 bits may be constants that Spark takes for an INT
+    bits = 64 if isinstance(node.arguments[0], BoundColumn) and type_ == _INT64 else 32
+    if not wide or not isinstance(places, int) or not 0 <= places < bits:
         raise UnsupportedOperation("a shift of few bits, or by many places")
     return Call(node.function, (exact.operand(node.arguments[0]), Literal(places, _INT64)))
 

@@ -139,6 +139,8 @@ TEXTS = [
     "i | 1 = 13",
     "k # 12 = 0",
     "shift_right(i, 2) = 3",
+    "shift_left(k, 40) < 0",
+    "shift_right(k, 45) = 1",
     "shift_left(k, 2) = 48",
     "last_day(day) = CAST('2024-03-31' AS date)",
     "days_between(day, CAST('2024-03-30' AS date)) = 1",
