@@ -114,7 +114,7 @@ WRITTEN = frozenset(
     {"repeated_time", "skipped_time", "skipped_midnight", "moved_time", "truncated_clock"}
     | {"hours_make_days"}
 )
-# What decides of years outside of 1 to 9999 only, of which no translation promises anything.
+# These rules decide only about years outside 1 to 9999; translations promise nothing there.
 OF_FAR_YEARS = frozenset({"far_years"})
 RULES = GUARDED | WRITTEN | OF_FAR_YEARS | frozenset(_SHOWN)
 

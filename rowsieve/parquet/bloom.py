@@ -31,7 +31,7 @@ _SALT: Final = np.array(
     ],
     dtype=np.uint32,
 )  # fmt: skip
-_BLOCK, _XXHASH, _UNCOMPRESSED = 2, 3, 4  # header fields: unions, of which we know member 1
+_BLOCK, _XXHASH, _UNCOMPRESSED = 2, 3, 4  # unions in the header; we know member 1
 _HALF = np.uint64(32)
 _FIVE_BITS_LEFT = np.uint32(27)
 

@@ -100,7 +100,7 @@ class _Speller:
         return text if binding is Binding.ATOM else f"({text})"
 
     def term(self, expression: Expr) -> tuple[str, Binding]:
-        """A condition beside AND, OR or NOT: a name for it where the text nests deeply."""
+        """Spell a term of AND, OR or NOT; where the text nests deeply, a name replaces it."""
         depth = self._depth
         if depth - self._above < _DEEP or not _joins(expression):
             return self.piece(expression)

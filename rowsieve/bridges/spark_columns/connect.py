@@ -115,7 +115,7 @@ class Words:
         self.stand_ins = StandIns(schema, SPARK)
 
     def term(self, expression: Any) -> str:
-        """A condition beside AND, OR or NOT: a name for it where the text nests deeply."""
+        """Spell a term of AND, OR or NOT; where the text nests deeply, a name replaces it."""
         depth = self._depth
         if depth - self._above < _DEEP or _joins(expression) is None:
             return self.text(expression)

@@ -45,7 +45,7 @@ class Types(Protocol):
         """Whether the session is in ANSI mode."""
 
     def of_text(self, value: Value, other: LogicalType | None) -> Value:
-        """Text beside a value of another type: a constant of what Spark casts it to."""
+        """Turn a text constant into one of the type that Spark casts it to."""
 
     def as_type(self, value: Value, type_: LogicalType | None) -> Operand:
         """The value in a type that it is brought to without being asked."""

@@ -1,4 +1,4 @@
-"""Text beside values of other types in Spark's SQL: what its analyser casts, by the mode.
+"""Which operands Spark's analyser casts where text meets other types, in each ANSI mode.
 
 In ANSI mode text becomes the other side's kind, numbers in their widest types. Without it a
 comparison takes the other side's own type, arithmetic takes doubles, and IN, CASE and COALESCE make

@@ -154,7 +154,7 @@ class _Typer:
         return left.operand, right.operand
 
     def of_text(self, value: Value, other: LogicalType | None) -> Value:
-        """Text beside a value of another type, as Spark casts it to compare the two."""
+        """Cast the text in a comparison with another type as Spark casts it."""
         if not is_text(value) or other is None or isinstance(other, String):
             return value
         return text_as(value, in_comparison(other, ansi=self.ansi), ansi=self.ansi)
@@ -228,7 +228,7 @@ class _Typer:
         return terms[0] if len(terms) == 1 else Or(terms)
 
     def with_text(self, values: Sequence[Value]) -> LogicalType | None:
-        """The one type of values of which some are text and others are not; None of any others."""
+        """Return the common type of texts and other values; None unless there are both."""
         others = [value.type for value in values if value.type is not None and not is_text(value)]
         if not others or not any(map(is_text, values)):
             return None
