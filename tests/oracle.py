@@ -15,32 +15,9 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
+from rowsieve.predicate import ir
 from rowsieve.predicate.functions.registry import resolve
 from rowsieve.predicate.functions.row import Argument
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FalsePredicate,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Now,
-    Operand,
-    Or,
-    Predicate,
-    TruePredicate,
-)
 from rowsieve.predicate.literals import natural_type
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics, TextReading
 from rowsieve.types.logical import (
@@ -101,7 +78,7 @@ class Oracle:
     schema: Schema
     semantics: Semantics
 
-    def judge(self, predicate: Predicate, row: Mapping[str, Any]) -> Answer:
+    def judge(self, predicate: ir.Predicate, row: Mapping[str, Any]) -> Answer:
         """The answer at the top: conjuncts judge each for itself."""
         answers = [self.predicate(term, row) for term in top_terms(predicate)]
         if Answer.FALSE in answers:
@@ -110,49 +87,49 @@ class Oracle:
             return Answer.NULL
         return Answer.FAILED if Answer.FAILED in answers else Answer.TRUE
 
-    def predicate(self, node: Predicate, row: Mapping[str, Any]) -> Answer:
+    def predicate(self, node: ir.Predicate, row: Mapping[str, Any]) -> Answer:
         try:
             truth = self.truth(node, row)
         except Failed:
             return Answer.FAILED
         return Answer.NULL if truth is None else Answer.TRUE if truth else Answer.FALSE
 
-    def truth(self, node: Predicate, row: Mapping[str, Any]) -> bool | None:
+    def truth(self, node: ir.Predicate, row: Mapping[str, Any]) -> bool | None:
         match node:
-            case TruePredicate():
+            case ir.TruePredicate():
                 return True
-            case FalsePredicate():
+            case ir.FalsePredicate():
                 return False
-            case Not(term=term):
+            case ir.Not(term=term):
                 inner = self.truth(term, row)
                 return None if inner is None else not inner
-            case And(terms=terms):
+            case ir.And(terms=terms):
                 answers = [self.predicate(term, row) for term in terms]
                 return junction(answers, Answer.FALSE)
-            case Or(terms=terms):
+            case ir.Or(terms=terms):
                 answers = [self.predicate(term, row) for term in terms]
                 return junction(answers, Answer.TRUE)
-            case Comparison(op=op, left=left, right=right):
+            case ir.Comparison(op=op, left=left, right=right):
                 return self.compare(op, self.operand(left, row), self.operand(right, row))
-            case InList():
+            case ir.InList():
                 return self.in_list(node, row)
-            case IsNull(operand=operand):
+            case ir.IsNull(operand=operand):
                 return self.operand(operand, row).value is None
-            case Like(operand=operand, pattern=pattern, escape=escape, ignore_case=ignore):
+            case ir.Like(operand=operand, pattern=pattern, escape=escape, ignore_case=ignore):
                 text = self.operand(operand, row).value
                 return None if text is None else like(text, pattern, escape, ignore_case=ignore)
-            case BooleanOperand(operand=operand):
+            case ir.BooleanOperand(operand=operand):
                 value = adapted(self.operand(operand, row), Bool()).value
                 return None if value is None else bool(value)
         raise AssertionError(node)
 
-    def compare(self, op: ComparisonOp, a: Cell, b: Cell) -> bool | None:
+    def compare(self, op: ir.ComparisonOp, a: Cell, b: Cell) -> bool | None:
         a, b = self.in_zone(*(adapted(a, b.type), adapted(b, a.type)), bare=(a.type, b.type))
-        if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
-            wanted = op is ComparisonOp.DISTINCT
+        if op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
+            wanted = op is ir.ComparisonOp.DISTINCT
             if a.value is None or b.value is None:
                 return ((a.value is None) != (b.value is None)) == wanted
-            different = self.ordered(ComparisonOp.NE, a, b)
+            different = self.ordered(ir.ComparisonOp.NE, a, b)
             return different == wanted
         if a.value is None or b.value is None:
             return None
@@ -173,24 +150,24 @@ class Oracle:
                 made.append(Cell(INSTANT, self.converted(cell, INSTANT)))
         return tuple(made)
 
-    def ordered(self, op: ComparisonOp, a: Cell, b: Cell) -> bool:
+    def ordered(self, op: ir.ComparisonOp, a: Cell, b: Cell) -> bool:
         x, y = comparable(a, b)
         if isinstance(x, float):
             if self.semantics.nan is NanOrder.IEEE and (math.isnan(x) or math.isnan(y)):
-                return op is ComparisonOp.NE
+                return op is ir.ComparisonOp.NE
             signed = self.semantics.nan is NanOrder.SIGNED
             x, y = nan_ordered(x, signed=signed), nan_ordered(y, signed=signed)
-        outcomes: dict[ComparisonOp, Callable[[], bool]] = {
-            ComparisonOp.EQ: lambda: x == y,
-            ComparisonOp.NE: lambda: x != y,
-            ComparisonOp.LT: lambda: x < y,
-            ComparisonOp.LE: lambda: x <= y,
-            ComparisonOp.GT: lambda: x > y,
-            ComparisonOp.GE: lambda: x >= y,
+        outcomes: dict[ir.ComparisonOp, Callable[[], bool]] = {
+            ir.ComparisonOp.EQ: lambda: x == y,
+            ir.ComparisonOp.NE: lambda: x != y,
+            ir.ComparisonOp.LT: lambda: x < y,
+            ir.ComparisonOp.LE: lambda: x <= y,
+            ir.ComparisonOp.GT: lambda: x > y,
+            ir.ComparisonOp.GE: lambda: x >= y,
         }
         return outcomes[op]()
 
-    def in_list(self, node: InList, row: Mapping[str, Any]) -> bool | None:
+    def in_list(self, node: ir.InList, row: Mapping[str, Any]) -> bool | None:
         cell = self.operand(node.operand, row)
         if cell.value is None:
             return None
@@ -199,7 +176,7 @@ class Oracle:
             (_, other) = self.in_zone(
                 cell, adapted(member, cell.type), bare=(cell.type, member.type)
             )
-            if other.value is None or self.compare(ComparisonOp.EQ, cell, other) is not True:
+            if other.value is None or self.compare(ir.ComparisonOp.EQ, cell, other) is not True:
                 continue
             x, y = comparable(cell, other)
             bitwise = self.semantics.compares_bits(len(members)) and isinstance(x, float)
@@ -207,39 +184,41 @@ class Oracle:
                 return True
         return None if any(member.value is None for member in members) else False
 
-    def operand(self, node: Operand, row: Mapping[str, Any]) -> Cell:
+    def operand(self, node: ir.Operand, row: Mapping[str, Any]) -> Cell:
         match node:
-            case Column(name=name):
+            case ir.Column(name=name):
                 field = self.schema.field(name)
                 return Cell(field.type, row[field.name])
-            case BoundColumn(name=name, type=type_):
+            case ir.BoundColumn(name=name, type=type_):
                 return Cell(type_, row[name])
-            case Literal(value=value, type=type_):
+            case ir.Literal(value=value, type=type_):
                 return Cell(type_ or natural_type(value), value)
-            case Call(function=function, arguments=arguments):
+            case ir.Call(function=function, arguments=arguments):
                 return self.call(function, arguments, row)
-            case Cast(operand=operand, type=type_, try_=try_):
+            case ir.Cast(operand=operand, type=type_, try_=try_):
                 return self.cast(self.operand(operand, row), type_, try_=try_)
-            case FieldAccess(operand=operand, name=name):
+            case ir.FieldAccess(operand=operand, name=name):
                 cell = self.operand(operand, row)
                 assert isinstance(cell.type, Struct)
                 member = next(field for field in cell.type.fields if field.name == name)
                 return Cell(member.type, None if cell.value is None else cell.value[name])
-            case Case():
+            case ir.Case():
                 return self.case(node, row)
-            case Condition(predicate=predicate):
+            case ir.Condition(predicate=predicate):
                 return Cell(Bool(), self.truth(predicate, row))
-            case Now():
+            case ir.Now():
                 raise AssertionError("now() is folded by bind")
         raise AssertionError(node)
 
-    def case(self, node: Case, row: Mapping[str, Any]) -> Cell:
+    def case(self, node: ir.Case, row: Mapping[str, Any]) -> Cell:
         for when, then in node.branches:
             if self.truth(when, row):
                 return self.operand(then, row)
         return self.operand(node.otherwise, row)
 
-    def call(self, function: str, arguments: tuple[Operand, ...], row: Mapping[str, Any]) -> Cell:
+    def call(
+        self, function: str, arguments: tuple[ir.Operand, ...], row: Mapping[str, Any]
+    ) -> Cell:
         if function == "coalesce":
             cells = []
             for argument in arguments:
@@ -251,7 +230,7 @@ class Oracle:
         if function == "timezone":
             return self.at_time_zone(str(cells[0].value), cells[1])
         known = [
-            Argument(cell.type, is_constant=isinstance(node, Literal), constant=cell.value)
+            Argument(cell.type, is_constant=isinstance(node, ir.Literal), constant=cell.value)
             for node, cell in zip(arguments, cells, strict=True)
         ]
         _, signature = resolve(function, known)
@@ -264,7 +243,7 @@ class Oracle:
         if function in ("greatest", "least"):
             return self.extreme(function, cells)
         if function == "nullif":
-            equal = self.compare(ComparisonOp.EQ, cells[0], cells[1])
+            equal = self.compare(ir.ComparisonOp.EQ, cells[0], cells[1])
             if equal and self.semantics.nested_zeros_differ:
                 x, y = comparable(cells[0], cells[1])
                 equal = not isinstance(x, float) or math.copysign(1, x) == math.copysign(1, y)
@@ -322,7 +301,7 @@ class Oracle:
         return Cell(INSTANT, oracle_zones.instant(local, self.semantics, name=name))
 
     def extreme(self, function: str, cells: list[Cell]) -> Cell:
-        op = ComparisonOp.GT if function == "greatest" else ComparisonOp.LT
+        op = ir.ComparisonOp.GT if function == "greatest" else ir.ComparisonOp.LT
         best = cells[0]
         for cell in cells[1:]:
             if best.value is None or (cell.value is not None and self.compare(op, cell, best)):
@@ -506,15 +485,15 @@ def junction(answers: list[Answer], decision: Answer) -> bool | None:
     return None if Answer.NULL in answers else not decided
 
 
-def top_terms(predicate: Predicate) -> list[Predicate]:
+def top_terms(predicate: ir.Predicate) -> list[ir.Predicate]:
     """The conjuncts at the top, seen through what only wraps them."""
     match predicate:
-        case And(terms=terms):
+        case ir.And(terms=terms):
             return [inner for term in terms for inner in top_terms(term)]
-        case Or(terms=(only,)):
+        case ir.Or(terms=(only,)):
             return top_terms(only)
-        case Not(term=Not(term=inner)):
+        case ir.Not(term=ir.Not(term=inner)):
             return top_terms(inner)
-        case BooleanOperand(operand=Condition(predicate=inner)):
+        case ir.BooleanOperand(operand=ir.Condition(predicate=inner)):
             return top_terms(inner)
     return [predicate]

@@ -13,29 +13,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from rowsieve.predicate.ir import (
-    FALSE,
-    TRUE,
-    And,
-    BooleanOperand,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-    ValueSet,
-)
+from rowsieve.predicate import ir
 from rowsieve.predicate.literals import int_range
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
 from rowsieve.types.encodings import arrow_type
@@ -182,9 +160,11 @@ def batches(draw: st.DrawFn, min_rows: int = 0, max_rows: int = 6) -> pa.RecordB
     return pa.record_batch(columns)
 
 
-def literals_of(type_: LogicalType) -> st.SearchStrategy[Literal]:
+def literals_of(type_: LogicalType) -> st.SearchStrategy[ir.Literal]:
     """Constants of the type, sometimes NULL."""
-    return st.builds(Literal, values_of(type_), st.just(type_)) | st.just(Literal(None, type_))
+    return st.builds(ir.Literal, values_of(type_), st.just(type_)) | st.just(
+        ir.Literal(None, type_)
+    )
 
 
 _INTEGERS = st.sampled_from([-129, -1, 0, 1, 2, 5, 7, 128, 255, 2**31, 2**63, -(2**63) - 1, 2**64])
@@ -192,60 +172,66 @@ _DECIMALS = st.sampled_from(
     ["0", "-0.5", "1.5", "1.50", "1.999", "7.00", "10000", "1e30", "-1e-30"]
 )
 _BARE_NUMBERS = (
-    st.builds(Literal, _INTEGERS | _DECIMALS.map(decimal.Decimal))
-    | st.builds(Literal, values_of(Float(64)))
-    | st.just(Literal(None))
+    st.builds(ir.Literal, _INTEGERS | _DECIMALS.map(decimal.Decimal))
+    | st.builds(ir.Literal, values_of(Float(64)))
+    | st.just(ir.Literal(None))
 )
-_BARE_NUMBER_TEXT = st.sampled_from(["0", "7", "-1", "300"]).map(Literal)
+_BARE_NUMBER_TEXT = st.sampled_from(["0", "7", "-1", "300"]).map(ir.Literal)
 
 
-def numbers(depth: int = 2) -> st.SearchStrategy[Operand]:
+def numbers(depth: int = 2) -> st.SearchStrategy[ir.Operand]:
     """Numeric operands: columns, constants, arithmetic, casts, choices."""
-    columns = st.sampled_from(_NUMERIC).map(Column)
+    columns = st.sampled_from(_NUMERIC).map(ir.Column)
     if depth == 0:
         return columns
     below = numbers(depth - 1)
     any_number = below | _BARE_NUMBERS
-    small = st.sampled_from([Column("i8"), Column("i32"), Column("f64"), Column("d")])
+    small = st.sampled_from([ir.Column("i8"), ir.Column("i32"), ir.Column("f64"), ir.Column("d")])
     binary = st.sampled_from(["add", "subtract", "multiply", "divide"])
-    pairs = st.tuples(small, small | st.sampled_from([Literal(2), Literal(0), Literal(-3)]))
-    whole = st.sampled_from([Column("i8"), Column("i32"), Column("i64"), Column("u8")])
+    pairs = st.tuples(
+        small, small | st.sampled_from([ir.Literal(2), ir.Literal(0), ir.Literal(-3)])
+    )
+    whole = st.sampled_from([ir.Column("i8"), ir.Column("i32"), ir.Column("i64"), ir.Column("u8")])
     same = st.sampled_from(_NUMERIC).flatmap(
-        lambda name: st.tuples(st.just(Column(name)), literals_of(COLUMN_TYPES[name]))
+        lambda name: st.tuples(st.just(ir.Column(name)), literals_of(COLUMN_TYPES[name]))
     )
     targets = st.sampled_from(
         [Int(8), Int(64), Float(32), Float(64), Decimal(6, 2), Decimal(20, 4)]
     )
-    instants = st.sampled_from([Column("ts"), Column("tz"), Column("day")])
+    instants = st.sampled_from([ir.Column("ts"), ir.Column("tz"), ir.Column("day")])
     fields = st.sampled_from(["year", "month", "day", "week", "doy", "dow", "epoch"])
     return st.one_of(
         columns,
-        st.builds(Call, binary, pairs),
-        st.builds(Call, binary, st.tuples(whole, whole)),
-        st.builds(lambda p: Call("modulo", p), st.tuples(whole, whole)),
-        st.builds(lambda c: Call("modulo", (Column("d"), c)), literals_of(Decimal(4, 1))),
+        st.builds(ir.Call, binary, pairs),
+        st.builds(ir.Call, binary, st.tuples(whole, whole)),
+        st.builds(lambda p: ir.Call("modulo", p), st.tuples(whole, whole)),
+        st.builds(lambda c: ir.Call("modulo", (ir.Column("d"), c)), literals_of(Decimal(4, 1))),
         st.builds(
-            lambda x, n: Call("round", (x, *n)),
-            st.sampled_from([Column("i8"), Column("u64"), Column("d"), Column("wide")]),
-            st.sampled_from([(), (Literal(1),), (Literal(-1),), (Literal(-2),)]),
+            lambda x, n: ir.Call("round", (x, *n)),
+            st.sampled_from([ir.Column("i8"), ir.Column("u64"), ir.Column("d"), ir.Column("wide")]),
+            st.sampled_from([(), (ir.Literal(1),), (ir.Literal(-1),), (ir.Literal(-2),)]),
         ),
-        st.builds(lambda x: Call("round", (x,)), st.sampled_from([Column("f32"), Column("f64")])),
         st.builds(
-            lambda x, part: Call("position", (x, Literal(part))),
-            st.just(Column("s")),
+            lambda x: ir.Call("round", (x,)), st.sampled_from([ir.Column("f32"), ir.Column("f64")])
+        ),
+        st.builds(
+            lambda x, part: ir.Call("position", (x, ir.Literal(part))),
+            st.just(ir.Column("s")),
             st.sampled_from(["", "a", "b", "é"]),
         ),
         st.builds(
-            lambda f, x: Call(f, (x,)), st.sampled_from(["negate", "abs", "floor", "ceil"]), columns
+            lambda f, x: ir.Call(f, (x,)),
+            st.sampled_from(["negate", "abs", "floor", "ceil"]),
+            columns,
         ),
-        st.builds(Cast, any_number.filter(_is_typed), targets, st.booleans()),
-        st.builds(Cast, st.just(Column("t")), targets, st.booleans()),
-        st.builds(Call, st.sampled_from(CHOICES), same),
-        st.builds(lambda x: Call("length", (x,)), st.just(Column("s"))),
-        st.builds(lambda f, x: Call("extract", (Literal(f), x)), fields, instants),
-        st.just(FieldAccess(Column("pair"), "x")),
+        st.builds(ir.Cast, any_number.filter(_is_typed), targets, st.booleans()),
+        st.builds(ir.Cast, st.just(ir.Column("t")), targets, st.booleans()),
+        st.builds(ir.Call, st.sampled_from(CHOICES), same),
+        st.builds(lambda x: ir.Call("length", (x,)), st.just(ir.Column("s"))),
+        st.builds(lambda f, x: ir.Call("extract", (ir.Literal(f), x)), fields, instants),
+        st.just(ir.FieldAccess(ir.Column("pair"), "x")),
         st.builds(
-            lambda when, then: Case(((when, then[0]),), then[1]), predicates(depth - 1), same
+            lambda when, then: ir.Case(((when, then[0]),), then[1]), predicates(depth - 1), same
         ),
     )
 
@@ -253,62 +239,70 @@ def numbers(depth: int = 2) -> st.SearchStrategy[Operand]:
 CHOICES = ("coalesce", "nullif", "greatest", "least")
 
 
-def _is_typed(operand: Operand) -> bool:
-    return not (isinstance(operand, Literal) and operand.value is None and operand.type is None)
+def _is_typed(operand: ir.Operand) -> bool:
+    return not (isinstance(operand, ir.Literal) and operand.value is None and operand.type is None)
 
 
 _TRIMS = ("trim", "ltrim", "rtrim")
 
 
-def texts() -> st.SearchStrategy[Operand]:
+def texts() -> st.SearchStrategy[ir.Operand]:
     """Text operands."""
-    columns = st.sampled_from([Column("s"), Column("t")])
-    positions = st.sampled_from([Literal(-1), Literal(1), Literal(2), Column("i8")])
+    columns = st.sampled_from([ir.Column("s"), ir.Column("t")])
+    positions = st.sampled_from([ir.Literal(-1), ir.Literal(1), ir.Literal(2), ir.Column("i8")])
     spelled = st.sampled_from(["b", "i32", "u64", "d", "day", "ts", "tz", "uid", "time"])
     parts = st.sampled_from(["", "a", "ab", "bA", "é"])
     return st.one_of(
         columns,
-        st.just(FieldAccess(Column("pair"), "y")),
-        st.builds(lambda f, x: Call(f, (x,)), st.sampled_from(["lower", "upper"]), columns),
-        st.builds(lambda x, a: Call("substr", (x, a)), columns, positions),
-        st.builds(lambda x, a, n: Call("substr", (x, a, n)), columns, positions, positions),
+        st.just(ir.FieldAccess(ir.Column("pair"), "y")),
+        st.builds(lambda f, x: ir.Call(f, (x,)), st.sampled_from(["lower", "upper"]), columns),
+        st.builds(lambda x, a: ir.Call("substr", (x, a)), columns, positions),
+        st.builds(lambda x, a, n: ir.Call("substr", (x, a, n)), columns, positions, positions),
         st.builds(
-            lambda f, x, y: Call(f, (x, y)),
+            lambda f, x, y: ir.Call(f, (x, y)),
             st.sampled_from(["concat", "concat_strict"]),
             columns,
             columns | literals_of(String()),
         ),
-        st.builds(lambda f, x: Call(f, (x, Literal("a"))), st.sampled_from(CHOICES), columns),
-        st.builds(lambda f, x: Call(f, (x,)), st.sampled_from(["reverse", *_TRIMS]), columns),
+        st.builds(lambda f, x: ir.Call(f, (x, ir.Literal("a"))), st.sampled_from(CHOICES), columns),
+        st.builds(lambda f, x: ir.Call(f, (x,)), st.sampled_from(["reverse", *_TRIMS]), columns),
         st.builds(
-            lambda f, x, part: Call(f, (x, Literal(part))), st.sampled_from(_TRIMS), columns, parts
+            lambda f, x, part: ir.Call(f, (x, ir.Literal(part))),
+            st.sampled_from(_TRIMS),
+            columns,
+            parts,
         ),
         st.builds(
-            lambda x, old, new: Call("replace", (x, Literal(old), Literal(new))),
+            lambda x, old, new: ir.Call("replace", (x, ir.Literal(old), ir.Literal(new))),
             columns,
             parts,
             parts,
         ),
         st.builds(
-            lambda f, x, n: Call(f, (x, n)), st.sampled_from(["left", "right"]), columns, positions
+            lambda f, x, n: ir.Call(f, (x, n)),
+            st.sampled_from(["left", "right"]),
+            columns,
+            positions,
         ),
-        st.builds(lambda x, t: Cast(x, String(), t), spelled.map(Column), st.booleans()),
+        st.builds(lambda x, t: ir.Cast(x, String(), t), spelled.map(ir.Column), st.booleans()),
     )
 
 
-def instants() -> st.SearchStrategy[Operand]:
+def instants() -> st.SearchStrategy[ir.Operand]:
     """Dates and timestamps."""
-    columns = st.sampled_from([Column("day"), Column("ts"), Column("tz")])
+    columns = st.sampled_from([ir.Column("day"), ir.Column("ts"), ir.Column("tz")])
     units = ["second", "hour", "day", "week", "month", "quarter", "year", "decade", "century"]
     targets = st.sampled_from([Date(), Timestamp(), Timestamp(utc=True)])
     return st.one_of(
         columns,
         st.builds(
-            lambda unit, x: Call("date_trunc", (Literal(unit), x)), st.sampled_from(units), columns
+            lambda unit, x: ir.Call("date_trunc", (ir.Literal(unit), x)),
+            st.sampled_from(units),
+            columns,
         ),
-        st.builds(Cast, columns | st.just(Column("t")), targets, st.booleans()),
+        st.builds(ir.Cast, columns | st.just(ir.Column("t")), targets, st.booleans()),
         st.builds(
-            lambda f, x, m, d, us: Call(f, (x, *(Literal(n, Int(64)) for n in (m, d, us)))),
+            lambda f, x, m, d, us: ir.Call(f, (x, *(ir.Literal(n, Int(64)) for n in (m, d, us)))),
             st.sampled_from(["add_interval", "shift"]),
             columns,
             st.sampled_from([0, 0, 1, -1, 13, -1200]),
@@ -321,31 +315,33 @@ def instants() -> st.SearchStrategy[Operand]:
 _INSTANT_CONSTANTS = (
     literals_of(Date())
     | literals_of(Timestamp())
-    | st.sampled_from(["2013-01-01", "1969-12-31", "0001-01-01"]).map(Literal)
+    | st.sampled_from(["2013-01-01", "1969-12-31", "0001-01-01"]).map(ir.Literal)
 )
-_OPS = st.sampled_from(list(ComparisonOp))
+_OPS = st.sampled_from(list(ir.ComparisonOp))
 
 
-def comparisons(depth: int) -> st.SearchStrategy[Predicate]:
+def comparisons(depth: int) -> st.SearchStrategy[ir.Predicate]:
     """Comparisons of every family, with the constant on either side or none."""
     number = numbers(depth)
     pairs = st.one_of(
         st.tuples(number, number | _BARE_NUMBERS),
-        st.tuples(st.sampled_from(_NUMERIC).map(Column), _BARE_NUMBERS | _BARE_NUMBER_TEXT),
-        st.tuples(texts(), texts() | literals_of(String()) | st.sampled_from(_TEXTS).map(Literal)),
+        st.tuples(st.sampled_from(_NUMERIC).map(ir.Column), _BARE_NUMBERS | _BARE_NUMBER_TEXT),
+        st.tuples(
+            texts(), texts() | literals_of(String()) | st.sampled_from(_TEXTS).map(ir.Literal)
+        ),
         st.tuples(instants(), instants() | _INSTANT_CONSTANTS),
         st.sampled_from(["b", "bin", "time", "uid", "s"]).flatmap(
             lambda name: st.tuples(
-                st.just(Column(name)), st.just(Column(name)) | literals_of(COLUMN_TYPES[name])
+                st.just(ir.Column(name)), st.just(ir.Column(name)) | literals_of(COLUMN_TYPES[name])
             )
         ),
     )
     swapped = st.tuples(pairs, st.booleans()).map(lambda it: it[0][::-1] if it[1] else it[0])
-    return st.builds(lambda op, sides: Comparison(op, *sides), _OPS, swapped)
+    return st.builds(lambda op, sides: ir.Comparison(op, *sides), _OPS, swapped)
 
 
 @st.composite
-def in_lists(draw: st.DrawFn, depth: int) -> Predicate:
+def in_lists(draw: st.DrawFn, depth: int) -> ir.Predicate:
     """IN over lists of the column's own type and of kindred ones, with NULL members at times."""
     name = draw(st.sampled_from([name for name in COLUMN_TYPES if name != "pair"]))
     type_ = COLUMN_TYPES[name]
@@ -356,10 +352,10 @@ def in_lists(draw: st.DrawFn, depth: int) -> Predicate:
         members = Binary()
     pool = values_of(type_ if isinstance(type_, Uuid) else members)
     values = draw(st.lists(st.none() | pool, max_size=5))
-    operand: Operand = Column(name)
+    operand: ir.Operand = ir.Column(name)
     if isinstance(type_, Int) and depth:
-        operand = draw(st.sampled_from([operand, Call("add", (operand, Literal(1)))]))
-    return InList(operand, ValueSet(arrow_array(values, members), members))
+        operand = draw(st.sampled_from([operand, ir.Call("add", (operand, ir.Literal(1)))]))
+    return ir.InList(operand, ir.ValueSet(arrow_array(values, members), members))
 
 
 _PATTERNS = st.sampled_from(
@@ -367,27 +363,27 @@ _PATTERNS = st.sampled_from(
 )
 
 
-def predicates(depth: int = 2) -> st.SearchStrategy[Predicate]:
+def predicates(depth: int = 2) -> st.SearchStrategy[ir.Predicate]:
     """Predicates that bind in `SCHEMA`, of at most this depth of junctions."""
     anything = (
         numbers(min(depth, 1))
         | texts()
         | instants()
-        | st.sampled_from([Column(name) for name in COLUMN_TYPES])
+        | st.sampled_from([ir.Column(name) for name in COLUMN_TYPES])
     )
     leaves = st.one_of(
         comparisons(min(depth, 1)),
         comparisons(min(depth, 1)),
         in_lists(depth),
-        st.builds(IsNull, anything),
-        st.builds(Like, texts(), _PATTERNS, st.just("!"), st.booleans()),
-        st.just(BooleanOperand(Column("b"))),
+        st.builds(ir.IsNull, anything),
+        st.builds(ir.Like, texts(), _PATTERNS, st.just("!"), st.booleans()),
+        st.just(ir.BooleanOperand(ir.Column("b"))),
         st.builds(
-            lambda x, p: BooleanOperand(Call("starts_with", (x, Literal(p)))),
+            lambda x, p: ir.BooleanOperand(ir.Call("starts_with", (x, ir.Literal(p)))),
             texts(),
             st.sampled_from(_TEXTS),
         ),
-        st.sampled_from([TRUE, FALSE, BooleanOperand(Literal(None, Bool()))]),
+        st.sampled_from([ir.TRUE, ir.FALSE, ir.BooleanOperand(ir.Literal(None, Bool()))]),
     )
     if depth == 0:
         return leaves
@@ -395,9 +391,9 @@ def predicates(depth: int = 2) -> st.SearchStrategy[Predicate]:
     terms = st.lists(below, min_size=1, max_size=3).map(tuple)
     return st.one_of(
         leaves,
-        st.builds(Not, below),
-        st.builds(And, terms),
-        st.builds(Or, terms),
-        st.builds(lambda p: IsNull(Condition(p)), below),
-        st.builds(lambda p: BooleanOperand(Condition(p)), below),
+        st.builds(ir.Not, below),
+        st.builds(ir.And, terms),
+        st.builds(ir.Or, terms),
+        st.builds(lambda p: ir.IsNull(ir.Condition(p)), below),
+        st.builds(lambda p: ir.BooleanOperand(ir.Condition(p)), below),
     )

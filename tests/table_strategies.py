@@ -16,22 +16,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    Call,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Or,
-    Predicate,
-    ValueSet,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import (
     Binary,
@@ -163,34 +148,34 @@ def rows(
     return st.lists(row, min_size=min_size, max_size=max_size)
 
 
-ORDERINGS = tuple(ComparisonOp)
+ORDERINGS = tuple(ir.ComparisonOp)
 SOME_PATTERNS = ("a%", "%b", "_", "%", "", "a\\%", "ab", "%ä%", "a_%")
 
 
 def predicates(
     shape: TableShape, *, functions: bool = True, depth: int = 2
-) -> st.SearchStrategy[Predicate]:
+) -> st.SearchStrategy[ir.Predicate]:
     """Predicates over the columns of a shape; with `functions`, some of which can fail."""
     leaves = leaf(shape, functions)
     for _ in range(depth):
         several = st.lists(leaves, min_size=2, max_size=3).map(tuple)
-        leaves = leaves | several.map(And) | several.map(Or) | leaves.map(Not)
+        leaves = leaves | several.map(ir.And) | several.map(ir.Or) | leaves.map(ir.Not)
     return leaves
 
 
-def leaf(shape: TableShape, functions: bool) -> st.SearchStrategy[Predicate]:
-    found: list[st.SearchStrategy[Predicate]] = []
+def leaf(shape: TableShape, functions: bool) -> st.SearchStrategy[ir.Predicate]:
+    found: list[st.SearchStrategy[ir.Predicate]] = []
     ordered = [f for f in shape.schema if is_ordered(f.type)]
-    found += [st.just(IsNull(Column(field.name))) for field in shape.schema]
+    found += [st.just(ir.IsNull(ir.Column(field.name))) for field in shape.schema]
     for field in ordered:
         found += of_column(field)
         twins = [other.name for other in ordered if other.type == field.type and other != field]
         found += [
             st.builds(
-                Comparison,
+                ir.Comparison,
                 st.sampled_from(ORDERINGS),
-                st.just(Column(field.name)),
-                st.just(Column(name)),
+                st.just(ir.Column(field.name)),
+                st.just(ir.Column(name)),
             )
             for name in twins
         ]
@@ -199,66 +184,66 @@ def leaf(shape: TableShape, functions: bool) -> st.SearchStrategy[Predicate]:
     return st.one_of(found)
 
 
-def of_column(field: Field) -> list[st.SearchStrategy[Predicate]]:
-    column = Column(field.name)
-    constant = st.builds(Literal, values(field.type, nullable=True), st.just(field.type))
-    found: list[st.SearchStrategy[Predicate]] = [
-        st.builds(Comparison, st.sampled_from(ORDERINGS), st.just(column), constant),
-        st.builds(Comparison, st.sampled_from(ORDERINGS), constant, st.just(column)),
-        st.builds(InList, st.just(column), members(field)),
-        st.builds(lambda found: Not(InList(column, found)), members(field)),
+def of_column(field: Field) -> list[st.SearchStrategy[ir.Predicate]]:
+    column = ir.Column(field.name)
+    constant = st.builds(ir.Literal, values(field.type, nullable=True), st.just(field.type))
+    found: list[st.SearchStrategy[ir.Predicate]] = [
+        st.builds(ir.Comparison, st.sampled_from(ORDERINGS), st.just(column), constant),
+        st.builds(ir.Comparison, st.sampled_from(ORDERINGS), constant, st.just(column)),
+        st.builds(ir.InList, st.just(column), members(field)),
+        st.builds(lambda found: ir.Not(ir.InList(column, found)), members(field)),
     ]
     if isinstance(field.type, Bool):
-        found.append(st.just(BooleanOperand(column)))
+        found.append(st.just(ir.BooleanOperand(column)))
     if isinstance(field.type, String):
         found.append(
-            st.builds(Like, st.just(column), st.sampled_from(SOME_PATTERNS), st.just("\\"))
+            st.builds(ir.Like, st.just(column), st.sampled_from(SOME_PATTERNS), st.just("\\"))
         )
     return found
 
 
-def members(field: Field) -> st.SearchStrategy[ValueSet]:
+def members(field: Field) -> st.SearchStrategy[ir.ValueSet]:
     from tests.oracle_table import to_arrow
 
     one = Schema(0, (Field(1, "x", field.type),))
 
-    def build(found: list[Any]) -> ValueSet:
+    def build(found: list[Any]) -> ir.ValueSet:
         array = to_arrow([{"x": value} for value in found], one).column("x")
-        return ValueSet(array, field.type)
+        return ir.ValueSet(array, field.type)
 
     return st.lists(values(field.type, nullable=True), min_size=1, max_size=5).map(build)
 
 
-def calls_on(field: Field) -> list[st.SearchStrategy[Predicate]]:
-    column = Column(field.name)
+def calls_on(field: Field) -> list[st.SearchStrategy[ir.Predicate]]:
+    column = ir.Column(field.name)
     comparison = st.sampled_from(
-        (ComparisonOp.EQ, ComparisonOp.LT, ComparisonOp.GE, ComparisonOp.NE)
+        (ir.ComparisonOp.EQ, ir.ComparisonOp.LT, ir.ComparisonOp.GE, ir.ComparisonOp.NE)
     )
     match field.type:
         case Int():
-            constant = st.sampled_from((-1, 0, 1, 2, 10)).map(lambda v: Literal(v, Int(64)))
+            constant = st.sampled_from((-1, 0, 1, 2, 10)).map(lambda v: ir.Literal(v, Int(64)))
             function = st.sampled_from(("add", "subtract", "multiply", "divide", "modulo"))
             swapped = st.booleans()
             call = st.builds(
-                lambda name, c, swap: Call(name, (c, column) if swap else (column, c)),
+                lambda name, c, swap: ir.Call(name, (c, column) if swap else (column, c)),
                 function,
                 constant,
                 swapped,
             )
-            return [st.builds(Comparison, comparison, call, constant)]
+            return [st.builds(ir.Comparison, comparison, call, constant)]
         case Timestamp() | Date():
             unit = st.sampled_from(("day", "month", "year", "hour")).map(
-                lambda u: Literal(u, String())
+                lambda u: ir.Literal(u, String())
             )
-            call = st.builds(lambda u: Call("date_trunc", (u, column)), unit)
+            call = st.builds(lambda u: ir.Call("date_trunc", (u, column)), unit)
             point = st.sampled_from((0, NOON - NOON % DAY, NOON)).map(
-                lambda v: Literal(
+                lambda v: ir.Literal(
                     v, field.type if isinstance(field.type, Timestamp) else Timestamp()
                 )
             )
-            return [st.builds(Comparison, comparison, call, point)]
+            return [st.builds(ir.Comparison, comparison, call, point)]
         case String():
-            call = st.sampled_from(("lower", "upper")).map(lambda name: Call(name, (column,)))
-            text = st.sampled_from(("", "a", "B", "b")).map(lambda v: Literal(v, String()))
-            return [st.builds(Comparison, comparison, call, text)]
+            call = st.sampled_from(("lower", "upper")).map(lambda name: ir.Call(name, (column,)))
+            text = st.sampled_from(("", "a", "B", "b")).map(lambda v: ir.Literal(v, String()))
+            return [st.builds(ir.Comparison, comparison, call, text)]
     return []

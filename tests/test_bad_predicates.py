@@ -10,7 +10,7 @@ import pytest
 
 from rowsieve import Table
 from rowsieve.errors import EvaluationError, InvalidPredicate
-from rowsieve.predicate.ir import Column, InList, IsNull, Not, Predicate, ValueSet
+from rowsieve.predicate import ir
 from tests.executor.planted import lie
 from tests.profiles import IS_DEEP
 from tests.small_tables import appended, keyed, pairs
@@ -72,10 +72,10 @@ def test_what_is_ill_typed_or_unknown_is_refused_before_anything_is_read(where: 
     assert table.version == 0
 
 
-def nested(depth: int) -> Predicate:
-    found: Predicate = IsNull(Column("k"))
+def nested(depth: int) -> ir.Predicate:
+    found: ir.Predicate = ir.IsNull(ir.Column("k"))
     for _ in range(depth):
-        found = Not(found)
+        found = ir.Not(found)
     return found
 
 
@@ -99,11 +99,11 @@ def test_thousands_of_conditions_beside_each_other_are_fine(table: Table) -> Non
 def test_ten_million_values_prune_and_one_more_is_refused(table: Table) -> None:
     even = np.arange(0, 20_000_002, 2)
     some = even[:-1] if IS_DEEP else even[:1_000_000]  # half a minute of CPU for all of them
-    scan = table.scan(InList(Column("k"), ValueSet(pa.array(some))))
+    scan = table.scan(ir.InList(ir.Column("k"), ir.ValueSet(pa.array(some))))
     assert scan.to_arrow().to_pylist() == [{"k": 2, "v": 2}]
     assert scan.metrics.parts_pruned == 1
     with pytest.raises(InvalidPredicate, match="10,000,001 values"):
-        table.scan(InList(Column("k"), ValueSet(pa.array(even))))
+        table.scan(ir.InList(ir.Column("k"), ir.ValueSet(pa.array(even))))
 
 
 MALFORMED = ["{", '{"a": }', "", "nul", '{"a": 1}}', '{"a": 01}', "[" * 5_000, '{"a": 1e99999}']

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from rowsieve import Session, Table
 from rowsieve.bridges.sql import to_sql
 from rowsieve.errors import EvaluationError, InvalidPredicate, UnreadText, UnsupportedOperation
-from rowsieve.predicate.ir import Call, Column, Literal, Predicate, walk
+from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Date
 from tests import random_tables
@@ -85,7 +85,7 @@ def table(number: int) -> tuple[Table, TableShape, list[Row]]:
     return made, shape, rows
 
 
-def expected(rows: list[Row], shape: TableShape, where: Predicate, semantics: Semantics) -> Any:
+def expected(rows: list[Row], shape: TableShape, where: ir.Predicate, semantics: Semantics) -> Any:
     """The rows that match, or None if one that survives fails."""
     oracle = Oracle(shape.schema, semantics)
     answers = [oracle.judge(where, row) for row in rows]
@@ -112,7 +112,7 @@ def refusing_texts() -> Iterator[None]:
     count=st.sampled_from((False, False, True)),
 )
 def test_a_scan_gives_the_rows_of_the_oracle(
-    number: int, where: Predicate, dialect: str, pruning: Any, count: bool
+    number: int, where: ir.Predicate, dialect: str, pruning: Any, count: bool
 ) -> None:
     made, shape, rows = table(number)
     matching = expected(rows, shape, where, DIALECTS[dialect])
@@ -137,7 +137,7 @@ def test_a_scan_gives_the_rows_of_the_oracle(
     pruning=st.sampled_from(("on", "on", "off", "soft")),
 )
 def test_a_scan_in_a_time_zone_gives_the_rows_of_the_oracle(
-    number: int, where: Predicate, dialect: str, name: str, pruning: Any
+    number: int, where: ir.Predicate, dialect: str, name: str, pruning: Any
 ) -> None:
     made, shape, rows = table(number)
     semantics = replace(DIALECTS[dialect], time_zone=name)
@@ -177,16 +177,16 @@ def in_duckdb(number: int) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def cuts_dates_below_a_day(where: Predicate) -> bool:
+def cuts_dates_below_a_day(where: ir.Predicate) -> bool:
     """`date_trunc('hour', day) = …`: DuckDB 2.0 folds it to FALSE, though its own value equals."""
     return any(
-        isinstance(node, Call)
+        isinstance(node, ir.Call)
         and node.function == "date_trunc"
-        and isinstance(node.arguments[0], Literal)
+        and isinstance(node.arguments[0], ir.Literal)
         and node.arguments[0].value in ("hour", "minute", "second")
-        and isinstance(node.arguments[1], Column)
+        and isinstance(node.arguments[1], ir.Column)
         and isinstance(EVERYTHING.schema.field(node.arguments[1].name).type, Date)
-        for node in walk(where)
+        for node in ir.walk(where)
     )
 
 
@@ -202,7 +202,7 @@ def test_duckdb_folds_dates_cut_below_a_day() -> None:
 
 @examples(300)
 @given(number=st.integers(0, 1), where=simple_predicates(EVERYTHING))
-def test_duckdb_gives_the_same_rows(number: int, where: Predicate) -> None:
+def test_duckdb_gives_the_same_rows(number: int, where: ir.Predicate) -> None:
     if cuts_dates_below_a_day(where):
         reject()
     made, rows = everything(number)

@@ -7,17 +7,7 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
-from rowsieve.predicate.ir import (
-    Call,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Literal,
-    Not,
-    Operand,
-    Predicate,
-)
+from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Date, Int, String, Time, Timestamp
 from rowsieve.types.zones import zone
@@ -73,37 +63,41 @@ def _around(seconds: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted({each * 1_000_000 + more for each in seconds for more in _NEAR}))
 
 
-def operands(names: Sequence[str]) -> st.SearchStrategy[Operand]:
+def operands(names: Sequence[str]) -> st.SearchStrategy[ir.Operand]:
     """Times with a date."""
-    instant = st.just(Column("tz"))
-    column = st.sampled_from([Column("tz"), Column("ts"), Column("day")])
-    cast = st.builds(Cast, column, st.sampled_from([LOCAL, INSTANT, Date()]))
+    instant = st.just(ir.Column("tz"))
+    column = st.sampled_from([ir.Column("tz"), ir.Column("ts"), ir.Column("day")])
+    cast = st.builds(ir.Cast, column, st.sampled_from([LOCAL, INSTANT, Date()]))
     named = st.builds(
-        lambda name, inner: Call("timezone", (Literal(name), inner)),
+        lambda name, inner: ir.Call("timezone", (ir.Literal(name), inner)),
         st.sampled_from(names),
-        st.sampled_from([Column("tz"), Column("ts")]),
+        st.sampled_from([ir.Column("tz"), ir.Column("ts")]),
     )
     moved = st.builds(
-        lambda f, *parts: Call(f, (Column("tz"), *(Literal(part, Int(64)) for part in parts))),
+        lambda f, *parts: ir.Call(
+            f, (ir.Column("tz"), *(ir.Literal(part, Int(64)) for part in parts))
+        ),
         st.sampled_from(["add_interval", "shift"]),
         st.sampled_from([0, 0, 1, -13]),
         st.sampled_from([0, 1, -30]),
         st.sampled_from([0, 1, 129_600_000_000, -3_600_000_000]),
     )
     cut = st.builds(
-        lambda unit, inner: Call("date_trunc", (Literal(unit), inner)),
+        lambda unit, inner: ir.Call("date_trunc", (ir.Literal(unit), inner)),
         st.one_of(st.sampled_from(("hour", "day")), st.sampled_from(_UNITS)),
         st.one_of(instant, moved, named),
     )
     return st.one_of(instant, cast, named, moved, cut)
 
 
-def _constants(moments: Sequence[int]) -> st.SearchStrategy[Operand]:
+def _constants(moments: Sequence[int]) -> st.SearchStrategy[ir.Operand]:
     return st.one_of(
-        st.sampled_from([Literal(value, type_) for value in moments for type_ in (LOCAL, INSTANT)]),
-        st.sampled_from([Literal(value // 86_400_000_000, Date()) for value in moments]),
-        st.sampled_from([Literal(text) for text in _texts(moments)]),
-        st.sampled_from([Column("tz"), Column("ts"), Column("day")]),
+        st.sampled_from(
+            [ir.Literal(value, type_) for value in moments for type_ in (LOCAL, INSTANT)]
+        ),
+        st.sampled_from([ir.Literal(value // 86_400_000_000, Date()) for value in moments]),
+        st.sampled_from([ir.Literal(text) for text in _texts(moments)]),
+        st.sampled_from([ir.Column("tz"), ir.Column("ts"), ir.Column("day")]),
     )
 
 
@@ -113,28 +107,32 @@ def _texts(moments: Sequence[int]) -> list[str]:
 
 def conditions(
     moments: Sequence[int] = MOMENTS, names: Sequence[str] = NAMES
-) -> st.SearchStrategy[Predicate]:
+) -> st.SearchStrategy[ir.Predicate]:
     """Comparisons of times, of their parts, of their time of day and of their text; lists."""
-    op = st.sampled_from(list(ComparisonOp))
-    whole = st.builds(Comparison, op, operands(names), _constants(moments))
+    op = st.sampled_from(list(ir.ComparisonOp))
+    whole = st.builds(ir.Comparison, op, operands(names), _constants(moments))
     part = st.builds(
-        lambda op, field, operand, value: Comparison(
-            op, Call("extract", (Literal(field), operand)), Literal(value, Int(64))
+        lambda op, field, operand, value: ir.Comparison(
+            op, ir.Call("extract", (ir.Literal(field), operand)), ir.Literal(value, Int(64))
         ),
         op,
         st.sampled_from(_FIELDS),
-        st.sampled_from([Column("tz"), Cast(Column("ts"), INSTANT)]),
+        st.sampled_from([ir.Column("tz"), ir.Cast(ir.Column("ts"), INSTANT)]),
         st.sampled_from([0, 1, 2, 3, 4, 10, 11, 23, 30, 44, 2011, 2024, 2050]),
     )
     clock = st.builds(
-        lambda op, value: Comparison(op, Cast(Column("tz"), Time()), Literal(value, Time())),
+        lambda op, value: ir.Comparison(
+            op, ir.Cast(ir.Column("tz"), Time()), ir.Literal(value, Time())
+        ),
         op,
         st.sampled_from([value % 86_400_000_000 for value in moments]),
     )
     text = st.builds(
-        lambda op, value: Comparison(op, Cast(Column("tz"), String()), Literal(value, String())),
+        lambda op, value: ir.Comparison(
+            op, ir.Cast(ir.Column("tz"), String()), ir.Literal(value, String())
+        ),
         op,
         st.sampled_from(_texts(moments)),
     )
     found = st.one_of(whole, whole, part, clock, text)
-    return st.one_of(found, found, st.builds(Not, found))
+    return st.one_of(found, found, st.builds(ir.Not, found))

@@ -20,20 +20,7 @@ import rowsieve as rs
 from benchmarks.bars.sizes import Sizes
 from benchmarks.result import Bar, WrongAnswer
 from rowsieve.bridges.sql import to_sql
-from rowsieve.predicate.ir import (
-    And,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Or,
-    Predicate,
-    ValueSet,
-)
+from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import Bool, Date, Field, Float, Int, String, Timestamp
@@ -135,33 +122,33 @@ def _row(rng: random.Random, key: int) -> Row:
     }
 
 
-def _predicate(rng: random.Random, depth: int) -> Predicate:
+def _predicate(rng: random.Random, depth: int) -> ir.Predicate:
     if depth == 0 or rng.random() < 0.3:
         return _leaf(rng)
     shape = rng.randrange(3)
     if shape == 0:
-        return Not(_predicate(rng, depth - 1))
+        return ir.Not(_predicate(rng, depth - 1))
     terms = tuple(_predicate(rng, depth - 1) for _ in range(rng.randint(2, 3)))
-    return And(terms) if shape == 1 else Or(terms)
+    return ir.And(terms) if shape == 1 else ir.Or(terms)
 
 
-def _leaf(rng: random.Random) -> Predicate:
+def _leaf(rng: random.Random) -> ir.Predicate:
     field = rng.choice(SCHEMA.fields)
-    column = Column(field.name)
-    op = rng.choice(tuple(ComparisonOp))
+    column = ir.Column(field.name)
+    op = rng.choice(tuple(ir.ComparisonOp))
     shapes = ["null", "compare", "compare", "in"]
     shapes += {"s": ["like"], "n": ["columns"], "id": ["columns"]}.get(field.name, [])
     match rng.choice(shapes):
         case "null":
-            return IsNull(column)
+            return ir.IsNull(column)
         case "in":
             # DataFusion compares up to 3 items; in longer lists it looks up bits, so zeros differ
             least = 4 if field.name == "f" else 1
             count = min(rng.randint(least, 6), len(POOLS[field.name]))
             members = rng.sample(POOLS[field.name], count)
-            return InList(column, ValueSet(arrow_array(members, field.type), field.type))
+            return ir.InList(column, ir.ValueSet(arrow_array(members, field.type), field.type))
         case "like":
-            return Like(column, rng.choice(PATTERNS))
+            return ir.Like(column, rng.choice(PATTERNS))
         case "columns":
-            return Comparison(op, Column("n"), Column("id"))
-    return Comparison(op, column, Literal(rng.choice(POOLS[field.name]), field.type))
+            return ir.Comparison(op, ir.Column("n"), ir.Column("id"))
+    return ir.Comparison(op, column, ir.Literal(rng.choice(POOLS[field.name]), field.type))

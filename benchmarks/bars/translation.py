@@ -20,22 +20,9 @@ from benchmarks.measure import Work, take_turns
 from benchmarks.result import Bar, Case, WrongAnswer
 from rowsieve.bridges.registry import BRIDGES, Bridge
 from rowsieve.errors import MissingExtra
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import matching
-from rowsieve.predicate.ir import (
-    And,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    IsNull,
-    Literal,
-    Not,
-    Or,
-    Predicate,
-    ValueSet,
-    walk,
-)
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Int, String
 
@@ -46,11 +33,11 @@ NOT_ASKED = ("rowsieve", "spark_columns")
 SCHEMA = schema_of(
     pa.schema([("id", pa.int64()), ("name", pa.string()), ("x", pa.float64())]),
 )[0]
-SMALL = And(
+SMALL = ir.And(
     (
-        Comparison(ComparisonOp.GT, Column("id"), Literal(5, Int(64))),
-        Comparison(ComparisonOp.EQ, Column("name"), Literal("x", String())),
-        Not(IsNull(Column("x"))),
+        ir.Comparison(ir.ComparisonOp.GT, ir.Column("id"), ir.Literal(5, Int(64))),
+        ir.Comparison(ir.ComparisonOp.EQ, ir.Column("name"), ir.Literal("x", String())),
+        ir.Not(ir.IsNull(ir.Column("x"))),
     )
 )
 
@@ -58,7 +45,7 @@ SMALL = And(
 def measure(sizes: Sizes, folder: Path) -> list[Bar]:
     """A predicate of ten nodes, a long list and a wide OR, through each bridge."""
     del folder
-    assert sum(1 for _ in walk(SMALL)) == 10
+    assert sum(1 for _ in ir.walk(SMALL)) == 10
     values = np.random.default_rng(7).integers(-(10**12), 10**12, sizes.list_values)
     rows = pa.record_batch(
         {
@@ -76,7 +63,7 @@ def measure(sizes: Sizes, folder: Path) -> list[Bar]:
         _bar(
             _asked(
                 "translation of a long list",
-                InList(Column("id"), ValueSet(pa.array(values), Int(64))),
+                ir.InList(ir.Column("id"), ir.ValueSet(pa.array(values), Int(64))),
                 rows,
                 sizes.long_repeats,
             ),
@@ -100,7 +87,7 @@ def measure(sizes: Sizes, folder: Path) -> list[Bar]:
 
 def _asked(
     name: str,
-    predicate: Predicate,
+    predicate: ir.Predicate,
     rows: pa.RecordBatch,
     repeats: int,
     without: tuple[str, ...] = (),
@@ -119,13 +106,13 @@ def _asked(
     return case
 
 
-def _both_ways(bridge: Bridge, predicate: Predicate, rows: pa.RecordBatch) -> dict[str, Work]:
+def _both_ways(bridge: Bridge, predicate: ir.Predicate, rows: pa.RecordBatch) -> dict[str, Work]:
     def write() -> Any:
         return bridge.writes(predicate, SCHEMA, bridge.semantics).exact()
 
     expression = write()
 
-    def read() -> Predicate:
+    def read() -> ir.Predicate:
         return bridge.reads(expression, SCHEMA).exact()
 
     kept = [
@@ -142,13 +129,15 @@ def _limit_of_a_list(bridge: str) -> float:
     return TEXT_WALL_S if is_text or bridge in OBJECTS else ARRAY_WALL_S
 
 
-def _wide(terms: int) -> Predicate:
+def _wide(terms: int) -> ir.Predicate:
     """An OR that cannot become an IN list."""
-    return Or(
+    return ir.Or(
         tuple(
-            Comparison(ComparisonOp.GT, Column("id"), Literal(number, Int(64)))
+            ir.Comparison(ir.ComparisonOp.GT, ir.Column("id"), ir.Literal(number, Int(64)))
             if number % 2
-            else Comparison(ComparisonOp.NE, Column("name"), Literal(f"n{number}", String()))
+            else ir.Comparison(
+                ir.ComparisonOp.NE, ir.Column("name"), ir.Literal(f"n{number}", String())
+            )
             for number in range(terms)
         )
     )

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from rowsieve.bridges.translation import Translation, place, translated
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.ir import Comparison, Predicate, conjoin, root_conjuncts, walk
 from rowsieve.predicate.nan_signs import check_nan_signs
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, Semantics
@@ -25,16 +25,16 @@ R = TypeVar("R")
 
 def read_conditions(
     conditions: Sequence[E],
-    read: Callable[[E], Predicate],
+    read: Callable[[E], ir.Predicate],
     join: Callable[[list[E]], R],
     schema: Schema,
     semantics: Semantics,
     *,
     shown: Callable[[E], object] = str,
     strict: bool = False,
-) -> Translation[Predicate, R]:
+) -> Translation[ir.Predicate, R]:
     """Read each; those that are refused, or that do not bind to the schema, are the residual."""
-    kept: list[Predicate] = []
+    kept: list[ir.Predicate] = []
     left: list[E] = []
     notes: list[str] = []
     for index, condition in enumerate(conditions):
@@ -47,24 +47,24 @@ def read_conditions(
         except (UnsupportedOperation, InvalidPredicate) as error:
             notes.append(place(index, len(conditions), shown(condition), error))
             left.append(condition)
-    whole = conjoin(kept) if kept or not left else None
+    whole = ir.conjoin(kept) if kept or not left else None
     return translated(whole, join(left) if left else None, notes, strict=strict)
 
 
 def write_conditions(
-    predicate: Predicate,
-    write: Callable[[Predicate], E],
+    predicate: ir.Predicate,
+    write: Callable[[ir.Predicate], E],
     join: Callable[[list[E]], R],
     schema: Schema,
     semantics: Semantics,
     *,
     strict: bool = False,
-) -> Translation[R, Predicate]:
+) -> Translation[R, ir.Predicate]:
     """Write each, bound to the schema under the semantics; those refused are the residual."""
     bind(predicate, schema, semantics, simplified=False)
-    conditions = root_conjuncts(predicate)
+    conditions = ir.root_conjuncts(predicate)
     kept: list[E] = []
-    left: list[Predicate] = []
+    left: list[ir.Predicate] = []
     notes: list[str] = []
     for index, condition in enumerate(conditions):
         bound = bind(condition, schema, semantics, simplified=False)
@@ -77,11 +77,11 @@ def write_conditions(
             notes.append(place(index, len(conditions), condition, error))
             left.append(condition)
     whole = join(kept) if kept or not left else None
-    return translated(whole, conjoin(left) if left else None, notes, strict=strict)
+    return translated(whole, ir.conjoin(left) if left else None, notes, strict=strict)
 
 
-def _refuse_nested(root: Predicate) -> None:
+def _refuse_nested(root: ir.Predicate) -> None:
     """Lists and structs compare by rules of each engine's own, which no writer spells out."""
-    for node in walk(root):
-        if isinstance(node, Comparison) and is_nested(type_ := type_of(node.left)):
+    for node in ir.walk(root):
+        if isinstance(node, ir.Comparison) and is_nested(type_ := type_of(node.left)):
             raise UnsupportedOperation(f"values of {type_name(type_)} are not compared there")

@@ -22,7 +22,7 @@ from rowsieve.bridges.leaves import KeptRows, Leaf, Members, zeros_apart
 from rowsieve.bridges.pyarrow_exprs import comparison_of_column, from_pyarrow, list_of_column
 from rowsieve.bridges.translation import Exactness, Row, Translation, reason_of
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
-from rowsieve.predicate.ir import BoundColumn, ComparisonOp, Literal, Or, Predicate, conjoin
+from rowsieve.predicate import ir
 from rowsieve.predicate.like import after_prefix
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.operand_types import type_of
@@ -84,7 +84,7 @@ def is_dnf_filters(value: object) -> bool:
 
 def from_dnf_filters(
     filters: Filters, schema: Schema, *, strict: bool = False
-) -> Translation[Predicate, Filters]:
+) -> Translation[ir.Predicate, Filters]:
     """Read filters over columns of the schema, meant under `Semantics.PYARROW`.
 
     The residual is the filters left out. With `strict`, such a filter is `UnsupportedOperation`.
@@ -114,12 +114,12 @@ def from_dnf_filters(
 
 
 def to_dnf_filters(
-    predicate: Predicate,
+    predicate: ir.Predicate,
     schema: Schema,
     semantics: Semantics = Semantics.PYARROW,
     *,
     strict: bool = False,
-) -> Translation[Filters, Predicate]:
+) -> Translation[Filters, ir.Predicate]:
     """Write a predicate, meant under the semantics given, as filters over the schema."""
     writer = _Writer(semantics)
     return write_conditions(
@@ -135,12 +135,12 @@ def to_dnf_filters(
 # Reading
 
 
-def _read(groups: list[list[Filter]], schema: Schema) -> Predicate:
-    read = tuple(conjoin([_one(item, schema) for item in group]) for group in groups)
-    return read[0] if len(read) == 1 else Or(read)
+def _read(groups: list[list[Filter]], schema: Schema) -> ir.Predicate:
+    read = tuple(ir.conjoin([_one(item, schema) for item in group]) for group in groups)
+    return read[0] if len(read) == 1 else ir.Or(read)
 
 
-def _one(item: Filter, schema: Schema) -> Predicate:
+def _one(item: Filter, schema: Schema) -> ir.Predicate:
     column, operator, value = item
     type_ = schema.field(column).type
     if operator not in _ROWS:
@@ -153,7 +153,7 @@ def _one(item: Filter, schema: Schema) -> Predicate:
             return list_of_column(column, members, schema, negated=operator == "not in")
         if type(value) in _PLAIN:
             return comparison_of_column(
-                ComparisonOp(_ROWS[operator].ours), column, pa.scalar(value), schema
+                ir.ComparisonOp(_ROWS[operator].ours), column, pa.scalar(value), schema
             )
         expression = pq.filters_to_expression([(column, operator, value)])
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -192,7 +192,7 @@ class _Writer(KeptRows[_Groups]):
         super().__init__(semantics)
         self._width = 1
 
-    def condition(self, root: Predicate) -> _Groups:
+    def condition(self, root: ir.Predicate) -> _Groups:
         """A condition of the AND at the top, which multiplies with the others."""
         groups = self.rows(root)
         width = self._width * max(1, len(groups))
@@ -218,7 +218,7 @@ class _Writer(KeptRows[_Groups]):
 
     def leaf(self, leaf: Leaf) -> _Groups:
         """The leaf as the rows that pyarrow keeps, what it makes of NULL and NaN put right."""
-        if not isinstance(leaf.operand, BoundColumn):
+        if not isinstance(leaf.operand, ir.BoundColumn):
             raise UnsupportedOperation("a filter is about a column itself")
         name, type_ = leaf.operand.name, type_of(leaf.operand)
         if is_nested(type_):
@@ -281,7 +281,7 @@ def _finished(groups: _Groups, schema: Schema) -> Filters:
     raise UnsupportedOperation("a filter of all rows or of none wants a column that is not nested")
 
 
-def _value(literal: Literal) -> Any:
+def _value(literal: ir.Literal) -> Any:
     """The constant as Python has it, or as Arrow has it where pyarrow would read another type."""
     value = scalar(literal)
     if literal.type in (Int(64, signed=False), Uuid()):

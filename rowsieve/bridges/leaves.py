@@ -17,26 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FalsePredicate,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-    TruePredicate,
-)
+from rowsieve.predicate import ir
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, Semantics
@@ -52,8 +33,13 @@ _OPPOSITES = {
     "STARTS WITH": "NOT STARTS WITH",
 }
 _OPPOSITES |= {other: name for name, other in _OPPOSITES.items()}
-_DISTINCT = (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT)
-_REFLEXIVE = (ComparisonOp.EQ, ComparisonOp.LE, ComparisonOp.GE, ComparisonOp.NOT_DISTINCT)
+_DISTINCT = (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT)
+_REFLEXIVE = (
+    ir.ComparisonOp.EQ,
+    ir.ComparisonOp.LE,
+    ir.ComparisonOp.GE,
+    ir.ComparisonOp.NOT_DISTINCT,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +51,7 @@ class Members:
     bitwise: bool
 
 
-Test: TypeAlias = tuple[str, Literal | Members]
+Test: TypeAlias = tuple[str, ir.Literal | Members]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +62,7 @@ class Leaf:
     and `NOT IN` with members, `STARTS WITH` and its NOT with text), or one answer for all of them.
     """
 
-    operand: Operand
+    operand: ir.Operand
     others: Test | bool | None
     on_null: bool | None = None
     on_nan: bool | None = None
@@ -103,21 +89,21 @@ class KeptRows(ABC, Generic[E]):
     def __init__(self, semantics: Semantics) -> None:
         self.semantics = semantics
 
-    def rows(self, node: Predicate, *, negated: bool = False) -> E:
+    def rows(self, node: ir.Predicate, *, negated: bool = False) -> E:
         """The rows on which the condition, or its NOT, is TRUE."""
         match node:
-            case TruePredicate() | FalsePredicate():
-                return self.always(value=isinstance(node, TruePredicate) is not negated)
-            case Not(term=term):
+            case ir.TruePredicate() | ir.FalsePredicate():
+                return self.always(value=isinstance(node, ir.TruePredicate) is not negated)
+            case ir.Not(term=term):
                 return self.rows(term, negated=not negated)
-            case And(terms=terms) | Or(terms=terms):
+            case ir.And(terms=terms) | ir.Or(terms=terms):
                 kept = [self.rows(term, negated=negated) for term in terms]
-                return self.junction(kept, all_of=isinstance(node, And) is not negated)
-            case BooleanOperand(operand=Condition(predicate=inner)):
+                return self.junction(kept, all_of=isinstance(node, ir.And) is not negated)
+            case ir.BooleanOperand(operand=ir.Condition(predicate=inner)):
                 return self.rows(inner, negated=negated)
-            case BooleanOperand(operand=Literal(value=value)):
+            case ir.BooleanOperand(operand=ir.Literal(value=value)):
                 return self.always(value=value is (not negated))
-            case InList() if negated and node.values.array.null_count:
+            case ir.InList() if negated and node.values.array.null_count:
                 return self.always(value=False)  # FALSE or NULL, and so is what it negates
         leaf = self._leaf(node)
         return self.leaf(leaf.negated() if negated else leaf)
@@ -134,37 +120,37 @@ class KeptRows(ABC, Generic[E]):
     def leaf(self, leaf: Leaf) -> E:
         """The rows for which a leaf is TRUE, or `UnsupportedOperation`."""
 
-    def _leaf(self, node: Predicate) -> Leaf:
+    def _leaf(self, node: ir.Predicate) -> Leaf:
         match node:
-            case Comparison(op=op, left=left, right=Literal() as right):
+            case ir.Comparison(op=op, left=left, right=ir.Literal() as right):
                 return self._compared(op, left, right)
-            case Comparison(op=op, left=left, right=right) if left == right:
+            case ir.Comparison(op=op, left=left, right=right) if left == right:
                 return self._with_itself(op, left)
-            case InList(operand=operand):
+            case ir.InList(operand=operand):
                 return self._listed(node, operand)
-            case IsNull(operand=operand):
+            case ir.IsNull(operand=operand):
                 return Leaf(operand, others=False, on_null=True, on_nan=False)
-            case BooleanOperand(operand=BoundColumn() | FieldAccess() as operand):
-                return Leaf(operand, ("=", Literal(value=True, type=Bool())))
-            case BooleanOperand(
-                operand=Call(function="starts_with", arguments=(text, Literal() as part))
+            case ir.BooleanOperand(operand=ir.BoundColumn() | ir.FieldAccess() as operand):
+                return Leaf(operand, ("=", ir.Literal(value=True, type=Bool())))
+            case ir.BooleanOperand(
+                operand=ir.Call(function="starts_with", arguments=(text, ir.Literal() as part))
             ) if isinstance(part.value, str):
                 return Leaf(text, ("STARTS WITH", part))
-            case Like(operand=operand, ignore_case=False):
+            case ir.Like(operand=operand, ignore_case=False):
                 pattern = parse_pattern(node.pattern, node.escape)
                 if pattern.is_exact or pattern.is_prefix:
                     test = "=" if pattern.is_exact else "STARTS WITH"
-                    return Leaf(operand, (test, Literal(pattern.prefix, String())))
+                    return Leaf(operand, (test, ir.Literal(pattern.prefix, String())))
         raise UnsupportedOperation("there is no expression of this form there")
 
-    def _compared(self, op: ComparisonOp, operand: Operand, constant: Literal) -> Leaf:
+    def _compared(self, op: ir.ComparisonOp, operand: ir.Operand, constant: ir.Literal) -> Leaf:
         value, type_ = constant.value, type_of(operand)
         null: bool | None = None
         if op in _DISTINCT:
-            null = (value is None) is (op is ComparisonOp.NOT_DISTINCT)
-            op = ComparisonOp.EQ if op is ComparisonOp.NOT_DISTINCT else ComparisonOp.NE
+            null = (value is None) is (op is ir.ComparisonOp.NOT_DISTINCT)
+            op = ir.ComparisonOp.EQ if op is ir.ComparisonOp.NOT_DISTINCT else ir.ComparisonOp.NE
             if value is None:
-                rest = op is ComparisonOp.NE
+                rest = op is ir.ComparisonOp.NE
                 return Leaf(operand, rest, null, rest)
         if value is None:
             return Leaf(operand, None)
@@ -173,23 +159,23 @@ class KeptRows(ABC, Generic[E]):
         assert isinstance(value, float)
         ieee = self.semantics.nan is NanOrder.IEEE
         if not math.isnan(value):
-            above = op in (ComparisonOp.GT, ComparisonOp.GE) and not ieee
-            return Leaf(operand, (op.value, constant), null, op is ComparisonOp.NE or above)
+            above = op in (ir.ComparisonOp.GT, ir.ComparisonOp.GE) and not ieee
+            return Leaf(operand, (op.value, constant), null, op is ir.ComparisonOp.NE or above)
         if ieee:
-            never = op is ComparisonOp.NE
+            never = op is ir.ComparisonOp.NE
             return Leaf(operand, never, null, never)
-        below = op in (ComparisonOp.NE, ComparisonOp.LT, ComparisonOp.LE)
+        below = op in (ir.ComparisonOp.NE, ir.ComparisonOp.LT, ir.ComparisonOp.LE)
         return Leaf(operand, below, null, op in _REFLEXIVE)
 
-    def _with_itself(self, op: ComparisonOp, operand: Operand) -> Leaf:
+    def _with_itself(self, op: ir.ComparisonOp, operand: ir.Operand) -> Leaf:
         same = op in _REFLEXIVE
         nan: bool | None = None
         if isinstance(type_of(operand), Float):
-            unequal = op in (ComparisonOp.NE, ComparisonOp.DISTINCT)
+            unequal = op in (ir.ComparisonOp.NE, ir.ComparisonOp.DISTINCT)
             nan = unequal if self.semantics.nan is NanOrder.IEEE else same
         return Leaf(operand, same, same if op in _DISTINCT else None, nan)
 
-    def _listed(self, node: InList, operand: Operand) -> Leaf:
+    def _listed(self, node: ir.InList, operand: ir.Operand) -> Leaf:
         members, type_ = node.values.array, type_of(operand)
         if node.values.type not in (type_, None):
             raise UnsupportedOperation("the members of the list are of another type")

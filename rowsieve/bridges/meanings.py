@@ -16,25 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.functions.casts import cast_rule
-from rowsieve.predicate.ir import (
-    FALSE,
-    TRUE,
-    And,
-    Call,
-    Cast,
-    Comparison,
-    ComparisonOp,
-    InList,
-    IsNull,
-    Literal,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-    ValueSet,
-    map_children,
-)
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics, TimestampText
 from rowsieve.types.logical import (
@@ -124,7 +107,7 @@ def differ(ours: Semantics, theirs: Semantics) -> bool:
     return replace(ours, name="") != replace(theirs, name="")
 
 
-def with_meaning_kept(root: Predicate, ours: Semantics, theirs: Semantics) -> Predicate:
+def with_meaning_kept(root: ir.Predicate, ours: Semantics, theirs: Semantics) -> ir.Predicate:
     """The bound condition, meant by `ours`, as one that means it by `theirs`."""
     # Conditions that the sign of NaN decides were refused; writers for DataFusion clear the sign.
     ours, theirs = unsigned(ours), unsigned(theirs)
@@ -143,90 +126,94 @@ class _Guards:
     ours: Semantics
     theirs: Semantics
 
-    def predicate(self, node: Predicate) -> Predicate:
+    def predicate(self, node: ir.Predicate) -> ir.Predicate:
         match node:
-            case Comparison(op=op, left=left, right=right):
+            case ir.Comparison(op=op, left=left, right=right):
                 return self.comparison(op, self.operand(left), self.operand(right))
-            case InList(operand=operand, values=values):
+            case ir.InList(operand=operand, values=values):
                 return self.in_list(self.operand(operand), values)
             case _:
-                return map_children(node, self.predicate, self.operand)
+                return ir.map_children(node, self.predicate, self.operand)
 
-    def operand(self, node: Operand) -> Operand:
-        if isinstance(node, Call):
+    def operand(self, node: ir.Operand) -> ir.Operand:
+        if isinstance(node, ir.Call):
             self.check_call(node)
-        elif isinstance(node, Cast):
+        elif isinstance(node, ir.Cast):
             self.check_cast(node)
-        return map_children(node, self.predicate, self.operand)
+        return ir.map_children(node, self.predicate, self.operand)
 
     # NaN
 
-    def comparison(self, op: ComparisonOp, left: Operand, right: Operand) -> Predicate:
+    def comparison(self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand) -> ir.Predicate:
         if is_nested(type_of(left)):
             self.check(f"{op.value} of lists or structs", ("nested_nulls", "nested_zeros_differ"))
-            return Comparison(op, left, right)
+            return ir.Comparison(op, left, right)
         if self.ours.nan is self.theirs.nan or not isinstance(type_of(left), Float):
-            return Comparison(op, left, right)
-        if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+            return ir.Comparison(op, left, right)
+        if op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
             return self.distinct(op, left, right)
-        if op is ComparisonOp.NE:
-            return Not(self.comparison(ComparisonOp.EQ, left, right))
-        if op in (ComparisonOp.GT, ComparisonOp.GE):
-            mirrored = ComparisonOp.LT if op is ComparisonOp.GT else ComparisonOp.LE
-            return self.ordered(mirrored, right, left, Comparison(op, left, right))
-        return self.ordered(op, left, right, Comparison(op, left, right))
+        if op is ir.ComparisonOp.NE:
+            return ir.Not(self.comparison(ir.ComparisonOp.EQ, left, right))
+        if op in (ir.ComparisonOp.GT, ir.ComparisonOp.GE):
+            mirrored = ir.ComparisonOp.LT if op is ir.ComparisonOp.GT else ir.ComparisonOp.LE
+            return self.ordered(mirrored, right, left, ir.Comparison(op, left, right))
+        return self.ordered(op, left, right, ir.Comparison(op, left, right))
 
-    def distinct(self, op: ComparisonOp, left: Operand, right: Operand) -> Predicate:
-        nulls = IsNull(left), IsNull(right)
-        equal = self.comparison(ComparisonOp.EQ, left, right)
-        same = Or((And(nulls), And((Not(nulls[0]), Not(nulls[1]), equal))))
-        return same if op is ComparisonOp.NOT_DISTINCT else Not(same)
+    def distinct(self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand) -> ir.Predicate:
+        nulls = ir.IsNull(left), ir.IsNull(right)
+        equal = self.comparison(ir.ComparisonOp.EQ, left, right)
+        same = ir.Or((ir.And(nulls), ir.And((ir.Not(nulls[0]), ir.Not(nulls[1]), equal))))
+        return same if op is ir.ComparisonOp.NOT_DISTINCT else ir.Not(same)
 
-    def ordered(self, op: ComparisonOp, a: Operand, b: Operand, plain: Predicate) -> Predicate:
+    def ordered(
+        self, op: ir.ComparisonOp, a: ir.Operand, b: ir.Operand, plain: ir.Predicate
+    ) -> ir.Predicate:
         """`a = b`, `a < b` or `a <= b`, of which `plain` is what the other engine has.
 
         The two differ only where `b` is NaN, and for `=` only where both are.
         """
-        if _never_nan(b) or (op is ComparisonOp.EQ and _never_nan(a)):
+        if _never_nan(b) or (op is ir.ComparisonOp.EQ and _never_nan(a)):
             return plain
-        known = _never_nan(a) and not (isinstance(a, Literal) and a.value is None)
+        known = _never_nan(a) and not (isinstance(a, ir.Literal) and a.value is None)
         if self.ours.nan is NanOrder.GREATEST:
-            above: Predicate = And((self.is_nan(b), Not(IsNull(a))))
+            above: ir.Predicate = ir.And((self.is_nan(b), ir.Not(ir.IsNull(a))))
             if known:
                 above = self.is_nan(b)
-            elif op is ComparisonOp.LT:
-                above = And((self.is_nan(b), Not(self.is_nan(a))))
-            elif op is ComparisonOp.EQ:
-                above = And((self.is_nan(a), self.is_nan(b)))
-            return Or((plain, above))
-        below = Not(self.is_nan(b))
-        return And((plain, below if known else Or((below, IsNull(a)))))
+            elif op is ir.ComparisonOp.LT:
+                above = ir.And((self.is_nan(b), ir.Not(self.is_nan(a))))
+            elif op is ir.ComparisonOp.EQ:
+                above = ir.And((self.is_nan(a), self.is_nan(b)))
+            return ir.Or((plain, above))
+        below = ir.Not(self.is_nan(b))
+        return ir.And((plain, below if known else ir.Or((below, ir.IsNull(a)))))
 
-    def is_nan(self, operand: Operand) -> Predicate:
+    def is_nan(self, operand: ir.Operand) -> ir.Predicate:
         """NULL of NULL, as every comparison; a constant is known for one or not."""
-        if isinstance(operand, Literal) and operand.value is not None:
-            return FALSE if _never_nan(operand) else TRUE
+        if isinstance(operand, ir.Literal) and operand.value is not None:
+            return ir.FALSE if _never_nan(operand) else ir.TRUE
         if self.theirs.nan is NanOrder.IEEE:
-            return Comparison(ComparisonOp.NE, operand, operand)
-        return Comparison(ComparisonOp.EQ, operand, Literal(math.nan, type_of(operand)))
+            return ir.Comparison(ir.ComparisonOp.NE, operand, operand)
+        return ir.Comparison(ir.ComparisonOp.EQ, operand, ir.Literal(math.nan, type_of(operand)))
 
     # Lists
 
-    def in_list(self, operand: Operand, values: ValueSet) -> Predicate:
+    def in_list(self, operand: ir.Operand, values: ir.ValueSet) -> ir.Predicate:
         members = values.array
         if not pa.types.is_floating(members.type):
-            return InList(operand, values)
+            return ir.InList(operand, values)
         if self.ours.nan is not self.theirs.nan:
             marked = pc.fill_null(pc.is_nan(members), fill_value=False)
             if pc.any(marked).as_py():
-                rest = InList(operand, ValueSet(members.filter(pc.invert(marked)), values.type))
+                rest = ir.InList(
+                    operand, ir.ValueSet(members.filter(pc.invert(marked)), values.type)
+                )
                 found = self.zeros(rest, len(members))
                 if self.ours.nan is NanOrder.IEEE:
                     return found
-                return Or((found, self.is_nan(operand)))
-        return self.zeros(InList(operand, values), len(members))
+                return ir.Or((found, self.is_nan(operand)))
+        return self.zeros(ir.InList(operand, values), len(members))
 
-    def zeros(self, node: InList, count: int) -> Predicate:
+    def zeros(self, node: ir.InList, count: int) -> ir.Predicate:
         """A list of `count` members in our engine, which may tell -0.0 from 0.0."""
         members = node.values.array
         if not pc.any(pc.equal(members, 0.0)).as_py():
@@ -241,11 +228,11 @@ class _Guards:
             return node
         others = members.filter(pc.fill_null(pc.not_equal(members, 0.0), fill_value=True))
         both = pa.concat_arrays([others, pa.array([0.0, -0.0], members.type)])
-        return InList(node.operand, ValueSet(both, node.values.type))
+        return ir.InList(node.operand, ir.ValueSet(both, node.values.type))
 
     # Operations
 
-    def check_call(self, node: Call) -> None:
+    def check_call(self, node: ir.Call) -> None:
         name, types, result = (
             node.function,
             [type_of(item) for item in node.arguments],
@@ -280,7 +267,7 @@ class _Guards:
                     differs = f": {_VERBS[ours]} in one engine, {_VERBS[theirs]} in the other"
                 raise UnsupportedOperation(f"{what} {when}{differs}")
 
-    def check_cast(self, node: Cast) -> None:
+    def check_cast(self, node: ir.Cast) -> None:
         source, target = type_of(node.operand), node.type
         rule = cast_rule(source, target)
         fails = not node.try_ and (rule is None or rule.can_fail)
@@ -304,12 +291,12 @@ class _Guards:
         self.check(f"a cast of {type_name(source)} to {type_name(target)}", touched)
 
 
-def _may_be_minus_one(operand: Operand) -> bool:
-    return not isinstance(operand, Literal) or operand.value == -1
+def _may_be_minus_one(operand: ir.Operand) -> bool:
+    return not isinstance(operand, ir.Literal) or operand.value == -1
 
 
-def _never_nan(operand: Operand) -> bool:
-    if not isinstance(operand, Literal):
+def _never_nan(operand: ir.Operand) -> bool:
+    if not isinstance(operand, ir.Literal):
         return False
     return not (isinstance(operand.value, float) and math.isnan(operand.value))
 

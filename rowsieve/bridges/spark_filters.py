@@ -19,28 +19,8 @@ import pyarrow.compute as pc
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.translation import Exactness, Row, Translation, place, translated
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.ir import (
-    FALSE,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Column,
-    Comparison,
-    ComparisonOp,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Operand,
-    PhysicalValue,
-    Predicate,
-    ValueSet,
-    conjoin,
-    root_conjuncts,
-)
 from rowsieve.predicate.nan_signs import check_nan_signs
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, Semantics
@@ -84,11 +64,11 @@ FILTERS: tuple[Row, ...] = (
     Row("StringEndsWith", "ends_with", _EXACT, _EXACT),
     Row("StringContains", "contains", _EXACT, _EXACT),
 )
-_COMPARISONS: Mapping[str, ComparisonOp] = {
-    row.foreign: ComparisonOp(row.ours) for row in FILTERS[:6]
+_COMPARISONS: Mapping[str, ir.ComparisonOp] = {
+    row.foreign: ir.ComparisonOp(row.ours) for row in FILTERS[:6]
 }
 _CLASSES = {op: name for name, op in _COMPARISONS.items()}
-_NEGATED = {ComparisonOp.NE: "EqualTo", ComparisonOp.DISTINCT: "EqualNullSafe"}
+_NEGATED = {ir.ComparisonOp.NE: "EqualTo", ir.ComparisonOp.DISTINCT: "EqualNullSafe"}
 _TEXT = {row.foreign: row.ours for row in FILTERS if row.foreign.startswith("String")}
 _TEXT_CLASSES = {ours: name for name, ours in _TEXT.items()}
 _ACCEPTED: Mapping[type[LogicalType], tuple[type, ...]] = {
@@ -119,14 +99,14 @@ def is_spark_filters(value: object) -> bool:
 
 def from_spark_filters(
     filters: Sequence[Any], schema: Schema, *, strict: bool = False, ansi: bool | None = None
-) -> Translation[Predicate, list[Any]]:
+) -> Translation[ir.Predicate, list[Any]]:
     """Read filters over columns of the schema; the residual is the filters left out.
 
     `ansi` is whether the session that they come from has `spark.sql.ansi.enabled`: IN of nothing is
     FALSE there and NULL for NULL without it. Unless it is known, NOT IN of nothing is left out;
     IN of nothing keeps no row in either mode.
     """
-    kept: list[Predicate] = []
+    kept: list[ir.Predicate] = []
     left: list[Any] = []
     notes: list[str] = []
     for index, item in enumerate(filters):
@@ -139,22 +119,22 @@ def from_spark_filters(
         except (UnsupportedOperation, InvalidPredicate) as error:
             notes.append(place(index, len(filters), item, error))
             left.append(item)
-    whole = conjoin(kept) if kept or not left else None
+    whole = ir.conjoin(kept) if kept or not left else None
     return translated(whole, left or None, notes, strict=strict)
 
 
 def to_spark_filters(
-    predicate: Predicate,
+    predicate: ir.Predicate,
     schema: Schema,
     semantics: Semantics = Semantics.SPARK,
     *,
     strict: bool = False,
-) -> Translation[list[Any], Predicate]:
+) -> Translation[list[Any], ir.Predicate]:
     """Write a predicate, meant under the semantics given, as filters over the schema."""
     bind(predicate, schema, semantics, simplified=False)
-    conditions = root_conjuncts(predicate)
+    conditions = ir.root_conjuncts(predicate)
     kept: list[Any] = []
-    left: list[Predicate] = []
+    left: list[ir.Predicate] = []
     notes: list[str] = []
     for index, condition in enumerate(conditions):
         bound = bind(condition, schema, semantics, simplified=False)
@@ -166,13 +146,13 @@ def to_spark_filters(
             notes.append(place(index, len(conditions), condition, error))
             left.append(condition)
     whole = kept if kept or not left else None
-    return translated(whole, conjoin(left) if left else None, notes, strict=strict)
+    return translated(whole, ir.conjoin(left) if left else None, notes, strict=strict)
 
 
 # Reading
 
 
-def _read(item: Any, schema: Schema, ansi: bool | None) -> Predicate:
+def _read(item: Any, schema: Schema, ansi: bool | None) -> ir.Predicate:
     kind = type(item).__name__
     if kind == "Not":
         depth = 0
@@ -181,29 +161,31 @@ def _read(item: Any, schema: Schema, ansi: bool | None) -> Predicate:
         if ansi is None and depth % 2 and type(item).__name__ == "In" and not item.value:
             raise UnsupportedOperation(_NOTHING)
         inner = _read(item, schema, ansi)
-        return Not(inner) if depth % 2 else inner
+        return ir.Not(inner) if depth % 2 else inner
     if kind not in {row.foreign for row in FILTERS}:
         raise UnsupportedOperation(f"the filter {kind} is not known here")
     operand, type_ = _attribute(item.attribute, schema)
     if kind == "IsNull":
-        return IsNull(operand)
+        return ir.IsNull(operand)
     if kind == "IsNotNull":
-        return Not(IsNull(operand))
+        return ir.Not(ir.IsNull(operand))
     if kind in _COMPARISONS:
-        literal = Literal(_physical(item.value, type_), type_)
-        return Comparison(_COMPARISONS[kind], operand, literal)
+        literal = ir.Literal(_physical(item.value, type_), type_)
+        return ir.Comparison(_COMPARISONS[kind], operand, literal)
     if kind == "In":
         return _read_in(operand, type_, item.value, ansi=ansi)
     if not isinstance(type_, String) or not isinstance(item.value, str):
         raise UnsupportedOperation(f"{kind} is of text, not of {type_name(type_)}")
-    return BooleanOperand(Call(_TEXT[kind], (operand, Literal(item.value, String()))))
+    return ir.BooleanOperand(ir.Call(_TEXT[kind], (operand, ir.Literal(item.value, String()))))
 
 
 def _read_in(
-    operand: Operand, type_: LogicalType, values: Sequence[Any], *, ansi: bool | None
-) -> Predicate:
+    operand: ir.Operand, type_: LogicalType, values: Sequence[Any], *, ansi: bool | None
+) -> ir.Predicate:
     if not values and ansi is not False:
-        return FALSE  # even for NULL; where the mode is not known it may be NULL, which keeps none
+        return (
+            ir.FALSE
+        )  # even for NULL; where the mode is not known it may be NULL, which keeps none
     storage = arrow_type(type_)
     held = {Date: pa.int32(), Time: pa.int64(), Timestamp: pa.int64()}.get(type(type_), storage)
     plain = isinstance(type_, Bool | Int | Float | String)
@@ -213,22 +195,22 @@ def _read_in(
         members = pa.array(physical, held).view(storage)
     except (pa.ArrowException, OverflowError) as error:
         raise UnsupportedOperation(f"a value of IN is no {type_name(type_)}: {error}") from error
-    return InList(operand, ValueSet(members, type_))
+    return ir.InList(operand, ir.ValueSet(members, type_))
 
 
-def _attribute(path: Sequence[str], schema: Schema) -> tuple[Operand, LogicalType]:
-    operand: Operand = Column(path[0])
+def _attribute(path: Sequence[str], schema: Schema) -> tuple[ir.Operand, LogicalType]:
+    operand: ir.Operand = ir.Column(path[0])
     type_ = schema.field(path[0]).type
     for name in path[1:]:
         members = type_.fields if isinstance(type_, Struct) else ()
         found = [field for field in members if field.name == name]
         if not found:
             raise UnsupportedOperation(f"no member {name!r} in a {type_name(type_)}")
-        operand, type_ = FieldAccess(operand, name), found[0].type
+        operand, type_ = ir.FieldAccess(operand, name), found[0].type
     return operand, type_
 
 
-def _physical(value: Any, type_: LogicalType) -> PhysicalValue:
+def _physical(value: Any, type_: LogicalType) -> ir.PhysicalValue:
     """The value as the column holds it; another kind of value is refused."""
     if value is None:
         return None
@@ -241,7 +223,7 @@ def _physical(value: Any, type_: LogicalType) -> PhysicalValue:
             since = datetime.datetime.combine(_EPOCH, value) - _EPOCH
             return since // _MICROSECOND
         if not isinstance(value, datetime.time):
-            plain: PhysicalValue = bytes(value) if isinstance(value, bytearray) else value
+            plain: ir.PhysicalValue = bytes(value) if isinstance(value, bytearray) else value
             return plain
     raise UnsupportedOperation(
         f"{type(value).__name__} {value!r} beside a column of type {type_name(type_)}"
@@ -260,9 +242,9 @@ def _microseconds(value: datetime.datetime, type_: Timestamp) -> int:
 # Writing
 
 
-def _write(node: Predicate, semantics: Semantics) -> Any:
+def _write(node: ir.Predicate, semantics: Semantics) -> Any:
     match node:
-        case Comparison(op=op, left=left, right=Literal(value=value, type=type_)):
+        case ir.Comparison(op=op, left=left, right=ir.Literal(value=value, type=type_)):
             path = _path(left)
             assert type_ is not None
             _check_nan(type_, semantics)
@@ -271,26 +253,28 @@ def _write(node: Predicate, semantics: Semantics) -> Any:
             name = _NEGATED.get(op) or _CLASSES[op]
             made = _made(name, path, _python(value, type_))
             return _made("Not", made) if op in _NEGATED else made
-        case Not(term=IsNull(operand=operand)):
+        case ir.Not(term=ir.IsNull(operand=operand)):
             return _made("IsNotNull", _path(operand))
-        case Not(term=term):
+        case ir.Not(term=term):
             return _made("Not", _write(term, semantics))
-        case IsNull(operand=operand):
+        case ir.IsNull(operand=operand):
             return _made("IsNull", _path(operand))
-        case InList(operand=operand, values=values):
+        case ir.InList(operand=operand, values=values):
             return _write_in(_path(operand), values, type_of(operand), semantics)
-        case BooleanOperand(operand=Call(function=function, arguments=(text, Literal(value=part)))):
+        case ir.BooleanOperand(
+            operand=ir.Call(function=function, arguments=(text, ir.Literal(value=part)))
+        ):
             if function in _TEXT_CLASSES and isinstance(part, str):
                 return _made(_TEXT_CLASSES[function], _path(text), part)
-        case BooleanOperand(operand=BoundColumn() | FieldAccess() as operand):
+        case ir.BooleanOperand(operand=ir.BoundColumn() | ir.FieldAccess() as operand):
             return _made("EqualTo", _path(operand), _python(value=True, type_=Bool()))
-        case Like(operand=operand):
+        case ir.Like(operand=operand):
             return _write_like(node, _path(operand))
     raise UnsupportedOperation("Spark has no filter of this form")
 
 
 def _write_in(
-    path: tuple[str, ...], values: ValueSet, type_: LogicalType, semantics: Semantics
+    path: tuple[str, ...], values: ir.ValueSet, type_: LogicalType, semantics: Semantics
 ) -> Any:
     members = values.array
     _check_nan(type_, semantics)
@@ -314,7 +298,7 @@ def _physical_list(members: pa.Array, type_: LogicalType) -> list[Any]:
     return values
 
 
-def _write_like(node: Like, path: tuple[str, ...]) -> Any:
+def _write_like(node: ir.Like, path: tuple[str, ...]) -> Any:
     body, name = node.pattern, "StringStartsWith"
     if body.startswith("%") and body.endswith("%") and len(body) > 1:
         body, name = body[1:-1], "StringContains"
@@ -330,12 +314,12 @@ def _write_like(node: Like, path: tuple[str, ...]) -> Any:
     return _made(name, path, body)
 
 
-def _path(operand: Operand) -> tuple[str, ...]:
+def _path(operand: ir.Operand) -> tuple[str, ...]:
     names: list[str] = []
-    while isinstance(operand, FieldAccess):
+    while isinstance(operand, ir.FieldAccess):
         names.append(operand.name)
         operand = operand.operand
-    if not isinstance(operand, BoundColumn):
+    if not isinstance(operand, ir.BoundColumn):
         raise UnsupportedOperation("a filter is about a column itself")
     return (operand.name, *reversed(names))
 
@@ -345,7 +329,7 @@ def _check_nan(type_: LogicalType, semantics: Semantics) -> None:
         raise UnsupportedOperation("NaN compares in another way in Spark")
 
 
-def _python(value: PhysicalValue, type_: LogicalType) -> Any:
+def _python(value: ir.PhysicalValue, type_: LogicalType) -> Any:
     if value is None:
         return None
     match type_:

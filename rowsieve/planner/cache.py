@@ -16,7 +16,7 @@ import msgspec
 from rowsieve.byte_cache import ByteCache
 from rowsieve.planner.plan import OutputColumn, ScanPlan, table_columns
 from rowsieve.planner.scan import plan_scan
-from rowsieve.predicate.ir import TRUE, InList, Now, Predicate, walk
+from rowsieve.predicate import ir
 from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.snapshot import Snapshot
@@ -54,7 +54,7 @@ class PlanCache:
         table_uri: str,
         *,
         now_us: int,
-        predicate: Predicate = TRUE,
+        predicate: ir.Predicate = ir.TRUE,
         columns: tuple[OutputColumn, ...] | None = None,
         **options: Unpack[PlanOptions],
     ) -> tuple[ScanPlan, bool]:
@@ -63,7 +63,7 @@ class PlanCache:
         `snapshot` must be a committed version, not a modified copy of one.
         """
         check_limits(predicate)  # hashing fails for a tree that is too deep
-        nodes = list(walk(predicate))
+        nodes = list(ir.walk(predicate))
         key = (
             table_uri,
             snapshot.table.uuid,
@@ -71,7 +71,7 @@ class PlanCache:
             snapshot.commit_id,
             snapshot.schema.id,
             predicate,
-            now_us if Now in set(map(type, nodes)) else None,
+            now_us if ir.Now in set(map(type, nodes)) else None,
             frozenset(options.items()),
         )
         plan = self._plans.get(key)
@@ -85,7 +85,9 @@ class PlanCache:
                 within_limits=True,
                 **options,
             )
-            values = sum([node.values.array.nbytes for node in nodes if isinstance(node, InList)])
+            values = sum(
+                [node.values.array.nbytes for node in nodes if isinstance(node, ir.InList)]
+            )
             size = 3 * values + len(nodes) * _BYTES_PER_NODE + _size_of(plan)
             self._plans.put(key, plan, size)
         output = table_columns(snapshot.schema.names) if columns is None else columns

@@ -24,16 +24,16 @@ from rowsieve.planner.pieces import stored_bytes
 from rowsieve.planner.plan import Piece, PlannedPart, ScanPlan
 from rowsieve.planner.prune_parts import Reason, Verdicts, prune_parts
 from rowsieve.planner.statistics import plain_value
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.interpret import Verdict, interpret
-from rowsieve.predicate.ir import TRUE, BoundColumn, Opaque, Predicate, conjuncts, walk
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.tabulate import statistics_name
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
 
-Describe = Callable[[Predicate], str]
+Describe = Callable[[ir.Predicate], str]
 
 _NOT_BY_ROWS = {
     Reason.VISIBILITY: "it holds deletes alone, and no part to read is older",
@@ -119,18 +119,18 @@ def _size(part: PlannedPart) -> int:
 def _conditions(
     plan: ScanPlan, snapshot: Snapshot, describe: Describe, *, merged: bool
 ) -> Iterator[ConditionReason]:
-    if plan.predicate == TRUE:
+    if plan.predicate == ir.TRUE:
         return
     schema = snapshot.schema
     key = {schema.field(name).id for name in plan.key}
     statistics = PartStatistics(snapshot.parts, schema)
-    for term in conjuncts(plan.predicate):
+    for term in ir.conjuncts(plan.predicate):
         bound = bind(term, schema, plan.semantics, now_us=plan.now_us)
         refuted = int((interpret(bound, statistics) == Verdict.NONE).sum()) if plan.pruning else 0
         unknown = [c.name for c in bound.columns if not _is_known(statistics, c)]
         if not plan.pruning:
             note = "pruning is off"
-        elif any(isinstance(node, Opaque) for node in walk(bound.root)):
+        elif any(isinstance(node, ir.Opaque) for node in ir.walk(bound.root)):
             note = "another engine evaluates part of it"
         elif unknown:
             note = f"no statistics of {', '.join(unknown)}"
@@ -141,7 +141,7 @@ def _conditions(
         yield ConditionReason(describe(term), refuted, note)
 
 
-def _is_known(statistics: PartStatistics, column: BoundColumn) -> bool:
+def _is_known(statistics: PartStatistics, column: ir.BoundColumn) -> bool:
     """Whether any part has statistics of the column."""
     known = statistics.column(column)
     if known is None or not statistics.part_count:
@@ -196,14 +196,14 @@ def _skipped(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[Pa
 
 def _refuting(
     plan: ScanPlan, snapshot: Snapshot, parts: PartTable, reasons: Verdicts
-) -> tuple[list[Predicate], Any]:
+) -> tuple[list[ir.Predicate], Any]:
     """Return the whole predicate and its conjuncts, and for each part the index that refutes it.
 
     The index is 0, the whole predicate, if no single conjunct refutes the part.
     """
     key_ids = frozenset(snapshot.schema.field(name).id for name in plan.key)
     statistics = PartStatistics(parts, snapshot.schema)
-    terms = [plan.predicate, *conjuncts(plan.predicate)]
+    terms = [plan.predicate, *ir.conjuncts(plan.predicate)]
     found = np.zeros(len(parts), dtype=np.int64)
     for i, term in enumerate(terms[1:], start=1):
         bound = bind(term, snapshot.schema, plan.semantics, now_us=plan.now_us)

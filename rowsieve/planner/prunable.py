@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rowsieve.planner.witnesses import Known, witnesses
+from rowsieve.predicate import ir
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.interpret import Verdict, interpret
-from rowsieve.predicate.ir import BoundColumn, Call, IsNull, Opaque, Predicate, conjuncts, walk
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.json_kinds import EVERYTHING, path_of_subject
@@ -31,7 +31,7 @@ from rowsieve.stats.subjects import JSON, LENGTH, Described, derived, describe
 from rowsieve.stats.tabulate import statistics_name
 from rowsieve.storage.snapshot import Snapshot
 
-Describe = Callable[[Predicate], str]
+Describe = Callable[[ir.Predicate], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Unprunable:
 
 
 def unprunable(
-    predicate: Predicate,
+    predicate: ir.Predicate,
     snapshot: Snapshot,
     describe: Describe,
     *,
@@ -57,7 +57,7 @@ def unprunable(
 
     The predicate TRUE has no conjuncts, and is itself reported.
     """
-    terms = conjuncts(predicate)
+    terms = ir.conjuncts(predicate)
     if not terms:
         return [Unprunable(describe(predicate), "it excludes no rows, so nothing can be skipped")]
     found = []
@@ -102,13 +102,16 @@ class _Conjunct:
         self._options = statistics_options(snapshot.table.properties, snapshot.schema, key)
         self._statistics = _Recording(snapshot)
         self._verdicts = interpret(bound, self._statistics)
-        nodes = [*walk(bound.root)]
-        tested = [node.operand for node in nodes if isinstance(node, IsNull)]
+        nodes = [*ir.walk(bound.root)]
+        tested = [node.operand for node in nodes if isinstance(node, ir.IsNull)]
         self._tested = {
-            each.field_id for node in tested for each in walk(node) if isinstance(each, BoundColumn)
+            each.field_id
+            for node in tested
+            for each in ir.walk(node)
+            if isinstance(each, ir.BoundColumn)
         }
-        self._calls = {node.function for node in nodes if isinstance(node, Call)}
-        self._is_opaque = any(isinstance(node, Opaque) for node in nodes)
+        self._calls = {node.function for node in nodes if isinstance(node, ir.Call)}
+        self._is_opaque = any(isinstance(node, ir.Opaque) for node in nodes)
         of_schema = {each.subject: each for each in describe(snapshot.schema)}
         requested = [(subject, of_schema.get(subject)) for subject in self._statistics.requested]
         self._requested = [

@@ -21,19 +21,11 @@ import pyarrow.parquet as pq
 from rowsieve.parquet.bloom import BloomFilter, Probes, probes_of
 from rowsieve.parquet.columns import FileColumn
 from rowsieve.parquet.row_groups import JoinedStatistics, RowGroupStatistics
+from rowsieve.predicate import ir
 from rowsieve.predicate.abstract import from_column
 from rowsieve.predicate.arrays import Mask, as_mask, compare
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict, interpret
-from rowsieve.predicate.ir import (
-    BoundColumn,
-    Comparison,
-    ComparisonOp,
-    InList,
-    Literal,
-    Predicate,
-    root_conjuncts,
-)
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type
@@ -149,7 +141,7 @@ def probe_blooms(
 class Point:
     """A conjunct that is TRUE only if the column has one of these values."""
 
-    column: BoundColumn
+    column: ir.BoundColumn
     values: pa.Array
     _probes: dict[FileColumn, Probes | None] = field(
         default_factory=dict, compare=False, repr=False
@@ -163,29 +155,29 @@ class Point:
 
 
 def _points(predicate: BoundPredicate) -> tuple[Point, ...]:
-    found = (_point(term) for term in root_conjuncts(predicate.root))
+    found = (_point(term) for term in ir.root_conjuncts(predicate.root))
     return tuple(point for point in found if point is not None)
 
 
-def _point(term: Predicate) -> Point | None:
+def _point(term: ir.Predicate) -> Point | None:
     match term:
         case (
-            Comparison(
-                op=ComparisonOp.EQ | ComparisonOp.NOT_DISTINCT,
-                left=BoundColumn() as column,
-                right=Literal() as constant,
+            ir.Comparison(
+                op=ir.ComparisonOp.EQ | ir.ComparisonOp.NOT_DISTINCT,
+                left=ir.BoundColumn() as column,
+                right=ir.Literal() as constant,
             )
-            | Comparison(
-                op=ComparisonOp.EQ | ComparisonOp.NOT_DISTINCT,
-                left=Literal() as constant,
-                right=BoundColumn() as column,
+            | ir.Comparison(
+                op=ir.ComparisonOp.EQ | ir.ComparisonOp.NOT_DISTINCT,
+                left=ir.Literal() as constant,
+                right=ir.BoundColumn() as column,
             )
         ):
             if constant.value is None or constant.type != column.type:
                 return None
             value = scalar(constant)
             values = pa.array([value], value.type)  # untyped, pyarrow looks for other packages
-        case InList(operand=BoundColumn() as column, values=members):
+        case ir.InList(operand=ir.BoundColumn() as column, values=members):
             if len(members) > MAX_VALUES or members.type != column.type:
                 return None
             values = members.array.drop_null()
@@ -222,7 +214,7 @@ def _within(values: pa.Array, lower: pa.Scalar, upper: pa.Scalar) -> Mask:
     """(n,) whether the value is between the bounds; an invalid scalar means no bound."""
     inside = np.ones(len(values), dtype=np.bool_)
     if lower.is_valid:
-        inside &= as_mask(compare(ComparisonOp.GE, values, lower, NanOrder.GREATEST))
+        inside &= as_mask(compare(ir.ComparisonOp.GE, values, lower, NanOrder.GREATEST))
     if upper.is_valid:
-        inside &= as_mask(compare(ComparisonOp.LE, values, upper, NanOrder.GREATEST))
+        inside &= as_mask(compare(ir.ComparisonOp.LE, values, upper, NanOrder.GREATEST))
     return inside

@@ -13,40 +13,12 @@ from functools import cached_property
 from typing import Any, TypeAlias, assert_never
 
 from rowsieve.errors import InvalidPredicate, UnknownColumn
+from rowsieve.predicate import ir
 from rowsieve.predicate.coerce import compare_operands, convert, typed
 from rowsieve.predicate.dated import days_moved
 from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.functions.conditional import common_type
 from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FalsePredicate,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Node,
-    Not,
-    Now,
-    Opaque,
-    Operand,
-    Or,
-    Predicate,
-    TruePredicate,
-    ValueSet,
-    disjoin,
-    walk,
-)
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.literals import check_literal, constant_type, from_scalar
@@ -80,12 +52,12 @@ from rowsieve.types.schema import Schema
 class BoundPredicate:
     """A predicate over the columns of one schema, under one engine's semantics."""
 
-    root: Predicate
+    root: ir.Predicate
     schema_id: int
     semantics: Semantics
 
     @cached_property
-    def columns(self) -> tuple[BoundColumn, ...]:
+    def columns(self) -> tuple[ir.BoundColumn, ...]:
         """The columns it reads, each once, in order of appearance."""
         return _columns(self.root)
 
@@ -103,22 +75,22 @@ class BoundPredicate:
 class BoundOperand:
     """An expression over the columns of one schema, under one engine's semantics."""
 
-    root: Operand
+    root: ir.Operand
     type: LogicalType
     schema_id: int
     semantics: Semantics
 
     @property
-    def columns(self) -> tuple[BoundColumn, ...]:
+    def columns(self) -> tuple[ir.BoundColumn, ...]:
         """The columns it reads, each once, in order of appearance."""
         return _columns(self.root)
 
 
-_Typed: TypeAlias = tuple[Operand, LogicalType | None]
+_Typed: TypeAlias = tuple[ir.Operand, LogicalType | None]
 
 
 def bind(
-    predicate: Predicate,
+    predicate: ir.Predicate,
     schema: Schema,
     semantics: Semantics = Semantics.SQL,
     *,
@@ -140,7 +112,7 @@ def bind(
 
 
 def bind_operand(
-    operand: Operand,
+    operand: ir.Operand,
     schema: Schema,
     semantics: Semantics = Semantics.SQL,
     *,
@@ -155,8 +127,8 @@ def bind_operand(
     return BoundOperand(convert(root, type_, wanted, semantics), wanted, schema.id, semantics)
 
 
-def _columns(root: Node) -> tuple[BoundColumn, ...]:
-    return tuple(dict.fromkeys(node for node in walk(root) if isinstance(node, BoundColumn)))
+def _columns(root: ir.Node) -> tuple[ir.BoundColumn, ...]:
+    return tuple(dict.fromkeys(node for node in ir.walk(root) if isinstance(node, ir.BoundColumn)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,38 +137,38 @@ class _Binder:
     semantics: Semantics
     now_us: int | None
 
-    def predicate(self, node: Predicate) -> Predicate:
+    def predicate(self, node: ir.Predicate) -> ir.Predicate:
         match node:
-            case TruePredicate() | FalsePredicate() | Opaque():
+            case ir.TruePredicate() | ir.FalsePredicate() | ir.Opaque():
                 return node
-            case And(terms=terms):
-                return And(tuple(self.predicate(term) for term in terms))
-            case Or(terms=terms):
-                return Or(tuple(self.predicate(term) for term in terms))
-            case Not(term=term):
-                return Not(self.predicate(term))
-            case Comparison(op=op, left=left, right=right):
+            case ir.And(terms=terms):
+                return ir.And(tuple(self.predicate(term) for term in terms))
+            case ir.Or(terms=terms):
+                return ir.Or(tuple(self.predicate(term) for term in terms))
+            case ir.Not(term=term):
+                return ir.Not(self.predicate(term))
+            case ir.Comparison(op=op, left=left, right=right):
                 sides = self.sides(left, right)
                 return compare_operands(op, *sides, self.semantics)
-            case InList():
+            case ir.InList():
                 return self.in_list(node)
-            case IsNull(operand=operand):
-                return IsNull(self.typed_operand(operand)[0])
-            case Like():
+            case ir.IsNull(operand=operand):
+                return ir.IsNull(self.typed_operand(operand)[0])
+            case ir.Like():
                 return self.like(node)
-            case BooleanOperand(operand=operand):
-                return BooleanOperand(self.boolean(operand))
+            case ir.BooleanOperand(operand=operand):
+                return ir.BooleanOperand(self.boolean(operand))
             case _:
                 assert_never(node)
 
     def sides(
-        self, left: Operand, right: Operand
-    ) -> tuple[Operand, LogicalType | None, Operand, LogicalType | None]:
+        self, left: ir.Operand, right: ir.Operand
+    ) -> tuple[ir.Operand, LogicalType | None, ir.Operand, LogicalType | None]:
         """Both sides; the constants of a list or struct made here adapt to the other side.
 
         The statement's time beside a number is its milliseconds since 1970.
         """
-        if isinstance(left, Now) and not isinstance(right, Now):
+        if isinstance(left, ir.Now) and not isinstance(right, ir.Now):
             other, other_type = self.operand(right)
             return (*self.operand(self.time_beside(left, other_type)), other, other_type)
         if is_made(left) and not is_made(right):
@@ -206,52 +178,52 @@ class _Binder:
         right = self.time_beside(right, one_type)
         return (one, one_type, *self.operand(adapted(right, one_type, self.semantics)))
 
-    def time_beside(self, node: Operand, type_: LogicalType | None) -> Operand:
+    def time_beside(self, node: ir.Operand, type_: LogicalType | None) -> ir.Operand:
         """`now()` as a number beside one, where no engine's rules say otherwise."""
-        if not isinstance(node, Now) or not isinstance(type_, Int | Decimal):
+        if not isinstance(node, ir.Now) or not isinstance(type_, Int | Decimal):
             return node
         if self.semantics.name not in (Semantics.SQL.name, Semantics.POSTGRES.name):
             return node
-        return Call("divide", (Call("epoch_us", (node,)), Literal(1000, Int(64))))
+        return ir.Call("divide", (ir.Call("epoch_us", (node,)), ir.Literal(1000, Int(64))))
 
-    def operand(self, node: Operand) -> tuple[Operand, LogicalType | None]:
+    def operand(self, node: ir.Operand) -> tuple[ir.Operand, LogicalType | None]:
         """The bound operand and its type; bare text and NULL stay as they are, without one."""
         match node:
-            case Column(name=name):
+            case ir.Column(name=name):
                 field = self.schema.field(name)
-                return BoundColumn(field.id, field.name, field.type), field.type
-            case BoundColumn():
+                return ir.BoundColumn(field.id, field.name, field.type), field.type
+            case ir.BoundColumn():
                 return self.bound_column(node), node.type
-            case Literal(value=value, type=type_):
+            case ir.Literal(value=value, type=type_):
                 if type_ is not None:
                     check_literal(node)
                 own = type_ or constant_type(value)
-                return Literal(value, own), own
-            case Call():
+                return ir.Literal(value, own), own
+            case ir.Call():
                 return self.call(node)
-            case Cast():
+            case ir.Cast():
                 return self.cast(node)
-            case FieldAccess(operand=operand, name=name):
+            case ir.FieldAccess(operand=operand, name=name):
                 return self.field_access(operand, name)
-            case Case():
+            case ir.Case():
                 return self.case(node)
-            case Now():
+            case ir.Now():
                 instant = Timestamp(utc=True)
-                return (node if self.now_us is None else Literal(self.now_us, instant)), instant
-            case Condition(predicate=predicate):
-                return Condition(self.predicate(predicate)), Bool()
+                return (node if self.now_us is None else ir.Literal(self.now_us, instant)), instant
+            case ir.Condition(predicate=predicate):
+                return ir.Condition(self.predicate(predicate)), Bool()
             case _:
                 assert_never(node)
 
-    def typed_operand(self, node: Operand) -> tuple[Operand, LogicalType]:
+    def typed_operand(self, node: ir.Operand) -> tuple[ir.Operand, LogicalType]:
         """The same, with bare text and NULL as text."""
         operand, type_ = self.operand(node)
         if type_ is None:
-            assert isinstance(operand, Literal)
+            assert isinstance(operand, ir.Literal)
             return typed(operand, String(), self.semantics), String()
         return operand, type_
 
-    def bound_column(self, column: BoundColumn) -> BoundColumn:
+    def bound_column(self, column: ir.BoundColumn) -> ir.BoundColumn:
         if all(field.id != column.field_id for field in self.schema):
             raise UnknownColumn(
                 f"the column {column.name!r} (id {column.field_id}) is no column of the schema "
@@ -260,45 +232,47 @@ class _Binder:
             )
         return column
 
-    def in_list(self, node: InList) -> Predicate:
+    def in_list(self, node: ir.InList) -> ir.Predicate:
         operand, type_ = self.operand(node.operand)
         if type_ is None:
             operand, type_ = self.typed_operand(node.operand)
         if is_nested(type_):
             return self.nested_in_list(operand, type_, node.values)
         common, values = bind_members(type_, node.values, self.semantics)
-        return InList(convert(operand, type_, common, self.semantics), values)
+        return ir.InList(convert(operand, type_, common, self.semantics), values)
 
-    def nested_in_list(self, operand: Operand, type_: LogicalType, values: ValueSet) -> Predicate:
+    def nested_in_list(
+        self, operand: ir.Operand, type_: LogicalType, values: ir.ValueSet
+    ) -> ir.Predicate:
         """Lists and structs have no sets: IN is an OR of equals."""
         if not len(values):
-            return And((IsNull(operand), BooleanOperand(Literal(None, Bool()))))
+            return ir.And((ir.IsNull(operand), ir.BooleanOperand(ir.Literal(None, Bool()))))
         terms = (
             compare_operands(
-                ComparisonOp.EQ,
+                ir.ComparisonOp.EQ,
                 operand,
                 type_,
-                from_scalar(member, values.type) if values.type else Literal(None),
+                from_scalar(member, values.type) if values.type else ir.Literal(None),
                 values.type,
                 self.semantics,
             )
             for member in values.array
         )
-        return disjoin(terms)
+        return ir.disjoin(terms)
 
-    def like(self, node: Like) -> Predicate:
+    def like(self, node: ir.Like) -> ir.Predicate:
         operand, type_ = self.typed_operand(node.operand)
         if not isinstance(type_, String):
             raise InvalidPredicate(
                 f"LIKE needs text, not {type_name(type_)}; cast the operand to string"
             )
         parse_pattern(node.pattern, node.escape)
-        return Like(operand, node.pattern, node.escape, node.ignore_case)
+        return ir.Like(operand, node.pattern, node.escape, node.ignore_case)
 
-    def boolean(self, node: Operand) -> Operand:
+    def boolean(self, node: ir.Operand) -> ir.Operand:
         operand, type_ = self.operand(node)
         if type_ is None:
-            assert isinstance(operand, Literal)
+            assert isinstance(operand, ir.Literal)
             return typed(operand, Bool(), self.semantics)
         if not isinstance(type_, Bool):
             raise InvalidPredicate(
@@ -306,7 +280,7 @@ class _Binder:
             )
         return operand
 
-    def call(self, node: Call) -> tuple[Operand, LogicalType]:
+    def call(self, node: ir.Call) -> tuple[ir.Operand, LogicalType]:
         name, arguments = _canonical_call(node)
         bound = [self.operand(argument) for argument in arguments]
         if name == "timezone" and len(bound) == 2:
@@ -322,14 +296,14 @@ class _Binder:
             for (operand, type_), wanted in zip(bound, signature.arguments, strict=True)
         )
         zoned = zoned_call(row.name, converted, signature.arguments, self.semantics)
-        return zoned or Call(row.name, converted), signature.result
+        return zoned or ir.Call(row.name, converted), signature.result
 
     def truncated_in_zone(
         self, unit: _Typed, operand: _Typed, name: _Typed
-    ) -> tuple[Operand, LogicalType]:
+    ) -> tuple[ir.Operand, LogicalType]:
         """`date_trunc(unit, instant, zone)`."""
         instant = Timestamp(utc=True)
-        spelled = name[0].value if isinstance(name[0], Literal) else None
+        spelled = name[0].value if isinstance(name[0], ir.Literal) else None
         if not isinstance(spelled, str) or operand[1] not in (None, instant):
             raise InvalidPredicate(
                 "date_trunc with a time zone takes a unit, an instant and a constant zone; a "
@@ -337,13 +311,13 @@ class _Binder:
             )
         value = convert(*operand, instant, self.semantics)
         call = zoned_trunc(unit[0], spelled, value, self.semantics)
-        assert isinstance(call, Call)
+        assert isinstance(call, ir.Call)
         return self.call(call)
 
-    def cast(self, node: Cast) -> tuple[Operand, LogicalType]:
+    def cast(self, node: ir.Cast) -> tuple[ir.Operand, LogicalType]:
         operand, source = self.operand(node.operand)
         if source is None:
-            assert isinstance(operand, Literal)
+            assert isinstance(operand, ir.Literal)
             return self.cast_text(operand, node), node.type
         if cast_rule(source, node.type) is None:
             raise InvalidPredicate(
@@ -352,32 +326,32 @@ class _Binder:
         own = cast_of_session(operand, source, node.type, self.semantics, try_=node.try_)
         if own is not None:
             return own, node.type
-        return Cast(operand, node.type, node.try_), node.type
+        return ir.Cast(operand, node.type, node.try_), node.type
 
-    def cast_text(self, literal: Literal, node: Cast) -> Operand:
+    def cast_text(self, literal: ir.Literal, node: ir.Cast) -> ir.Operand:
         if literal.value is None:
-            return Literal(None, node.type)
+            return ir.Literal(None, node.type)
         if cast_rule(String(), node.type) is not None:
-            return Cast(Literal(literal.value, String()), node.type, node.try_)
+            return ir.Cast(ir.Literal(literal.value, String()), node.type, node.try_)
         try:
             return typed(literal, node.type, self.semantics)
         except InvalidPredicate:
             if node.try_:
-                return Literal(None, node.type)
+                return ir.Literal(None, node.type)
             raise
 
-    def field_access(self, node: Operand, name: str) -> tuple[Operand, LogicalType]:
+    def field_access(self, node: ir.Operand, name: str) -> tuple[ir.Operand, LogicalType]:
         operand, type_ = self.typed_operand(node)
         if isinstance(type_, Map):
-            return self.call(Call("map_value", (operand, Literal(name))))
+            return self.call(ir.Call("map_value", (operand, ir.Literal(name))))
         if not isinstance(type_, Struct):
             raise InvalidPredicate(
                 f"a member {name!r} is asked of a {type_name(type_)}, which is no struct"
             )
         member = _member(type_, name)
-        return FieldAccess(operand, member.name), member.type
+        return ir.FieldAccess(operand, member.name), member.type
 
-    def case(self, node: Case) -> tuple[Operand, LogicalType]:
+    def case(self, node: ir.Case) -> tuple[ir.Operand, LogicalType]:
         conditions = [self.predicate(when) for when, _ in node.branches]
         values = [self.operand(then) for _, then in node.branches]
         values.append(self.operand(node.otherwise))
@@ -387,13 +361,13 @@ class _Binder:
             raise InvalidPredicate(f"the branches of CASE have no common type: {found}; cast one")
         converted = [convert(value, type_, common, self.semantics) for value, type_ in values]
         branches = tuple(zip(conditions, converted[:-1], strict=True))
-        return Case(branches, converted[-1]), common
+        return ir.Case(branches, converted[-1]), common
 
 
-def _canonical_call(node: Call) -> tuple[str, tuple[Operand, ...]]:
+def _canonical_call(node: ir.Call) -> tuple[str, tuple[ir.Operand, ...]]:
     name = node.function.lower()
     if name not in FUNCTIONS and name.startswith("extract_"):
-        return "extract", (Literal(name.removeprefix("extract_"), String()), *node.arguments)
+        return "extract", (ir.Literal(name.removeprefix("extract_"), String()), *node.arguments)
     return name, node.arguments
 
 

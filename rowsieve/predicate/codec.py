@@ -19,35 +19,7 @@ from typing import Any, assert_never
 import pyarrow as pa
 
 from rowsieve.errors import CorruptData, InvalidPredicate, RowsieveError
-from rowsieve.predicate.ir import (
-    FALSE,
-    TRUE,
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FalsePredicate,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Now,
-    Opaque,
-    Operand,
-    Or,
-    PhysicalValue,
-    Predicate,
-    TruePredicate,
-    ValueSet,
-)
+from rowsieve.predicate import ir
 from rowsieve.predicate.limits import MAX_DEPTH, check_limits
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Field, LogicalType
@@ -66,19 +38,19 @@ _MALFORMED = (
 )
 
 
-def predicate_to_json(predicate: Predicate) -> Json:
+def predicate_to_json(predicate: ir.Predicate) -> Json:
     """The predicate as objects, lists, text and numbers."""
     check_limits(predicate)
     return _predicate(predicate)
 
 
-def operand_to_json(operand: Operand) -> Json:
+def operand_to_json(operand: ir.Operand) -> Json:
     """The operand as objects, lists, text and numbers."""
     check_limits(operand)
     return _operand(operand)
 
 
-def predicate_from_json(value: Any) -> Predicate:
+def predicate_from_json(value: Any) -> ir.Predicate:
     """Read what `predicate_to_json` wrote; anything else is `CorruptData`."""
     with _Reading():
         predicate = _read_predicate(value, MAX_DEPTH)
@@ -86,7 +58,7 @@ def predicate_from_json(value: Any) -> Predicate:
         return predicate
 
 
-def operand_from_json(value: Any) -> Operand:
+def operand_from_json(value: Any) -> ir.Operand:
     """Read what `operand_to_json` wrote; anything else is `CorruptData`."""
     with _Reading():
         operand = _read_operand(value, MAX_DEPTH)
@@ -139,30 +111,30 @@ class _Reading:
             raise CorruptData(f"a serialised predicate is malformed: {error!r}") from error
 
 
-def _predicate(node: Predicate) -> Json:
+def _predicate(node: ir.Predicate) -> Json:
     match node:
-        case TruePredicate():
+        case ir.TruePredicate():
             return {"node": "true"}
-        case FalsePredicate():
+        case ir.FalsePredicate():
             return {"node": "false"}
-        case Comparison(op=op, left=left, right=right):
+        case ir.Comparison(op=op, left=left, right=right):
             return {
                 "node": "comparison",
                 "op": op.value,
                 "left": _operand(left),
                 "right": _operand(right),
             }
-        case Not(term=term):
+        case ir.Not(term=term):
             return {"node": "not", "term": _predicate(term)}
-        case And(terms=terms):
+        case ir.And(terms=terms):
             return {"node": "and", "terms": [_predicate(term) for term in terms]}
-        case Or(terms=terms):
+        case ir.Or(terms=terms):
             return {"node": "or", "terms": [_predicate(term) for term in terms]}
-        case InList(operand=operand, values=values):
+        case ir.InList(operand=operand, values=values):
             return {"node": "in", "operand": _operand(operand), **_values(values)}
-        case IsNull(operand=operand):
+        case ir.IsNull(operand=operand):
             return {"node": "is_null", "operand": _operand(operand)}
-        case Like(operand=operand, pattern=pattern, escape=escape, ignore_case=ignore_case):
+        case ir.Like(operand=operand, pattern=pattern, escape=escape, ignore_case=ignore_case):
             return {
                 "node": "like",
                 "operand": _operand(operand),
@@ -170,9 +142,9 @@ def _predicate(node: Predicate) -> Json:
                 "escape": escape,
                 "ignore_case": ignore_case,
             }
-        case BooleanOperand(operand=operand):
+        case ir.BooleanOperand(operand=operand):
             return {"node": "boolean", "operand": _operand(operand)}
-        case Opaque(description=description, source=source, columns=columns):
+        case ir.Opaque(description=description, source=source, columns=columns):
             return {
                 "node": "opaque",
                 "description": description,
@@ -183,102 +155,104 @@ def _predicate(node: Predicate) -> Json:
             assert_never(node)
 
 
-def _operand(node: Operand) -> Json:
+def _operand(node: ir.Operand) -> Json:
     match node:
-        case Column(name=name):
+        case ir.Column(name=name):
             return {"node": "column", "name": name}
-        case BoundColumn(field_id=field_id, name=name, type=type_):
+        case ir.BoundColumn(field_id=field_id, name=name, type=type_):
             return {"node": "bound_column", "id": field_id, "name": name, "type": _type(type_)}
-        case Literal(value=value, type=type_):
+        case ir.Literal(value=value, type=type_):
             return {"node": "literal", "value": _value(value), "type": _type(type_)}
-        case Call(function=function, arguments=arguments):
+        case ir.Call(function=function, arguments=arguments):
             return {
                 "node": "call",
                 "function": function,
                 "arguments": [_operand(argument) for argument in arguments],
             }
-        case Cast(operand=operand, type=type_, try_=try_):
+        case ir.Cast(operand=operand, type=type_, try_=try_):
             return {"node": "cast", "operand": _operand(operand), "type": _type(type_), "try": try_}
-        case FieldAccess(operand=operand, name=name):
+        case ir.FieldAccess(operand=operand, name=name):
             return {"node": "field", "operand": _operand(operand), "name": name}
-        case Case(branches=branches, otherwise=otherwise):
+        case ir.Case(branches=branches, otherwise=otherwise):
             return {
                 "node": "case",
                 "branches": [[_predicate(when), _operand(then)] for when, then in branches],
                 "otherwise": _operand(otherwise),
             }
-        case Now():
+        case ir.Now():
             return {"node": "now"}
-        case Condition(predicate=predicate):
+        case ir.Condition(predicate=predicate):
             return {"node": "condition", "predicate": _predicate(predicate)}
         case _:
             assert_never(node)
 
 
-def _read_predicate(value: Mapping[str, Any], depth: int) -> Predicate:
+def _read_predicate(value: Mapping[str, Any], depth: int) -> ir.Predicate:
     below = _below(depth)
     match value["node"]:
         case "true":
-            return TRUE
+            return ir.TRUE
         case "false":
-            return FALSE
+            return ir.FALSE
         case "comparison":
             left, right = (_read_operand(value[side], below) for side in ("left", "right"))
-            return Comparison(ComparisonOp(value["op"]), left, right)
+            return ir.Comparison(ir.ComparisonOp(value["op"]), left, right)
         case "not":
-            return Not(_read_predicate(value["term"], below))
+            return ir.Not(_read_predicate(value["term"], below))
         case "and":
-            return And(tuple(_read_predicate(term, below) for term in value["terms"]))
+            return ir.And(tuple(_read_predicate(term, below) for term in value["terms"]))
         case "or":
-            return Or(tuple(_read_predicate(term, below) for term in value["terms"]))
+            return ir.Or(tuple(_read_predicate(term, below) for term in value["terms"]))
         case "in":
-            return InList(_read_operand(value["operand"], below), _read_values(value))
+            return ir.InList(_read_operand(value["operand"], below), _read_values(value))
         case "is_null":
-            return IsNull(_read_operand(value["operand"], below))
+            return ir.IsNull(_read_operand(value["operand"], below))
         case "like":
             escape = value["escape"]
-            return Like(
+            return ir.Like(
                 _read_operand(value["operand"], below),
                 _text(value["pattern"]),
                 None if escape is None else _text(escape),
                 _flag(value["ignore_case"]),
             )
         case "boolean":
-            return BooleanOperand(_read_operand(value["operand"], below))
+            return ir.BooleanOperand(_read_operand(value["operand"], below))
         case "opaque":
             names = tuple(_text(name) for name in value["columns"])
-            return Opaque(_text(value["description"]), _text(value["source"]), names)
+            return ir.Opaque(_text(value["description"]), _text(value["source"]), names)
         case other:
             raise ValueError(f"unknown predicate {other!r}")
 
 
-def _read_operand(value: Mapping[str, Any], depth: int) -> Operand:
+def _read_operand(value: Mapping[str, Any], depth: int) -> ir.Operand:
     below = _below(depth)
     match value["node"]:
         case "column":
-            return Column(_text(value["name"]))
+            return ir.Column(_text(value["name"]))
         case "bound_column":
-            return BoundColumn(int(value["id"]), _text(value["name"]), _known_type(value["type"]))
+            return ir.BoundColumn(
+                int(value["id"]), _text(value["name"]), _known_type(value["type"])
+            )
         case "literal":
-            return Literal(_read_value(value["value"]), _read_type(value["type"]))
+            return ir.Literal(_read_value(value["value"]), _read_type(value["type"]))
         case "call":
             arguments = tuple(_read_operand(item, below) for item in value["arguments"])
-            return Call(_text(value["function"]), arguments)
+            return ir.Call(_text(value["function"]), arguments)
         case "cast":
             operand = _read_operand(value["operand"], below)
-            return Cast(operand, _known_type(value["type"]), _flag(value["try"]))
+            return ir.Cast(operand, _known_type(value["type"]), _flag(value["try"]))
         case "field":
-            return FieldAccess(_read_operand(value["operand"], below), _text(value["name"]))
+            return ir.FieldAccess(_read_operand(value["operand"], below), _text(value["name"]))
         case "case":
             branches = tuple(
                 (_read_predicate(when, below), _read_operand(then, below))
                 for when, then in value["branches"]
             )
-            return Case(branches, _read_operand(value["otherwise"], below))
+            return ir.Case(branches, _read_operand(value["otherwise"], below))
         case "now":
-            return Now()
+            return ir.Now()
         case "condition":
-            return Condition(_read_predicate(value["predicate"], below))
+            return ir.Condition(_read_predicate(value["predicate"], below))
         case other:
             raise ValueError(f"unknown operand {other!r}")
 
@@ -301,7 +275,7 @@ def _flag(value: Any) -> bool:
     return value
 
 
-def _value(value: PhysicalValue) -> Json | None:
+def _value(value: ir.PhysicalValue) -> Json | None:
     match value:
         case None:
             return None
@@ -322,7 +296,7 @@ def _value(value: PhysicalValue) -> Json | None:
             return {"members": [_value(member) for member in value]}
 
 
-def _read_value(value: Any, depth: int = MAX_DEPTH) -> PhysicalValue:
+def _read_value(value: Any, depth: int = MAX_DEPTH) -> ir.PhysicalValue:
     if value is None:
         return None
     ((kind, content),) = value.items()
@@ -352,7 +326,7 @@ def _bytes(content: str) -> bytes:
         raise ValueError(f"not base64: {error}") from error
 
 
-def _values(values: ValueSet) -> Json:
+def _values(values: ir.ValueSet) -> Json:
     sink = pa.BufferOutputStream()
     batch = pa.record_batch([values.array], names=["values"])
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -361,11 +335,11 @@ def _values(values: ValueSet) -> Json:
     return {"values": content, "type": _type(values.type)}
 
 
-def _read_values(value: Mapping[str, Any]) -> ValueSet:
+def _read_values(value: Mapping[str, Any]) -> ir.ValueSet:
     with pa.ipc.open_stream(_bytes(value["values"])) as reader:
         batch = reader.read_next_batch()
     batch.validate(full=True)
-    return ValueSet(batch.column(0), _read_type(value["type"]))
+    return ir.ValueSet(batch.column(0), _read_type(value["type"]))
 
 
 def _type(type_: LogicalType | None) -> Any:

@@ -16,18 +16,10 @@ from fractions import Fraction
 import pyarrow as pa
 
 from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate import ir
 from rowsieve.predicate.functions.casts import cast, cast_rule
 from rowsieve.predicate.functions.decimals import int_as_decimal
 from rowsieve.predicate.functions.numeric import wider_int
-from rowsieve.predicate.ir import (
-    Cast,
-    Comparison,
-    ComparisonOp,
-    Literal,
-    Operand,
-    PhysicalValue,
-    Predicate,
-)
 from rowsieve.predicate.literals import (
     check_literal,
     from_scalar,
@@ -58,37 +50,37 @@ from rowsieve.types.logical import (
 )
 
 _MIRRORED = {
-    ComparisonOp.LT: ComparisonOp.GT,
-    ComparisonOp.LE: ComparisonOp.GE,
-    ComparisonOp.GT: ComparisonOp.LT,
-    ComparisonOp.GE: ComparisonOp.LE,
+    ir.ComparisonOp.LT: ir.ComparisonOp.GT,
+    ir.ComparisonOp.LE: ir.ComparisonOp.GE,
+    ir.ComparisonOp.GT: ir.ComparisonOp.LT,
+    ir.ComparisonOp.GE: ir.ComparisonOp.LE,
 }
 _WHEN_BELOW = {  # x op v, where every x is below v
-    ComparisonOp.EQ: ComparisonOp.NE,
-    ComparisonOp.NE: ComparisonOp.EQ,
-    ComparisonOp.LT: ComparisonOp.EQ,
-    ComparisonOp.LE: ComparisonOp.EQ,
-    ComparisonOp.GT: ComparisonOp.NE,
-    ComparisonOp.GE: ComparisonOp.NE,
-    ComparisonOp.DISTINCT: ComparisonOp.NOT_DISTINCT,
-    ComparisonOp.NOT_DISTINCT: ComparisonOp.DISTINCT,
+    ir.ComparisonOp.EQ: ir.ComparisonOp.NE,
+    ir.ComparisonOp.NE: ir.ComparisonOp.EQ,
+    ir.ComparisonOp.LT: ir.ComparisonOp.EQ,
+    ir.ComparisonOp.LE: ir.ComparisonOp.EQ,
+    ir.ComparisonOp.GT: ir.ComparisonOp.NE,
+    ir.ComparisonOp.GE: ir.ComparisonOp.NE,
+    ir.ComparisonOp.DISTINCT: ir.ComparisonOp.NOT_DISTINCT,
+    ir.ComparisonOp.NOT_DISTINCT: ir.ComparisonOp.DISTINCT,
 }
 _BETWEEN_POINTS = {  # x op v, where v lies above the point and below the next
-    ComparisonOp.LT: ComparisonOp.LE,
-    ComparisonOp.LE: ComparisonOp.LE,
-    ComparisonOp.GT: ComparisonOp.GT,
-    ComparisonOp.GE: ComparisonOp.GT,
+    ir.ComparisonOp.LT: ir.ComparisonOp.LE,
+    ir.ComparisonOp.LE: ir.ComparisonOp.LE,
+    ir.ComparisonOp.GT: ir.ComparisonOp.GT,
+    ir.ComparisonOp.GE: ir.ComparisonOp.GT,
 }
 
 
 def compare_operands(
-    op: ComparisonOp,
-    left: Operand,
+    op: ir.ComparisonOp,
+    left: ir.Operand,
     left_type: LogicalType | None,
-    right: Operand,
+    right: ir.Operand,
     right_type: LogicalType | None,
     semantics: Semantics,
-) -> Predicate:
+) -> ir.Predicate:
     """`left op right` with both sides of one comparable type; None is the type of bare text."""
     if left_type is None and right_type is None:
         left, left_type = _adapted(left, String(), semantics)
@@ -100,7 +92,7 @@ def compare_operands(
             raise InvalidPredicate(
                 f"values of type {type_name(type_)} cannot be compared; compare a member of them"
             )
-    if isinstance(left, Literal) and not isinstance(right, Literal):
+    if isinstance(left, ir.Literal) and not isinstance(right, ir.Literal):
         op = _MIRRORED.get(op, op)
         left, left_type, right, right_type = right, right_type, left, left_type
     if right_type is None:
@@ -109,23 +101,23 @@ def compare_operands(
     elif left_type is None:
         left, left_type = _adapted(left, right_type, semantics)
     assert left_type is not None
-    if isinstance(right, Literal) and not isinstance(left, Literal):
+    if isinstance(right, ir.Literal) and not isinstance(left, ir.Literal):
         if right.value is None:
-            return Comparison(op, left, Literal(None, left_type))
+            return ir.Comparison(op, left, ir.Literal(None, left_type))
         if (number := _on_grid(left_type, right.value, right_type)) is not None:
             return _narrow(op, left, left_type, number)
     return _compare_typed(op, left, left_type, right, right_type, semantics)
 
 
 def convert(
-    operand: Operand, source: LogicalType | None, target: LogicalType, semantics: Semantics
-) -> Operand:
+    operand: ir.Operand, source: LogicalType | None, target: LogicalType, semantics: Semantics
+) -> ir.Operand:
     """The operand as a value of the target type: a constant is converted now, if it can be."""
     if source is None:
-        assert isinstance(operand, Literal)
+        assert isinstance(operand, ir.Literal)
         return typed(operand, target, semantics)
     if source == target:
-        if isinstance(operand, Literal):
+        if isinstance(operand, ir.Literal):
             check_literal(operand)  # refuses a number of more digits than any decimal
         return operand
     if cast_rule(source, target) is None:
@@ -135,28 +127,28 @@ def convert(
     own = cast_of_session(operand, source, target, semantics, try_=False)
     if own is not None:
         return folded(own, semantics)
-    if isinstance(operand, Literal):
+    if isinstance(operand, ir.Literal):
         if isinstance(target, Float) and isinstance(operand.value, int | decimal.Decimal):
-            return Literal(_as_float(operand.value, target), target)
+            return ir.Literal(_as_float(operand.value, target), target)
         computed = cast(pa.repeat(scalar(operand), 1), source, target, semantics)
         if computed.failed is None:
             return from_scalar(computed.values[0], target)
-    return Cast(operand, target)
+    return ir.Cast(operand, target)
 
 
-def _as_float(value: int | decimal.Decimal, target: Float) -> PhysicalValue:
+def _as_float(value: int | decimal.Decimal, target: Float) -> ir.PhysicalValue:
     """The nearest float; a number beyond all floats is refused, as SQL does."""
     nearest = float(decimal.Decimal(value))
-    converted = from_scalar(scalar(Literal(nearest, target)), target).value
+    converted = from_scalar(scalar(ir.Literal(nearest, target)), target).value
     if isinstance(converted, float) and math.isinf(converted):
         raise InvalidPredicate(f"the number {value} is beyond the range of {type_name(target)}")
     return converted
 
 
-def typed(literal: Literal, type_: LogicalType, semantics: Semantics) -> Literal:
+def typed(literal: ir.Literal, type_: LogicalType, semantics: Semantics) -> ir.Literal:
     """Bare text or NULL as a constant of the type; text that spells none is refused."""
     if literal.value is None:
-        return Literal(None, type_)
+        return ir.Literal(None, type_)
     assert isinstance(literal.value, str)
     if type_ == Timestamp(utc=True) and not is_utc(semantics):
         return _local_instant(literal.value, semantics)
@@ -169,13 +161,13 @@ def typed(literal: Literal, type_: LogicalType, semantics: Semantics) -> Literal
             raise InvalidPredicate(
                 f"the text {literal.value!r} does not fit the type {type_name(type_)}"
             )
-        return Literal(_point(type_, int(on_grid)), type_)
+        return ir.Literal(_point(type_, int(on_grid)), type_)
     if isinstance(type_, Float):
-        return from_scalar(scalar(Literal(value, type_)), type_)
-    return Literal(value, type_)
+        return from_scalar(scalar(ir.Literal(value, type_)), type_)
+    return ir.Literal(value, type_)
 
 
-def _local_instant(text: str, semantics: Semantics) -> Literal:
+def _local_instant(text: str, semantics: Semantics) -> ir.Literal:
     """Text as an instant: without an offset it is a local time of the session's zone."""
     type_ = Timestamp(utc=True)
     computed = cast(pa.array([text], pa.string()), String(), type_, semantics)
@@ -187,45 +179,49 @@ def _local_instant(text: str, semantics: Semantics) -> Literal:
     return from_scalar(computed.values[0], type_)
 
 
-def unmatched(op: ComparisonOp, operand: Operand) -> Predicate:
+def unmatched(op: ir.ComparisonOp, operand: ir.Operand) -> ir.Predicate:
     """`operand op value` for a value that the operand never has and that has no order with it."""
-    return Comparison(_WHEN_BELOW[op], operand, operand)
+    return ir.Comparison(_WHEN_BELOW[op], operand, operand)
 
 
 def compare_with_number(
-    op: ComparisonOp, operand: Operand, type_: LogicalType, number: Fraction
-) -> Predicate:
+    op: ir.ComparisonOp, operand: ir.Operand, type_: LogicalType, number: Fraction
+) -> ir.Predicate:
     """`operand op number` in the operand's own type: a number, a day or a microsecond."""
     return _narrow(op, operand, type_, _scaled(type_, number))
 
 
-def _narrow(op: ComparisonOp, operand: Operand, type_: LogicalType, number: Fraction) -> Predicate:
+def _narrow(
+    op: ir.ComparisonOp, operand: ir.Operand, type_: LogicalType, number: Fraction
+) -> ir.Predicate:
     """The same with a number of the type's grid. A constant answer is `x = x` or `x <> x`."""
     low, high = _limits(type_)
     floor = number.numerator // number.denominator
     if number > high:
-        return Comparison(_WHEN_BELOW[op], operand, operand)
+        return ir.Comparison(_WHEN_BELOW[op], operand, operand)
     if number < low:
-        return Comparison(_WHEN_BELOW[_MIRRORED.get(op, op)], operand, operand)
+        return ir.Comparison(_WHEN_BELOW[_MIRRORED.get(op, op)], operand, operand)
     if number.denominator != 1:
         if op not in _BETWEEN_POINTS:
-            return Comparison(_WHEN_BELOW[op], operand, operand)
+            return ir.Comparison(_WHEN_BELOW[op], operand, operand)
         op = _BETWEEN_POINTS[op]
-    return Comparison(op, operand, Literal(_point(type_, floor), type_))
+    return ir.Comparison(op, operand, ir.Literal(_point(type_, floor), type_))
 
 
 def _adapted(
-    literal: Operand, type_: LogicalType, semantics: Semantics
-) -> tuple[Operand, LogicalType]:
+    literal: ir.Operand, type_: LogicalType, semantics: Semantics
+) -> tuple[ir.Operand, LogicalType]:
     """Bare text beside a value of the type: a number keeps its own, narrower or wider, type."""
-    assert isinstance(literal, Literal)
+    assert isinstance(literal, ir.Literal)
     if literal.value is not None and isinstance(type_, Int | Decimal):
         assert isinstance(literal.value, str)
-        return Literal(parse_text(literal.value, type_)), type_
+        return ir.Literal(parse_text(literal.value, type_)), type_
     return typed(literal, type_, semantics), type_
 
 
-def _on_grid(type_: LogicalType, value: PhysicalValue, value_type: LogicalType) -> Fraction | None:
+def _on_grid(
+    type_: LogicalType, value: ir.PhysicalValue, value_type: LogicalType
+) -> Fraction | None:
     """The constant as a number of the grid of the type; None if they do not share one."""
     match type_, value_type:
         case (Int() | Decimal(), Int() | Decimal()):
@@ -266,7 +262,7 @@ def _limits(type_: LogicalType) -> tuple[int, int]:
             return int_range(Int(32))
 
 
-def _point(type_: LogicalType, point: int) -> PhysicalValue:
+def _point(type_: LogicalType, point: int) -> ir.PhysicalValue:
     if isinstance(type_, Decimal):
         with decimal.localcontext(prec=60):
             return decimal.Decimal(point).scaleb(-type_.scale)
@@ -274,13 +270,13 @@ def _point(type_: LogicalType, point: int) -> PhysicalValue:
 
 
 def _compare_typed(
-    op: ComparisonOp,
-    left: Operand,
+    op: ir.ComparisonOp,
+    left: ir.Operand,
     left_type: LogicalType,
-    right: Operand,
+    right: ir.Operand,
     right_type: LogicalType,
     semantics: Semantics,
-) -> Predicate:
+) -> ir.Predicate:
     left, left_type = _settled(left, left_type)
     right, right_type = _settled(right, right_type)
     targets = _comparison_types(left_type, right_type)
@@ -288,18 +284,18 @@ def _compare_typed(
         raise InvalidPredicate(
             f"{type_name(left_type)} {op.value} {type_name(right_type)} has no meaning; cast a side"
         )
-    return Comparison(
+    return ir.Comparison(
         op,
         convert(left, left_type, targets[0], semantics),
         convert(right, right_type, targets[1], semantics),
     )
 
 
-def _settled(operand: Operand, type_: LogicalType) -> tuple[Operand, LogicalType]:
+def _settled(operand: ir.Operand, type_: LogicalType) -> tuple[ir.Operand, LogicalType]:
     """A number without a type of its own gets its natural one."""
-    if isinstance(operand, Literal) and operand.type is None and operand.value is not None:
+    if isinstance(operand, ir.Literal) and operand.type is None and operand.value is not None:
         own = natural_type(operand.value) or type_
-        return Literal(operand.value, own), own
+        return ir.Literal(operand.value, own), own
     return operand, type_
 
 

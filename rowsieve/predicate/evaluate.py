@@ -24,6 +24,7 @@ from rowsieve.errors import (
     UnreadText,
     UnsupportedOperation,
 )
+from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import (
     Computed,
     Mask,
@@ -40,32 +41,6 @@ from rowsieve.predicate.bind import BoundOperand, BoundPredicate
 from rowsieve.predicate.functions.casts import cast_as_written, gives_null
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.functions.text_casts import trimmed
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FalsePredicate,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Now,
-    Opaque,
-    Operand,
-    Or,
-    Predicate,
-    TruePredicate,
-    root_conjuncts,
-)
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.nested_order import compare_nested, differ_nested
@@ -114,7 +89,7 @@ def _refuse_unread(unread: Iterable[_Unread], failed: Mask) -> None:
 def evaluate(predicate: BoundPredicate, batch: pa.RecordBatch) -> Outcome:
     """The outcome on each row. Columns are taken by name, in the storage types of the schema."""
     evaluator = _Evaluator(batch, predicate.semantics)
-    outcomes = [evaluator.predicate(term) for term in root_conjuncts(predicate.root)]
+    outcomes = [evaluator.predicate(term) for term in ir.root_conjuncts(predicate.root)]
     unread = tuple(evaluator.unread)
     if len(outcomes) == 1:
         return replace(outcomes[0], unread=unread) if unread else outcomes[0]
@@ -196,44 +171,44 @@ class _Evaluator:
     semantics: Semantics
     unread: list[_Unread] = field(default_factory=list)
 
-    def predicate(self, node: Predicate) -> Outcome:
+    def predicate(self, node: ir.Predicate) -> Outcome:
         match node:
-            case TruePredicate():
+            case ir.TruePredicate():
                 return _constant(self.batch.num_rows, value=True)
-            case FalsePredicate():
+            case ir.FalsePredicate():
                 return _constant(self.batch.num_rows, value=False)
-            case Not(term=term):
+            case ir.Not(term=term):
                 outcome = self.predicate(term)
                 return Outcome(outcome.false, outcome.null, outcome.failed)
-            case And(terms=terms):
+            case ir.And(terms=terms):
                 return self.junction(terms, decided=False)
-            case Or(terms=terms):
+            case ir.Or(terms=terms):
                 return self.junction(terms, decided=True)
-            case Comparison():
+            case ir.Comparison():
                 return self.comparison(node)
-            case InList():
+            case ir.InList():
                 return self.in_list(node)
-            case IsNull(operand=operand):
+            case ir.IsNull(operand=operand):
                 computed, _ = self.operand(operand)
                 null = null_mask(computed.values)
                 if computed.failed is None:
                     return _outcome(pa.array(null), None)
                 return Outcome(null & ~computed.failed, np.zeros_like(null), computed.failed)
-            case Like():
+            case ir.Like():
                 return self.like(node)
-            case BooleanOperand(operand=Condition(predicate=inner)):
+            case ir.BooleanOperand(operand=ir.Condition(predicate=inner)):
                 return self.predicate(inner)
-            case BooleanOperand(operand=operand):
+            case ir.BooleanOperand(operand=operand):
                 computed, _ = self.operand(operand)
                 return _outcome(computed.values, computed.failed)
-            case Opaque(description=description, source=source):
+            case ir.Opaque(description=description, source=source):
                 raise UnsupportedOperation(
                     f"the condition {description!r} of {source} can only be evaluated there"
                 )
             case _:
                 assert_never(node)
 
-    def junction(self, terms: tuple[Predicate, ...], *, decided: bool) -> Outcome:
+    def junction(self, terms: tuple[ir.Predicate, ...], *, decided: bool) -> Outcome:
         """AND (decided by FALSE) or OR (decided by TRUE) below the top."""
         row_count = self.batch.num_rows
         decision = np.zeros(row_count, dtype=np.bool_)
@@ -248,15 +223,15 @@ class _Evaluator:
         true = decision if decided else ~(decision | failed | null)
         return Outcome(true, null, failed)
 
-    def comparison(self, node: Comparison) -> Outcome:
+    def comparison(self, node: ir.Comparison) -> Outcome:
         left, left_failed = self.side(node.left)
         right, right_failed = self.side(node.right)
         if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
             left = repeated(left, self.batch.num_rows)
         failed = any_of(left_failed, right_failed)
-        if node.op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+        if node.op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
             truth = self.distinct(left, right)
-            if node.op is ComparisonOp.NOT_DISTINCT:
+            if node.op is ir.ComparisonOp.NOT_DISTINCT:
                 truth = pc.invert(truth)
         elif pa.types.is_nested(left.type):
             truth = compare_nested(node.op, *self.arrays(left, right), self.semantics)
@@ -269,7 +244,7 @@ class _Evaluator:
         if pa.types.is_nested(left.type):
             return pa.array(differ_nested(*sides, self.semantics))
         nulls = [null_mask(side) for side in sides]
-        unequal = as_mask(compare(ComparisonOp.NE, sides[0], sides[1], self.semantics.nan))
+        unequal = as_mask(compare(ir.ComparisonOp.NE, sides[0], sides[1], self.semantics.nan))
         return pa.array(unequal | (nulls[0] != nulls[1]))
 
     def arrays(
@@ -280,14 +255,14 @@ class _Evaluator:
         one, other = (repeated(s, rows) if isinstance(s, pa.Scalar) else s for s in (left, right))
         return one, other
 
-    def side(self, node: Operand) -> tuple[pa.Array | pa.Scalar, Mask | None]:
+    def side(self, node: ir.Operand) -> tuple[pa.Array | pa.Scalar, Mask | None]:
         """A side of a comparison: a literal stays a scalar."""
-        if isinstance(node, Literal):
+        if isinstance(node, ir.Literal):
             return scalar(node), None
         computed, _ = self.operand(node)
         return computed.values, computed.failed
 
-    def in_list(self, node: InList) -> Outcome:
+    def in_list(self, node: ir.InList) -> Outcome:
         computed, _ = self.operand(node.operand)
         values, members = computed.values, node.values.array
         has_null_member = members.null_count > 0
@@ -319,7 +294,7 @@ class _Evaluator:
             numbers += 0.0  # -0.0 + 0.0 is 0.0
         return with_nulls(numbers, nulls, values.type)
 
-    def like(self, node: Like) -> Outcome:
+    def like(self, node: ir.Like) -> Outcome:
         computed, _ = self.operand(node.operand)
         pattern = parse_pattern(node.pattern, node.escape)
         if pattern.is_exact and not node.ignore_case:
@@ -332,35 +307,35 @@ class _Evaluator:
             )
         return _outcome(truth, computed.failed)
 
-    def operand(self, node: Operand) -> tuple[Computed, LogicalType]:
+    def operand(self, node: ir.Operand) -> tuple[Computed, LogicalType]:
         match node:
-            case BoundColumn(type=type_):
+            case ir.BoundColumn(type=type_):
                 return Computed(self.column(node)), type_
-            case Literal(type=type_):
+            case ir.Literal(type=type_):
                 assert type_ is not None
                 return Computed(repeated(scalar(node), self.batch.num_rows)), type_
-            case Call():
+            case ir.Call():
                 return self.call(node)
-            case Cast():
+            case ir.Cast():
                 return self.cast(node), node.type
-            case FieldAccess(operand=operand, name=name):
+            case ir.FieldAccess(operand=operand, name=name):
                 return self.field_access(operand, name)
-            case Case():
+            case ir.Case():
                 return self.case(node)
-            case Condition(predicate=predicate):
+            case ir.Condition(predicate=predicate):
                 outcome = self.predicate(predicate)
                 truth = with_nulls(outcome.true, outcome.null | outcome.failed, pa.bool_())
                 return Computed(truth, outcome.failed), Bool()
-            case Now():
+            case ir.Now():
                 raise InvalidPredicate(
                     "now() has no value before a statement fixes it; bind the filter with `now_us`"
                 )
-            case Column(name=name):
+            case ir.Column(name=name):
                 raise InvalidPredicate(f"the column {name!r} is not bound; call `bind` first")
             case _:
                 assert_never(node)
 
-    def column(self, node: BoundColumn) -> pa.Array:
+    def column(self, node: ir.BoundColumn) -> pa.Array:
         index = self.batch.schema.get_field_index(node.name)
         if index < 0:
             raise SchemaMismatch(
@@ -375,7 +350,7 @@ class _Evaluator:
             )
         return values
 
-    def call(self, node: Call) -> tuple[Computed, LogicalType]:
+    def call(self, node: ir.Call) -> tuple[Computed, LogicalType]:
         computed, types = [], []
         for argument in node.arguments:
             values, type_ = self.operand(argument)
@@ -406,7 +381,7 @@ class _Evaluator:
                 arguments[place] = without(arguments[place], rows)
                 unread = any_of(unread, rows)
 
-    def cast(self, node: Cast) -> Computed:
+    def cast(self, node: ir.Cast) -> Computed:
         computed, source = self.operand(node.operand)
         known, unread = self.readable(
             [computed.values],
@@ -418,14 +393,14 @@ class _Evaluator:
         failed = any_of(computed.failed, unread, None if quiet else known.failed)
         return Computed(known.values, failed)
 
-    def field_access(self, operand: Operand, name: str) -> tuple[Computed, LogicalType]:
+    def field_access(self, operand: ir.Operand, name: str) -> tuple[Computed, LogicalType]:
         computed, type_ = self.operand(operand)
         assert isinstance(type_, Struct)
         member = next(field for field in type_.fields if field.name == name)
         values = pc.struct_field(computed.values, [computed.values.type.get_field_index(name)])
         return Computed(values, computed.failed), member.type
 
-    def case(self, node: Case) -> tuple[Computed, LogicalType]:
+    def case(self, node: ir.Case) -> tuple[Computed, LogicalType]:
         """A branch counts, and fails, only on the rows that take it."""
         result, type_ = self.operand(node.otherwise)
         values, failed = result.values, result.failed

@@ -15,37 +15,23 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import as_mask, compare
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Comparison,
-    ComparisonOp,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Or,
-    PhysicalValue,
-    Predicate,
-)
 from rowsieve.predicate.literals import int_range, scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.logical import Bool, Date, Float, Int, Timestamp, is_ordered
 
-_ABOVE = (ComparisonOp.GT, ComparisonOp.GE, ComparisonOp.EQ)
-_BELOW = (ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.EQ)
-_NEGATED: Mapping[ComparisonOp, ComparisonOp] = {
-    ComparisonOp.EQ: ComparisonOp.NE,
-    ComparisonOp.NE: ComparisonOp.EQ,
-    ComparisonOp.LT: ComparisonOp.GE,
-    ComparisonOp.LE: ComparisonOp.GT,
-    ComparisonOp.GT: ComparisonOp.LE,
-    ComparisonOp.GE: ComparisonOp.LT,
+_ABOVE = (ir.ComparisonOp.GT, ir.ComparisonOp.GE, ir.ComparisonOp.EQ)
+_BELOW = (ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.EQ)
+_NEGATED: Mapping[ir.ComparisonOp, ir.ComparisonOp] = {
+    ir.ComparisonOp.EQ: ir.ComparisonOp.NE,
+    ir.ComparisonOp.NE: ir.ComparisonOp.EQ,
+    ir.ComparisonOp.LT: ir.ComparisonOp.GE,
+    ir.ComparisonOp.LE: ir.ComparisonOp.GT,
+    ir.ComparisonOp.GT: ir.ComparisonOp.LE,
+    ir.ComparisonOp.GE: ir.ComparisonOp.LT,
 }
-_TRUE, _FALSE = (Literal(value=truth, type=Bool()) for truth in (True, False))
+_TRUE, _FALSE = (ir.Literal(value=truth, type=Bool()) for truth in (True, False))
 _MOST_EXCLUDED = 16
 MOST_RANGES = 4
 DISCRETE = Int | Date | Timestamp
@@ -73,25 +59,25 @@ class Span:
 class Facts:
     """`null` and `present`: columns that are NULL, and that are not; `pairs`: `a op b`."""
 
-    spans: Mapping[BoundColumn, Span] = field(default_factory=dict)
-    null: frozenset[BoundColumn] = frozenset()
-    present: frozenset[BoundColumn] = frozenset()
-    pairs: tuple[tuple[ComparisonOp, BoundColumn, BoundColumn], ...] = ()
+    spans: Mapping[ir.BoundColumn, Span] = field(default_factory=dict)
+    null: frozenset[ir.BoundColumn] = frozenset()
+    present: frozenset[ir.BoundColumn] = frozenset()
+    pairs: tuple[tuple[ir.ComparisonOp, ir.BoundColumn, ir.BoundColumn], ...] = ()
 
     @property
-    def columns(self) -> frozenset[BoundColumn]:
+    def columns(self) -> frozenset[ir.BoundColumn]:
         """Those of which something is said."""
         paired = (column for _, *pair in self.pairs for column in pair)
         return frozenset([*self.spans, *self.null, *self.present, *paired])
 
     @property
-    def connected(self) -> frozenset[BoundColumn]:
+    def connected(self) -> frozenset[ir.BoundColumn]:
         """Columns of which several conditions speak: together they exclude more than each does."""
         several = (column for column, span in self.spans.items() if span.sources > 1)
         paired = (column for _, *pair in self.pairs for column in pair)
         return frozenset([*several, *paired, *(self.null & self.present)])
 
-    def about(self, columns: frozenset[BoundColumn]) -> Facts:
+    def about(self, columns: frozenset[ir.BoundColumn]) -> Facts:
         """The facts of these columns alone; both sides of a pair must be among them."""
         return Facts(
             {column: span for column, span in self.spans.items() if column in columns},
@@ -101,7 +87,7 @@ class Facts:
         )
 
 
-def facts_of(terms: Iterable[Predicate]) -> Facts:
+def facts_of(terms: Iterable[ir.Predicate]) -> Facts:
     """What holds on rows on which all of these are TRUE."""
     found = Facts()
     for term in terms:
@@ -109,73 +95,77 @@ def facts_of(terms: Iterable[Predicate]) -> Facts:
     return found
 
 
-def facts_against(term: Predicate) -> Facts:
+def facts_against(term: ir.Predicate) -> Facts:
     """What holds of the values, NULL aside, on rows on which this is not TRUE."""
     found = Facts()
-    for each in term.terms if isinstance(term, Or) else (term,):
+    for each in term.terms if isinstance(term, ir.Or) else (term,):
         match each:
-            case IsNull(operand=BoundColumn() as column):
+            case ir.IsNull(operand=ir.BoundColumn() as column):
                 found = replace(found, present=found.present | {column})
-            case Comparison(op=op, left=BoundColumn() as column, right=Literal() as constant) if (
-                op in _NEGATED and not isinstance(column.type, Float)
-            ):
+            case ir.Comparison(
+                op=op, left=ir.BoundColumn() as column, right=ir.Literal() as constant
+            ) if op in _NEGATED and not isinstance(column.type, Float):
                 found = _bounded(found, _NEGATED[op], column, constant)
-            case InList(operand=BoundColumn() as column):
+            case ir.InList(operand=ir.BoundColumn() as column):
                 found = _outside(found, column, each)
     return found
 
 
-def _with(found: Facts, term: Predicate) -> Facts:
+def _with(found: Facts, term: ir.Predicate) -> Facts:
     match term:
-        case Comparison(op=op, left=BoundColumn() as column, right=Literal() as constant) if (
+        case ir.Comparison(
+            op=op, left=ir.BoundColumn() as column, right=ir.Literal() as constant
+        ) if op in _NEGATED:
+            found = _bounded(found, op, column, constant)
+        case ir.Comparison(op=op, left=ir.BoundColumn() as a, right=ir.BoundColumn() as b) if (
             op in _NEGATED
         ):
-            found = _bounded(found, op, column, constant)
-        case Comparison(op=op, left=BoundColumn() as a, right=BoundColumn() as b) if op in _NEGATED:
             found = replace(found, present=found.present | {a, b})
             if a.type == b.type and is_ordered(a.type) and not isinstance(a.type, Float):
                 return replace(found, pairs=(*found.pairs, (op, a, b)))
             return found
-        case InList(operand=BoundColumn() as column):
+        case ir.InList(operand=ir.BoundColumn() as column):
             found = _inside(found, column, term)
-        case Not(term=InList(operand=BoundColumn() as column) as listed):
+        case ir.Not(term=ir.InList(operand=ir.BoundColumn() as column) as listed):
             found = _outside(found, column, listed)
-        case Or():
+        case ir.Or():
             return _in_a_range(found, term)
-        case IsNull(operand=BoundColumn() as column):
+        case ir.IsNull(operand=ir.BoundColumn() as column):
             return replace(found, null=found.null | {column})
         case (
-            Not(term=IsNull(operand=BoundColumn() as column))
-            | Like(operand=BoundColumn() as column)
-            | Not(term=Like(operand=BoundColumn() as column))
+            ir.Not(term=ir.IsNull(operand=ir.BoundColumn() as column))
+            | ir.Like(operand=ir.BoundColumn() as column)
+            | ir.Not(term=ir.Like(operand=ir.BoundColumn() as column))
         ):
             pass
-        case BooleanOperand(operand=BoundColumn() as column):
-            found = _bounded(found, ComparisonOp.EQ, column, _TRUE)
-        case Not(term=BooleanOperand(operand=BoundColumn() as column)):
-            found = _bounded(found, ComparisonOp.EQ, column, _FALSE)
+        case ir.BooleanOperand(operand=ir.BoundColumn() as column):
+            found = _bounded(found, ir.ComparisonOp.EQ, column, _TRUE)
+        case ir.Not(term=ir.BooleanOperand(operand=ir.BoundColumn() as column)):
+            found = _bounded(found, ir.ComparisonOp.EQ, column, _FALSE)
         case _:
             return found
     return replace(found, present=found.present | {column})
 
 
-def _bounded(found: Facts, op: ComparisonOp, column: BoundColumn, constant: Literal) -> Facts:
+def _bounded(
+    found: Facts, op: ir.ComparisonOp, column: ir.BoundColumn, constant: ir.Literal
+) -> Facts:
     if not _is_usable(constant, column):
         return found
     span = found.spans.get(column, Span())
-    if op is ComparisonOp.NE:
+    if op is ir.ComparisonOp.NE:
         return _excluding(found, column, (constant.value,))
     lower, upper = span.lower, span.upper
     if op in _ABOVE:
-        end = scalar(_stepped(constant, 1) if op is ComparisonOp.GT else constant)
-        lower = _outer(lower, end, ComparisonOp.GT)
+        end = scalar(_stepped(constant, 1) if op is ir.ComparisonOp.GT else constant)
+        lower = _outer(lower, end, ir.ComparisonOp.GT)
     if op in _BELOW:
-        end = scalar(_stepped(constant, -1) if op is ComparisonOp.LT else constant)
-        upper = _outer(upper, end, ComparisonOp.LT)
+        end = scalar(_stepped(constant, -1) if op is ir.ComparisonOp.LT else constant)
+        upper = _outer(upper, end, ir.ComparisonOp.LT)
     return _spanned(found, column, replace(span, lower=lower, upper=upper))
 
 
-def _inside(found: Facts, column: BoundColumn, listed: InList) -> Facts:
+def _inside(found: Facts, column: ir.BoundColumn, listed: ir.InList) -> Facts:
     """Between the least and the greatest member; one of them, if they are few."""
     members = listed.values.array.drop_null()
     if listed.values.type != column.type or not len(members) or not is_ordered(column.type):
@@ -184,15 +174,15 @@ def _inside(found: Facts, column: BoundColumn, listed: InList) -> Facts:
         return found
     ends = pc.min_max(members)
     span = found.spans.get(column, Span())
-    lower = _outer(span.lower, ends["min"], ComparisonOp.GT)
-    upper = _outer(span.upper, ends["max"], ComparisonOp.LT)
+    lower = _outer(span.lower, ends["min"], ir.ComparisonOp.GT)
+    upper = _outer(span.upper, ends["max"], ir.ComparisonOp.LT)
     ranges = span.ranges
     if 1 < len(members) <= MOST_RANGES:
         ranges = _intersected(ranges, [(member, member) for member in members])
     return _spanned(found, column, replace(span, lower=lower, upper=upper, ranges=ranges))
 
 
-def _in_a_range(found: Facts, term: Or) -> Facts:
+def _in_a_range(found: Facts, term: ir.Or) -> Facts:
     """What all branches of an OR say of one column: its values lie in the range of one of them.
 
     Only of branches that cannot fail: a row that raises may satisfy none of them.
@@ -201,7 +191,7 @@ def _in_a_range(found: Facts, term: Or) -> Facts:
         return found
     spans = []
     for branch in term.terms:
-        terms = branch.terms if isinstance(branch, And) else (branch,)
+        terms = branch.terms if isinstance(branch, ir.And) else (branch,)
         facts = facts_of(terms) if all(map(_is_plain, terms)) else None
         if facts is None or len(facts.spans) != 1 or facts.present != facts.spans.keys():
             return found
@@ -217,11 +207,11 @@ def _in_a_range(found: Facts, term: Or) -> Facts:
     return _spanned(replace(found, present=found.present | {column}), column, span)
 
 
-def _is_plain(term: Predicate) -> bool:
+def _is_plain(term: ir.Predicate) -> bool:
     match term:
-        case Comparison(op=op, left=BoundColumn(), right=Literal()):
+        case ir.Comparison(op=op, left=ir.BoundColumn(), right=ir.Literal()):
             return op in _NEGATED
-        case InList(operand=BoundColumn()) | Not(term=InList(operand=BoundColumn())):
+        case ir.InList(operand=ir.BoundColumn()) | ir.Not(term=ir.InList(operand=ir.BoundColumn())):
             return True
         case _:
             return False
@@ -238,8 +228,16 @@ def _intersected(left: Sequence[Range], right: Sequence[Range]) -> tuple[Range, 
         return tuple(right)
     found = [
         (
-            b[0] if a[0] is None else a[0] if b[0] is None else _outer(a[0], b[0], ComparisonOp.GT),
-            b[1] if a[1] is None else a[1] if b[1] is None else _outer(a[1], b[1], ComparisonOp.LT),
+            b[0]
+            if a[0] is None
+            else a[0]
+            if b[0] is None
+            else _outer(a[0], b[0], ir.ComparisonOp.GT),
+            b[1]
+            if a[1] is None
+            else a[1]
+            if b[1] is None
+            else _outer(a[1], b[1], ir.ComparisonOp.LT),
         )
         for a in left
         for b in right
@@ -255,10 +253,10 @@ def _is_empty(range_: Range) -> bool:
     if low is None or high is None:
         return False
     sides = [pa.repeat(side, 1) for side in (low, high)]
-    return bool(as_mask(compare(ComparisonOp.GT, sides[0], sides[1], NanOrder.GREATEST))[0])
+    return bool(as_mask(compare(ir.ComparisonOp.GT, sides[0], sides[1], NanOrder.GREATEST))[0])
 
 
-def _outside(found: Facts, column: BoundColumn, listed: InList) -> Facts:
+def _outside(found: Facts, column: ir.BoundColumn, listed: ir.InList) -> Facts:
     members = listed.values.array.drop_null()
     if listed.values.type != column.type or len(members) > _MOST_EXCLUDED:
         return found
@@ -267,7 +265,7 @@ def _outside(found: Facts, column: BoundColumn, listed: InList) -> Facts:
     return _excluding(found, column, members.to_pylist())
 
 
-def _excluding(found: Facts, column: BoundColumn, values: Sequence[PhysicalValue]) -> Facts:
+def _excluding(found: Facts, column: ir.BoundColumn, values: Sequence[ir.PhysicalValue]) -> Facts:
     span = found.spans.get(column, Span())
     whole = frozenset(value for value in values if isinstance(value, int))
     if not isinstance(column.type, DISCRETE) or len(span.excluded | whole) > _MOST_EXCLUDED:
@@ -275,24 +273,24 @@ def _excluding(found: Facts, column: BoundColumn, values: Sequence[PhysicalValue
     return _spanned(found, column, replace(span, excluded=span.excluded | whole))
 
 
-def _spanned(found: Facts, column: BoundColumn, span: Span) -> Facts:
+def _spanned(found: Facts, column: ir.BoundColumn, span: Span) -> Facts:
     counted = replace(span, sources=span.sources + 1)
     return replace(found, spans={**found.spans, column: counted})
 
 
-def _is_usable(constant: Literal, column: BoundColumn) -> bool:
+def _is_usable(constant: ir.Literal, column: ir.BoundColumn) -> bool:
     if constant.value is None or constant.type != column.type:
         return False
     return not (isinstance(constant.value, float) and constant.value != constant.value)
 
 
-def _stepped(constant: Literal, step: int) -> Literal:
+def _stepped(constant: ir.Literal, step: int) -> ir.Literal:
     """The next value of a type that has one."""
     type_, value = constant.type, constant.value
     if not isinstance(type_, DISCRETE) or not isinstance(value, int):
         return constant
     low, high = whole_range(type_)
-    return Literal(value + step, type_) if low <= value + step <= high else constant
+    return ir.Literal(value + step, type_) if low <= value + step <= high else constant
 
 
 def whole_range(type_: Int | Date | Timestamp) -> tuple[int, int]:
@@ -300,7 +298,7 @@ def whole_range(type_: Int | Date | Timestamp) -> tuple[int, int]:
     return int_range(type_ if isinstance(type_, Int) else Int(32 if type_ == Date() else 64))
 
 
-def _outer(own: pa.Scalar | None, other: pa.Scalar, op: ComparisonOp) -> pa.Scalar:
+def _outer(own: pa.Scalar | None, other: pa.Scalar, op: ir.ComparisonOp) -> pa.Scalar:
     if own is None:
         return other
     sides = [pa.repeat(side, 1) for side in (other, own)]

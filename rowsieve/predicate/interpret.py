@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate import abstract_calls
+from rowsieve.predicate import abstract_calls, ir
 from rowsieve.predicate.abstract import (
     AbstractColumns,
     AbstractValue,
@@ -46,32 +46,6 @@ from rowsieve.predicate.coerce import compare_operands
 from rowsieve.predicate.facts import Facts, facts_against, facts_of
 from rowsieve.predicate.functions.patterns import literal_prefix
 from rowsieve.predicate.functions.registry import known_of, resolve
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FalsePredicate,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Now,
-    Opaque,
-    Operand,
-    Or,
-    Predicate,
-    TruePredicate,
-    root_conjuncts,
-)
 from rowsieve.predicate.like import Pattern, after_prefix, parse_pattern
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.nan_signs import may_be_negative_nan
@@ -106,7 +80,7 @@ def interpret(
     part_count = columns.part_count
     interpreter = _Interpreter(columns, predicate.semantics, part_count, now_us)
     refuted, certain = nowhere(part_count), everywhere(part_count)
-    terms = root_conjuncts(predicate.root)
+    terms = ir.root_conjuncts(predicate.root)
     for term in terms:
         truth = interpreter.predicate(term)
         refuted |= ~(truth.true | truth.fails)
@@ -119,7 +93,7 @@ def interpret(
 
 
 def _refuted_together(
-    predicate: BoundPredicate, terms: Sequence[Predicate], interpreter: _Interpreter
+    predicate: BoundPredicate, terms: Sequence[ir.Predicate], interpreter: _Interpreter
 ) -> Mask:
     """Parts none of whose rows satisfies all conjuncts that cannot fail, and the others besides."""
     facts, others = said_together(predicate, terms)
@@ -150,46 +124,46 @@ class _Interpreter:
     now_us: int | None
     compared: Mapping[int, Truth] = field(default_factory=dict)  # of comparisons, by `id`
 
-    def predicate(self, node: Predicate) -> Truth:
+    def predicate(self, node: ir.Predicate) -> Truth:
         count = self.part_count
         match node:
-            case TruePredicate():
+            case ir.TruePredicate():
                 return Truth(everywhere(count), nowhere(count), nowhere(count), nowhere(count))
-            case FalsePredicate():
+            case ir.FalsePredicate():
                 return Truth(nowhere(count), everywhere(count), nowhere(count), nowhere(count))
-            case Not(term=term):
+            case ir.Not(term=term):
                 truth = self.predicate(term)
                 return Truth(truth.false, truth.true, truth.null, truth.fails)
-            case And(terms=terms):
+            case ir.And(terms=terms):
                 here = self.comparing(terms)
                 return _conjunction([here.predicate(term) for term in terms], everywhere(count))
-            case Or(terms=terms):
+            case ir.Or(terms=terms):
                 here = self.comparing(terms)
                 refuted = [_negated(here.predicate(term)) for term in terms]
                 return _negated(_conjunction(refuted, everywhere(count)))
-            case Comparison():
+            case ir.Comparison():
                 return self.compared.get(id(node)) or self.comparison(node)
-            case InList():
+            case ir.InList():
                 return self.in_list(node)
-            case IsNull(operand=operand):
+            case ir.IsNull(operand=operand):
                 value = self.operand(operand)
                 return Truth(value.null, value.present, nowhere(count), value.fails)
-            case Like():
+            case ir.Like():
                 return self.like(node)
-            case BooleanOperand(operand=operand):
+            case ir.BooleanOperand(operand=operand):
                 return self.boolean(operand)
-            case Opaque():
+            case ir.Opaque():
                 return Truth(*[everywhere(count)] * 4)
             case _:
                 assert_never(node)
 
-    def comparing(self, terms: Sequence[Predicate]) -> _Interpreter:
+    def comparing(self, terms: Sequence[ir.Predicate]) -> _Interpreter:
         """The same, with the comparisons of columns and constants in many terms made together."""
         if len(terms) < _MANY:
             return self
-        alike: dict[tuple[BoundColumn, ComparisonOp], list[Comparison]] = {}
+        alike: dict[tuple[ir.BoundColumn, ir.ComparisonOp], list[ir.Comparison]] = {}
         for node in _comparisons(terms):
-            assert isinstance(node.left, BoundColumn)
+            assert isinstance(node.left, ir.BoundColumn)
             alike.setdefault((node.left, node.op), []).append(node)
         found = dict(self.compared)
         for (column, op), nodes in alike.items():
@@ -202,7 +176,7 @@ class _Interpreter:
         return replace(self, compared=found)
 
     def compared_with_each(
-        self, column: BoundColumn, op: ComparisonOp, nodes: Sequence[Comparison]
+        self, column: ir.BoundColumn, op: ir.ComparisonOp, nodes: Sequence[ir.Comparison]
     ) -> Iterator[Truth]:
         """What `comparison` gives of each: parts times constants as that many parts."""
         count, each = len(nodes), self.part_count
@@ -217,7 +191,7 @@ class _Interpreter:
             np.tile(value.fails, count),
             np.tile(value.nan, count),
         )
-        constants = [scalar(node.right) for node in nodes if isinstance(node.right, Literal)]
+        constants = [scalar(node.right) for node in nodes if isinstance(node.right, ir.Literal)]
         bounds = pa.array(constants, value.lower.type).take(
             pa.array(np.repeat(np.arange(count), each))
         )
@@ -233,7 +207,7 @@ class _Interpreter:
                 truth.fails[start:stop],
             )
 
-    def comparison(self, node: Comparison) -> Truth:
+    def comparison(self, node: ir.Comparison) -> Truth:
         if (plain := plain_truth(node, self.columns)) is not None:
             return plain
         left, right = self.operand(node.left), self.operand(node.right)
@@ -249,24 +223,24 @@ class _Interpreter:
         return _compared(node.op, left, right, nan)
 
     def nested_comparison(
-        self, node: Comparison, left: AbstractValue, right: AbstractValue
+        self, node: ir.Comparison, left: AbstractValue, right: AbstractValue
     ) -> Truth:
         """Of lists and structs nothing is known as a whole; of what equality implies, it is."""
         both = left.present & right.present
         same = both
-        constant = node.right if isinstance(node.right, Literal) else Literal(None)
+        constant = node.right if isinstance(node.right, ir.Literal) else ir.Literal(None)
         for term in implied_by_equality(node.left, left.type, constant, self.semantics):
             same = same & self.predicate(term).true
-        if node.op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+        if node.op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
             return _distinct(node.op, left, right, (same, both))
-        true = same if node.op is ComparisonOp.EQ else both
-        false = same if node.op is ComparisonOp.NE else both
+        true = same if node.op is ir.ComparisonOp.EQ else both
+        false = same if node.op is ir.ComparisonOp.NE else both
         null = (left.null & (right.null | right.present)) | (right.null & left.present)
         if self.semantics.nested_nulls is NestedNulls.UNKNOWN:
             null = null | both
         return Truth(true, false, null, left.fails | right.fails)
 
-    def in_list(self, node: InList) -> Truth:
+    def in_list(self, node: ir.InList) -> Truth:
         value = self.operand(node.operand)
         members = node.values.array
         found, unmatched = nowhere(self.part_count), nowhere(self.part_count)
@@ -279,7 +253,7 @@ class _Interpreter:
             null, false = value.null, unmatched
         return Truth(found, false, null, value.fails)
 
-    def membership(self, value: AbstractValue, node: InList) -> tuple[Mask, Mask]:
+    def membership(self, value: AbstractValue, node: ir.InList) -> tuple[Mask, Mask]:
         """Whether a value without holes may be a member, and whether it is one for sure."""
         members = node.values.array
         found, certain = members_within(value.lower, value.upper, node.values)
@@ -289,13 +263,15 @@ class _Interpreter:
         if isinstance(value.type, Float):
             if self.semantics.compares_bits(len(members)):
                 certain &= ~known(
-                    ComparisonOp.EQ, value.lower, repeated(pa.scalar(0.0, members.type), len(found))
+                    ir.ComparisonOp.EQ,
+                    value.lower,
+                    repeated(pa.scalar(0.0, members.type), len(found)),
                 )
             if self.semantics.nan is NanOrder.IEEE:
                 certain &= ~value.nan
         return value.present & found, certain
 
-    def like(self, node: Like) -> Truth:
+    def like(self, node: ir.Like) -> Truth:
         value = self.operand(node.operand)
         pattern = parse_pattern(node.pattern, node.escape)
         outcomes = [
@@ -304,48 +280,50 @@ class _Interpreter:
         true, false = (np.logical_or.reduce(masks) for masks in zip(*outcomes, strict=True))
         return Truth(true, false, value.null, value.fails)
 
-    def boolean(self, operand: Operand) -> Truth:
-        if isinstance(operand, Condition):
+    def boolean(self, operand: ir.Operand) -> Truth:
+        if isinstance(operand, ir.Condition):
             return self.predicate(operand.predicate)
-        if isinstance(operand, Call) and operand.function == "starts_with":
+        if isinstance(operand, ir.Call) and operand.function == "starts_with":
             text, prefix = operand.arguments
-            if isinstance(prefix, Literal) and isinstance(prefix.value, str):
+            if isinstance(prefix, ir.Literal) and isinstance(prefix.value, str):
                 value = self.operand(text)
                 return Truth(*prefix_truth(value, prefix.value), value.null, value.fails)
         value = self.operand(operand)
         yes = repeated(pa.scalar(True), self.part_count)  # noqa: FBT003
         no = repeated(pa.scalar(False), self.part_count)  # noqa: FBT003
         return Truth(
-            value.present & ~known(ComparisonOp.EQ, value.upper, no) & self.may_hold(operand),
-            value.present & ~known(ComparisonOp.EQ, value.lower, yes),
+            value.present & ~known(ir.ComparisonOp.EQ, value.upper, no) & self.may_hold(operand),
+            value.present & ~known(ir.ComparisonOp.EQ, value.lower, yes),
             value.null,
             value.fails,
         )
 
-    def may_hold(self, operand: Operand) -> Mask:
+    def may_hold(self, operand: ir.Operand) -> Mask:
         """Where what a boolean call implies of its arguments may hold."""
         match operand:
-            case Call(function="regex_matches", arguments=(text, Literal() as pattern, *_)):
+            case ir.Call(function="regex_matches", arguments=(text, ir.Literal() as pattern, *_)):
                 prefix = literal_prefix(str(pattern.value))
                 return prefix_truth(self.operand(text), prefix)[0]
-            case Call(
+            case ir.Call(
                 function="list_contains" | "equals_any",
-                arguments=(BoundColumn() | FieldAccess() as values, sought),
+                arguments=(ir.BoundColumn() | ir.FieldAccess() as values, sought),
             ):
-                item = Call("list_element", (values, Literal(1, Int(64))))  # stands for any item
+                item = ir.Call(
+                    "list_element", (values, ir.Literal(1, Int(64)))
+                )  # stands for any item
                 types = type_of(item), type_of(sought)
                 if any(map(is_nested, types)):
                     return everywhere(self.part_count)
                 equal = compare_operands(
-                    ComparisonOp.EQ, item, types[0], sought, types[1], self.semantics
+                    ir.ComparisonOp.EQ, item, types[0], sought, types[1], self.semantics
                 )
                 return self.predicate(equal).true
             case _:
                 return everywhere(self.part_count)
 
-    def operand(self, node: Operand) -> AbstractValue:
+    def operand(self, node: ir.Operand) -> AbstractValue:
         value = self.derived(node)
-        if isinstance(node, Call | Cast | FieldAccess) and isinstance(
+        if isinstance(node, ir.Call | ir.Cast | ir.FieldAccess) and isinstance(
             self.columns, KnownExpressions
         ):
             known_value = self.columns.expression(node)
@@ -355,16 +333,16 @@ class _Interpreter:
             return unbounded_below(value)
         return value
 
-    def derived(self, node: Operand) -> AbstractValue:
+    def derived(self, node: ir.Operand) -> AbstractValue:
         """What follows from the arguments."""
         match node:
-            case BoundColumn():
+            case ir.BoundColumn():
                 said = self.columns.column(node)
                 value = from_column(node, said, self.part_count)
                 return value if self.semantics.nan is NanOrder.IEEE else nan_alone(value, said)
-            case Literal():
+            case ir.Literal():
                 return constant(node, self.part_count, self.semantics.nan)
-            case Call():
+            case ir.Call():
                 values = [self.operand(argument) for argument in node.arguments]
                 types = [value.type for value in values]
                 row, signature = resolve(node.function, known_of(node.arguments, types))
@@ -372,39 +350,39 @@ class _Interpreter:
                     values,
                     lambda spans: abstract_calls.call(node, row, signature, spans, self.semantics),
                 )
-            case Cast(operand=operand, type=type_, try_=try_):
+            case ir.Cast(operand=operand, type=type_, try_=try_):
                 return over_alternatives(
                     [self.operand(operand)],
                     lambda spans: abstract_calls.cast_value(
                         spans[0], type_, self.semantics, quiet=try_
                     ),
                 )
-            case FieldAccess(operand=operand, name=name):
+            case ir.FieldAccess(operand=operand, name=name):
                 value = self.operand(operand)
                 assert isinstance(value.type, Struct)
                 member = next(field for field in value.type.fields if field.name == name)
                 all_ = everywhere(self.part_count)
                 return anything(member.type, value.present, all_, value.fails)
-            case Case():
+            case ir.Case():
                 return self.case(node)
-            case Condition(predicate=predicate):
+            case ir.Condition(predicate=predicate):
                 return _as_value(self.predicate(predicate))
-            case Now():
+            case ir.Now():
                 none = nowhere(self.part_count)
                 instant = anything(Timestamp(utc=True), everywhere(self.part_count), none, none)
                 if self.now_us is None:
                     return instant
                 ends = [
-                    repeated(scalar(Literal(end, instant.type)), self.part_count)
+                    repeated(scalar(ir.Literal(end, instant.type)), self.part_count)
                     for end in (self.now_us, _END_OF_TIME)
                 ]
                 return replace(instant, lower=ends[0], upper=ends[1])
-            case Column(name=name):
+            case ir.Column(name=name):
                 raise AssertionError(f"the column {name!r} is not bound")
             case _:
                 assert_never(node)
 
-    def case(self, node: Case) -> AbstractValue:
+    def case(self, node: ir.Case) -> AbstractValue:
         """Any branch that can be taken, with the failures of the conditions on the way.
 
         A branch sees the rows on which its condition is TRUE and those before it are not.
@@ -416,7 +394,7 @@ class _Interpreter:
         for when, then in node.branches:
             truth = here.predicate(when)
             fails = fails | (truth.fails & reached)
-            inside, nobody = here.within(facts_of(root_conjuncts(when)))
+            inside, nobody = here.within(facts_of(ir.root_conjuncts(when)))
             value = limited(inside.operand(then), reached & truth.true & ~nobody)
             result = value if result is None else join(result, value)
             reached = reached & (truth.false | truth.null)
@@ -434,13 +412,13 @@ class _Interpreter:
         return replace(self, columns=inner, compared={}), inner.refuted
 
 
-def _comparisons(terms: Sequence[Predicate]) -> Iterator[Comparison]:
+def _comparisons(terms: Sequence[ir.Predicate]) -> Iterator[ir.Comparison]:
     """Those of a column and a constant of its type, in the terms and in ANDs or ORs of them."""
     for term in terms:
-        for node in term.terms if isinstance(term, And | Or) else (term,):
+        for node in term.terms if isinstance(term, ir.And | ir.Or) else (term,):
             match node:
-                case Comparison(
-                    left=BoundColumn(type=type_), right=Literal(value=value, type=other)
+                case ir.Comparison(
+                    left=ir.BoundColumn(type=type_), right=ir.Literal(value=value, type=other)
                 ) if value is not None and type_ == other and is_ordered(type_):
                     if not isinstance(type_, Float):  # of NaN each case is looked at for itself
                         yield node
@@ -461,10 +439,10 @@ def _matches(value: AbstractValue, pattern: Pattern, *, ignore_case: bool) -> tu
     true = true & starts
     if pattern.is_exact:
         exact = repeated(pa.scalar(pattern.prefix), len(value.present))
-        above = known(ComparisonOp.GT, value.lower, exact)
-        below = known(ComparisonOp.LT, value.upper, exact)
+        above = known(ir.ComparisonOp.GT, value.lower, exact)
+        below = known(ir.ComparisonOp.LT, value.upper, exact)
         true = value.present & ~(above | below)
-        false = value.present & ~(is_point(value) & known(ComparisonOp.EQ, value.lower, exact))
+        false = value.present & ~(is_point(value) & known(ir.ComparisonOp.EQ, value.lower, exact))
     elif pattern.is_prefix:
         false = misses
     return true, false
@@ -490,32 +468,32 @@ def prefix_truth(value: AbstractValue, prefix: str) -> tuple[Mask, Mask]:
     row_count = len(value.present)
     start = repeated(pa.scalar(prefix), row_count)
     stop = after_prefix(prefix)
-    true = value.present & ~known(ComparisonOp.LT, value.upper, start)
-    inside = known(ComparisonOp.GE, value.lower, start)
+    true = value.present & ~known(ir.ComparisonOp.LT, value.upper, start)
+    inside = known(ir.ComparisonOp.GE, value.lower, start)
     if stop is not None:
         end = repeated(pa.scalar(stop), row_count)
-        true &= ~known(ComparisonOp.GE, value.lower, end)
-        inside &= known(ComparisonOp.LT, value.upper, end)
+        true &= ~known(ir.ComparisonOp.GE, value.lower, end)
+        inside &= known(ir.ComparisonOp.LT, value.upper, end)
     if not prefix:
         inside = value.present
     return true, value.present & ~inside
 
 
-def _compared(op: ComparisonOp, left: AbstractValue, right: AbstractValue, nan: Mask) -> Truth:
+def _compared(op: ir.ComparisonOp, left: AbstractValue, right: AbstractValue, nan: Mask) -> Truth:
     """`left op right` of two values that are not nested; `nan`: IEEE's NaN."""
-    if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
-        return _distinct(op, left, right, _ordered(ComparisonOp.EQ, left, right, nan))
+    if op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
+        return _distinct(op, left, right, _ordered(ir.ComparisonOp.EQ, left, right, nan))
     true, false = _ordered(op, left, right, nan)
     null = (left.null & (right.null | right.present)) | (right.null & left.present)
     return Truth(true, false, null, left.fails | right.fails)
 
 
 def _ordered(
-    op: ComparisonOp, left: AbstractValue, right: AbstractValue, nan: Mask
+    op: ir.ComparisonOp, left: AbstractValue, right: AbstractValue, nan: Mask
 ) -> tuple[Mask, Mask]:
     """Whether the comparison of two values may be TRUE and may be FALSE; `nan`: IEEE's NaN."""
-    if op is ComparisonOp.NE:
-        same, different = _ordered(ComparisonOp.EQ, left, right, nan)
+    if op is ir.ComparisonOp.NE:
+        same, different = _ordered(ir.ComparisonOp.EQ, left, right, nan)
         return different, same
     true, false = nowhere(len(nan)), nan
     for one in spans_of(left):
@@ -526,47 +504,47 @@ def _ordered(
 
 
 def _ordered_spans(
-    op: ComparisonOp, left: AbstractValue, right: AbstractValue
+    op: ir.ComparisonOp, left: AbstractValue, right: AbstractValue
 ) -> tuple[Mask, Mask]:
     both = left.present & right.present
-    if op in (ComparisonOp.GT, ComparisonOp.GE):
+    if op in (ir.ComparisonOp.GT, ir.ComparisonOp.GE):
         left, right = right, left
-        op = ComparisonOp.LT if op is ComparisonOp.GT else ComparisonOp.LE
-    if op is ComparisonOp.LT:
-        true = both & ~known(ComparisonOp.GE, left.lower, right.upper)
-        false = both & ~known(ComparisonOp.LT, left.upper, right.lower)
-    elif op is ComparisonOp.LE:
-        true = both & ~known(ComparisonOp.GT, left.lower, right.upper)
-        false = both & ~known(ComparisonOp.LE, left.upper, right.lower)
+        op = ir.ComparisonOp.LT if op is ir.ComparisonOp.GT else ir.ComparisonOp.LE
+    if op is ir.ComparisonOp.LT:
+        true = both & ~known(ir.ComparisonOp.GE, left.lower, right.upper)
+        false = both & ~known(ir.ComparisonOp.LT, left.upper, right.lower)
+    elif op is ir.ComparisonOp.LE:
+        true = both & ~known(ir.ComparisonOp.GT, left.lower, right.upper)
+        false = both & ~known(ir.ComparisonOp.LE, left.upper, right.lower)
     else:
-        apart = known(ComparisonOp.GT, left.lower, right.upper)
-        apart |= known(ComparisonOp.LT, left.upper, right.lower)
-        same = known(ComparisonOp.GE, left.lower, right.upper)
-        same &= known(ComparisonOp.LE, left.upper, right.lower)
+        apart = known(ir.ComparisonOp.GT, left.lower, right.upper)
+        apart |= known(ir.ComparisonOp.LT, left.upper, right.lower)
+        same = known(ir.ComparisonOp.GE, left.lower, right.upper)
+        same &= known(ir.ComparisonOp.LE, left.upper, right.lower)
         true, false = both & ~apart, both & ~same
     return true, false
 
 
 def _distinct(
-    op: ComparisonOp, left: AbstractValue, right: AbstractValue, equal: tuple[Mask, Mask]
+    op: ir.ComparisonOp, left: AbstractValue, right: AbstractValue, equal: tuple[Mask, Mask]
 ) -> Truth:
     same, different = equal
     same = same | (left.null & right.null)
     different = different | (left.null & right.present) | (left.present & right.null)
     fails = left.fails | right.fails
     none = np.zeros_like(fails)
-    if op is ComparisonOp.DISTINCT:
+    if op is ir.ComparisonOp.DISTINCT:
         return Truth(different, same, none, fails)
     return Truth(same, different, none, fails)
 
 
-def _reflexive(op: ComparisonOp, value: AbstractValue) -> Truth:
+def _reflexive(op: ir.ComparisonOp, value: AbstractValue) -> Truth:
     """`x op x`."""
     none = np.zeros_like(value.null)
-    null_safe = op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT)
+    null_safe = op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT)
     occurs = value.present | value.null if null_safe else value.present
     null = none if null_safe else value.null
-    unequal = (ComparisonOp.LT, ComparisonOp.GT, ComparisonOp.NE, ComparisonOp.DISTINCT)
+    unequal = (ir.ComparisonOp.LT, ir.ComparisonOp.GT, ir.ComparisonOp.NE, ir.ComparisonOp.DISTINCT)
     if op in unequal:
         return Truth(none, occurs, null, value.fails)
     return Truth(occurs, none, null, value.fails)

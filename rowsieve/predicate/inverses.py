@@ -18,28 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import as_mask, null_mask, without
 from rowsieve.predicate.coerce import compare_with_number, unmatched
 from rowsieve.predicate.functions.casts import cast, cast_rule
 from rowsieve.predicate.functions.days import first_of_month, months_of
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.functions.temporal import next_unit, truncate, unit_name, year_start
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Cast,
-    Comparison,
-    ComparisonOp,
-    InList,
-    Literal,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-    ValueSet,
-)
 from rowsieve.predicate.literals import from_scalar, int_range, scalar
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import OnFailure, Semantics
@@ -56,9 +41,9 @@ from rowsieve.types.logical import (
     Uuid,
 )
 
-_EQ, _NE = ComparisonOp.EQ, ComparisonOp.NE
-_LT, _LE, _GT, _GE = ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.GT, ComparisonOp.GE
-_POINTS = (_EQ, _NE, ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT)
+_EQ, _NE = ir.ComparisonOp.EQ, ir.ComparisonOp.NE
+_LT, _LE, _GT, _GE = ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.GT, ir.ComparisonOp.GE
+_POINTS = (_EQ, _NE, ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT)
 _FARTHEST_YEAR = 290_000
 _FARTHEST_DAY = 100_000_000
 _FARTHEST_MONTHS = 12 * 1000
@@ -67,55 +52,55 @@ _SPELT_ONE_WAY = (Int, Decimal, Uuid, Time, Bool)  # each value has one text, an
 
 
 def undone(
-    op: ComparisonOp,
-    operand: Operand,
+    op: ir.ComparisonOp,
+    operand: ir.Operand,
     type_: LogicalType,
-    constant: Literal,
+    constant: ir.Literal,
     semantics: Semantics,
-) -> Predicate | None:
+) -> ir.Predicate | None:
     """`operand op constant` without the outermost function of the operand."""
     if constant.value is None:
         return None
-    if isinstance(operand, Cast):
+    if isinstance(operand, ir.Cast):
         return _cast(op, operand, constant)
-    if isinstance(operand, Call) and (rule := INVERSES.get(operand.function)) is not None:
+    if isinstance(operand, ir.Call) and (rule := INVERSES.get(operand.function)) is not None:
         return rule(_Question(op, operand, type_, constant, semantics))
     return None
 
 
-def undone_list(node: InList, type_: LogicalType) -> InList | None:
+def undone_list(node: ir.InList, type_: LogicalType) -> ir.InList | None:
     """`CAST(x AS text) IN (…)` as x among the values that the texts spell."""
     operand = node.operand
-    if not isinstance(operand, Cast) or not isinstance(type_, String):
+    if not isinstance(operand, ir.Cast) or not isinstance(type_, String):
         return None
     source = type_of(operand.operand)
     if not isinstance(source, _SPELT_ONE_WAY):
         return None
     values = _spelt_values(node.values.array, source)
     kept = values.filter(pa.array(~null_mask(values) | null_mask(node.values.array)))
-    return InList(operand.operand, ValueSet(kept, source))
+    return ir.InList(operand.operand, ir.ValueSet(kept, source))
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
     """`call op constant`; the call gives values of `type`."""
 
-    op: ComparisonOp
-    call: Call
+    op: ir.ComparisonOp
+    call: ir.Call
     type: LogicalType
-    constant: Literal
+    constant: ir.Literal
     semantics: Semantics
 
-    def argument(self, place: int) -> Literal | None:
+    def argument(self, place: int) -> ir.Literal | None:
         """An argument that is a constant and not NULL."""
         found = self.call.arguments[place]
-        return found if isinstance(found, Literal) and found.value is not None else None
+        return found if isinstance(found, ir.Literal) and found.value is not None else None
 
 
-InverseRule: TypeAlias = Callable[[_Question], Predicate | None]
+InverseRule: TypeAlias = Callable[[_Question], ir.Predicate | None]
 
 
-def _cast(op: ComparisonOp, node: Cast, constant: Literal) -> Predicate | None:
+def _cast(op: ir.ComparisonOp, node: ir.Cast, constant: ir.Literal) -> ir.Predicate | None:
     source, inner = type_of(node.operand), node.operand
     match source, node.type:
         case (Int(), Int() | Decimal()) | (Decimal(), Decimal()):
@@ -126,14 +111,14 @@ def _cast(op: ComparisonOp, node: Cast, constant: Literal) -> Predicate | None:
             first = constant.value * DAY_US
             return _between_steps(op, inner, source, first, first + DAY_US)
         case (Timestamp(), Timestamp()):
-            return Comparison(op, inner, Literal(constant.value, source))
+            return ir.Comparison(op, inner, ir.Literal(constant.value, source))
         case (Uuid(), _) if isinstance(constant.value, bytes) and len(constant.value) == 16:
-            return Comparison(op, inner, Literal(constant.value, source))
+            return ir.Comparison(op, inner, ir.Literal(constant.value, source))
         case (_, String()) if op in _POINTS and isinstance(source, _SPELT_ONE_WAY):
             value = _spelt_values(pa.repeat(scalar(constant), 1), source)[0]
             if not value.is_valid:
                 return unmatched(op, inner)
-            return Comparison(op, inner, from_scalar(value, source))
+            return ir.Comparison(op, inner, from_scalar(value, source))
     return None
 
 
@@ -153,36 +138,36 @@ def _spelt_values(texts: pa.Array, source: LogicalType) -> pa.Array:
 
 
 def _between_steps(
-    op: ComparisonOp, operand: Operand, type_: LogicalType, reached: int, passed: int
-) -> Predicate | None:
+    op: ir.ComparisonOp, operand: ir.Operand, type_: LogicalType, reached: int, passed: int
+) -> ir.Predicate | None:
     """Of a function that never falls: at the constant from `reached` on, above it from `passed` on.
 
     Where the two are one, no value gives the constant.
     """
 
-    def at(op: ComparisonOp, place: int) -> Predicate:
+    def at(op: ir.ComparisonOp, place: int) -> ir.Predicate:
         return compare_with_number(op, operand, type_, Fraction(place))
 
     match op:
-        case ComparisonOp.LT:
+        case ir.ComparisonOp.LT:
             return at(_LT, reached)
-        case ComparisonOp.LE:
+        case ir.ComparisonOp.LE:
             return at(_LT, passed)
-        case ComparisonOp.GT:
+        case ir.ComparisonOp.GT:
             return at(_GE, passed)
-        case ComparisonOp.GE:
+        case ir.ComparisonOp.GE:
             return at(_GE, reached)
-        case ComparisonOp.EQ | ComparisonOp.NE if reached == passed:
+        case ir.ComparisonOp.EQ | ir.ComparisonOp.NE if reached == passed:
             return unmatched(op, operand)
-        case ComparisonOp.EQ:
-            return And((at(_GE, reached), at(_LT, passed)))
-        case ComparisonOp.NE:
-            return Or((at(_LT, reached), at(_GE, passed)))
+        case ir.ComparisonOp.EQ:
+            return ir.And((at(_GE, reached), at(_LT, passed)))
+        case ir.ComparisonOp.NE:
+            return ir.Or((at(_LT, reached), at(_GE, passed)))
         case _:
             return None
 
 
-def _truncation(question: _Question) -> Predicate | None:
+def _truncation(question: _Question) -> ir.Predicate | None:
     unit, moment = question.argument(0), question.constant.value
     if unit is None or not isinstance(moment, int) or abs(moment) > _FARTHEST_US:
         return None
@@ -196,7 +181,7 @@ def _truncation(question: _Question) -> Predicate | None:
     )
 
 
-def _bin(question: _Question) -> Predicate | None:
+def _bin(question: _Question) -> ir.Predicate | None:
     """A bin is reached at its start and passed at that of the next one."""
     parts, moment = [question.argument(place) for place in (0, 1, 3)], question.constant.value
     if None in parts or not isinstance(moment, int) or abs(moment) > _FARTHEST_US:
@@ -222,7 +207,7 @@ def _bin(question: _Question) -> Predicate | None:
     )
 
 
-def _month_end(question: _Question) -> Predicate | None:
+def _month_end(question: _Question) -> ir.Predicate | None:
     """A last day is reached on the first of its month, and passed on that of the next."""
     operand, last = question.call.arguments[0], question.constant.value
     source = type_of(operand)
@@ -235,13 +220,13 @@ def _month_end(question: _Question) -> Predicate | None:
     return _between_steps(question.op, operand, source, first * size, passed * size)
 
 
-def _instant(question: _Question) -> Predicate | None:
+def _instant(question: _Question) -> ir.Predicate | None:
     """`epoch_us(x)` is the time itself."""
     operand = question.call.arguments[0]
     return compare_with_number(question.op, operand, type_of(operand), _number(question.constant))
 
 
-def _field(question: _Question) -> Predicate | None:
+def _field(question: _Question) -> ir.Predicate | None:
     """The year is reached and passed; seconds since 1970 are the time itself."""
     part, operand = question.argument(0), question.call.arguments[1]
     source = type_of(operand)
@@ -259,13 +244,13 @@ def _field(question: _Question) -> Predicate | None:
     return _between_steps(question.op, operand, source, first, following)
 
 
-def _prefix(question: _Question) -> Predicate | None:
+def _prefix(question: _Question) -> ir.Predicate | None:
     """`substr(s, 1, n)` and `left(s, n)`."""
     text, count = question.constant.value, question.argument(-1)
     arguments = question.call.arguments
     if question.op not in (_EQ, _NE) or not isinstance(text, str) or count is None:
         return None
-    start = question.argument(1) if len(arguments) == 3 else Literal(1)
+    start = question.argument(1) if len(arguments) == 3 else ir.Literal(1)
     whole = question.call.function == "substr" and len(arguments) == 2
     if start is None or start.value != 1 or whole:
         return None
@@ -275,20 +260,20 @@ def _prefix(question: _Question) -> Predicate | None:
     if len(text) > count.value:
         return unmatched(question.op, arguments[0])
     if len(text) < count.value:
-        return Comparison(question.op, arguments[0], question.constant)
-    begins = BooleanOperand(Call("starts_with", (arguments[0], question.constant)))
-    return begins if question.op is _EQ else Not(begins)
+        return ir.Comparison(question.op, arguments[0], question.constant)
+    begins = ir.BooleanOperand(ir.Call("starts_with", (arguments[0], question.constant)))
+    return begins if question.op is _EQ else ir.Not(begins)
 
 
-def _sum(question: _Question) -> Predicate | None:
+def _sum(question: _Question) -> ir.Predicate | None:
     return _linear(question, Fraction(1), 1)
 
 
-def _difference(question: _Question) -> Predicate | None:
+def _difference(question: _Question) -> ir.Predicate | None:
     return _linear(question, Fraction(1), -1)
 
 
-def _product(question: _Question) -> Predicate | None:
+def _product(question: _Question) -> ir.Predicate | None:
     left, right = question.argument(0), question.argument(1)
     constant = left or right
     if constant is None or not isinstance(question.type, Int | Decimal) or not constant.value:
@@ -297,13 +282,13 @@ def _product(question: _Question) -> Predicate | None:
     return _solved(question, operand, _number(constant), Fraction(0))
 
 
-def _opposite(question: _Question) -> Predicate | None:
+def _opposite(question: _Question) -> ir.Predicate | None:
     if not isinstance(question.type, Int | Decimal):
         return None
     return _solved(question, question.call.arguments[0], Fraction(-1), Fraction(0))
 
 
-def _linear(question: _Question, slope: Fraction, sign: int) -> Predicate | None:
+def _linear(question: _Question, slope: Fraction, sign: int) -> ir.Predicate | None:
     """`x + c`, `c + x`, `x - c` and `c - x`."""
     if not isinstance(question.type, Int | Decimal):
         return None
@@ -316,8 +301,8 @@ def _linear(question: _Question, slope: Fraction, sign: int) -> Predicate | None
 
 
 def _solved(
-    question: _Question, operand: Operand, slope: Fraction, offset: Fraction
-) -> Predicate | None:
+    question: _Question, operand: ir.Operand, slope: Fraction, offset: Fraction
+) -> ir.Predicate | None:
     """`slope * x + offset op constant`, exact numbers all of them."""
     op, source = question.op, type_of(operand)
     number = (_number(question.constant) - offset) / slope
@@ -337,8 +322,12 @@ def _solved(
         bits = question.type.bits
         wrapped = (int(number) - low) % (1 << bits) + low
         return compare_with_number(op, operand, source, Fraction(wrapped))
-    of_column = operand.operand if isinstance(operand, Cast) else operand
-    if overflow is not OnFailure.ERROR or op is not _EQ or not isinstance(of_column, BoundColumn):
+    of_column = operand.operand if isinstance(operand, ir.Cast) else operand
+    if (
+        overflow is not OnFailure.ERROR
+        or op is not _EQ
+        or not isinstance(of_column, ir.BoundColumn)
+    ):
         return None  # a term that fails holds the whole call: chains of them would add up
     beyond = [
         compare_with_number(side, operand, source, Fraction(end))
@@ -348,13 +337,13 @@ def _solved(
         )
         if is_inside
     ]
-    outside = beyond[0] if len(beyond) == 1 else Or(tuple(beyond))
-    return Or((plain, And((outside, Comparison(op, question.call, question.constant)))))
+    outside = beyond[0] if len(beyond) == 1 else ir.Or(tuple(beyond))
+    return ir.Or((plain, ir.And((outside, ir.Comparison(op, question.call, question.constant)))))
 
 
-def _reach(operand: Operand, type_: Int) -> tuple[int, int]:
+def _reach(operand: ir.Operand, type_: Int) -> tuple[int, int]:
     """The least and the greatest whole number that the operand may be."""
-    inner = type_of(operand.operand) if isinstance(operand, Cast) else type_of(operand)
+    inner = type_of(operand.operand) if isinstance(operand, ir.Cast) else type_of(operand)
     return int_range(inner) if isinstance(inner, Int) else int_range(type_)
 
 
@@ -371,13 +360,13 @@ def _has_room(question: _Question) -> bool:
     return whole > max(digits) or question.call.function == "negate"
 
 
-def _number(constant: Literal) -> Fraction:
+def _number(constant: ir.Literal) -> Fraction:
     value = constant.value
     assert isinstance(value, int | decimal.Decimal)
     return Fraction(value)
 
 
-_MIRRORED: Mapping[ComparisonOp, ComparisonOp] = {_LT: _GT, _LE: _GE, _GT: _LT, _GE: _LE}
+_MIRRORED: Mapping[ir.ComparisonOp, ir.ComparisonOp] = {_LT: _GT, _LE: _GE, _GT: _LT, _GE: _LE}
 
 INVERSES: Mapping[str, InverseRule] = {
     "add": _sum,

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from rowsieve.errors import InvalidPredicate
-from rowsieve.predicate.ir import InList, Like, Literal, Node, children
+from rowsieve.predicate import ir
 
 MAX_DEPTH = 200
 MAX_NODES = 200_000
 MAX_IN_VALUES = 10_000_000
 
 
-def check_limits(root: Node) -> None:
+def check_limits(root: ir.Node) -> None:
     """Refuse a tree that is too deep, too large, or holds too many IN values; iterative."""
     node_count = value_count = 0
-    level: list[Node] = [root]
+    level: list[ir.Node] = [root]
     depth = 0
     while level:
         depth += 1
@@ -27,15 +27,15 @@ def check_limits(root: Node) -> None:
             raise InvalidPredicate(
                 f"the predicate has more than {MAX_NODES:,} nodes; write long lists as IN"
             )
-        below: list[Node] = []
+        below: list[ir.Node] = []
         for node in level:
-            if isinstance(node, InList):
+            if isinstance(node, ir.InList):
                 value_count += len(node.values)
-            elif isinstance(node, Like):
+            elif isinstance(node, ir.Like):
                 check_text(node.pattern)
-            elif isinstance(node, Literal) and isinstance(node.value, str):
+            elif isinstance(node, ir.Literal) and isinstance(node.value, str):
                 check_text(node.value)
-            below.extend(children(node))
+            below.extend(ir.children(node))
         level = below
     if value_count > MAX_IN_VALUES:
         raise InvalidPredicate(

@@ -13,22 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import filled
-from rowsieve.predicate.ir import (
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Comparison,
-    FieldAccess,
-    InList,
-    Literal,
-    Node,
-    Operand,
-    PhysicalValue,
-    Predicate,
-    walk,
-)
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.types.logical import Float, Int
 
@@ -43,32 +29,32 @@ _KEEPING = _ORDERING | {
 _STEADY = frozenset({"add", "subtract", "multiply", "divide"})
 
 
-def check_nan_signs(root: Predicate) -> None:
+def check_nan_signs(root: ir.Predicate) -> None:
     """Refuse a bound condition in which the order of a NaN with its sign bit set could count."""
-    for node in walk(root):
+    for node in ir.walk(root):
         if any(may_be_negative_nan(operand) for operand in _ordered(node)):
             raise UnsupportedOperation(
                 "a computed NaN may have its sign bit set, and DataFusion alone orders NaN by it"
             )
 
 
-def may_be_negative_nan(node: Operand) -> bool:
+def may_be_negative_nan(node: ir.Operand) -> bool:
     """Whether a float operand may be NaN with its sign bit set, or a nested one may hold such."""
     match node:
-        case BoundColumn():
+        case ir.BoundColumn():
             return False
-        case Literal(value=value):
+        case ir.Literal(value=value):
             return _holds_negative_nan(value)
-        case Case(branches=branches, otherwise=otherwise):
+        case ir.Case(branches=branches, otherwise=otherwise):
             return any(map(may_be_negative_nan, (*(then for _, then in branches), otherwise)))
-        case Cast(operand=operand):
+        case ir.Cast(operand=operand):
             source = type_of(operand)
             if isinstance(source, Float):
                 return may_be_negative_nan(operand)
             return not isinstance(source, Int)
-        case FieldAccess(operand=operand):
+        case ir.FieldAccess(operand=operand):
             return may_be_negative_nan(operand)
-        case Call(function=name, arguments=arguments):
+        case ir.Call(function=name, arguments=arguments):
             if name in _POSITIVE:
                 return False
             if name in _KEEPING or (name in _STEADY and any(map(_is_steady, arguments))):
@@ -78,35 +64,35 @@ def may_be_negative_nan(node: Operand) -> bool:
             return True
 
 
-def _holds_negative_nan(value: PhysicalValue) -> bool:
+def _holds_negative_nan(value: ir.PhysicalValue) -> bool:
     if isinstance(value, tuple):
         return any(map(_holds_negative_nan, value))
     return isinstance(value, float) and math.isnan(value) and math.copysign(1, value) < 0
 
 
-def _is_steady(node: Operand) -> bool:
-    value = node.value if isinstance(node, Literal) else None
+def _is_steady(node: ir.Operand) -> bool:
+    value = node.value if isinstance(node, ir.Literal) else None
     return isinstance(value, float) and value != 0 and math.isfinite(value)
 
 
-def _ordered(node: Node) -> list[Operand]:
+def _ordered(node: ir.Node) -> list[ir.Operand]:
     """The floats that the node compares."""
     match node:
-        case Comparison(left=left, right=right):
-            found: tuple[Operand, ...] = (left, right)
-        case InList(operand=operand, values=values):
+        case ir.Comparison(left=left, right=right):
+            found: tuple[ir.Operand, ...] = (left, right)
+        case ir.InList(operand=operand, values=values):
             found = (operand, *_negative_members(values.array))
-        case Call(function=name, arguments=arguments) if name in _ORDERING:
+        case ir.Call(function=name, arguments=arguments) if name in _ORDERING:
             found = arguments
         case _:
             return []
     return [operand for operand in found if isinstance(type_of(operand), Float)]
 
 
-def _negative_members(members: pa.Array) -> list[Literal]:
+def _negative_members(members: pa.Array) -> list[ir.Literal]:
     """One NaN with its sign bit set if there is one among the members."""
     if not pa.types.is_floating(members.type):
         return []
     numbers = filled(members)
     negative = np.isnan(numbers) & np.signbit(numbers)
-    return [Literal(-math.nan, Float(64))] if negative.any() else []
+    return [ir.Literal(-math.nan, Float(64))] if negative.any() else []

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.predicate import ir
 from rowsieve.predicate.abstract import (
     AbstractColumn,
     AbstractColumns,
@@ -36,25 +37,15 @@ from rowsieve.predicate.facts import (
     ranges_of,
     whole_range,
 )
-from rowsieve.predicate.ir import (
-    BoundColumn,
-    Comparison,
-    ComparisonOp,
-    IsNull,
-    Literal,
-    Operand,
-    Predicate,
-    walk,
-)
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Float, Int, Timestamp
 
-_EQ, _NE, _LT, _LE = ComparisonOp.EQ, ComparisonOp.NE, ComparisonOp.LT, ComparisonOp.LE
-_GT, _GE = ComparisonOp.GT, ComparisonOp.GE
+_EQ, _NE, _LT, _LE = ir.ComparisonOp.EQ, ir.ComparisonOp.NE, ir.ComparisonOp.LT, ir.ComparisonOp.LE
+_GT, _GE = ir.ComparisonOp.GT, ir.ComparisonOp.GE
 _MIRRORED = {_LT: _GT, _LE: _GE, _GT: _LT, _GE: _LE}
-_LEAVES: dict[ComparisonOp, frozenset[str]] = {  # what of less, same and greater it allows
+_LEAVES: dict[ir.ComparisonOp, frozenset[str]] = {  # what of less, same and greater it allows
     _EQ: frozenset("="),
     _NE: frozenset("<>"),
     _LT: frozenset("<"),
@@ -66,20 +57,20 @@ _ROUNDS = 2
 _TOGETHER = "what the conjuncts say together"
 
 
-def touches(term: Predicate, facts: Facts) -> bool:
+def touches(term: ir.Predicate, facts: Facts) -> bool:
     """Whether a conjunct says of a column, of which there are facts, more than they do."""
-    if isinstance(term, Comparison) and isinstance(term.left, BoundColumn):
-        if isinstance(term.right, Literal) and term.op in _LEAVES:
+    if isinstance(term, ir.Comparison) and isinstance(term.left, ir.BoundColumn):
+        if isinstance(term.right, ir.Literal) and term.op in _LEAVES:
             return False
-    elif isinstance(term, IsNull) and isinstance(term.operand, BoundColumn):
+    elif isinstance(term, ir.IsNull) and isinstance(term.operand, ir.BoundColumn):
         return False
     columns = facts.columns
-    return any(isinstance(node, BoundColumn) and node in columns for node in walk(term))
+    return any(isinstance(node, ir.BoundColumn) and node in columns for node in ir.walk(term))
 
 
 def said_together(
-    predicate: BoundPredicate, terms: Sequence[Predicate]
-) -> tuple[Facts, Sequence[Predicate]]:
+    predicate: BoundPredicate, terms: Sequence[ir.Predicate]
+) -> tuple[Facts, Sequence[ir.Predicate]]:
     """What the conjuncts say together, but none by itself, and the conjuncts to hold against it.
 
     `terms` are those of the predicate, which remembers the answer: parts, row groups and pages are
@@ -89,11 +80,13 @@ def said_together(
     if _TOGETHER not in known:
         facts = facts_of(terms)
         others = [term for term in terms if touches(term, facts)]
-        asked = {node for term in others for node in walk(term) if isinstance(node, BoundColumn)}
+        asked = {
+            node for term in others for node in ir.walk(term) if isinstance(node, ir.BoundColumn)
+        }
         facts = facts.about(facts.connected | asked)
         void = not others and adds_nothing(facts)
         known[_TOGETHER] = (Facts(), ()) if void else (facts, others)
-    found: tuple[Facts, Sequence[Predicate]] = known[_TOGETHER]
+    found: tuple[Facts, Sequence[ir.Predicate]] = known[_TOGETHER]
     return found
 
 
@@ -120,7 +113,7 @@ class NarrowedColumns:
     """The statistics of the rows on which the facts hold; `refuted`: parts without such a row."""
 
     inner: AbstractColumns
-    known: dict[BoundColumn, AbstractColumn]
+    known: dict[ir.BoundColumn, AbstractColumn]
     refuted: Mask
 
     @property
@@ -128,11 +121,11 @@ class NarrowedColumns:
         """N."""
         return self.inner.part_count
 
-    def column(self, column: BoundColumn) -> AbstractColumn | None:
+    def column(self, column: ir.BoundColumn) -> AbstractColumn | None:
         """What is known of the column on those rows."""
         return self.known.get(column) or self.inner.column(column)
 
-    def expression(self, operand: Operand) -> AbstractValue | None:
+    def expression(self, operand: ir.Operand) -> AbstractValue | None:
         """What is known of expressions on all rows holds on these."""
         if isinstance(self.inner, KnownExpressions):
             return self.inner.expression(operand)
@@ -145,7 +138,7 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
     refuted = np.zeros(part_count, dtype=np.bool_)
     if facts.null & facts.present or _contradict(facts.pairs):
         refuted = ~refuted
-    found: dict[BoundColumn, AbstractColumn] = {}
+    found: dict[ir.BoundColumn, AbstractColumn] = {}
     for column in facts.columns:
         said = columns.column(column)
         own = from_column(column, said, part_count)
@@ -180,7 +173,7 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
     return NarrowedColumns(columns, found, refuted)
 
 
-def _within(own: AbstractColumn, column: BoundColumn, span: Span) -> AbstractColumn:
+def _within(own: AbstractColumn, column: ir.BoundColumn, span: Span) -> AbstractColumn:
     nan, all_nan = own.may_be_nan, own.all_nan
     if span.upper is not None:  # a row within it has no NaN there
         nan, all_nan = None if nan is None else np.zeros_like(nan), None
@@ -193,7 +186,7 @@ def _within(own: AbstractColumn, column: BoundColumn, span: Span) -> AbstractCol
 
 
 def _ranges(
-    column: BoundColumn, span: Span, part_count: int
+    column: ir.BoundColumn, span: Span, part_count: int
 ) -> tuple[tuple[pa.Array, pa.Array], ...]:
     """The ranges of a span around the values that it excludes; none of floats, for their NaN."""
     if isinstance(column.type, Float):
@@ -217,16 +210,16 @@ def _ranges(
     )
 
 
-def _around(column: BoundColumn, span: Span, ends: Range) -> Iterator[Range]:
+def _around(column: ir.BoundColumn, span: Span, ends: Range) -> Iterator[Range]:
     """A range without the values that a span excludes."""
     assert isinstance(column.type, DISCRETE)
     low, (least, greatest) = ends[0], whole_range(column.type)
     for value in sorted(span.excluded):
         if least < value:
-            yield low, scalar(Literal(value - 1, column.type))
+            yield low, scalar(ir.Literal(value - 1, column.type))
         if value == greatest:
             return
-        low = scalar(Literal(value + 1, column.type))
+        low = scalar(ir.Literal(value + 1, column.type))
         if ends[0] is not None:
             low = _later(ends[0], low)
     yield low, ends[1]
@@ -245,20 +238,20 @@ def _reached(within: AbstractColumn) -> Mask:
     return met
 
 
-def _tightened(bound: pa.Array, end: pa.Scalar | None, op: ComparisonOp) -> pa.Array:
+def _tightened(bound: pa.Array, end: pa.Scalar | None, op: ir.ComparisonOp) -> pa.Array:
     if end is None:
         return bound
     return _inner(bound, pa.repeat(end, len(bound)), op)
 
 
-def _inner(bound: pa.Array, other: pa.Array, op: ComparisonOp) -> pa.Array:
+def _inner(bound: pa.Array, other: pa.Array, op: ir.ComparisonOp) -> pa.Array:
     """The narrower of two bounds; where one is missing, the other."""
     closer = compare(op, other, bound, NanOrder.GREATEST)
     return pc.coalesce(pc.if_else(closer, other, bound), bound, other)
 
 
 def _beyond(
-    bound: pa.Array, column: BoundColumn, excluded: Sequence[int] | frozenset[int], step: int
+    bound: pa.Array, column: ir.BoundColumn, excluded: Sequence[int] | frozenset[int], step: int
 ) -> pa.Array:
     """A bound moved off the values that the column does not have."""
     numbers, nulls = filled(bound).copy(), null_mask(bound)
@@ -271,7 +264,7 @@ def _beyond(
 
 
 def _paired(
-    op: ComparisonOp, column: BoundColumn, left: AbstractColumn, right: AbstractColumn
+    op: ir.ComparisonOp, column: ir.BoundColumn, left: AbstractColumn, right: AbstractColumn
 ) -> tuple[AbstractColumn, AbstractColumn]:
     """Both sides of `left op right`, each within what the other allows."""
     if op in _MIRRORED and op in (_GT, _GE):
@@ -301,9 +294,9 @@ def neighbours(values: pa.Array, type_: Int | Date | Timestamp, step: int) -> pa
     return with_nulls(moved, nulls, arrow_type(type_))
 
 
-def _contradict(pairs: Sequence[tuple[ComparisonOp, BoundColumn, BoundColumn]]) -> bool:
+def _contradict(pairs: Sequence[tuple[ir.ComparisonOp, ir.BoundColumn, ir.BoundColumn]]) -> bool:
     """Whether no two values satisfy all comparisons of the same two columns."""
-    left: dict[tuple[BoundColumn, BoundColumn], frozenset[str]] = {}
+    left: dict[tuple[ir.BoundColumn, ir.BoundColumn], frozenset[str]] = {}
     for op, a, b in pairs:
         if (b, a) in left:
             a, b, op = b, a, _MIRRORED.get(op, op)  # noqa: PLW2901 - the same said the other way

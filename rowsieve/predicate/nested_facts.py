@@ -6,18 +6,8 @@ on every row on which the equality is, so a part on which one of them is never T
 
 from __future__ import annotations
 
+from rowsieve.predicate import ir
 from rowsieve.predicate.coerce import compare_operands
-from rowsieve.predicate.ir import (
-    Call,
-    Comparison,
-    ComparisonOp,
-    FieldAccess,
-    IsNull,
-    Literal,
-    Operand,
-    PhysicalValue,
-    Predicate,
-)
 from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
 from rowsieve.types.logical import Int, List, LogicalType, Struct, is_nested
 
@@ -25,37 +15,39 @@ _MOST_ITEMS = 8  # statistics do not tell items apart: the first ones speak for 
 
 
 def implied_by_equality(
-    operand: Operand, type_: LogicalType, constant: Literal, semantics: Semantics
-) -> list[Predicate]:
+    operand: ir.Operand, type_: LogicalType, constant: ir.Literal, semantics: Semantics
+) -> list[ir.Predicate]:
     """Bound conditions that hold wherever `operand`, of this type, equals the constant."""
     value, own = constant.value, constant.type
     if not isinstance(value, tuple) or semantics.nan is NanOrder.IEEE:
         return []
     assert semantics.nested_nulls is not NestedNulls.UNKNOWN
-    found: list[Predicate] = []
+    found: list[ir.Predicate] = []
     match type_, own:
         case (List(element=element), List(element=given)):
-            length = Call("list_length", (operand,))
-            found.append(Comparison(ComparisonOp.EQ, length, Literal(len(value), Int(32))))
+            length = ir.Call("list_length", (operand,))
+            found.append(ir.Comparison(ir.ComparisonOp.EQ, length, ir.Literal(len(value), Int(32))))
             for place, item in enumerate(value[:_MOST_ITEMS], 1):
-                at = Call("list_element", (operand, Literal(place, Int(64))))
+                at = ir.Call("list_element", (operand, ir.Literal(place, Int(64))))
                 found += _equal(at, element.type, item, given.type, semantics)
         case (Struct(fields=fields), Struct(fields=others)):
             for field, other, member in zip(fields, others, value, strict=True):
-                at_member = FieldAccess(operand, field.name)
+                at_member = ir.FieldAccess(operand, field.name)
                 found += _equal(at_member, field.type, member, other.type, semantics)
     return found
 
 
 def _equal(
-    operand: Operand,
+    operand: ir.Operand,
     type_: LogicalType,
-    value: PhysicalValue,
+    value: ir.PhysicalValue,
     own: LogicalType,
     semantics: Semantics,
-) -> list[Predicate]:
+) -> list[ir.Predicate]:
     if value is None:
-        return [IsNull(operand)]
+        return [ir.IsNull(operand)]
     if is_nested(type_):
-        return implied_by_equality(operand, type_, Literal(value, own), semantics)
-    return [compare_operands(ComparisonOp.EQ, operand, type_, Literal(value, own), own, semantics)]
+        return implied_by_equality(operand, type_, ir.Literal(value, own), semantics)
+    return [
+        compare_operands(ir.ComparisonOp.EQ, operand, type_, ir.Literal(value, own), own, semantics)
+    ]

@@ -8,7 +8,7 @@ none are refused here.
 from __future__ import annotations
 
 from rowsieve.errors import InvalidPredicate
-from rowsieve.predicate.ir import Comparison, ComparisonOp, Literal, Operand, Predicate
+from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import NestedNulls, Semantics
 from rowsieve.types.logical import (
     Decimal,
@@ -24,21 +24,21 @@ from rowsieve.types.logical import (
 )
 
 _EQUALITIES = (
-    ComparisonOp.EQ,
-    ComparisonOp.NE,
-    ComparisonOp.DISTINCT,
-    ComparisonOp.NOT_DISTINCT,
+    ir.ComparisonOp.EQ,
+    ir.ComparisonOp.NE,
+    ir.ComparisonOp.DISTINCT,
+    ir.ComparisonOp.NOT_DISTINCT,
 )
 
 
 def compare_nested_operands(
-    op: ComparisonOp,
-    left: Operand,
+    op: ir.ComparisonOp,
+    left: ir.Operand,
     left_type: LogicalType | None,
-    right: Operand,
+    right: ir.Operand,
     right_type: LogicalType | None,
     semantics: Semantics,
-) -> Predicate:
+) -> ir.Predicate:
     """`left op right` where a side is a list or a struct; None is the type of bare text or NULL."""
     if left_type is None or right_type is None:
         left, left_type = _null_of(left, left_type, right_type)
@@ -57,7 +57,7 @@ def compare_nested_operands(
             f"{semantics.name} has no order of lists and structs that hold NULL; compare an item "
             "or a member"
         )
-    return Comparison(op, left, right)
+    return ir.Comparison(op, left, right)
 
 
 def are_comparable(left: LogicalType, right: LogicalType) -> bool:
@@ -85,15 +85,15 @@ def _named_alike(one: Field, other: Field) -> bool:
 
 
 def _null_of(
-    operand: Operand, type_: LogicalType | None, other: LogicalType | None
-) -> tuple[Operand, LogicalType]:
+    operand: ir.Operand, type_: LogicalType | None, other: LogicalType | None
+) -> tuple[ir.Operand, LogicalType]:
     if type_ is not None:
         return operand, type_
     assert other is not None
-    assert isinstance(operand, Literal)
+    assert isinstance(operand, ir.Literal)
     if operand.value is not None:
         raise InvalidPredicate(
             f"the text {operand.value!r} stands beside a {type_name(other)}; write its items, as "
             "in ARRAY[1, 2]"
         )
-    return Literal(None, other), other
+    return ir.Literal(None, other), other

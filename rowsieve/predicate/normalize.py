@@ -14,59 +14,38 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import compare
-from rowsieve.predicate.ir import (
-    FALSE,
-    TRUE,
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FalsePredicate,
-    InList,
-    Literal,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-    TruePredicate,
-    ValueSet,
-    conjoin,
-    disjoin,
-)
 from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.logical import Date, Float, Int, LogicalType, Timestamp
 
-_Points: TypeAlias = tuple[Operand, LogicalType | None, type | None, ComparisonOp]
+_Points: TypeAlias = tuple[ir.Operand, LogicalType | None, type | None, ir.ComparisonOp]
 _WEAKEST = {  # of constants that one operand is compared with so, which an OR needs alone
-    ComparisonOp.LT: max,
-    ComparisonOp.LE: max,
-    ComparisonOp.GT: min,
-    ComparisonOp.GE: min,
+    ir.ComparisonOp.LT: max,
+    ir.ComparisonOp.LE: max,
+    ir.ComparisonOp.GT: min,
+    ir.ComparisonOp.GE: min,
 }
 
 _OPPOSITE = {
-    ComparisonOp.EQ: ComparisonOp.NE,
-    ComparisonOp.NE: ComparisonOp.EQ,
-    ComparisonOp.DISTINCT: ComparisonOp.NOT_DISTINCT,
-    ComparisonOp.NOT_DISTINCT: ComparisonOp.DISTINCT,
+    ir.ComparisonOp.EQ: ir.ComparisonOp.NE,
+    ir.ComparisonOp.NE: ir.ComparisonOp.EQ,
+    ir.ComparisonOp.DISTINCT: ir.ComparisonOp.NOT_DISTINCT,
+    ir.ComparisonOp.NOT_DISTINCT: ir.ComparisonOp.DISTINCT,
 }
 _OPPOSITE_IN_A_TOTAL_ORDER = {
-    ComparisonOp.LT: ComparisonOp.GE,
-    ComparisonOp.LE: ComparisonOp.GT,
-    ComparisonOp.GT: ComparisonOp.LE,
-    ComparisonOp.GE: ComparisonOp.LT,
+    ir.ComparisonOp.LT: ir.ComparisonOp.GE,
+    ir.ComparisonOp.LE: ir.ComparisonOp.GT,
+    ir.ComparisonOp.GT: ir.ComparisonOp.LE,
+    ir.ComparisonOp.GE: ir.ComparisonOp.LT,
 }
 
 
 def normalize(
-    predicate: Predicate, semantics: Semantics | None = None, *, within_limits: bool = False
-) -> Predicate:
+    predicate: ir.Predicate, semantics: Semantics | None = None, *, within_limits: bool = False
+) -> ir.Predicate:
     """The normal form of a bound or unbound tree.
 
     NOT over `<` turns into `>=` only where the semantics say that NaN has a place in the order;
@@ -88,46 +67,48 @@ class _Rules:
     lists: bool
 
 
-def _normal(node: Predicate, rules: _Rules) -> Predicate:
+def _normal(node: ir.Predicate, rules: _Rules) -> ir.Predicate:
     match node:
-        case And(terms=terms):
-            return conjoin(_normal(term, rules) for term in terms)
-        case Or(terms=terms):
-            plain = disjoin(_normal(term, rules) for term in terms)
-            return _factored(_with_lists(plain)) if rules.lists and isinstance(plain, Or) else plain
-        case Not(term=term):
+        case ir.And(terms=terms):
+            return ir.conjoin(_normal(term, rules) for term in terms)
+        case ir.Or(terms=terms):
+            plain = ir.disjoin(_normal(term, rules) for term in terms)
+            return (
+                _factored(_with_lists(plain)) if rules.lists and isinstance(plain, ir.Or) else plain
+            )
+        case ir.Not(term=term):
             return _negated(_normal(term, rules), total_order=rules.total_order)
-        case BooleanOperand(operand=Condition(predicate=inner)):
+        case ir.BooleanOperand(operand=ir.Condition(predicate=inner)):
             return _normal(inner, rules)
-        case BooleanOperand(operand=Literal(value=bool() as value)):
-            return TRUE if value else FALSE
-        case Comparison():
+        case ir.BooleanOperand(operand=ir.Literal(value=bool() as value)):
+            return ir.TRUE if value else ir.FALSE
+        case ir.Comparison():
             return _folded(node)
         case _:
             return node
 
 
-def _negated(term: Predicate, *, total_order: bool) -> Predicate:
+def _negated(term: ir.Predicate, *, total_order: bool) -> ir.Predicate:
     match term:
-        case TruePredicate():
-            return FALSE
-        case FalsePredicate():
-            return TRUE
-        case Not(term=inner):
+        case ir.TruePredicate():
+            return ir.FALSE
+        case ir.FalsePredicate():
+            return ir.TRUE
+        case ir.Not(term=inner):
             return inner
-        case Comparison(op=op, left=left, right=right):
+        case ir.Comparison(op=op, left=left, right=right):
             opposite = _OPPOSITE.get(op)
             if opposite is None and total_order:
                 opposite = _OPPOSITE_IN_A_TOTAL_ORDER.get(op)
-            return Not(term) if opposite is None else Comparison(opposite, left, right)
+            return ir.Not(term) if opposite is None else ir.Comparison(opposite, left, right)
         case _:
-            return Not(term)
+            return ir.Not(term)
 
 
-def _folded(node: Comparison) -> Predicate:
+def _folded(node: ir.Comparison) -> ir.Predicate:
     """A comparison of two bound constants that is TRUE or FALSE; NULL has no node of its own."""
     left, right = node.left, node.right
-    if not isinstance(left, Literal) or not isinstance(right, Literal):
+    if not isinstance(left, ir.Literal) or not isinstance(right, ir.Literal):
         return node
     if left.type is None or right.type is None or left.value is None or right.value is None:
         return node
@@ -135,50 +116,50 @@ def _folded(node: Comparison) -> Predicate:
         return node
     if isinstance(left.type, Timestamp) and left.type != right.type:
         return node  # the session's time zone says how they compare
-    if node.op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
-        op = ComparisonOp.NE if node.op is ComparisonOp.DISTINCT else ComparisonOp.EQ
+    if node.op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
+        op = ir.ComparisonOp.NE if node.op is ir.ComparisonOp.DISTINCT else ir.ComparisonOp.EQ
     else:
         op = node.op
     sides = [pa.repeat(scalar(side), 1) for side in (left, right)]
-    return TRUE if compare(op, sides[0], sides[1], NanOrder.GREATEST)[0].as_py() else FALSE
+    return ir.TRUE if compare(op, sides[0], sides[1], NanOrder.GREATEST)[0].as_py() else ir.FALSE
 
 
-def _with_lists(disjunction: Or) -> Predicate:
+def _with_lists(disjunction: ir.Or) -> ir.Predicate:
     """Equals and INs of one operand as one IN, where the first of them stood; `<` and such as one.
 
     Of `x > 1 OR x > 2` the first is enough, whatever x is, NULL or failed.
     """
-    groups: dict[_Points, list[Predicate]] = {}
+    groups: dict[_Points, list[ir.Predicate]] = {}
     for term in disjunction.terms:
         if (key := _points_of(term)) is not None:
             groups.setdefault(key, []).append(term)
     merged = {id(terms[0]): _merged(key, terms) for key, terms in groups.items() if len(terms) > 1}
     absorbed = {id(term) for terms in groups.values() if len(terms) > 1 for term in terms[1:]}
-    return disjoin(
+    return ir.disjoin(
         merged.get(id(term), term) for term in disjunction.terms if id(term) not in absorbed
     )
 
 
-def _factored(node: Predicate) -> Predicate:
+def _factored(node: ir.Predicate) -> ir.Predicate:
     """Pairs such as `a = 1 AND b = 2 OR a = 3 AND b = 2` as `a IN (1, 3) AND b = 2`.
 
     By the side that leaves fewer terms, until none can be joined: keys of two columns, listed by
     the thousand, share few values in one of them.
     """
-    while isinstance(node, Or):
+    while isinstance(node, ir.Or):
         joined = min((_joined(node, side) for side in (0, 1)), key=len)
         if len(joined) == len(node.terms):
             return node
-        node = disjoin(joined)
+        node = ir.disjoin(joined)
     return node
 
 
-def _joined(node: Or, side: int) -> list[Predicate]:
+def _joined(node: ir.Or, side: int) -> list[ir.Predicate]:
     """The terms, those pairs joined that differ in the points of one side only."""
-    groups: dict[object, list[Predicate]] = {}
+    groups: dict[object, list[ir.Predicate]] = {}
     for term in node.terms:
         key: object = id(term)
-        if isinstance(term, And) and len(term.terms) == 2:
+        if isinstance(term, ir.And) and len(term.terms) == 2:
             points = _points_of(term.terms[side])
             if points is not None and all(map(_asks_a_column, term.terms)):
                 key = (points, term.terms[1 - side])
@@ -186,75 +167,77 @@ def _joined(node: Or, side: int) -> list[Predicate]:
     return [terms[0] if len(terms) == 1 else _one_pair(terms, side) for terms in groups.values()]
 
 
-def _asks_a_column(term: Predicate) -> bool:
+def _asks_a_column(term: ir.Predicate) -> bool:
     """Whether this cannot fail: at the top a failure counts otherwise than within an OR."""
     match term:
-        case Comparison(left=operand, right=Literal()) | InList(operand=operand):
-            return isinstance(operand, Column | BoundColumn)
+        case ir.Comparison(left=operand, right=ir.Literal()) | ir.InList(operand=operand):
+            return isinstance(operand, ir.Column | ir.BoundColumn)
         case _:
             return False
 
 
-def _one_pair(terms: Sequence[Predicate], side: int) -> Predicate:
-    pairs = [term.terms for term in terms if isinstance(term, And)]
-    listed = _with_lists(Or(tuple(pair[side] for pair in pairs)))
+def _one_pair(terms: Sequence[ir.Predicate], side: int) -> ir.Predicate:
+    pairs = [term.terms for term in terms if isinstance(term, ir.And)]
+    listed = _with_lists(ir.Or(tuple(pair[side] for pair in pairs)))
     other = pairs[0][1 - side]
-    return And((listed, other) if side == 0 else (other, listed))
+    return ir.And((listed, other) if side == 0 else (other, listed))
 
 
-def _points_of(term: Predicate) -> _Points | None:
+def _points_of(term: ir.Predicate) -> _Points | None:
     """The operand, the kind of constants and `=`, or `<` and such, of a term that is one of these.
 
     Floats are left out: IN may tell -0.0 from 0.0 where `=` does not.
     """
     match term:
-        case Comparison(op=op, left=operand, right=Literal(value=int(), type=type_)) if (
+        case ir.Comparison(op=op, left=operand, right=ir.Literal(value=int(), type=type_)) if (
             op in _WEAKEST and isinstance(type_, Int | Date | Timestamp)
         ):
-            return None if isinstance(operand, Literal) else (operand, type_, None, op)
-        case Comparison(op=ComparisonOp.EQ, left=operand, right=Literal(value=value, type=type_)):
-            if value is None or isinstance(operand, Literal):
+            return None if isinstance(operand, ir.Literal) else (operand, type_, None, op)
+        case ir.Comparison(
+            op=ir.ComparisonOp.EQ, left=operand, right=ir.Literal(value=value, type=type_)
+        ):
+            if value is None or isinstance(operand, ir.Literal):
                 return None
             if type_ is None:
                 small = isinstance(value, int) and not isinstance(value, bool) and _fits(value)
                 known = small or isinstance(value, str)
-                return (operand, None, type(value), ComparisonOp.EQ) if known else None
-            return None if isinstance(type_, Float) else (operand, type_, None, ComparisonOp.EQ)
-        case InList(operand=operand, values=values):
+                return (operand, None, type(value), ir.ComparisonOp.EQ) if known else None
+            return None if isinstance(type_, Float) else (operand, type_, None, ir.ComparisonOp.EQ)
+        case ir.InList(operand=operand, values=values):
             if values.type is None or isinstance(values.type, Float):
                 return None
-            return operand, values.type, None, ComparisonOp.EQ
+            return operand, values.type, None, ir.ComparisonOp.EQ
     return None
 
 
-def _merged(key: _Points, terms: Sequence[Predicate]) -> Predicate:
+def _merged(key: _Points, terms: Sequence[ir.Predicate]) -> ir.Predicate:
     operand, type_, _, op = key
-    if op is ComparisonOp.EQ:
-        return InList(operand, _members(terms, type_))
+    if op is ir.ComparisonOp.EQ:
+        return ir.InList(operand, _members(terms, type_))
     constants = [
         term.right.value
         for term in terms
-        if isinstance(term, Comparison)
-        and isinstance(term.right, Literal)
+        if isinstance(term, ir.Comparison)
+        and isinstance(term.right, ir.Literal)
         and isinstance(term.right.value, int)
     ]
-    return Comparison(op, operand, Literal(_WEAKEST[op](constants), type_))
+    return ir.Comparison(op, operand, ir.Literal(_WEAKEST[op](constants), type_))
 
 
 def _fits(value: int) -> bool:
     return -(2**63) <= value < 2**63
 
 
-def _members(terms: Sequence[Predicate], type_: LogicalType | None) -> ValueSet:
+def _members(terms: Sequence[ir.Predicate], type_: LogicalType | None) -> ir.ValueSet:
     arrays = []
     for term in terms:
-        if isinstance(term, InList):
+        if isinstance(term, ir.InList):
             arrays.append(term.values.array)
             continue
-        assert isinstance(term, Comparison)
-        assert isinstance(term.right, Literal)
+        assert isinstance(term, ir.Comparison)
+        assert isinstance(term.right, ir.Literal)
         if type_ is None:
             arrays.append(pa.array([term.right.value]))
         else:
             arrays.append(pa.repeat(scalar(term.right), 1))
-    return ValueSet(pc.unique(pa.concat_arrays(arrays)), type_)
+    return ir.ValueSet(pc.unique(pa.concat_arrays(arrays)), type_)

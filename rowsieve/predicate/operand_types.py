@@ -4,44 +4,33 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from rowsieve.predicate import ir
 from rowsieve.predicate.functions.registry import known_of, resolve
-from rowsieve.predicate.ir import (
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Condition,
-    FieldAccess,
-    Literal,
-    Now,
-    Operand,
-)
 from rowsieve.types.logical import Bool, LogicalType, Struct, Timestamp
 
 
-def type_of(node: Operand) -> LogicalType:
+def type_of(node: ir.Operand) -> LogicalType:
     """The type of the values of a bound operand."""
     match node:
-        case BoundColumn(type=type_) | Cast(type=type_):
+        case ir.BoundColumn(type=type_) | ir.Cast(type=type_):
             return type_
-        case Literal(type=type_):
+        case ir.Literal(type=type_):
             assert type_ is not None
             return type_
-        case Call(function=function, arguments=arguments):
+        case ir.Call(function=function, arguments=arguments):
             types = [type_of(argument) for argument in arguments]
             return resolve(function, known_of(arguments, types))[1].result
-        case FieldAccess(operand=operand, name=name):
+        case ir.FieldAccess(operand=operand, name=name):
             struct = type_of(operand)
             assert isinstance(struct, Struct)
             return next(field.type for field in struct.fields if field.name == name)
-        case Case(otherwise=otherwise):
+        case ir.Case(otherwise=otherwise):
             return type_of(otherwise)
-        case Now():
+        case ir.Now():
             return Timestamp(utc=True)
-        case Condition():
+        case ir.Condition():
             return Bool()
-        case Column(name=name):
+        case ir.Column(name=name):
             raise AssertionError(f"the column {name!r} is not bound")
         case _:
             assert_never(node)

@@ -12,31 +12,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from rowsieve.predicate import ir
 from rowsieve.predicate.functions.casts import cast_as_written, gives_null
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.inverses import undone, undone_list
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Now,
-    Operand,
-    Or,
-    Predicate,
-    root_conjuncts,
-)
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literals import from_scalar, scalar
 from rowsieve.predicate.operand_types import type_of
@@ -54,45 +33,47 @@ from rowsieve.types.logical import (
 _MOST_STEPS = 32  # functions of functions that are undone one after another
 
 
-def simplify(predicate: Predicate, semantics: Semantics) -> Predicate:
+def simplify(predicate: ir.Predicate, semantics: Semantics) -> ir.Predicate:
     """The same outcome on every row, in a form that says more. The tree must be bound."""
-    terms = [_predicate(term, semantics) for term in root_conjuncts(predicate)]
-    return terms[0] if len(terms) == 1 else And(tuple(terms))
+    terms = [_predicate(term, semantics) for term in ir.root_conjuncts(predicate)]
+    return terms[0] if len(terms) == 1 else ir.And(tuple(terms))
 
 
-def _predicate(node: Predicate, semantics: Semantics) -> Predicate:
+def _predicate(node: ir.Predicate, semantics: Semantics) -> ir.Predicate:
     match node:
-        case Not(term=term):
-            return Not(_predicate(term, semantics))
-        case And(terms=terms):
-            return And(tuple(_predicate(term, semantics) for term in terms))
-        case Or(terms=terms):
-            return Or(tuple(_predicate(term, semantics) for term in terms))
-        case Comparison(op=op, left=left, right=right):
+        case ir.Not(term=term):
+            return ir.Not(_predicate(term, semantics))
+        case ir.And(terms=terms):
+            return ir.And(tuple(_predicate(term, semantics) for term in terms))
+        case ir.Or(terms=terms):
+            return ir.Or(tuple(_predicate(term, semantics) for term in terms))
+        case ir.Comparison(op=op, left=left, right=right):
             return _comparison(op, left, right, semantics)
-        case InList(operand=operand, values=values):
+        case ir.InList(operand=operand, values=values):
             simple, type_ = _operand(operand, semantics)
-            return undone_list(InList(simple, values), type_) or InList(simple, values)
-        case IsNull(operand=operand):
-            return IsNull(_operand(operand, semantics)[0])
-        case Like():
+            return undone_list(ir.InList(simple, values), type_) or ir.InList(simple, values)
+        case ir.IsNull(operand=operand):
+            return ir.IsNull(_operand(operand, semantics)[0])
+        case ir.Like():
             return _like(node, semantics)
-        case BooleanOperand(operand=Condition(predicate=inner)):
+        case ir.BooleanOperand(operand=ir.Condition(predicate=inner)):
             return _predicate(inner, semantics)
-        case BooleanOperand(operand=operand):
-            return BooleanOperand(_operand(operand, semantics)[0])
+        case ir.BooleanOperand(operand=operand):
+            return ir.BooleanOperand(_operand(operand, semantics)[0])
         case _:
             return node
 
 
-def _comparison(op: ComparisonOp, left: Operand, right: Operand, semantics: Semantics) -> Predicate:
+def _comparison(
+    op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand, semantics: Semantics
+) -> ir.Predicate:
     left, right = _operand(left, semantics)[0], _operand(right, semantics)[0]
-    if isinstance(left, Literal) and not isinstance(right, Literal):
+    if isinstance(left, ir.Literal) and not isinstance(right, ir.Literal):
         op, left, right = _MIRRORED.get(op, op), right, left
-    plain = Comparison(op, left, right)
-    if not isinstance(right, Literal) or isinstance(left, Literal) or right.value is None:
+    plain = ir.Comparison(op, left, right)
+    if not isinstance(right, ir.Literal) or isinstance(left, ir.Literal) or right.value is None:
         return plain
-    found: Predicate = plain
+    found: ir.Predicate = plain
     for _ in range(_MOST_STEPS):
         step = _one_step(found, semantics)
         if step is None:
@@ -101,85 +82,87 @@ def _comparison(op: ComparisonOp, left: Operand, right: Operand, semantics: Sema
     return found
 
 
-def _one_step(found: Predicate, semantics: Semantics) -> Predicate | None:
+def _one_step(found: ir.Predicate, semantics: Semantics) -> ir.Predicate | None:
     """The outermost function undone, in each comparison that the step before has left.
 
     An AND within an OR is where a function is kept because it may fail.
     """
     match found:
-        case Comparison(op=op, left=left, right=Literal() as constant):
+        case ir.Comparison(op=op, left=left, right=ir.Literal() as constant):
             return undone(op, left, type_of(left), constant, semantics)
-        case And(terms=terms) | Or(terms=terms):
-            in_or = isinstance(found, Or)
+        case ir.And(terms=terms) | ir.Or(terms=terms):
+            in_or = isinstance(found, ir.Or)
             steps = [
-                None if in_or and isinstance(term, And) else _one_step(term, semantics)
+                None if in_or and isinstance(term, ir.And) else _one_step(term, semantics)
                 for term in terms
             ]
             if all(step is None for step in steps):
                 return None
             kept = tuple(step or term for step, term in zip(steps, terms, strict=True))
-            return Or(kept) if in_or else And(kept)
+            return ir.Or(kept) if in_or else ir.And(kept)
         case _:
             return None
 
 
-def _like(node: Like, semantics: Semantics) -> Predicate:
+def _like(node: ir.Like, semantics: Semantics) -> ir.Predicate:
     operand, _ = _operand(node.operand, semantics)
     pattern = parse_pattern(node.pattern, node.escape)
     if pattern.is_exact and not node.ignore_case:
-        return _comparison(ComparisonOp.EQ, operand, Literal(pattern.prefix, String()), semantics)
-    return Like(operand, node.pattern, node.escape, node.ignore_case)
+        return _comparison(
+            ir.ComparisonOp.EQ, operand, ir.Literal(pattern.prefix, String()), semantics
+        )
+    return ir.Like(operand, node.pattern, node.escape, node.ignore_case)
 
 
 _MIRRORED = {
-    ComparisonOp.LT: ComparisonOp.GT,
-    ComparisonOp.LE: ComparisonOp.GE,
-    ComparisonOp.GT: ComparisonOp.LT,
-    ComparisonOp.GE: ComparisonOp.LE,
+    ir.ComparisonOp.LT: ir.ComparisonOp.GT,
+    ir.ComparisonOp.LE: ir.ComparisonOp.GE,
+    ir.ComparisonOp.GT: ir.ComparisonOp.LT,
+    ir.ComparisonOp.GE: ir.ComparisonOp.LE,
 }
 
 
-def _operand(node: Operand, semantics: Semantics) -> tuple[Operand, LogicalType]:
+def _operand(node: ir.Operand, semantics: Semantics) -> tuple[ir.Operand, LogicalType]:
     """The operand with its constants computed, and its type."""
     match node:
-        case BoundColumn(type=type_):
+        case ir.BoundColumn(type=type_):
             return node, type_
-        case Literal(type=type_):
+        case ir.Literal(type=type_):
             assert type_ is not None
             return node, type_
-        case Call(function=function, arguments=arguments):
+        case ir.Call(function=function, arguments=arguments):
             pairs = [_operand(argument, semantics) for argument in arguments]
             return _call(function, pairs, semantics)
-        case Cast(operand=operand, type=type_, try_=try_):
+        case ir.Cast(operand=operand, type=type_, try_=try_):
             simple, source = _operand(operand, semantics)
-            return _cast(Cast(simple, type_, try_), source, semantics), type_
-        case FieldAccess(operand=operand, name=name):
+            return _cast(ir.Cast(simple, type_, try_), source, semantics), type_
+        case ir.FieldAccess(operand=operand, name=name):
             simple, type_ = _operand(operand, semantics)
             assert isinstance(type_, Struct)
             member = next(field for field in type_.fields if field.name == name)
-            return FieldAccess(simple, name), member.type
-        case Case(branches=branches, otherwise=otherwise):
+            return ir.FieldAccess(simple, name), member.type
+        case ir.Case(branches=branches, otherwise=otherwise):
             last, type_ = _operand(otherwise, semantics)
             simple_branches = tuple(
                 (_predicate(when, semantics), _operand(then, semantics)[0])
                 for when, then in branches
             )
-            return Case(simple_branches, last), type_
-        case Condition(predicate=predicate):
-            return Condition(_predicate(predicate, semantics)), Bool()
-        case Now():
+            return ir.Case(simple_branches, last), type_
+        case ir.Condition(predicate=predicate):
+            return ir.Condition(_predicate(predicate, semantics)), Bool()
+        case ir.Now():
             return node, Timestamp(utc=True)
         case _:
             raise AssertionError(f"{node!r} is not bound")
 
 
 def _call(
-    function: str, pairs: Sequence[tuple[Operand, LogicalType]], semantics: Semantics
-) -> tuple[Operand, LogicalType]:
+    function: str, pairs: Sequence[tuple[ir.Operand, LogicalType]], semantics: Semantics
+) -> tuple[ir.Operand, LogicalType]:
     arguments = tuple(operand for operand, _ in pairs)
     row, signature = resolve(function, known_of(arguments, [type_ for _, type_ in pairs]))
-    node = Call(function, arguments)
-    constants = [argument for argument in arguments if isinstance(argument, Literal)]
+    node = ir.Call(function, arguments)
+    constants = [argument for argument in arguments if isinstance(argument, ir.Literal)]
     if len(constants) < len(arguments) or not _has_constants(signature.result):
         return node, signature.result
     columns = [pa.repeat(scalar(constant), 1) for constant in constants]
@@ -194,12 +177,12 @@ def _has_constants(type_: LogicalType) -> bool:
     return not isinstance(type_, Json | Map)
 
 
-def _cast(node: Cast, source: LogicalType, semantics: Semantics) -> Operand:
-    if not isinstance(node.operand, Literal) or not _has_constants(node.type):
+def _cast(node: ir.Cast, source: LogicalType, semantics: Semantics) -> ir.Operand:
+    if not isinstance(node.operand, ir.Literal) or not _has_constants(node.type):
         return node
     constant = pa.repeat(scalar(node.operand), 1)
     computed = cast_as_written(constant, source, node.type, semantics, try_=node.try_)
     if computed.failed is not None and computed.failed[0]:
         quiet = gives_null(node.type, semantics, try_=node.try_)
-        return Literal(None, node.type) if quiet else node
+        return ir.Literal(None, node.type) if quiet else node
     return from_scalar(computed.values[0], node.type)

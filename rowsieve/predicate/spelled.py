@@ -13,31 +13,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias, assert_never
 
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    Condition,
-    FalsePredicate,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Now,
-    Opaque,
-    Operand,
-    Or,
-    Predicate,
-    TruePredicate,
-    ValueSet,
-)
+from rowsieve.predicate import ir
 from rowsieve.shown import printable
 from rowsieve.types.logical import Date, LogicalType, Time, Timestamp, Uuid, type_name
 
@@ -47,11 +23,11 @@ _MOST_MEMBERS: Final = 5  # of an IN list
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-Piece: TypeAlias = str | Predicate | Operand
+Piece: TypeAlias = str | ir.Predicate | ir.Operand
 """Text, or a node that is still to be written."""
 
 
-def text_of(node: Predicate | Operand, most: int = MOST_CHARACTERS) -> str:
+def text_of(node: ir.Predicate | ir.Operand, most: int = MOST_CHARACTERS) -> str:
     """The node as text of at most `most` characters and an ellipsis."""
     written: list[str] = []
     length = 0
@@ -67,79 +43,79 @@ def text_of(node: Predicate | Operand, most: int = MOST_CHARACTERS) -> str:
     return text if length <= most and not pending else f"{text[:most]}…"
 
 
-def _pieces(node: Predicate | Operand, most: int) -> Sequence[Piece]:
+def _pieces(node: ir.Predicate | ir.Operand, most: int) -> Sequence[Piece]:
     match node:
-        case TruePredicate():
+        case ir.TruePredicate():
             return ("TRUE",)
-        case FalsePredicate():
+        case ir.FalsePredicate():
             return ("FALSE",)
-        case Comparison(op=op, left=left, right=right):
+        case ir.Comparison(op=op, left=left, right=right):
             return (left, f" {op.value} ", right)
-        case Not(term=term):
+        case ir.Not(term=term):
             return ("NOT (", term, ")")
-        case And(terms=terms):
+        case ir.And(terms=terms):
             return _joined(" AND ", terms, most)
-        case Or(terms=terms):
+        case ir.Or(terms=terms):
             return _joined(" OR ", terms, most)
-        case InList(operand=operand, values=values):
+        case ir.InList(operand=operand, values=values):
             return (operand, f" IN ({_members(values)})")
-        case IsNull(operand=operand):
+        case ir.IsNull(operand=operand):
             return (operand, " IS NULL")
-        case Like(operand=operand, pattern=pattern, escape=escape, ignore_case=ignore_case):
+        case ir.Like(operand=operand, pattern=pattern, escape=escape, ignore_case=ignore_case):
             word = " ILIKE " if ignore_case else " LIKE "
             tail = "" if escape is None else f" ESCAPE {_quoted(escape)}"
             return (operand, f"{word}{_quoted(pattern)}{tail}")
-        case BooleanOperand(operand=operand):
+        case ir.BooleanOperand(operand=operand):
             return (operand,)
-        case Opaque(description=description):
+        case ir.Opaque(description=description):
             return (f"OPAQUE({_short(description)})",)
         case _:
             return _operand(node, most)
 
 
-def _operand(node: Operand, most: int) -> Sequence[Piece]:
+def _operand(node: ir.Operand, most: int) -> Sequence[Piece]:
     match node:
-        case Column(name=name) | BoundColumn(name=name):
+        case ir.Column(name=name) | ir.BoundColumn(name=name):
             return (_name(name),)
-        case Literal(value=value, type=type_):
+        case ir.Literal(value=value, type=type_):
             return (_constant(value, type_),)
-        case Call(function=function, arguments=arguments):
+        case ir.Call(function=function, arguments=arguments):
             return (f"{function}(", *_listed(", ", arguments[:most]), ")")
-        case Cast(operand=operand, type=type_, try_=try_):
+        case ir.Cast(operand=operand, type=type_, try_=try_):
             return ("TRY_CAST(" if try_ else "CAST(", operand, f" AS {type_name(type_)})")
-        case FieldAccess(operand=operand, name=name):
+        case ir.FieldAccess(operand=operand, name=name):
             return (operand, f".{_name(name)}")
-        case Case(branches=branches, otherwise=otherwise):
+        case ir.Case(branches=branches, otherwise=otherwise):
             whens: list[Piece] = []
             for condition, result in branches[:most]:
                 whens += [" WHEN ", condition, " THEN ", result]
             return ("CASE", *whens, " ELSE ", otherwise, " END")
-        case Now():
+        case ir.Now():
             return ("now()",)
-        case Condition(predicate=predicate):
+        case ir.Condition(predicate=predicate):
             return ("(", predicate, ")")
         case _:
             assert_never(node)
 
 
-def _joined(word: str, terms: Sequence[Predicate], most: int) -> Sequence[Piece]:
+def _joined(word: str, terms: Sequence[ir.Predicate], most: int) -> Sequence[Piece]:
     """Terms with `word` between them; more than `most` do not fit into as many characters."""
     if not terms:
         return ("TRUE" if word == " AND " else "FALSE",)
     pieces: list[Piece] = []
     for term in terms[:most]:
-        pieces += (word, "(", term, ")") if isinstance(term, And | Or) else (word, term)
+        pieces += (word, "(", term, ")") if isinstance(term, ir.And | ir.Or) else (word, term)
     return pieces[1:]
 
 
-def _listed(word: str, items: Iterable[Operand]) -> Sequence[Piece]:
+def _listed(word: str, items: Iterable[ir.Operand]) -> Sequence[Piece]:
     pieces: list[Piece] = []
     for item in items:
         pieces += (word, item)
     return pieces[1:]
 
 
-def _members(values: ValueSet) -> str:
+def _members(values: ir.ValueSet) -> str:
     shown = []
     for value in values.array[:_MOST_MEMBERS]:
         try:

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import Computed, filled, null_mask, with_nulls
 from rowsieve.predicate.functions.casts import cast, cast_rule, gives_null
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.functions.temporal import CLOCK_UNITS, unit_name
-from rowsieve.predicate.ir import BoundColumn, Call, Cast, Literal, Now, Operand, walk
 from rowsieve.predicate.literals import from_scalar, scalar
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics, TextReading, TimestampText
@@ -55,8 +55,13 @@ def depends_on_zone(source: LogicalType, target: LogicalType) -> bool:
 
 
 def cast_of_session(
-    operand: Operand, source: LogicalType, target: LogicalType, semantics: Semantics, *, try_: bool
-) -> Operand | None:
+    operand: ir.Operand,
+    source: LogicalType,
+    target: LogicalType,
+    semantics: Semantics,
+    *,
+    try_: bool,
+) -> ir.Operand | None:
     """A cast that the session or its engine does in a way of its own; None for any other."""
     if isinstance(source, Timestamp) and target == String():
         return _spelt(operand, source, semantics, try_=try_)
@@ -67,7 +72,7 @@ def cast_of_session(
     return None
 
 
-def _read_in_zone(operand: Operand, semantics: Semantics, *, try_: bool) -> Operand | None:
+def _read_in_zone(operand: ir.Operand, semantics: Semantics, *, try_: bool) -> ir.Operand | None:
     if is_utc(semantics):
         return None
     quiet = gives_null(INSTANT, semantics, try_=try_)
@@ -75,8 +80,8 @@ def _read_in_zone(operand: Operand, semantics: Semantics, *, try_: bool) -> Oper
 
 
 def _spelt(
-    operand: Operand, source: Timestamp, semantics: Semantics, *, try_: bool
-) -> Operand | None:
+    operand: ir.Operand, source: Timestamp, semantics: Semantics, *, try_: bool
+) -> ir.Operand | None:
     style = semantics.timestamp_text
     if style is TimestampText.REFUSED:
         raise InvalidPredicate(
@@ -91,25 +96,25 @@ def _spelt(
         return _call("zoned_text", "UTC", operand, style.value)
     if style is TimestampText.LOCAL:
         name = semantics.time_zone
-        local = Cast(operand, LOCAL) if is_utc(semantics) else local_time(name, operand)
-        return Cast(local, String(), try_)
+        local = ir.Cast(operand, LOCAL) if is_utc(semantics) else local_time(name, operand)
+        return ir.Cast(local, String(), try_)
     if is_utc(semantics):
         return None
     given = () if style is TimestampText.OFFSET else (style.value,)
     return _call("zoned_text", semantics.time_zone, operand, *given)
 
 
-def _check_in_utc(operand: Operand, semantics: Semantics) -> None:
+def _check_in_utc(operand: ir.Operand, semantics: Semantics) -> None:
     """Refuse an instant that may be of another type than UTC's, by which its text would go."""
-    for node in walk(operand):
+    for node in ir.walk(operand):
         match node:
-            case BoundColumn(name=name, type=Timestamp(zone=own)) if own != "UTC":
+            case ir.BoundColumn(name=name, type=Timestamp(zone=own)) if own != "UTC":
                 found = f"the column {name!r} declares the time zone {own!r}"
-            case BoundColumn(name=name, type=type_) if is_nested(type_):
+            case ir.BoundColumn(name=name, type=type_) if is_nested(type_):
                 found = f"the column {name!r} is nested"
-            case Cast() | Now() | Literal() if type_of(node) == INSTANT:
+            case ir.Cast() | ir.Now() | ir.Literal() if type_of(node) == INSTANT:
                 found = "constants, casts to an instant and now() may have no zone there"
-            case Call(function="instant" | "try_instant"):
+            case ir.Call(function="instant" | "try_instant"):
                 found = "the instant of a local time has the zone that was named"
             case _:
                 continue
@@ -120,17 +125,22 @@ def _check_in_utc(operand: Operand, semantics: Semantics) -> None:
 
 
 def zoned_cast(
-    operand: Operand, source: LogicalType, target: LogicalType, semantics: Semantics, *, try_: bool
-) -> Operand:
+    operand: ir.Operand,
+    source: LogicalType,
+    target: LogicalType,
+    semantics: Semantics,
+    *,
+    try_: bool,
+) -> ir.Operand:
     """A cast that depends on the zone, in one that is not UTC; constants are not computed."""
     name = semantics.time_zone
     if target == INSTANT:
         midnight = isinstance(source, Date)
-        local = Cast(operand, LOCAL, try_) if midnight else operand
+        local = ir.Cast(operand, LOCAL, try_) if midnight else operand
         skipped = semantics.skipped_midnight if midnight else semantics.skipped_time
         return instant(name, local, semantics.repeated_time, skipped, quiet=try_)
     local = local_time(name, operand)
-    return local if target == LOCAL else Cast(local, target, try_)
+    return local if target == LOCAL else ir.Cast(local, target, try_)
 
 
 def instants_of(array: pa.Array, type_: LogicalType, semantics: Semantics) -> pa.Array:
@@ -153,19 +163,19 @@ def instants_of(array: pa.Array, type_: LogicalType, semantics: Semantics) -> pa
     return with_nulls(found, nulls | null, arrow_type(INSTANT))
 
 
-def local_time(name: str, operand: Operand) -> Operand:
+def local_time(name: str, operand: ir.Operand) -> ir.Operand:
     """The local time of an instant in a zone."""
     return _call("local_time", name, operand)
 
 
 def instant(
     name: str,
-    operand: Operand,
+    operand: ir.Operand,
     repeated: RepeatedTime,
     skipped: SkippedTime,
     *,
     quiet: bool = False,
-) -> Operand:
+) -> ir.Operand:
     """The instant of a local time in a zone; `quiet`: NULL where it has none."""
     quiet = quiet or repeated is RepeatedTime.NULL or skipped is SkippedTime.NULL
     function = "try_instant" if quiet else "instant"
@@ -173,10 +183,10 @@ def instant(
 
 
 def at_time_zone(
-    name: Operand, operand: Operand, type_: LogicalType | None, semantics: Semantics
-) -> tuple[Operand, LogicalType]:
+    name: ir.Operand, operand: ir.Operand, type_: LogicalType | None, semantics: Semantics
+) -> tuple[ir.Operand, LogicalType]:
     """`operand AT TIME ZONE name`: local time of an instant, or the instant of a local time."""
-    if not isinstance(name, Literal) or not isinstance(name.value, str):
+    if not isinstance(name, ir.Literal) or not isinstance(name.value, str):
         raise InvalidPredicate(
             "a time zone must be a constant text, such as 'Europe/Berlin'; a zone that differs "
             "from row to row is not supported"
@@ -193,8 +203,11 @@ def at_time_zone(
 
 
 def zoned_call(
-    function: str, arguments: Sequence[Operand], types: Sequence[LogicalType], semantics: Semantics
-) -> Operand | None:
+    function: str,
+    arguments: Sequence[ir.Operand],
+    types: Sequence[LogicalType],
+    semantics: Semantics,
+) -> ir.Operand | None:
     """A call that depends on the zone, in one that is not UTC; None for any other."""
     if INSTANT not in types or is_utc(semantics):
         return None
@@ -206,13 +219,13 @@ def zoned_call(
             local_time(name, operand) if type_ == INSTANT else operand
             for operand, type_ in zip(arguments, types, strict=True)
         )
-        return Call(function, tuple(local))
+        return ir.Call(function, tuple(local))
     if function == "date_trunc":
         return zoned_trunc(arguments[0], name, arguments[1], semantics)
     if function in _SHIFTS:
         if semantics.hours_make_days:
             arguments = (arguments[0], *_with_days(arguments[1:]))
-        clockwise = all(isinstance(part, Literal) and part.value == 0 for part in arguments[1:3])
+        clockwise = all(isinstance(part, ir.Literal) and part.value == 0 for part in arguments[1:3])
         return None if clockwise else _shift(name, arguments, semantics)
     if function == "date_bin" and not _is_zero(arguments[0]):
         raise InvalidPredicate(
@@ -222,7 +235,9 @@ def zoned_call(
     return None
 
 
-def zoned_trunc(unit: Operand, name: str, operand: Operand, semantics: Semantics) -> Operand:
+def zoned_trunc(
+    unit: ir.Operand, name: str, operand: ir.Operand, semantics: Semantics
+) -> ir.Operand:
     """`date_trunc(unit, operand, zone)` of an instant."""
     if _unit(unit) in CLOCK_UNITS:
         clock = semantics.truncated_clock
@@ -233,25 +248,25 @@ def zoned_trunc(unit: Operand, name: str, operand: Operand, semantics: Semantics
         rules = semantics.moved_time.value, semantics.skipped_time.value
     else:  # by way of a date
         rules = semantics.repeated_time.value, semantics.skipped_midnight.value
-    given = (Literal(text, String()) for text in (zone(name).name, *rules))
+    given = (ir.Literal(text, String()) for text in (zone(name).name, *rules))
     spelled, repeated, skipped = given
-    return Call("zoned_trunc", (unit, spelled, operand, repeated, skipped))
+    return ir.Call("zoned_trunc", (unit, spelled, operand, repeated, skipped))
 
 
-def folded(operand: Operand, semantics: Semantics) -> Operand:
+def folded(operand: ir.Operand, semantics: Semantics) -> ir.Operand:
     """Calls and casts of this module over constants as the constant that they give, if any."""
     match operand:
-        case Call(function=function, arguments=arguments):
+        case ir.Call(function=function, arguments=arguments):
             values = [folded(argument, semantics) for argument in arguments]
-            if not all(isinstance(value, Literal) for value in values):
+            if not all(isinstance(value, ir.Literal) for value in values):
                 return operand
-            constants = [value for value in values if isinstance(value, Literal)]
+            constants = [value for value in values if isinstance(value, ir.Literal)]
             row, signature = resolve(function, known_of(constants, [one.type for one in constants]))
             columns = [pa.repeat(scalar(constant), 1) for constant in constants]
             computed, type_ = row.evaluate(columns, signature, semantics), signature.result
-        case Cast(operand=inner, type=type_):
+        case ir.Cast(operand=inner, type=type_):
             value = folded(inner, semantics)
-            if not isinstance(value, Literal) or value.type is None:
+            if not isinstance(value, ir.Literal) or value.type is None:
                 return operand
             rule = cast_rule(value.type, type_)
             assert rule is not None
@@ -261,33 +276,33 @@ def folded(operand: Operand, semantics: Semantics) -> Operand:
     return operand if computed.failed is not None else from_scalar(computed.values[0], type_)
 
 
-def _with_days(parts: Sequence[Operand]) -> Sequence[Operand]:
+def _with_days(parts: Sequence[ir.Operand]) -> Sequence[ir.Operand]:
     """Constant days and microseconds with as many whole days as they hold together."""
-    numbers = [part.value if isinstance(part, Literal) else None for part in parts]
+    numbers = [part.value if isinstance(part, ir.Literal) else None for part in parts]
     months, days, micros = numbers
     if months != 0 or not isinstance(days, int) or not isinstance(micros, int):
         return parts
     length = days * DAY_US + micros
     whole = abs(length) // DAY_US * (-1 if length < 0 else 1)
-    return (parts[0], Literal(whole, Int(64)), Literal(length - whole * DAY_US, Int(64)))
+    return (parts[0], ir.Literal(whole, Int(64)), ir.Literal(length - whole * DAY_US, Int(64)))
 
 
-def _shift(name: str, arguments: Sequence[Operand], semantics: Semantics) -> Operand:
+def _shift(name: str, arguments: Sequence[ir.Operand], semantics: Semantics) -> ir.Operand:
     rules = (semantics.moved_time.value, semantics.skipped_time.value)
     return _call("zoned_shift", name, *arguments, *rules)
 
 
-def _call(function: str, name: str, *arguments: Operand | str) -> Operand:
+def _call(function: str, name: str, *arguments: ir.Operand | str) -> ir.Operand:
     given = tuple(
-        Literal(argument, String()) if isinstance(argument, str) else argument
+        ir.Literal(argument, String()) if isinstance(argument, str) else argument
         for argument in (zone(name).name, *arguments)
     )
-    return Call(function, given)
+    return ir.Call(function, given)
 
 
-def _unit(operand: Operand) -> str | None:
-    return unit_name(operand.value) if isinstance(operand, Literal) else None
+def _unit(operand: ir.Operand) -> str | None:
+    return unit_name(operand.value) if isinstance(operand, ir.Literal) else None
 
 
-def _is_zero(operand: Operand) -> bool:
-    return isinstance(operand, Literal) and operand.value == 0
+def _is_zero(operand: ir.Operand) -> bool:
+    return isinstance(operand, ir.Literal) and operand.value == 0

@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from rowsieve.predicate import ir
 from rowsieve.predicate.abstract import AbstractValue, from_column, meet
 from rowsieve.predicate.arrays import null_mask
-from rowsieve.predicate.ir import BoundColumn, Call, Cast, FieldAccess, Operand
 from rowsieve.stats.claims import proven, surely_cast
 from rowsieve.stats.json_expressions import Subjects, cast_of_path, path_of, value_at
 from rowsieve.stats.model import Derived, Subject
@@ -33,15 +33,15 @@ from rowsieve.types.logical import (
 )
 
 
-def value_of(operand: Operand, statistics: Subjects) -> AbstractValue | None:
+def value_of(operand: ir.Operand, statistics: Subjects) -> AbstractValue | None:
     """The value of a call, a cast or a member in every part; None without statistics."""
     match operand:
-        case FieldAccess():
+        case ir.FieldAccess():
             member = as_member(operand)
             return None if member is None else _value(member.field_id, member.type, statistics)
-        case Call():
+        case ir.Call():
             return _call(operand, statistics)
-        case Cast(operand=inner, type=target):
+        case ir.Cast(operand=inner, type=target):
             path = path_of(inner)
             if path is not None:
                 return cast_of_path(path, target, statistics)
@@ -50,24 +50,24 @@ def value_of(operand: Operand, statistics: Subjects) -> AbstractValue | None:
             return None
 
 
-def as_member(operand: Operand) -> BoundColumn | None:
+def as_member(operand: ir.Operand) -> ir.BoundColumn | None:
     """A column, or a possibly nested struct member as a column; None for other operands."""
     match operand:
-        case BoundColumn():
+        case ir.BoundColumn():
             return operand
-        case FieldAccess(operand=parent, name=name):
+        case ir.FieldAccess(operand=parent, name=name):
             outer = as_member(parent)
             if outer is None or not isinstance(outer.type, Struct):
                 return None
             found = [field for field in outer.type.fields if field.name == name]
             if len(found) != 1:
                 return None
-            return BoundColumn(found[0].id, f"{outer.name}.{name}", found[0].type)
+            return ir.BoundColumn(found[0].id, f"{outer.name}.{name}", found[0].type)
         case _:
             return None
 
 
-def _call(node: Call, statistics: Subjects) -> AbstractValue | None:
+def _call(node: ir.Call, statistics: Subjects) -> AbstractValue | None:
     path = path_of(node)
     if path is not None:
         return value_at(path, statistics)
@@ -97,7 +97,7 @@ def _one_of(elements: AbstractValue | None) -> AbstractValue | None:
 
 
 def _cast_of_text(
-    inner: Operand, target: LogicalType, statistics: Subjects
+    inner: ir.Operand, target: LogicalType, statistics: Subjects
 ) -> AbstractValue | None:
     column = as_member(inner)
     if column is None or not isinstance(column.type, String):
@@ -129,4 +129,4 @@ def _value(subject: Subject, type_: LogicalType, statistics: Subjects) -> Abstra
     known = statistics.subject(subject)
     if known is None:
         return None
-    return from_column(BoundColumn(0, str(subject), type_), known, statistics.part_count)
+    return from_column(ir.BoundColumn(0, str(subject), type_), known, statistics.part_count)

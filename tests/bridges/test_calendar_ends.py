@@ -15,18 +15,8 @@ import pytest
 import rowsieve as rs
 from rowsieve.bridges.registry import bridge_named
 from rowsieve.bridges.translation import Exactness
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
-from rowsieve.predicate.ir import (
-    Call,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    Literal,
-    Operand,
-    ValueSet,
-)
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Date, Int, LogicalType, Timestamp
@@ -54,31 +44,31 @@ BATCH = pa.record_batch(
 SCHEMA = schema_of(BATCH.schema)[0]
 UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 MOVES = [(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, -3_600_000_000), (0, 0, DAY_US)]
-OPERANDS: list[Operand] = [
-    *(Column(name) for name in ("ts", "day")),
+OPERANDS: list[ir.Operand] = [
+    *(ir.Column(name) for name in ("ts", "day")),
     *(item for name, items in CALLS.items() if name.startswith("extract_") for item in items),
     *(item for name in ("last_day", "days_between", "epoch_us") for item in CALLS[name]),
     *(call("date_trunc", unit, "$ts") for unit in UNITS),
-    *(Cast(Column("day"), Timestamp()), Cast(Column("ts"), Date())),
+    *(ir.Cast(ir.Column("day"), Timestamp()), ir.Cast(ir.Column("ts"), Date())),
     *(
-        Call(name, (Column("ts"), *(Literal(part, Int(64)) for part in parts)))
+        ir.Call(name, (ir.Column("ts"), *(ir.Literal(part, Int(64)) for part in parts)))
         for name in ("shift_timestamp", "add_interval")
         for parts in MOVES
     ),
 ]
 
 
-def _constants(type_: LogicalType) -> list[Literal]:
+def _constants(type_: LogicalType) -> list[ir.Literal]:
     if isinstance(type_, Int):
-        return [Literal(value, type_) for value in (1, 7, 53, 366, 9999)]
+        return [ir.Literal(value, type_) for value in (1, 7, 53, 366, 9999)]
     unit = DAY_US if isinstance(type_, Timestamp) else 1
-    return [Literal(day * unit, type_) for day in (FIRST, FIRST + 31, 0, LAST)]
+    return [ir.Literal(day * unit, type_) for day in (FIRST, FIRST + 31, 0, LAST)]
 
 
-def _comparisons() -> Iterator[Comparison]:
+def _comparisons() -> Iterator[ir.Comparison]:
     for operand in OPERANDS:
         for constant in _constants(bind_operand(operand, SCHEMA, Semantics.SQL).type):
-            yield from (Comparison(op, operand, constant) for op in (ComparisonOp.LE, EQ))
+            yield from (ir.Comparison(op, operand, constant) for op in (ir.ComparisonOp.LE, EQ))
 
 
 def _arrow_rows(expression: Any, batch: pa.RecordBatch) -> list[int]:
@@ -87,7 +77,7 @@ def _arrow_rows(expression: Any, batch: pa.RecordBatch) -> list[int]:
     return found
 
 
-EQ = ComparisonOp.EQ
+EQ = ir.ComparisonOp.EQ
 ENGINES: Mapping[str, Callable[[Any, pa.RecordBatch], list[int] | None]] = {
     **JUDGES,
     "datafusion_exprs": datafusion_engine.theirs,
@@ -115,10 +105,12 @@ def test_functions_of_the_first_and_the_last_moments_keep_their_rows(target: str
 
 def test_timestamps_beyond_nanoseconds_are_no_timestamp_of_datafusion() -> None:
     """Whatever the rows, it fails on such a constant; `arrow_cast` has microseconds."""
-    far = Literal(LAST * DAY_US, Timestamp())
-    listed = InList(Column("ts"), ValueSet(pa.array([0, LAST * DAY_US], pa.timestamp("us"))))
-    last_second = Literal(9_223_372_036_854_775, Timestamp())
-    for predicate in (Comparison(ComparisonOp.LT, Column("ts"), far), listed):
+    far = ir.Literal(LAST * DAY_US, Timestamp())
+    listed = ir.InList(
+        ir.Column("ts"), ir.ValueSet(pa.array([0, LAST * DAY_US], pa.timestamp("us")))
+    )
+    last_second = ir.Literal(9_223_372_036_854_775, Timestamp())
+    for predicate in (ir.Comparison(ir.ComparisonOp.LT, ir.Column("ts"), far), listed):
         mine = polars_engine.ours(predicate, SCHEMA, BATCH, Semantics.DATAFUSION)
         for target in ("datafusion", "datafusion_exprs"):
             made = rs.translate(predicate, target=target, schema=BATCH.schema).exact()
@@ -126,7 +118,7 @@ def test_timestamps_beyond_nanoseconds_are_no_timestamp_of_datafusion() -> None:
             again = rs.translate(made, target, target="rowsieve", schema=BATCH.schema).exact()
             assert polars_engine.ours(again, SCHEMA, BATCH, Semantics.DATAFUSION) == mine
     assert JUDGES["datafusion"]("ts < TIMESTAMP '9999-12-31 00:00:00'", BATCH) is None
-    near = Comparison(ComparisonOp.LT, Column("ts"), last_second)
+    near = ir.Comparison(ir.ComparisonOp.LT, ir.Column("ts"), last_second)
     text = rs.translate(near, target="datafusion", schema=BATCH.schema).exact()
     assert JUDGES["datafusion"](text, BATCH) == [0, 1, 2, 3, 4, 5]
 
@@ -134,9 +126,9 @@ def test_timestamps_beyond_nanoseconds_are_no_timestamp_of_datafusion() -> None:
 @pytest.mark.parametrize("target", ["polars", "duckdb", "datafusion", "pyarrow_exprs"])
 @pytest.mark.parametrize("day", [FIRST - 1, LAST + 1, 2**31 - 1])
 def test_constants_beyond_are_written_or_left(target: str, day: int) -> None:
-    for column, constant in (("day", Literal(day, Date())), ("ts", Literal(day * DAY_US))):
-        typed = constant if constant.type else Literal(constant.value, Timestamp())
-        predicate = Comparison(ComparisonOp.LT, Column(column), typed)
+    for column, constant in (("day", ir.Literal(day, Date())), ("ts", ir.Literal(day * DAY_US))):
+        typed = constant if constant.type else ir.Literal(constant.value, Timestamp())
+        predicate = ir.Comparison(ir.ComparisonOp.LT, ir.Column(column), typed)
         if isinstance(typed.value, int) and abs(typed.value) < 2**63:
             made = rs.translate(predicate, target=target, schema=BATCH.schema)
             assert made.exactness is Exactness.EXACT or made.residual == predicate

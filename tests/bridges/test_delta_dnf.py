@@ -26,22 +26,9 @@ from rowsieve.bridges.delta_dnf import (
 )
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate, matching
-from rowsieve.predicate.ir import (
-    And,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Or,
-    Predicate,
-    ValueSet,
-)
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Float, Int
@@ -96,7 +83,7 @@ def theirs(listed: Any, batch: pa.RecordBatch) -> list[int]:
     return found
 
 
-def ours(predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics) -> list[int]:
+def ours(predicate: ir.Predicate, batch: pa.RecordBatch, semantics: Semantics) -> list[int]:
     bound = bind(predicate, SCHEMA, semantics)
     return [int(row) for row in np.flatnonzero(matching(bound, batch))]
 
@@ -122,7 +109,7 @@ def test_rows_are_those_of_pyarrow(listed: Any, seed: int) -> None:
         assert theirs(written.exact(), BATCHES[seed]) == found
 
 
-def check(predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics) -> None:
+def check(predicate: ir.Predicate, batch: pa.RecordBatch, semantics: Semantics) -> None:
     try:
         written = to_dnf_filters(predicate, SCHEMA, semantics)
     except InvalidPredicate:
@@ -145,20 +132,20 @@ def check(predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics) -> 
 @examples(60)
 @given(
     terms=st.lists(simple(), min_size=1, max_size=3),
-    kind=st.sampled_from([And, Or]),
+    kind=st.sampled_from([ir.And, ir.Or]),
     seed=st.integers(0, 99),
 )
 @known_texts()
 def test_what_can_be_said_is_said(
-    semantics: Semantics, terms: list[Predicate], kind: Any, seed: int
+    semantics: Semantics, terms: list[ir.Predicate], kind: Any, seed: int
 ) -> None:
-    check(Not(kind(tuple(terms))), BATCHES[seed], semantics)
+    check(ir.Not(kind(tuple(terms))), BATCHES[seed], semantics)
     check(kind(tuple(terms)), BATCHES[seed], semantics)
 
 
 @examples(60)
 @given(predicate=predicates(1), seed=st.integers(0, 99))
-def test_random_predicates_lose_no_row(predicate: Predicate, seed: int) -> None:
+def test_random_predicates_lose_no_row(predicate: ir.Predicate, seed: int) -> None:
     check(predicate, BATCHES[seed], Semantics.PYARROW)
 
 
@@ -194,17 +181,17 @@ def test_bad_filters_are_refused(bad: Any) -> None:
 
 
 def test_shapes_of_filters() -> None:
-    one = Comparison(ComparisonOp.EQ, Column("i32"), Literal(1, Int(32)))
-    null = IsNull(Column("s"))
-    assert to_dnf_filters(And((one, Not(one))), SCHEMA).exact() == [
+    one = ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i32"), ir.Literal(1, Int(32)))
+    null = ir.IsNull(ir.Column("s"))
+    assert to_dnf_filters(ir.And((one, ir.Not(one))), SCHEMA).exact() == [
         ("i32", "=", 1),
         ("i32", "!=", 1),
     ]
-    assert to_dnf_filters(Or((one, Not(IsNull(Column("b"))))), SCHEMA).exact() == [
+    assert to_dnf_filters(ir.Or((one, ir.Not(ir.IsNull(ir.Column("b"))))), SCHEMA).exact() == [
         [("i32", "=", 1)],
         [("b", "not in", [None])],
     ]
-    assert to_dnf_filters(Like(Column("s"), "ab%"), SCHEMA).exact() == [
+    assert to_dnf_filters(ir.Like(ir.Column("s"), "ab%"), SCHEMA).exact() == [
         ("s", ">=", "ab"),
         ("s", "<", "ac"),
     ]
@@ -214,23 +201,23 @@ def test_shapes_of_filters() -> None:
 
 
 def test_nan_of_every_kind_cannot_be_asked_for() -> None:
-    above = Comparison(ComparisonOp.GT, Column("f64"), Literal(1.0))
+    above = ir.Comparison(ir.ComparisonOp.GT, ir.Column("f64"), ir.Literal(1.0))
     assert to_dnf_filters(above, SCHEMA).exact() == [("f64", ">", 1.0)]
     written = to_dnf_filters(above, SCHEMA, Semantics.SQL)
     assert written.expression is None
     assert "NaN of every kind" in written.notes[0]
-    below = Not(above)
+    below = ir.Not(above)
     assert to_dnf_filters(below, SCHEMA, Semantics.SQL).exact() == [("f64", "<=", 1.0)]
 
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 def test_lists_find_the_zeros_that_the_semantics_find(zero: float) -> None:
-    listed = InList(Column("f64"), ValueSet(pa.array([zero, 1.0, None]), Float(64)))
+    listed = ir.InList(ir.Column("f64"), ir.ValueSet(pa.array([zero, 1.0, None]), Float(64)))
     for semantics in (Semantics.PYARROW, Semantics.SQL, Semantics.DATAFUSION):
         for predicate in (
             listed,
-            Not(listed),
-            Not(InList(Column("f64"), ValueSet(pa.array([zero]), Float(64)))),
+            ir.Not(listed),
+            ir.Not(ir.InList(ir.Column("f64"), ir.ValueSet(pa.array([zero]), Float(64)))),
         ):
             found = to_dnf_filters(predicate, SCHEMA, semantics)
             if found.expression is None:
@@ -240,26 +227,28 @@ def test_lists_find_the_zeros_that_the_semantics_find(zero: float) -> None:
 
 
 def test_ands_of_ors_do_not_grow_without_end() -> None:
-    def equals(name: str, value: int) -> Predicate:
-        return Comparison(ComparisonOp.EQ, Column(name), Literal(value))
+    def equals(name: str, value: int) -> ir.Predicate:
+        return ir.Comparison(ir.ComparisonOp.EQ, ir.Column(name), ir.Literal(value))
 
-    terms = tuple(Or((equals("i32", n), equals("i64", n))) for n in range(30))
-    nested = Or((And(terms), equals("i8", 1)))
+    terms = tuple(ir.Or((equals("i32", n), equals("i64", n))) for n in range(30))
+    nested = ir.Or((ir.And(terms), equals("i8", 1)))
     assert "more than 100,000 filters" in to_dnf_filters(nested, SCHEMA).notes[0]
-    written = to_dnf_filters(And(tuple(Not(Not(term)) for term in terms)), SCHEMA)
+    written = to_dnf_filters(ir.And(tuple(ir.Not(ir.Not(term)) for term in terms)), SCHEMA)
     assert written.exactness is Exactness.SUPERSET
-    assert isinstance(written.residual, And)
+    assert isinstance(written.residual, ir.And)
     assert len(written.residual.terms) == 15
 
 
 def test_wide_disjunctions_and_long_lists_pass() -> None:
-    equals = (Literal(n, Int(64)) for n in range(10_000))
-    wide = Or(tuple(Comparison(ComparisonOp.EQ, Column("i64"), literal) for literal in equals))
+    equals = (ir.Literal(n, Int(64)) for n in range(10_000))
+    wide = ir.Or(
+        tuple(ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i64"), literal) for literal in equals)
+    )
     written = to_dnf_filters(wide, SCHEMA).exact()
     assert len(written) == 10_000
     assert from_dnf_filters(written, SCHEMA).exact() == wide
-    values = ValueSet(pa.array(range(1_000_000)), Int(64))
-    listed = to_dnf_filters(InList(Column("i64"), values), SCHEMA).exact()
+    values = ir.ValueSet(pa.array(range(1_000_000)), Int(64))
+    listed = to_dnf_filters(ir.InList(ir.Column("i64"), values), SCHEMA).exact()
     read = from_dnf_filters(listed, SCHEMA).exact()
     batch = pa.record_batch({"i64": pa.array([-1, 3, 9_999, None])})
     assert theirs(listed, batch) == ours(read, batch, Semantics.PYARROW) == [1, 2]
@@ -280,10 +269,10 @@ def test_deltalake_takes_what_is_written(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
     batch = rows(7, 40).select(["i64", "s", "f64"])
     deltalake.write_deltalake(str(tmp_path / "d"), pa.table(batch))
-    predicate = And(
+    predicate = ir.And(
         (
-            Not(InList(Column("i64"), ValueSet(pa.array([1, 7]), Int(64)))),
-            Or((Like(Column("s"), "a%"), IsNull(Column("s")))),
+            ir.Not(ir.InList(ir.Column("i64"), ir.ValueSet(pa.array([1, 7]), Int(64)))),
+            ir.Or((ir.Like(ir.Column("s"), "a%"), ir.IsNull(ir.Column("s")))),
         )
     )
     schema = schema_of(batch.schema)[0]

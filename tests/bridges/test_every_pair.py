@@ -25,19 +25,9 @@ from hypothesis import strategies as st
 import rowsieve as rs
 from rowsieve.bridges.registry import BRIDGES, Bridge, bridge_named
 from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import Outcome, evaluate
-from rowsieve.predicate.ir import (
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    Literal,
-    Not,
-    Predicate,
-    ValueSet,
-    walk,
-)
 from rowsieve.types.logical import Field, Float, Int, Uuid
 from tests.bridges import awkward
 from tests.bridges.judges import JUDGES
@@ -53,7 +43,7 @@ ROWS = 24
 MEMBERS = 1_000_000 if IS_DEEP else 100_000
 NAN_SEED = 5  # of rows that hold NaN
 FEWEST_SAID = 4  # of the conditions on NaN, in any language
-LT = ComparisonOp.LT
+LT = ir.ComparisonOp.LT
 NEEDS_JAVA = ("spark_columns",)
 HERE = [bridge for bridge in BRIDGES if bridge.name not in NEEDS_JAVA]
 PAIRS = list(itertools.permutations(HERE, 2))
@@ -160,7 +150,7 @@ class Condition:
         assert rest is None or sorted(set(found) & set(rest)) == wanted, where
 
 
-def said(source: Bridge, predicate: Predicate, batch: pa.RecordBatch) -> Condition | None:
+def said(source: Bridge, predicate: ir.Predicate, batch: pa.RecordBatch) -> Condition | None:
     """The predicate in the source's words; None where it has none that it reads again."""
     try:
         words = source.writes(predicate, SCHEMA, source.semantics).expression
@@ -174,7 +164,7 @@ def said(source: Bridge, predicate: Predicate, batch: pa.RecordBatch) -> Conditi
 @judged(EACH)
 @given(predicate=predicates(1), seed=SEEDS)
 def test_no_row_is_lost_between_any_two(
-    source: Bridge, target: Bridge, predicate: Predicate, seed: int
+    source: Bridge, target: Bridge, predicate: ir.Predicate, seed: int
 ) -> None:
     batch = rows(seed)
     condition = said(source, predicate, batch)
@@ -186,11 +176,11 @@ def test_no_row_is_lost_between_any_two(
 NAN_PAIRS = [
     (source, target) for source, target in PAIRS if source.semantics.nan is not target.semantics.nan
 ]
-HALF = Literal(0.5, Float())
-ON_NAN: list[Predicate] = [
-    *(Comparison(op, Column("f64"), HALF) for op in ComparisonOp),
-    *(Comparison(op, HALF, Column("f64")) for op in (LT, ComparisonOp.GE)),
-    *(Not(Comparison(op, Column("f64"), HALF)) for op in (LT, ComparisonOp.GT)),
+HALF = ir.Literal(0.5, Float())
+ON_NAN: list[ir.Predicate] = [
+    *(ir.Comparison(op, ir.Column("f64"), HALF) for op in ir.ComparisonOp),
+    *(ir.Comparison(op, HALF, ir.Column("f64")) for op in (LT, ir.ComparisonOp.GE)),
+    *(ir.Not(ir.Comparison(op, ir.Column("f64"), HALF)) for op in (LT, ir.ComparisonOp.GT)),
 ]
 
 
@@ -219,7 +209,9 @@ def session(spark: Any) -> Iterator[list[Any]]:
 
 
 PREDICATES = st.lists(predicates(1), min_size=AT_ONCE, max_size=AT_ONCE)
-UUIDS = InList(Column("uid"), ValueSet(pa.array([b"\xff" * 16, None], pa.binary(16)), Uuid()))
+UUIDS = ir.InList(
+    ir.Column("uid"), ir.ValueSet(pa.array([b"\xff" * 16, None], pa.binary(16)), Uuid())
+)
 
 
 @pytest.mark.spark
@@ -228,7 +220,7 @@ UUIDS = InList(Column("uid"), ValueSet(pa.array([b"\xff" * 16, None], pa.binary(
 @given(asked=PREDICATES, seed=SEEDS)
 @example(asked=[UUIDS], seed=4)
 def test_no_row_is_lost_on_the_way_to_spark(
-    session: list[Any], source: Bridge, asked: list[Predicate], seed: int
+    session: list[Any], source: Bridge, asked: list[ir.Predicate], seed: int
 ) -> None:
     batch = rows(seed)
     conditions = [c for each in asked if (c := said(source, each, batch)) is not None]
@@ -247,7 +239,7 @@ def test_no_row_is_lost_on_the_way_to_spark(
 @given(asked=PREDICATES, seed=SEEDS)
 @example(asked=[UUIDS], seed=4)
 def test_no_row_is_lost_on_the_way_from_spark(
-    session: list[Any], source: Bridge, asked: list[Predicate], seed: int
+    session: list[Any], source: Bridge, asked: list[ir.Predicate], seed: int
 ) -> None:
     batch = rows(seed)
     conditions = [c for each in asked if (c := said(source, each, batch)) is not None]
@@ -274,10 +266,10 @@ def judge_that_knows(known: Any, kept: list[int], batch: pa.RecordBatch) -> Judg
 
 @pytest.mark.parametrize("bridge", HERE, ids=lambda bridge: bridge.name)
 def test_lists_of_many_values_pass(bridge: Bridge) -> None:
-    values = ValueSet(pa.array(range(MEMBERS)), Int(64))
-    written = bridge.writes(InList(Column("i64"), values), SCHEMA, bridge.semantics).exact()
+    values = ir.ValueSet(pa.array(range(MEMBERS)), Int(64))
+    written = bridge.writes(ir.InList(ir.Column("i64"), values), SCHEMA, bridge.semantics).exact()
     again = bridge.reads(written, SCHEMA).exact()
-    (listed,) = (node for node in walk(again) if isinstance(node, InList))
+    (listed,) = (node for node in ir.walk(again) if isinstance(node, ir.InList))
     assert set(listed.values.array.to_pylist()) == set(range(MEMBERS))
 
 

@@ -10,7 +10,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.bridges.polars_exprs import from_polars
 from rowsieve.bridges.translation import Exactness
-from rowsieve.predicate.ir import Cast, Column, Comparison, ComparisonOp, Literal
+from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Float
@@ -19,15 +19,17 @@ from tests.bridges.sql.engines import JUDGES
 
 BATCH = pa.record_batch({"f": pa.array([1e300, 4.0, None]), "g": pa.array([1, 2, 3], pa.float32())})
 SCHEMA = schema_of(BATCH.schema)[0]
-NARROWED = Comparison(ComparisonOp.GT, Cast(Column("f"), Float(32)), Literal(3.0, Float(32)))
+NARROWED = ir.Comparison(
+    ir.ComparisonOp.GT, ir.Cast(ir.Column("f"), Float(32)), ir.Literal(3.0, Float(32))
+)
 
 
 @pytest.mark.parametrize("target", ["polars", "datafusion_exprs", "datafusion", "pyarrow_exprs"])
 @pytest.mark.parametrize("semantics", [Semantics.SQL, Semantics.POLARS], ids=lambda it: it.name)
 def test_it_is_not_written_where_it_never_fails(target: str, semantics: Semantics) -> None:
     for try_ in (False, True):
-        predicate = Comparison(
-            ComparisonOp.GT, Cast(Column("f"), Float(32), try_), Literal(3.0, Float(32))
+        predicate = ir.Comparison(
+            ir.ComparisonOp.GT, ir.Cast(ir.Column("f"), Float(32), try_), ir.Literal(3.0, Float(32))
         )
         made = rs.translate(predicate, target=target, schema=BATCH.schema, semantics=semantics)
         assert made.expression is None

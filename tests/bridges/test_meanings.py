@@ -15,21 +15,9 @@ from hypothesis import strategies as st
 
 from rowsieve.bridges.meanings import RULES, differ, with_meaning_kept
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.evaluate import Outcome, compute, evaluate
-from rowsieve.predicate.ir import (
-    Call,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    IsNull,
-    Literal,
-    Not,
-    Operand,
-    Predicate,
-    ValueSet,
-)
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Float
@@ -51,7 +39,7 @@ def test_every_rule_is_seen_to() -> None:
 
 
 def outcome(
-    predicate: Predicate, schema: Schema, batch: pa.RecordBatch, semantics: Semantics
+    predicate: ir.Predicate, schema: Schema, batch: pa.RecordBatch, semantics: Semantics
 ) -> Any:
     return truth(evaluate(bind(predicate, schema, semantics, simplified=False), batch))
 
@@ -63,7 +51,7 @@ def truth(found: Outcome) -> Any:
 @examples(250)
 @given(number=st.integers(0, len(PAIRS) - 1), predicate=predicates(1), batch=batches(min_rows=1))
 def test_random_conditions_are_true_false_and_null_alike(
-    number: int, predicate: Predicate, batch: pa.RecordBatch
+    number: int, predicate: ir.Predicate, batch: pa.RecordBatch
 ) -> None:
     ours, theirs = PAIRS[number]
     try:
@@ -82,20 +70,20 @@ def test_functions_that_give_something_else_are_refused(ours: Semantics, theirs:
         mine, other = values(call, ours), values(call, theirs)
         if mine is None or mine == other:
             continue
-        bound = bind(IsNull(call), COLUMNS, ours, simplified=False)
+        bound = bind(ir.IsNull(call), COLUMNS, ours, simplified=False)
         with pytest.raises(UnsupportedOperation):
             with_meaning_kept(bound.root, ours, theirs)
 
 
-@pytest.mark.parametrize("divisor", [Column("i"), Literal(-1)])
-def test_remainders_that_overflow_in_one_engine_are_refused(divisor: Operand) -> None:
-    bound = bind(IsNull(Call("modulo", (Column("k"), divisor))), COLUMNS, Semantics.DUCKDB)
+@pytest.mark.parametrize("divisor", [ir.Column("i"), ir.Literal(-1)])
+def test_remainders_that_overflow_in_one_engine_are_refused(divisor: ir.Operand) -> None:
+    bound = bind(ir.IsNull(ir.Call("modulo", (ir.Column("k"), divisor))), COLUMNS, Semantics.DUCKDB)
     with pytest.raises(UnsupportedOperation, match="modulo of the least whole number by -1"):
         with_meaning_kept(bound.root, Semantics.DUCKDB, Semantics.SQL)
 
 
 @cache
-def values(operand: Operand, semantics: Semantics) -> list[str] | None:
+def values(operand: ir.Operand, semantics: Semantics) -> list[str] | None:
     try:
         found, failed = compute(bind_operand(operand, COLUMNS, semantics), ROWS)
     except InvalidPredicate:
@@ -107,7 +95,7 @@ def values(operand: Operand, semantics: Semantics) -> list[str] | None:
 
 
 @cache
-def zeros_and_nan() -> tuple[Schema, pa.RecordBatch, tuple[Predicate, ...]]:
+def zeros_and_nan() -> tuple[Schema, pa.RecordBatch, tuple[ir.Predicate, ...]]:
     """Every pair of the floats, and conditions of two columns, constants and lists over them."""
     pairs = list(itertools.product(FLOATS, FLOATS))
     batch = pa.record_batch(
@@ -118,10 +106,10 @@ def zeros_and_nan() -> tuple[Schema, pa.RecordBatch, tuple[Predicate, ...]]:
     )
     schema = schema_of(batch.schema)[0]
     a, b = (bind_operand(operand, schema).root for operand in map(column, "ab"))
-    constants = [Literal(value, Float(64)) for value in FLOATS]
-    conditions: list[Predicate] = [
-        Comparison(op, left, right)
-        for op in ComparisonOp
+    constants = [ir.Literal(value, Float(64)) for value in FLOATS]
+    conditions: list[ir.Predicate] = [
+        ir.Comparison(op, left, right)
+        for op in ir.ComparisonOp
         for left, right in [
             (a, b),
             *((a, item) for item in constants),
@@ -129,15 +117,15 @@ def zeros_and_nan() -> tuple[Schema, pa.RecordBatch, tuple[Predicate, ...]]:
         ]
     ]
     conditions += [
-        InList(a, ValueSet(pa.array(members, pa.float64()), Float(64)))
+        ir.InList(a, ir.ValueSet(pa.array(members, pa.float64()), Float(64)))
         for size in (1, 2, 4, 5)
         for members in itertools.combinations(FLOATS, size)
     ]
-    return schema, batch, tuple(w for each in conditions for w in (each, Not(each)))
+    return schema, batch, tuple(w for each in conditions for w in (each, ir.Not(each)))
 
 
 @cache
-def meant(semantics: Semantics) -> list[tuple[Predicate, Any]]:
+def meant(semantics: Semantics) -> list[tuple[ir.Predicate, Any]]:
     """Each condition as `semantics` binds it, and its outcome."""
     schema, batch, conditions = zeros_and_nan()
     bound = [bind(whole, schema, semantics, simplified=False) for whole in conditions]
@@ -145,7 +133,7 @@ def meant(semantics: Semantics) -> list[tuple[Predicate, Any]]:
 
 
 @cache
-def outcome_of_floats(predicate: Predicate, semantics: Semantics) -> Any:
+def outcome_of_floats(predicate: ir.Predicate, semantics: Semantics) -> Any:
     schema, batch, _ = zeros_and_nan()
     return outcome(predicate, schema, batch, semantics)
 
@@ -161,8 +149,8 @@ def test_nan_and_zeros_beside_each_other(ours: Semantics, theirs: Semantics) -> 
         assert outcome_of_floats(kept, theirs) == wanted, root
 
 
-def column(name: str) -> Operand:
-    return Column(name)
+def column(name: str) -> ir.Operand:
+    return ir.Column(name)
 
 
 def test_equal_rules_change_nothing() -> None:

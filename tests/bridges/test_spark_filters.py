@@ -23,21 +23,9 @@ from rowsieve.bridges.spark_filters import (
 )
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate, matching
-from rowsieve.predicate.ir import (
-    FALSE,
-    And,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    Like,
-    Literal,
-    Or,
-    Predicate,
-    ValueSet,
-)
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
@@ -168,7 +156,7 @@ def test_what_is_read_is_written_back(item: Any, found: list[dict[str, Any]]) ->
 
 @examples(100)
 @given(predicate=predicates(1), batch=batches(min_rows=1))
-def test_random_predicates_lose_no_row(predicate: Predicate, batch: pa.RecordBatch) -> None:
+def test_random_predicates_lose_no_row(predicate: ir.Predicate, batch: pa.RecordBatch) -> None:
     try:
         written = to_spark_filters(predicate, SCHEMA)
     except InvalidPredicate:
@@ -179,7 +167,7 @@ def test_random_predicates_lose_no_row(predicate: Predicate, batch: pa.RecordBat
         return
     again = from_spark_filters(written.expression, SCHEMA, strict=True).exact()
     terms = (again,) if written.residual is None else (again, written.residual)
-    both = evaluate(bind(And(terms), SCHEMA, Semantics.SPARK), batch)
+    both = evaluate(bind(ir.And(terms), SCHEMA, Semantics.SPARK), batch)
     assert both.true.tolist() == whole.true.tolist()
 
 
@@ -215,18 +203,18 @@ def test_values_of_another_kind_are_left_to_spark(item: Any) -> None:
 
 
 def test_what_spark_cannot_say_is_the_residual() -> None:
-    one = Comparison(ComparisonOp.EQ, Column("i"), Literal(1, Int(32)))
-    either = Or((one, Comparison(ComparisonOp.EQ, Column("k"), Literal(1, Int(64)))))
-    written = to_spark_filters(And((one, either)), SPARK_SCHEMA)
+    one = ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i"), ir.Literal(1, Int(32)))
+    either = ir.Or((one, ir.Comparison(ir.ComparisonOp.EQ, ir.Column("k"), ir.Literal(1, Int(64)))))
+    written = to_spark_filters(ir.And((one, either)), SPARK_SCHEMA)
     assert written.exactness is Exactness.SUPERSET
     assert written.expression == [spark.EqualTo(("i",), 1)]
     assert written.residual == either
 
 
 def test_differences_of_semantics_are_not_passed_over() -> None:
-    above = Comparison(ComparisonOp.GT, Column("f"), Literal(0.0, Float(64)))
+    above = ir.Comparison(ir.ComparisonOp.GT, ir.Column("f"), ir.Literal(0.0, Float(64)))
     assert to_spark_filters(above, SPARK_SCHEMA, IEEE).expression is None
-    zeros = InList(Column("f"), ValueSet(pa.array([0.0, 1.0, 2.0, 3.0]), Float(64)))
+    zeros = ir.InList(ir.Column("f"), ir.ValueSet(pa.array([0.0, 1.0, 2.0, 3.0]), Float(64)))
     assert to_spark_filters(zeros, SPARK_SCHEMA, Semantics.DATAFUSION).expression is None
     assert to_spark_filters(zeros, SPARK_SCHEMA).expression is not None
 
@@ -234,7 +222,7 @@ def test_differences_of_semantics_are_not_passed_over() -> None:
 def test_in_of_nothing_keeps_no_row_and_not_in_wants_the_mode() -> None:
     nothing = spark.In(("i",), ())
     for item in (nothing, spark.Not(spark.Not(nothing))):
-        assert from_spark_filters([item], SPARK_SCHEMA).exact() == FALSE
+        assert from_spark_filters([item], SPARK_SCHEMA).exact() == ir.FALSE
     for item in (spark.Not(nothing), spark.Not(spark.Not(spark.Not(nothing)))):
         read = from_spark_filters([spark.IsNull(("b",)), item], SPARK_SCHEMA)
         assert read.exactness is Exactness.SUPERSET
@@ -259,7 +247,7 @@ def test_in_of_nothing_keeps_no_row_and_not_in_wants_the_mode() -> None:
     ],
 )
 def test_patterns_with_a_filter_of_their_own(pattern: str, wanted: Any) -> None:
-    written = to_spark_filters(Like(Column("s"), pattern), SPARK_SCHEMA)
+    written = to_spark_filters(ir.Like(ir.Column("s"), pattern), SPARK_SCHEMA)
     assert written.expression == (None if wanted is None else [wanted])
 
 

@@ -18,20 +18,8 @@ from rowsieve.bridges.registry import BRIDGES, Bridge, bridge_named
 from rowsieve.bridges.substrait_exprs import from_substrait, table
 from rowsieve.bridges.substrait_exprs.write import Writer
 from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    Case,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Literal,
-    Not,
-    Or,
-    Predicate,
-    conjuncts,
-)
 from rowsieve.predicate.limits import MAX_NODES
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Bool, Float, Int, String
@@ -48,15 +36,19 @@ HERE = [
 ]
 
 
-def term(number: int) -> Comparison:
+def term(number: int) -> ir.Comparison:
     """Terms that no list can hold together."""
     match number % 3:
         case 0:
-            return Comparison(ComparisonOp.GT, Column("id"), Literal(number, Int(64)))
+            return ir.Comparison(ir.ComparisonOp.GT, ir.Column("id"), ir.Literal(number, Int(64)))
         case 1:
-            return Comparison(ComparisonOp.NE, Column("name"), Literal(f"n{number}", String()))
+            return ir.Comparison(
+                ir.ComparisonOp.NE, ir.Column("name"), ir.Literal(f"n{number}", String())
+            )
         case _:
-            return Comparison(ComparisonOp.LT, Column("x"), Literal(number + 0.5, Float(64)))
+            return ir.Comparison(
+                ir.ComparisonOp.LT, ir.Column("x"), ir.Literal(number + 0.5, Float(64))
+            )
 
 
 FLAT = tuple(map(term, range(TERMS)))
@@ -64,20 +56,20 @@ FLAT = tuple(map(term, range(TERMS)))
 
 @pytest.mark.parametrize("bridge", HERE, ids=lambda bridge: bridge.name)
 def test_an_or_of_different_comparisons_passes_both_ways(bridge: Bridge) -> None:
-    written = bridge.writes(Or(FLAT), SCHEMA, bridge.semantics)
+    written = bridge.writes(ir.Or(FLAT), SCHEMA, bridge.semantics)
     if bridge.name == "spark_filters":
         assert "Spark has no filter of this form" in written.notes[0]
         return
     read = bridge.reads(written.exact(), SCHEMA).exact()
-    assert isinstance(read, Or)
+    assert isinstance(read, ir.Or)
     assert len(read.terms) == TERMS
 
 
 @pytest.mark.parametrize("bridge", HERE, ids=lambda bridge: bridge.name)
 def test_an_and_keeps_every_condition(bridge: Bridge) -> None:
     some = FLAT if IS_DEEP else FLAT[: TERMS // 5]
-    written = bridge.writes(And(some), SCHEMA, bridge.semantics).exact()
-    assert len(conjuncts(bridge.reads(written, SCHEMA).exact())) >= len(some)
+    written = bridge.writes(ir.And(some), SCHEMA, bridge.semantics).exact()
+    assert len(ir.conjuncts(bridge.reads(written, SCHEMA).exact())) >= len(some)
 
 
 @pytest.mark.spark
@@ -85,12 +77,12 @@ def test_spark_columns_are_as_wide(spark: Any) -> None:
     from pyspark.sql import functions as f
 
     bridge = bridge_named("spark_columns")
-    text = bridge_named("spark").writes(Or(FLAT), SCHEMA, bridge.semantics).exact()
+    text = bridge_named("spark").writes(ir.Or(FLAT), SCHEMA, bridge.semantics).exact()
     read = bridge.reads(f.expr(text), SCHEMA).exact()
-    assert isinstance(read, Or)
+    assert isinstance(read, ir.Or)
     assert len(read.terms) == TERMS
     some = FLAT if IS_DEEP else FLAT[: TERMS // 50]  # each is thirty calls into the JVM
-    for junction in (Or, And):
+    for junction in (ir.Or, ir.And):
         column = bridge.writes(junction(some), SCHEMA, bridge.semantics).exact()
         read = bridge.reads(column, SCHEMA).exact()
         assert isinstance(read, junction)
@@ -101,8 +93,8 @@ def _terms(column: Callable[[str], Any], constant: Callable[[Any], Any], count: 
     made = []
     for number in range(count):
         at = term(number)
-        assert isinstance(at.left, Column)
-        assert isinstance(at.right, Literal)
+        assert isinstance(at.left, ir.Column)
+        assert isinstance(at.right, ir.Literal)
         compare = {">": operator.gt, "<": operator.lt, "<>": operator.ne}[at.op.value]
         made.append(compare(column(at.left.name), constant(at.right.value)))
     return made
@@ -126,7 +118,7 @@ def left_deep(name: str) -> tuple[Any, int]:
 def test_a_left_deep_chain_is_one_or(name: str) -> None:
     expression, count = left_deep(name)
     read = bridge_named(name).reads(expression, SCHEMA).exact()
-    assert isinstance(read, Or)
+    assert isinstance(read, ir.Or)
     assert len(read.terms) == count
     assert isinstance(expression, str | Expr | pl.Expr | pc.Expression)
 
@@ -139,27 +131,27 @@ def test_a_left_deep_chain_of_substrait_is_one_or() -> None:
         lambda left, right: writer._boolean(table.BOOLEAN, "or", left, right), terms
     )
     read = from_substrait(writer.message([chain]), SCHEMA).exact()
-    assert isinstance(read, Or)
+    assert isinstance(read, ir.Or)
     assert len(read.terms) == len(terms)
 
 
 def test_a_case_of_as_many_branches_is_read_and_written() -> None:
-    branches = tuple((item, Literal(value=True, type=Bool())) for item in FLAT[:2_000])
-    chosen = BooleanOperand(Case(branches, Literal(value=False, type=Bool())))
+    branches = tuple((item, ir.Literal(value=True, type=Bool())) for item in FLAT[:2_000])
+    chosen = ir.BooleanOperand(ir.Case(branches, ir.Literal(value=False, type=Bool())))
     bridge = bridge_named("duckdb")
     text = bridge.writes(chosen, SCHEMA, bridge.semantics).exact()
     read = bridge.reads(text, SCHEMA).exact()
-    assert isinstance(read, BooleanOperand)
-    assert isinstance(read.operand, Case)
+    assert isinstance(read, ir.BooleanOperand)
+    assert isinstance(read.operand, ir.Case)
     assert len(read.operand.branches) == len(branches)
 
 
 @pytest.mark.parametrize("bridge", HERE, ids=lambda bridge: bridge.name)
 def test_what_is_deep_or_larger_still_is_refused(bridge: Bridge) -> None:
-    deep: Predicate = FLAT[0]
+    deep: ir.Predicate = FLAT[0]
     for number in range(10_000):
-        deep = Or((Not(deep), FLAT[number]))
-    wide = Or(tuple(Or((item, item)) for item in FLAT) * (MAX_NODES // 60_000 + 1))
+        deep = ir.Or((ir.Not(deep), FLAT[number]))
+    wide = ir.Or(tuple(ir.Or((item, item)) for item in FLAT) * (MAX_NODES // 60_000 + 1))
     if bridge.name == "rowsieve":
         return  # it hands on what it is given; whatever binds it looks
     for hostile, why in ((deep, "nests deeper"), (wide, "more than 200,000 nodes")):
@@ -168,6 +160,6 @@ def test_what_is_deep_or_larger_still_is_refused(bridge: Bridge) -> None:
 
 
 def test_ands_of_ors_do_not_multiply_without_end() -> None:
-    pairs = And(tuple(Or((FLAT[n], FLAT[n + 1])) for n in range(40)))
+    pairs = ir.And(tuple(ir.Or((FLAT[n], FLAT[n + 1])) for n in range(40)))
     bridge = bridge_named("delta_dnf")
     assert f"{MAX_FILTERS:,}" in bridge.writes(pairs, SCHEMA, bridge.semantics).notes[0]

@@ -13,7 +13,7 @@ import rowsieve as rs
 from rowsieve.bridges.registry import BRIDGES, bridge_of
 from rowsieve.bridges.translation import Note
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnknownColumn, UnsupportedOperation
-from rowsieve.predicate.ir import Column, Comparison, ComparisonOp, Literal, Opaque, Or
+from rowsieve.predicate import ir
 
 ROWS = pa.schema(
     [
@@ -23,7 +23,7 @@ ROWS = pa.schema(
         ("pair", pa.struct([("a", pa.int32())])),
     ]
 )
-ABOVE = Comparison(ComparisonOp.GT, Column("id"), Literal(5))
+ABOVE = ir.Comparison(ir.ComparisonOp.GT, ir.Column("id"), ir.Literal(5))
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ ABOVE = Comparison(ComparisonOp.GT, Column("id"), Literal(5))
         (datafusion.col("id") > datafusion.lit(5), None, "spark", "`id` > 5"),
         ([spark.GreaterThan(("id",), 5)], None, "postgres", '"id" > 5'),
         ("id > 5", "duckdb", "spark_filters", [spark.GreaterThan(("id",), 5)]),
-        ("id > 5", "duckdb", "rowsieve", Comparison(ABOVE.op, Column("id"), Literal(5))),
+        ("id > 5", "duckdb", "rowsieve", ir.Comparison(ABOVE.op, ir.Column("id"), ir.Literal(5))),
         ("x IN (0, 1, 2, 3)", "spark", "datafusion", '"x" IN (1.0, 2.0, 3.0, 0.0, -0.0)'),
     ],
 )
@@ -127,10 +127,10 @@ def test_long_lists_stand_in_a_residual_as_they_were() -> None:
 
 
 def test_conditions_of_another_engine_are_left() -> None:
-    elsewhere = Opaque("rlike(name, 'a')", "spark", ("name",))
-    made = rs.translate(Or((ABOVE, elsewhere)), target="duckdb", schema=ROWS)
+    elsewhere = ir.Opaque("rlike(name, 'a')", "spark", ("name",))
+    made = rs.translate(ir.Or((ABOVE, elsewhere)), target="duckdb", schema=ROWS)
     assert made.expression is None
-    assert made.residual == Or((ABOVE, elsewhere))
+    assert made.residual == ir.Or((ABOVE, elsewhere))
 
 
 def test_everything_and_nothing() -> None:
@@ -169,7 +169,7 @@ def test_what_is_no_expression_of_the_named_source_is_refused(source: str) -> No
 def test_half_a_character_is_refused(text: str) -> None:
     with pytest.raises(InvalidPredicate, match="half a character"):
         rs.translate(text, "duckdb", target="pyarrow_exprs", schema=ROWS)
-    halved = Comparison(ComparisonOp.EQ, Column("name"), Literal("a\ud800"))
+    halved = ir.Comparison(ir.ComparisonOp.EQ, ir.Column("name"), ir.Literal("a\ud800"))
     with pytest.raises(InvalidPredicate, match="offset 1"):
         rs.translate(halved, target="pyarrow_exprs", schema=ROWS)
 

@@ -28,7 +28,7 @@ from rowsieve.executor import memory
 from rowsieve.executor.execute import Execution
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.scan import plan_scan
-from rowsieve.predicate.ir import And, Column, Comparison, ComparisonOp, IsNull, Literal, Or
+from rowsieve.predicate import ir
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -328,18 +328,20 @@ def questions(history: History, turn: int) -> list[Question]:
     place = turn % len(history.keys)
     key = history.keys[place]
     by_column = [
-        Comparison(ComparisonOp.EQ, Column(name), Literal(value, type_))
+        ir.Comparison(ir.ComparisonOp.EQ, ir.Column(name), ir.Literal(value, type_))
         for name, value, type_ in zip(history.shape.key, key, history.types, strict=True)
     ]
-    at_least = Comparison(ComparisonOp.GE, Column("k0"), Literal(key[0], history.types[0]))
+    at_least = ir.Comparison(
+        ir.ComparisonOp.GE, ir.Column("k0"), ir.Literal(key[0], history.types[0])
+    )
     start = Ranked(key[:1])
     return [
         (None, lambda _place, _value: True),
         (f"v = {wanted}", lambda _place, value: value == wanted),
         ("v IS NULL OR v > 1", lambda _place, value: value is None or value > 1),
-        (And(tuple(by_column)) if len(by_column) > 1 else by_column[0], lambda p, _: p == place),
+        (ir.And(tuple(by_column)) if len(by_column) > 1 else by_column[0], lambda p, _: p == place),
         (
-            Or((at_least, IsNull(Column("v")))),
+            ir.Or((at_least, ir.IsNull(ir.Column("v")))),
             lambda p, value: value is None or not Ranked(history.keys[p][:1]) < start,
         ),
     ]

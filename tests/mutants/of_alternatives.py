@@ -68,8 +68,8 @@ MUTANTS = (
     Mutant(
         FACTS,
         "two conditions leave the wider of two ranges",
-        "_outer(a[0], b[0], ComparisonOp.GT)",
-        "_outer(a[0], b[0], ComparisonOp.LT)",
+        "_outer(a[0], b[0], ir.ComparisonOp.GT)",
+        "_outer(a[0], b[0], ir.ComparisonOp.LT)",
     ),
     Mutant(
         FACTS,
@@ -80,8 +80,8 @@ MUTANTS = (
     Mutant(
         NARROW,
         "the neighbour of a value that is excluded is excluded, too",
-        "scalar(Literal(value - 1, column.type))",
-        "scalar(Literal(max(least, value - 2), column.type))",
+        "scalar(ir.Literal(value - 1, column.type))",
+        "scalar(ir.Literal(max(least, value - 2), column.type))",
     ),
     Mutant(
         "stats/text_facts.py",

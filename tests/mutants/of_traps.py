@@ -210,8 +210,8 @@ MUTANTS = (
     Mutant(
         INTERPRET,
         "what another engine evaluates is FALSE (trap T36)",
-        "            case Opaque():\n                return Truth(*[everywhere(count)] * 4)",
-        "            case Opaque():\n                no = nowhere(count)\n"
+        "            case ir.Opaque():\n                return Truth(*[everywhere(count)] * 4)",
+        "            case ir.Opaque():\n                no = nowhere(count)\n"
         "                return Truth(no, everywhere(count), no, no)",
         PLANS,
     ),

@@ -17,8 +17,8 @@ from rowsieve.executor.sources import PartSource
 from rowsieve.planner.explain import explain
 from rowsieve.planner.explanation import MOST_LINES
 from rowsieve.planner.scan import plan_scan
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.ir import And, Column, Comparison, ComparisonOp, Literal, Opaque
 from tests.random_tables import tiny_row_groups
 from tests.small_tables import appended, keyed, kv
 
@@ -131,8 +131,8 @@ def test_pieces_that_were_cut_are_one_group() -> None:
 def test_what_another_engine_evaluates_is_named() -> None:
     table = merged()
     snapshot = table.snapshot_for_engines()
-    known = Comparison(ComparisonOp.GT, Column("k"), Literal(90))
-    predicate = And((known, Opaque("my_udf(v)", "spark", ("v",))))
+    known = ir.Comparison(ir.ComparisonOp.GT, ir.Column("k"), ir.Literal(90))
+    predicate = ir.And((known, ir.Opaque("my_udf(v)", "spark", ("v",))))
     plan = plan_scan(snapshot, table.uri, predicate=predicate, now_us=0)
     one, other = explain(plan, snapshot, str).conditions
     assert (one.parts_refuted, one.note) == (4, "")

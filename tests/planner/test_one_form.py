@@ -14,8 +14,8 @@ from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import InvalidPredicate
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.scan import plan_scan
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.ir import Column, Comparison, ComparisonOp, Literal, Not, Predicate
 from rowsieve.predicate.limits import MAX_DEPTH
 from rowsieve.predicate.semantics import Semantics
 from tests.small_tables import appended, keyed
@@ -90,9 +90,9 @@ def test_another_predicate_for_the_same_splits_is_bound_anew() -> None:
 
 def test_a_plan_too_deep_is_refused_by_each_door() -> None:
     table = keyed({"k": [1], "v": [11]})
-    deep: Predicate = Comparison(ComparisonOp.EQ, Column("k"), Literal(1))
+    deep: ir.Predicate = ir.Comparison(ir.ComparisonOp.EQ, ir.Column("k"), ir.Literal(1))
     for _ in range(MAX_DEPTH + 1):
-        deep = Not(deep)
+        deep = ir.Not(deep)
     for ask in (
         lambda: table.scan(deep),
         lambda: plan_scan(table.snapshot_for_engines(), table.uri, predicate=deep, now_us=0),

@@ -11,8 +11,8 @@ import pytest
 import rowsieve as rs
 from rowsieve import Table
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnprunablePredicate
+from rowsieve.predicate import ir
 from rowsieve.predicate.functions import registry
-from rowsieve.predicate.ir import And, Column, Comparison, ComparisonOp, Literal, Opaque
 from tests.small_tables import appended, keyed
 
 SCHEMA = pa.schema(
@@ -196,8 +196,11 @@ def test_a_function_needs_claims(rows: bool) -> None:
 
 
 def test_conditions_for_another_engine_cannot_prune() -> None:
-    predicate = And(
-        (Comparison(ComparisonOp.GT, Column("k"), Literal(5)), Opaque("udf(k)", "spark", ("k",)))
+    predicate = ir.And(
+        (
+            ir.Comparison(ir.ComparisonOp.GT, ir.Column("k"), ir.Literal(5)),
+            ir.Opaque("udf(k)", "spark", ("k",)),
+        )
     )
     with pytest.raises(UnprunablePredicate, match="another engine") as caught:
         table(rows=True).require_pruning(predicate)

@@ -12,30 +12,17 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.planner.candidates import Candidates, find_candidates
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
-from rowsieve.predicate.ir import (
-    And,
-    Call,
-    Column,
-    Comparison,
-    ComparisonOp,
-    FieldAccess,
-    IsNull,
-    Literal,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-)
 from rowsieve.predicate.semantics import Semantics
 from tests.small_tables import fresh_uri
 
 ROWS, PAGE = 80_000, 8_192
-S = Column("s")
-INNER = FieldAccess(S, "in")
-A, T, F = FieldAccess(S, "a"), FieldAccess(INNER, "t"), FieldAccess(INNER, "f")
-OPS = tuple(op for op in ComparisonOp if op.name in ("EQ", "NE", "LT", "LE", "GT", "GE"))
+S = ir.Column("s")
+INNER = ir.FieldAccess(S, "in")
+A, T, F = ir.FieldAccess(S, "a"), ir.FieldAccess(INNER, "t"), ir.FieldAccess(INNER, "f")
+OPS = tuple(op for op in ir.ComparisonOp if op.name in ("EQ", "NE", "LT", "LE", "GT", "GE"))
 
 
 def _rows(rng: random.Random) -> pa.Table:
@@ -61,7 +48,7 @@ def table() -> rs.Table:
     return rs.create_table(fresh_uri(), _rows(random.Random(1)), key=["k"])
 
 
-def _found(table: rs.Table, predicate: Predicate) -> tuple[Candidates, Any]:
+def _found(table: rs.Table, predicate: ir.Predicate) -> tuple[Candidates, Any]:
     """The candidates of the only file, and which rows are TRUE or fail."""
     snapshot = table.snapshot_for_engines()
     ref = snapshot.parts.entry(0).data
@@ -73,24 +60,24 @@ def _found(table: rs.Table, predicate: Predicate) -> tuple[Candidates, Any]:
     return found, outcome.true | outcome.failed
 
 
-def _drawn(rng: random.Random) -> Predicate:
+def _drawn(rng: random.Random) -> ir.Predicate:
     kind = rng.randrange(6)
     if kind == 0:
-        test = IsNull(rng.choice((A, T, F)))
-        return Not(test) if rng.random() < 0.5 else test
+        test = ir.IsNull(rng.choice((A, T, F)))
+        return ir.Not(test) if rng.random() < 0.5 else test
     if kind == 1:
-        joined = rng.choice((And, Or))
+        joined = rng.choice((ir.And, ir.Or))
         return joined((_drawn(rng), _drawn(rng)))
     if kind == 2:
         text = f"p{rng.randrange(12):02}{rng.randrange(10)}"
-        return Comparison(rng.choice(OPS), T, Literal(text))
+        return ir.Comparison(rng.choice(OPS), T, ir.Literal(text))
     if kind == 3:
-        number = Literal(rng.choice([math.nan, 2.5, 4.0, 9.5]))
-        return Comparison(rng.choice(OPS), F, number)
-    member: Operand = rng.choice(
-        (A, Call("add", (A, Literal(1))), Call("coalesce", (A, Literal(500))))
+        number = ir.Literal(rng.choice([math.nan, 2.5, 4.0, 9.5]))
+        return ir.Comparison(rng.choice(OPS), F, number)
+    member: ir.Operand = rng.choice(
+        (A, ir.Call("add", (A, ir.Literal(1))), ir.Call("coalesce", (A, ir.Literal(500))))
     )
-    return Comparison(rng.choice(OPS), member, Literal(rng.randrange(-5, 105)))
+    return ir.Comparison(rng.choice(OPS), member, ir.Literal(rng.randrange(-5, 105)))
 
 
 def test_no_row_that_matches_or_fails_is_left_out(table: rs.Table) -> None:
@@ -107,13 +94,15 @@ def test_no_row_that_matches_or_fails_is_left_out(table: rs.Table) -> None:
 @pytest.mark.parametrize(
     ("predicate", "groups", "pages"),
     [
-        pytest.param(Comparison(ComparisonOp.LT, A, Literal(0)), 2, 0, id="row groups"),
-        pytest.param(Comparison(ComparisonOp.EQ, T, Literal("p031")), 1, 7, id="pages"),
-        pytest.param(Not(IsNull(A)), 0, 1, id="a page of NULL structs"),
-        pytest.param(Comparison(ComparisonOp.GE, F, Literal(8.0)), 0, 0, id="a member with NaN"),
+        pytest.param(ir.Comparison(ir.ComparisonOp.LT, A, ir.Literal(0)), 2, 0, id="row groups"),
+        pytest.param(ir.Comparison(ir.ComparisonOp.EQ, T, ir.Literal("p031")), 1, 7, id="pages"),
+        pytest.param(ir.Not(ir.IsNull(A)), 0, 1, id="a page of NULL structs"),
+        pytest.param(
+            ir.Comparison(ir.ComparisonOp.GE, F, ir.Literal(8.0)), 0, 0, id="a member with NaN"
+        ),
     ],
 )
-def test_members_prune(table: rs.Table, predicate: Predicate, groups: int, pages: int) -> None:
+def test_members_prune(table: rs.Table, predicate: ir.Predicate, groups: int, pages: int) -> None:
     found, _ = _found(table, predicate)
     assert (found.by_statistics, found.by_page_index) == (groups, pages)
 
@@ -123,6 +112,6 @@ def test_a_member_with_the_path_of_a_column_has_no_statistics_in_the_file() -> N
     inner = pa.StructArray.from_arrays([pa.array([1.0, 2.0])], ["x"])
     rows = pa.table({"k": [1, 2], "s": inner, "s.x": [math.nan, 5.0]})
     table = rs.create_table(fresh_uri(), rows, key=["k"])
-    for column in (FieldAccess(S, "x"), Column("s.x")):
-        found, _ = _found(table, Comparison(ComparisonOp.GT, column, Literal(9.0)))
+    for column in (ir.FieldAccess(S, "x"), ir.Column("s.x")):
+        found, _ = _found(table, ir.Comparison(ir.ComparisonOp.GT, column, ir.Literal(9.0)))
         assert found.by_statistics == 0

@@ -24,10 +24,10 @@ from rowsieve.planner.prune_row_groups import (
     probe_blooms,
     prune_row_groups,
 )
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.interpret import Verdict, interpret
-from rowsieve.predicate.ir import Column, Comparison, ComparisonOp, InList, Predicate, ValueSet
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Bool, Field, Float, Int, String
@@ -50,16 +50,16 @@ BLOOMED = [name for name, type_ in COLUMN_TYPES.items() if not isinstance(type_,
 
 
 @st.composite
-def points(draw: st.DrawFn) -> Predicate:
+def points(draw: st.DrawFn) -> ir.Predicate:
     """`column = constant` and `column IN (constants)` in the column's own type."""
     name = draw(st.sampled_from(list(COLUMN_TYPES)))
     type_ = COLUMN_TYPES[name]
     if draw(st.booleans()):
-        op = draw(st.sampled_from([ComparisonOp.EQ, ComparisonOp.NOT_DISTINCT]))
-        sides = (Column(name), draw(literals_of(type_)))
-        return Comparison(op, *(sides if draw(st.booleans()) else sides[::-1]))
+        op = draw(st.sampled_from([ir.ComparisonOp.EQ, ir.ComparisonOp.NOT_DISTINCT]))
+        sides = (ir.Column(name), draw(literals_of(type_)))
+        return ir.Comparison(op, *(sides if draw(st.booleans()) else sides[::-1]))
     values = draw(st.lists(st.none() | values_of(type_), max_size=4))
-    return InList(Column(name), ValueSet(arrow_array(values, type_), type_))
+    return ir.InList(ir.Column(name), ir.ValueSet(arrow_array(values, type_), type_))
 
 
 @given(
@@ -73,8 +73,8 @@ def points(draw: st.DrawFn) -> Predicate:
 @known_texts()
 def test_no_verdict_contradicts_the_rows(
     groups: list[pa.RecordBatch],
-    terms: list[Predicate],
-    looked_up: list[Predicate],
+    terms: list[ir.Predicate],
+    looked_up: list[ir.Predicate],
     semantics: Semantics,
     only: frozenset[int] | None,
 ) -> None:

@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.predicate import ir
 from rowsieve.predicate.abstract import AbstractColumn, AbstractValue
 from rowsieve.predicate.arrays import as_mask, null_mask
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import _Evaluator
 from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.interpret import interpret_operand
-from rowsieve.predicate.ir import BoundColumn, Call, Cast, Column, Literal, Operand
 from rowsieve.predicate.literals import int_range
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
@@ -58,7 +58,7 @@ NAMED = Map(Field(12, "key", String(), nullable=False), Field(13, "value", Int(6
 class Sample:
     """An operand over columns `x` and `y` of these types; `texts`: all it draws, in order."""
 
-    operand: Operand
+    operand: ir.Operand
     x: LogicalType
     y: LogicalType | None = None
     texts: tuple[str, ...] = field(default=(), kw_only=True)
@@ -68,7 +68,7 @@ class Sample:
         return {"x": self.x} if self.y is None else {"x": self.x, "y": self.y}
 
 
-X, Y = Column("x"), Column("y")
+X, Y = ir.Column("x"), ir.Column("y")
 _INTS = (Int(8), Int(64), Int(8, signed=False), Int(64, signed=False))
 _NUMBERS: tuple[LogicalType, ...] = (*_INTS, Float(32), Float(64), Decimal(4, 2), Decimal(38, 2))
 _TIMES: tuple[LogicalType, ...] = (Date(), Timestamp(), Timestamp(utc=True))
@@ -80,7 +80,7 @@ _SIGNED = (Int(8), Int(64))
 _REALS = (Float(64), Int(8))
 _INSTANT = Timestamp(utc=True)
 ZONES = ("America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "America/Sao_Paulo", "+05:45")
-_ORIGIN = Literal(946_684_800_000_000, Timestamp())  # 2000-01-01
+_ORIGIN = ir.Literal(946_684_800_000_000, Timestamp())  # 2000-01-01
 _FORMATS = ("%Y-%m-%d", "%d.%m.%Y", "%Y%j %H:%M:%S", "%H")
 _DAYS_FIRST = ("", "01/02/2024", "02/01/2024", "03/12/2023", "30/02/2024", "a")
 _ZONED_TEXTS = (
@@ -90,11 +90,11 @@ _ZONED_TEXTS = (
 _SHIFTS = ((0, 1, 0), (0, -30, 3_600_000_000), (1, 0, 0), (-13, 2, -1), (0, 0, 0), (1, 0, 1))
 
 
-def call(name: str, *arguments: Any) -> Call:
+def call(name: str, *arguments: Any) -> ir.Call:
     """A call whose plain values are literals."""
-    return Call(
+    return ir.Call(
         name,
-        tuple(item if isinstance(item, Operand) else Literal(item) for item in arguments),
+        tuple(item if isinstance(item, ir.Operand) else ir.Literal(item) for item in arguments),
     )
 
 
@@ -159,7 +159,7 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
     "is_nan": [Sample(call("is_nan", X), t) for t in (Float(32), Float(64))],
     **{
         name: [
-            *(Sample(call(name, X, Literal(c, t)), t) for t in _INTS for c in (0, 1, 6, 100)),
+            *(Sample(call(name, X, ir.Literal(c, t)), t) for t in _INTS for c in (0, 1, 6, 100)),
             *(Sample(call(name, X, Y), t, t) for t in _INTS),
             *(Sample(call(name, X, -3), t) for t in _SIGNED),
         ]
@@ -203,7 +203,7 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
     "last_day": [Sample(call("last_day", X), t) for t in _TIMES],
     "days_between": [
         *(Sample(call("days_between", X, Y), t, t) for t in _TIMES),
-        Sample(call("days_between", Literal(19_000, Date()), X), Timestamp()),
+        Sample(call("days_between", ir.Literal(19_000, Date()), X), Timestamp()),
     ],
     "epoch_us": [Sample(call("epoch_us", X), t) for t in _TIMES[1:]],
     "epoch_seconds": [Sample(call("epoch_seconds", X), t) for t in _TIMES[1:]],
@@ -287,7 +287,7 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
     ],
     **{
         name: [
-            *(Sample(call(name, zone, Cast(X, String())), Date()) for zone in ZONES[:3]),
+            *(Sample(call(name, zone, ir.Cast(X, String())), Date()) for zone in ZONES[:3]),
             Sample(call(name, ZONES[0], X), String(), texts=_ZONED_TEXTS),
         ]
         for name in ("text_instant", "try_text_instant")
@@ -474,7 +474,7 @@ class Parts:
     def part_count(self) -> int:
         return int(self.part_of_row[-1]) + 1
 
-    def column(self, column: BoundColumn) -> AbstractColumn | None:
+    def column(self, column: ir.BoundColumn) -> AbstractColumn | None:
         return self.known.get(column.name)
 
 
@@ -652,7 +652,7 @@ def cast_samples() -> list[Sample]:
         Uuid(),
     ]
     return [
-        Sample(Cast(X, target, try_), source)
+        Sample(ir.Cast(X, target, try_), source)
         for source in types
         for target in types
         for try_ in (False, True)

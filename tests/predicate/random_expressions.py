@@ -14,29 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-    ValueSet,
-    walk,
-)
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Bool, Decimal, LogicalType, String, is_ordered
 from tests.predicate.claims import SAMPLES, Sample, cast_samples, pool, schema_of
@@ -45,7 +24,7 @@ from tests.strategies import arrow_array
 MAX_NODES, MAX_DEPTH, MAX_COLUMNS = 64, 4, 9
 
 _ALL: Mapping[str, Sequence[Sample]] = {**SAMPLES, "cast": cast_samples()}
-N = TypeVar("N", Operand, Predicate)
+N = TypeVar("N", ir.Operand, ir.Predicate)
 _PATTERNS = ("a%", "%b", "a_c", "", "%", "_", "ab", "a%c_")
 
 
@@ -53,7 +32,7 @@ _PATTERNS = ("a%", "%b", "a_c", "", "%", "_", "ab", "a%c_")
 class Typed:
     """An operand and its type."""
 
-    operand: Operand
+    operand: ir.Operand
     type: LogicalType
 
 
@@ -67,18 +46,18 @@ class Expressions:
         self.columns = {f"c{i}": type_ for i, type_ in enumerate(types)}
         self.schema = schema_of(self.columns)
 
-    def operand(self) -> Operand:
+    def operand(self) -> ir.Operand:
         """An operand of any type."""
         return self._smallest(lambda: self._grown(MAX_DEPTH).operand)
 
-    def predicate(self) -> Predicate:
+    def predicate(self) -> ir.Predicate:
         """A condition."""
         return self._smallest(lambda: self._condition(MAX_DEPTH - 1))
 
     def _smallest(self, draw: Callable[[], N]) -> N:
         while True:
             found = draw()
-            if sum(1 for _ in walk(found)) <= MAX_NODES:
+            if sum(1 for _ in ir.walk(found)) <= MAX_NODES:
                 return found
 
     def _grown(self, depth: int) -> Typed:
@@ -88,7 +67,7 @@ class Expressions:
         for _ in range(8):
             inner = self._grown(depth - 1)
             if self._rng.random() < 0.1:
-                inner = Typed(Condition(self._condition(depth - 1)), Bool())
+                inner = Typed(ir.Condition(self._condition(depth - 1)), Bool())
             functions = _BY_TYPE.get(inner.type)
             if functions is None:
                 continue
@@ -96,7 +75,7 @@ class Expressions:
             other = None if sample.y is None else self._of(sample.y, depth - 1)
             operand = _replaced(sample.operand, inner.operand, other)
             if self._rng.random() < 0.08:
-                operand = Case(((self._condition(depth - 1), operand),), operand)
+                operand = ir.Case(((self._condition(depth - 1), operand),), operand)
             try:
                 bound = bind_operand(operand, self.schema)
             except InvalidPredicate:  # not every constant folds, nor every argument fits
@@ -106,39 +85,39 @@ class Expressions:
 
     def _column(self) -> Typed:
         name = self._rng.choice(list(self.columns))
-        return Typed(Column(name), self.columns[name])
+        return Typed(ir.Column(name), self.columns[name])
 
-    def _of(self, type_: LogicalType, depth: int) -> Operand:
+    def _of(self, type_: LogicalType, depth: int) -> ir.Operand:
         """An operand of just this type."""
         for _ in range(4):
             found = self._grown(depth)
             if found.type == type_:
                 return found.operand
         names = [name for name, one in self.columns.items() if one == type_]
-        return Column(self._rng.choice(names)) if names else self._literal(type_)
+        return ir.Column(self._rng.choice(names)) if names else self._literal(type_)
 
-    def _literal(self, type_: LogicalType) -> Literal:
-        return Literal(self._rng.choice(_values(type_)), type_)
+    def _literal(self, type_: LogicalType) -> ir.Literal:
+        return ir.Literal(self._rng.choice(_values(type_)), type_)
 
-    def _condition(self, depth: int) -> Predicate:
+    def _condition(self, depth: int) -> ir.Predicate:
         kind = self._rng.randrange(10 if depth > 0 else 5)
         if kind >= 8:
-            return Not(self._condition(depth - 1))
+            return ir.Not(self._condition(depth - 1))
         if kind >= 5:
-            join = And if kind % 2 else Or
+            join = ir.And if kind % 2 else ir.Or
             return join(tuple(self._condition(depth - 1) for _ in range(self._rng.randint(2, 3))))
         one = self._grown(max(depth - 1, 0))
         if kind == 4 or not is_ordered(one.type):
-            return IsNull(one.operand)
+            return ir.IsNull(one.operand)
         if kind == 3 and isinstance(one.type, Bool):
-            return BooleanOperand(one.operand)
+            return ir.BooleanOperand(one.operand)
         if kind == 3 and isinstance(one.type, String):
-            return Like(one.operand, self._rng.choice(_PATTERNS))
+            return ir.Like(one.operand, self._rng.choice(_PATTERNS))
         if kind >= 2:
             members = self._rng.choices(_values(one.type), k=self._rng.randint(1, 4))
-            return InList(one.operand, ValueSet(arrow_array(members, one.type), one.type))
+            return ir.InList(one.operand, ir.ValueSet(arrow_array(members, one.type), one.type))
         other = self._literal(one.type) if kind else self._of(one.type, max(depth - 1, 0))
-        return Comparison(self._rng.choice(list(ComparisonOp)), one.operand, other)
+        return ir.Comparison(self._rng.choice(list(ir.ComparisonOp)), one.operand, other)
 
 
 _TYPES = list(dict.fromkeys(sample.x for samples in _ALL.values() for sample in samples))
@@ -157,18 +136,18 @@ def _values(type_: LogicalType) -> list[Any]:
     return [*values, None]
 
 
-def _replaced(node: Any, x: Operand, y: Operand | None) -> Any:
+def _replaced(node: Any, x: ir.Operand, y: ir.Operand | None) -> Any:
     """The sample's operand with these in the places of its columns."""
     match node:
-        case Column(name="x"):
+        case ir.Column(name="x"):
             return x
-        case Column(name="y"):
+        case ir.Column(name="y"):
             return y
-        case Call(function=name, arguments=arguments):
-            return Call(name, tuple(_replaced(one, x, y) for one in arguments))
-        case Cast() | FieldAccess():
+        case ir.Call(function=name, arguments=arguments):
+            return ir.Call(name, tuple(_replaced(one, x, y) for one in arguments))
+        case ir.Cast() | ir.FieldAccess():
             return replace(node, operand=_replaced(node.operand, x, y))
-        case Literal():
+        case ir.Literal():
             return node
     raise AssertionError(f"samples have grown: {node}")
 

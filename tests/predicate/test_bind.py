@@ -9,29 +9,9 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.errors import InvalidPredicate, SchemaMismatch, UnknownColumn
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.evaluate import compute, evaluate
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Now,
-    Or,
-    Predicate,
-    ValueSet,
-)
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
@@ -53,21 +33,21 @@ from rowsieve.types.logical import (
 from rowsieve.types.schema import Schema
 from tests.strategies import SCHEMA
 
-OPS = {op.value: op for op in ComparisonOp}
+OPS = {op.value: op for op in ir.ComparisonOp}
 
 
-def compared(column: str, op: str, value: Any) -> Predicate:
-    return bind(Comparison(OPS[op], Column(column), Literal(value)), SCHEMA).root
+def compared(column: str, op: str, value: Any) -> ir.Predicate:
+    return bind(ir.Comparison(OPS[op], ir.Column(column), ir.Literal(value)), SCHEMA).root
 
 
-def bound(column: str) -> BoundColumn:
+def bound(column: str) -> ir.BoundColumn:
     field = SCHEMA.field(column)
-    return BoundColumn(field.id, field.name, field.type)
+    return ir.BoundColumn(field.id, field.name, field.type)
 
 
-def point(column: str, op: str, value: Any) -> Comparison:
+def point(column: str, op: str, value: Any) -> ir.Comparison:
     found = bound(column)
-    return Comparison(OPS[op], found, Literal(value, found.type))
+    return ir.Comparison(OPS[op], found, ir.Literal(value, found.type))
 
 
 D = decimal.Decimal
@@ -106,7 +86,7 @@ def test_a_number_beyond_all_floats_is_refused() -> None:
     ],
 )
 def test_a_constant_takes_the_type_of_the_column(
-    column: str, op: str, constant: Any, wanted: Predicate
+    column: str, op: str, constant: Any, wanted: ir.Predicate
 ) -> None:
     assert compared(column, op, constant) == wanted
 
@@ -137,7 +117,9 @@ def test_a_constant_outside_the_type_is_null_for_null_alone(
             "d": pa.array([D(7), None], pa.decimal128(6, 2)),
         }
     )
-    outcome = evaluate(bind(Comparison(OPS[op], Column(column), Literal(constant)), SCHEMA), batch)
+    outcome = evaluate(
+        bind(ir.Comparison(OPS[op], ir.Column(column), ir.Literal(constant)), SCHEMA), batch
+    )
     letters = [
         "T" if t else "N" if n else "F" for t, n in zip(outcome.true, outcome.null, strict=True)
     ]
@@ -152,32 +134,32 @@ def test_t14_decimals_of_different_scales_compare_exactly() -> None:
             "b": pa.array([D("0.5"), D("1e-38"), D(0)], pa.decimal128(38, 38)),
         }
     )
-    above = bind(Comparison(ComparisonOp.GT, Column("a"), Column("b")), schema)
+    above = bind(ir.Comparison(ir.ComparisonOp.GT, ir.Column("a"), ir.Column("b")), schema)
     assert evaluate(above, batch).true.tolist() == [True, False, True]
 
 
 def test_members_that_no_value_equals_are_dropped_and_null_stays() -> None:
-    values = ValueSet(pa.array([D("1.00"), D("1.50"), D("300.00"), None]))
-    found = bind(InList(Column("i8"), values), SCHEMA).root
-    assert isinstance(found, InList)
+    values = ir.ValueSet(pa.array([D("1.00"), D("1.50"), D("300.00"), None]))
+    found = bind(ir.InList(ir.Column("i8"), values), SCHEMA).root
+    assert isinstance(found, ir.InList)
     assert found.values.array.to_pylist() == [1, None]
     assert found.values.type == Int(8)
 
 
 def test_decimal_members_of_many_digits_meet_whole_numbers_exactly() -> None:
-    values = ValueSet(pa.array([D("5"), D("5.0000000001")], pa.decimal128(38, 30)))
-    found = bind(InList(Column("i64"), values), SCHEMA).root
-    assert isinstance(found, InList)
+    values = ir.ValueSet(pa.array([D("5"), D("5.0000000001")], pa.decimal128(38, 30)))
+    found = bind(ir.InList(ir.Column("i64"), values), SCHEMA).root
+    assert isinstance(found, ir.InList)
     assert found.values.array.to_pylist() == [5]
 
 
 def test_bare_text_members_are_read_in_the_column_type() -> None:
-    values = ValueSet(pa.array(["2013-01-01", None]))
-    found = bind(InList(Column("day"), values), SCHEMA).root
-    assert isinstance(found, InList)
+    values = ir.ValueSet(pa.array(["2013-01-01", None]))
+    found = bind(ir.InList(ir.Column("day"), values), SCHEMA).root
+    assert isinstance(found, ir.InList)
     assert found.values.array.cast(pa.int32()).to_pylist() == [15706, None]
-    uuids = bind(InList(Column("uid"), ValueSet(pa.array(["0" * 32]))), SCHEMA).root
-    assert isinstance(uuids, InList)
+    uuids = bind(ir.InList(ir.Column("uid"), ir.ValueSet(pa.array(["0" * 32]))), SCHEMA).root
+    assert isinstance(uuids, ir.InList)
     assert uuids.values.array.to_pylist() == [bytes(16)]
 
 
@@ -191,19 +173,19 @@ def test_bare_text_members_are_read_in_the_column_type() -> None:
     ids=str,
 )
 def test_members_of_any_text_encoding(array: pa.Array) -> None:
-    found = bind(InList(Column("s"), ValueSet(array, String())), SCHEMA).root
-    assert isinstance(found, InList)
+    found = bind(ir.InList(ir.Column("s"), ir.ValueSet(array, String())), SCHEMA).root
+    assert isinstance(found, ir.InList)
     assert found.values.array.equals(pa.array(["a", None]))
 
 
 def test_names_match_exactly_or_uniquely_ignoring_case() -> None:
     schema = Schema(0, (Field(1, "Ab", Int()), Field(2, "aB", Int()), Field(3, "C", Int())))
-    assert bind(IsNull(Column("aB")), schema).columns == (BoundColumn(2, "aB", Int()),)
-    assert bind(IsNull(Column("c")), schema).columns == (BoundColumn(3, "C", Int()),)
+    assert bind(ir.IsNull(ir.Column("aB")), schema).columns == (ir.BoundColumn(2, "aB", Int()),)
+    assert bind(ir.IsNull(ir.Column("c")), schema).columns == (ir.BoundColumn(3, "C", Int()),)
     with pytest.raises(UnknownColumn, match="ambiguous"):
-        bind(IsNull(Column("ab")), schema)
+        bind(ir.IsNull(ir.Column("ab")), schema)
     with pytest.raises(UnknownColumn, match="no column 'd'"):
-        bind(IsNull(Column("d")), schema)
+        bind(ir.IsNull(ir.Column("d")), schema)
 
 
 NESTED = Schema(
@@ -224,33 +206,54 @@ NESTED = Schema(
 @pytest.mark.parametrize(
     ("predicate", "fragment"),
     [
-        (Comparison(ComparisonOp.EQ, Column("list"), Literal("{1}")), "write its items"),
-        (Comparison(ComparisonOp.EQ, Column("json"), Literal("{}")), "cannot be compared"),
-        (Comparison(ComparisonOp.EQ, Column("pair"), Column("list")), "of one shape"),
-        (InList(Column("json"), ValueSet(pa.array(["1"]))), "IN"),
-        (Comparison(ComparisonOp.EQ, Column("i"), Literal("x")), "'x' is no int32"),
-        (Comparison(ComparisonOp.EQ, Column("i"), Literal("x", String())), "no meaning"),
-        (Comparison(ComparisonOp.EQ, Column("ts"), Literal("2013-02-30")), "'2013-02-30'"),
-        (Comparison(ComparisonOp.EQ, Column("ts"), Literal("2013-01-01 00:00Z")), "offset"),
-        (Comparison(ComparisonOp.EQ, Column("u"), Literal("abc")), "'abc' is no uuid"),
-        (Comparison(ComparisonOp.EQ, Column("s"), Literal(5)), "cast a side"),
-        (BooleanOperand(Column("i")), "a condition is wanted"),
-        (Like(Column("i"), "a%"), "LIKE needs text"),
-        (Like(Column("s"), "a!", "!"), "ends in its escape"),
-        (IsNull(Call("frobnicate", ())), "no function 'frobnicate'"),
-        (IsNull(Call("lower", (Column("i"),))), r"lower\(int32\) has no meaning"),
-        (IsNull(Call("date_trunc", (Literal("eon"), Column("ts")))), "date_trunc"),
-        (IsNull(FieldAccess(Column("i"), "x")), "no struct"),
-        (IsNull(FieldAccess(Column("pair"), "y")), "no single member 'y'"),
-        (IsNull(Cast(Column("ts"), Bool())), "CAST from timestamp to bool"),
-        (IsNull(Case(((IsNull(Column("i")), Column("i")),), Column("s"))), "no common type"),
-        (InList(Column("i"), ValueSet(pa.array(["1", "x"]))), "'x' in an IN list"),
-        (InList(Column("i"), ValueSet(pa.array(["1"]), String())), "no meaning"),
-        (Comparison(ComparisonOp.EQ, Column("i"), Literal(300, Int(8))), "300 is no int8"),
-        (IsNull(Call("add", (Column("i"), Literal(10**40)))), "is no decimal"),
+        (
+            ir.Comparison(ir.ComparisonOp.EQ, ir.Column("list"), ir.Literal("{1}")),
+            "write its items",
+        ),
+        (
+            ir.Comparison(ir.ComparisonOp.EQ, ir.Column("json"), ir.Literal("{}")),
+            "cannot be compared",
+        ),
+        (ir.Comparison(ir.ComparisonOp.EQ, ir.Column("pair"), ir.Column("list")), "of one shape"),
+        (ir.InList(ir.Column("json"), ir.ValueSet(pa.array(["1"]))), "IN"),
+        (ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i"), ir.Literal("x")), "'x' is no int32"),
+        (
+            ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i"), ir.Literal("x", String())),
+            "no meaning",
+        ),
+        (
+            ir.Comparison(ir.ComparisonOp.EQ, ir.Column("ts"), ir.Literal("2013-02-30")),
+            "'2013-02-30'",
+        ),
+        (
+            ir.Comparison(ir.ComparisonOp.EQ, ir.Column("ts"), ir.Literal("2013-01-01 00:00Z")),
+            "offset",
+        ),
+        (ir.Comparison(ir.ComparisonOp.EQ, ir.Column("u"), ir.Literal("abc")), "'abc' is no uuid"),
+        (ir.Comparison(ir.ComparisonOp.EQ, ir.Column("s"), ir.Literal(5)), "cast a side"),
+        (ir.BooleanOperand(ir.Column("i")), "a condition is wanted"),
+        (ir.Like(ir.Column("i"), "a%"), "LIKE needs text"),
+        (ir.Like(ir.Column("s"), "a!", "!"), "ends in its escape"),
+        (ir.IsNull(ir.Call("frobnicate", ())), "no function 'frobnicate'"),
+        (ir.IsNull(ir.Call("lower", (ir.Column("i"),))), r"lower\(int32\) has no meaning"),
+        (ir.IsNull(ir.Call("date_trunc", (ir.Literal("eon"), ir.Column("ts")))), "date_trunc"),
+        (ir.IsNull(ir.FieldAccess(ir.Column("i"), "x")), "no struct"),
+        (ir.IsNull(ir.FieldAccess(ir.Column("pair"), "y")), "no single member 'y'"),
+        (ir.IsNull(ir.Cast(ir.Column("ts"), Bool())), "CAST from timestamp to bool"),
+        (
+            ir.IsNull(ir.Case(((ir.IsNull(ir.Column("i")), ir.Column("i")),), ir.Column("s"))),
+            "no common type",
+        ),
+        (ir.InList(ir.Column("i"), ir.ValueSet(pa.array(["1", "x"]))), "'x' in an IN list"),
+        (ir.InList(ir.Column("i"), ir.ValueSet(pa.array(["1"]), String())), "no meaning"),
+        (
+            ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i"), ir.Literal(300, Int(8))),
+            "300 is no int8",
+        ),
+        (ir.IsNull(ir.Call("add", (ir.Column("i"), ir.Literal(10**40)))), "is no decimal"),
     ],
 )
-def test_what_has_no_meaning_is_refused_by_name(predicate: Predicate, fragment: str) -> None:
+def test_what_has_no_meaning_is_refused_by_name(predicate: ir.Predicate, fragment: str) -> None:
     with pytest.raises(InvalidPredicate, match=fragment):
         bind(predicate, NESTED)
 
@@ -262,8 +265,13 @@ def test_nested_columns_can_be_null_and_their_members_compared() -> None:
             "pair": pa.array([{"X": 5}, None], pa.struct([("X", pa.int64())])),
         }
     )
-    assert evaluate(bind(IsNull(Column("list")), NESTED), batch).true.tolist() == [False, True]
-    member = Comparison(ComparisonOp.EQ, FieldAccess(Column("pair"), "x"), Literal(5))
+    assert evaluate(bind(ir.IsNull(ir.Column("list")), NESTED), batch).true.tolist() == [
+        False,
+        True,
+    ]
+    member = ir.Comparison(
+        ir.ComparisonOp.EQ, ir.FieldAccess(ir.Column("pair"), "x"), ir.Literal(5)
+    )
     outcome = evaluate(bind(member, NESTED), batch)
     assert outcome.true.tolist() == [True, False]
     assert outcome.null.tolist() == [False, True]
@@ -271,20 +279,20 @@ def test_nested_columns_can_be_null_and_their_members_compared() -> None:
 
 def test_an_unknown_time_zone_is_refused_where_it_matters() -> None:
     nowhere = Semantics("nowhere", time_zone="Europe/Atlantis")
-    mixed = Comparison(ComparisonOp.LT, Column("ts"), Column("tz"))
+    mixed = ir.Comparison(ir.ComparisonOp.LT, ir.Column("ts"), ir.Column("tz"))
     with pytest.raises(InvalidPredicate, match="Europe/Atlantis"):
         bind(mixed, NESTED, nowhere)
     bind(mixed, NESTED)
-    bind(Comparison(ComparisonOp.LT, Column("ts"), Column("ts")), NESTED, nowhere)
+    bind(ir.Comparison(ir.ComparisonOp.LT, ir.Column("ts"), ir.Column("ts")), NESTED, nowhere)
 
 
 def test_now_is_one_literal_or_stays() -> None:
-    recent = Comparison(ComparisonOp.GT, Column("tz"), Now())
+    recent = ir.Comparison(ir.ComparisonOp.GT, ir.Column("tz"), ir.Now())
     folded = bind(recent, NESTED, now_us=5).root
-    assert folded == Comparison(
-        ComparisonOp.GT,
-        bind(IsNull(Column("tz")), NESTED).columns[0],
-        Literal(5, Timestamp(utc=True)),
+    assert folded == ir.Comparison(
+        ir.ComparisonOp.GT,
+        bind(ir.IsNull(ir.Column("tz")), NESTED).columns[0],
+        ir.Literal(5, Timestamp(utc=True)),
     )
     open_ = bind(recent, NESTED)
     with pytest.raises(InvalidPredicate, match="now_us"):
@@ -297,7 +305,7 @@ def test_now_is_one_literal_or_stays() -> None:
 )
 def test_an_assignment_converts_to_its_target(target: LogicalType, wanted: list[Any]) -> None:
     batch = pa.record_batch({"i32": pa.array([0, None], pa.int32())})
-    operand = bind_operand(Call("add", (Column("i32"), Literal(1))), SCHEMA, target=target)
+    operand = bind_operand(ir.Call("add", (ir.Column("i32"), ir.Literal(1))), SCHEMA, target=target)
     values, failed = compute(operand, batch)
     assert operand.type == target
     assert values.to_pylist() == wanted
@@ -306,13 +314,13 @@ def test_an_assignment_converts_to_its_target(target: LogicalType, wanted: list[
 
 def test_an_assignment_without_a_conversion_is_refused() -> None:
     with pytest.raises(InvalidPredicate, match="int32 cannot become date"):
-        bind_operand(Column("i32"), SCHEMA, target=Date())
+        bind_operand(ir.Column("i32"), SCHEMA, target=Date())
     with pytest.raises(InvalidPredicate, match="'x' is no time"):
-        bind_operand(Literal("x"), SCHEMA, target=Time())
+        bind_operand(ir.Literal("x"), SCHEMA, target=Time())
 
 
 def test_a_batch_that_is_not_the_schema_is_refused() -> None:
-    predicate = bind(IsNull(Column("i32")), SCHEMA)
+    predicate = bind(ir.IsNull(ir.Column("i32")), SCHEMA)
     with pytest.raises(SchemaMismatch, match="'i32'"):
         evaluate(predicate, pa.record_batch({"i64": pa.array([1])}))
     with pytest.raises(SchemaMismatch, match="int64"):
@@ -320,24 +328,24 @@ def test_a_batch_that_is_not_the_schema_is_refused() -> None:
 
 
 def test_limits_hold_before_anything_recurses() -> None:
-    deep: Predicate = IsNull(Column("i32"))
+    deep: ir.Predicate = ir.IsNull(ir.Column("i32"))
     for _ in range(10_000):
-        deep = Not(deep)
+        deep = ir.Not(deep)
     for refused in (lambda: bind(deep, SCHEMA), lambda: normalize(deep)):
         with pytest.raises(InvalidPredicate, match="nests deeper than 200"):
             refused()
-    wide = Or(tuple(IsNull(Column(name)) for name in ["i32"] * 100_001))
+    wide = ir.Or(tuple(ir.IsNull(ir.Column(name)) for name in ["i32"] * 100_001))
     with pytest.raises(InvalidPredicate, match="more than 200,000 nodes"):
         bind(wide, SCHEMA)
-    values = ValueSet(pa.nulls(5_000_001, pa.int32()))
-    long = And((InList(Column("i32"), values), InList(Column("i32"), values)))
+    values = ir.ValueSet(pa.nulls(5_000_001, pa.int32()))
+    long = ir.And((ir.InList(ir.Column("i32"), values), ir.InList(ir.Column("i32"), values)))
     with pytest.raises(InvalidPredicate, match="10,000,002 values"):
         bind(long, SCHEMA)
 
 
 def test_a_predicate_at_the_limit_of_depth_works() -> None:
-    deep: Predicate = IsNull(Column("i32"))
+    deep: ir.Predicate = ir.IsNull(ir.Column("i32"))
     for _ in range(198):
-        deep = Not(deep)
+        deep = ir.Not(deep)
     batch = pa.record_batch({"i32": pa.array([1, None], pa.int32())})
     assert evaluate(bind(deep, SCHEMA), batch).true.tolist() == [False, True]

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 
 from rowsieve.errors import CorruptData, InvalidPredicate
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.codec import (
     operand_from_json,
@@ -22,19 +23,6 @@ from rowsieve.predicate.codec import (
     predicate_to_json,
     semantics_from_json,
     semantics_to_json,
-)
-from rowsieve.predicate.ir import (
-    Cast,
-    Column,
-    FieldAccess,
-    InList,
-    IsNull,
-    Literal,
-    Now,
-    Opaque,
-    Operand,
-    Predicate,
-    ValueSet,
 )
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Decimal, Field, Int, List, Struct, Timestamp
@@ -48,7 +36,7 @@ def through_text(value: Any) -> Any:
 
 @examples(200)
 @given(predicates())
-def test_a_predicate_survives(predicate: Predicate) -> None:
+def test_a_predicate_survives(predicate: ir.Predicate) -> None:
     assert predicate_from_json(through_text(predicate_to_json(predicate))) == predicate
     root = bind(predicate, SCHEMA).root
     assert predicate_from_json(through_text(predicate_to_json(root))) == root
@@ -57,37 +45,37 @@ def test_a_predicate_survives(predicate: Predicate) -> None:
 @pytest.mark.parametrize(
     "operand",
     [
-        Literal(2**53 + 1),
-        Literal(-(2**64)),
-        Literal(math.nan),
-        Literal(-0.0),
-        Literal(-math.inf),
-        Literal(0.1),
-        Literal(decimal.Decimal("1.50"), Decimal(3, 2)),
-        Literal(b"\x00\xff"),
-        Literal("\U0010ffff"),
-        Literal(value=True),
-        Literal(1),
-        Literal(1.0),
-        Literal(None, Timestamp(utc=True)),
-        Literal(None, List(Field(3, "element", Struct((Field(4, "x", Int()),))))),
-        Cast(FieldAccess(Column("a"), "b"), Int(8, signed=False), try_=True),
-        Now(),
+        ir.Literal(2**53 + 1),
+        ir.Literal(-(2**64)),
+        ir.Literal(math.nan),
+        ir.Literal(-0.0),
+        ir.Literal(-math.inf),
+        ir.Literal(0.1),
+        ir.Literal(decimal.Decimal("1.50"), Decimal(3, 2)),
+        ir.Literal(b"\x00\xff"),
+        ir.Literal("\U0010ffff"),
+        ir.Literal(value=True),
+        ir.Literal(1),
+        ir.Literal(1.0),
+        ir.Literal(None, Timestamp(utc=True)),
+        ir.Literal(None, List(Field(3, "element", Struct((Field(4, "x", Int()),))))),
+        ir.Cast(ir.FieldAccess(ir.Column("a"), "b"), Int(8, signed=False), try_=True),
+        ir.Now(),
     ],
     ids=repr,
 )
-def test_an_operand_survives_with_its_kind(operand: Operand) -> None:
+def test_an_operand_survives_with_its_kind(operand: ir.Operand) -> None:
     found = operand_from_json(through_text(operand_to_json(operand)))
     assert found == operand
     assert repr(found) == repr(operand)
 
 
 def test_lists_and_opaque_conditions_survive() -> None:
-    texts = ValueSet(pa.array(["a", None], pa.large_string()))
-    floats = ValueSet(pa.array([math.nan, -0.0, None]))
-    assert floats != ValueSet(pa.array([math.nan, 0.0, None]))
-    lists = (InList(Column("s"), texts), InList(Column("f64"), floats))
-    for predicate in (*lists, Opaque("udf(x)", "spark", ("x",))):
+    texts = ir.ValueSet(pa.array(["a", None], pa.large_string()))
+    floats = ir.ValueSet(pa.array([math.nan, -0.0, None]))
+    assert floats != ir.ValueSet(pa.array([math.nan, 0.0, None]))
+    lists = (ir.InList(ir.Column("s"), texts), ir.InList(ir.Column("f64"), floats))
+    for predicate in (*lists, ir.Opaque("udf(x)", "spark", ("x",))):
         assert predicate_from_json(through_text(predicate_to_json(predicate))) == predicate
 
 
@@ -115,7 +103,7 @@ def test_what_is_no_predicate_is_refused(value: Any) -> None:
 
 
 def test_depth_is_limited_while_reading() -> None:
-    deep = predicate_to_json(IsNull(Column("a")))
+    deep = predicate_to_json(ir.IsNull(ir.Column("a")))
     for _ in range(100_000):
         deep = {"node": "not", "term": deep}
     with pytest.raises(InvalidPredicate, match="nests deeper"):

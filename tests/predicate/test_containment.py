@@ -7,10 +7,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute
 from rowsieve.predicate.interpret import interpret_operand
-from rowsieve.predicate.ir import Case, Column, Condition, Literal, Operand
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Int
 from tests.oracle_texts import known_texts
@@ -28,16 +28,16 @@ from tests.strategies import (
     texts,
 )
 
-OPERANDS: st.SearchStrategy[Operand] = st.one_of(
+OPERANDS: st.SearchStrategy[ir.Operand] = st.one_of(
     numbers(2),
     texts(),
     instants(),
-    st.builds(Condition, predicates(1)),
+    st.builds(ir.Condition, predicates(1)),
     st.builds(
-        lambda when, then, otherwise: Case(((when, then),), otherwise),
+        lambda when, then, otherwise: ir.Case(((when, then),), otherwise),
         predicates(1),
-        st.sampled_from([Column("i32"), Column("i64"), Literal(7, Int(32))]),
-        numbers(0).filter(lambda node: isinstance(node, Column) and node.name[0] in "iu"),
+        st.sampled_from([ir.Column("i32"), ir.Column("i64"), ir.Literal(7, Int(32))]),
+        numbers(0).filter(lambda node: isinstance(node, ir.Column) and node.name[0] in "iu"),
     ),
 )
 NAMES = st.frozensets(st.sampled_from(list(COLUMN_TYPES)), max_size=6)
@@ -53,7 +53,7 @@ NAMES = st.frozensets(st.sampled_from(list(COLUMN_TYPES)), max_size=6)
 )
 @known_texts()
 def test_what_is_derived_contains_what_is_computed(
-    operand: Operand,
+    operand: ir.Operand,
     parts: list[pa.RecordBatch],
     semantics: Semantics,
     hidden: frozenset[str],

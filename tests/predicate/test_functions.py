@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute
 from rowsieve.predicate.functions.casts import cast, cast_rule
 from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
 from rowsieve.predicate.functions.row import Argument, Direction
-from rowsieve.predicate.ir import BoundColumn, Call, Cast, Column, Literal, Operand
 from rowsieve.predicate.literals import int_range
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
 from rowsieve.types.logical import (
@@ -184,29 +184,29 @@ _SPELLED_OTHERS = [
 SPELLED = ["", " ", " 12 ", *_SPELLED_NUMBERS, *_SPELLED_DATES, *_SPELLED_OTHERS]
 
 
-def claims() -> list[tuple[str, LogicalType, Call | Cast]]:
+def claims() -> list[tuple[str, LogicalType, ir.Call | ir.Cast]]:
     """Functions of the column `x` with constants beside it, for every claim of monotony."""
-    found: list[tuple[str, LogicalType, Call | Cast]] = []
-    x = Column("x")
-    constants = [Literal(value) for value in (-3, 2, 0)]
+    found: list[tuple[str, LogicalType, ir.Call | ir.Cast]] = []
+    x = ir.Column("x")
+    constants = [ir.Literal(value) for value in (-3, 2, 0)]
     numeric: list[LogicalType] = [*INT_TYPES, Float(32), Float(64), Decimal(6, 2)]
     for type_ in numeric:
         names = ("add", "subtract", "multiply", "divide", "modulo")
         exact_only = isinstance(type_, Decimal) or type_ == Int(64, signed=False)
         for name in names[:-1] if exact_only else names:
-            found += [(name, type_, Call(name, (x, constant))) for constant in constants]
-            found += [(name, type_, Call(name, (constant, x))) for constant in constants]
-        found += [(name, type_, Call(name, (x,))) for name in ("negate", "abs", "floor", "ceil")]
+            found += [(name, type_, ir.Call(name, (x, constant))) for constant in constants]
+            found += [(name, type_, ir.Call(name, (constant, x))) for constant in constants]
+        found += [(name, type_, ir.Call(name, (x,))) for name in ("negate", "abs", "floor", "ceil")]
     instants: list[LogicalType] = [Date(), Timestamp(), Timestamp(utc=True)]
     for type_ in instants:
         for unit in ("hour", "day", "week", "month", "quarter", "year", "century", "millennium"):
-            found.append(("date_trunc", type_, Call("date_trunc", (Literal(unit), x))))
+            found.append(("date_trunc", type_, ir.Call("date_trunc", (ir.Literal(unit), x))))
         for field in ("year", "month", "day", "week", "dow", "doy", "epoch"):
-            found.append(("extract", type_, Call("extract", (Literal(field), x))))
+            found.append(("extract", type_, ir.Call("extract", (ir.Literal(field), x))))
     types = list(COLUMN_TYPES.values())
     for source in types:
         found += [
-            ("cast", source, Cast(x, target))
+            ("cast", source, ir.Cast(x, target))
             for target in types
             if target != source and cast_rule(source, target) is not None
         ]
@@ -216,7 +216,7 @@ def claims() -> list[tuple[str, LogicalType, Call | Cast]]:
 @examples(400)
 @given(st.sampled_from(claims()), st.data())
 def test_a_monotone_function_stays_between_its_ends(
-    claim: tuple[str, LogicalType, Call | Cast], data: st.DataObject
+    claim: tuple[str, LogicalType, ir.Call | ir.Cast], data: st.DataObject
 ) -> None:
     """And is defined between them: what the registry claims, on three values in order."""
     _, type_, node = claim
@@ -242,21 +242,23 @@ def ordering(value: Any) -> Any:
     return value.encode() if isinstance(value, str) else value
 
 
-def type_of(operand: Operand) -> LogicalType:
-    assert isinstance(operand, BoundColumn | Literal | Cast)
+def type_of(operand: ir.Operand) -> LogicalType:
+    assert isinstance(operand, ir.BoundColumn | ir.Literal | ir.Cast)
     assert operand.type is not None
     return operand.type
 
 
-def is_claimed(root: Operand) -> bool:
+def is_claimed(root: ir.Operand) -> bool:
     """Whether the registry claims that the outermost function is monotone in its column."""
-    if isinstance(root, Cast):
+    if isinstance(root, ir.Cast):
         rule = cast_rule(type_of(root.operand), root.type)
         return rule is not None and rule.increasing
-    assert isinstance(root, Call)
+    assert isinstance(root, ir.Call)
     types = [type_of(argument) for argument in root.arguments]
     row, signature = resolve(root.function, known_of(root.arguments, types))
-    moving = [i for i, argument in enumerate(root.arguments) if not isinstance(argument, Literal)]
+    moving = [
+        i for i, argument in enumerate(root.arguments) if not isinstance(argument, ir.Literal)
+    ]
     return all(row.direction(signature)[i] is not Direction.NONE for i in moving)
 
 
@@ -269,37 +271,40 @@ def test_every_row_has_a_name_of_its_own_and_says_how_it_is_used() -> None:
 @pytest.mark.parametrize(
     ("call", "wanted"),
     [
-        (Call("divide", (Literal(7), Literal(-2))), -3),
-        (Call("modulo", (Literal(-7), Literal(2))), -1),
-        (Call("divide", (Literal(D("1.00")), Literal(3))), D("0.3333333333333")),
-        (Call("divide", (Literal(D("2.00")), Literal(3))), D("0.6666666666667")),
-        (Call("divide", (Literal(D("-2.00")), Literal(3))), D("-0.6666666666667")),
-        (Call("multiply", (Literal(D("1.5")), Literal(D("1.5")))), D("2.25")),
-        (Call("add", (Literal(2**31 - 1), Literal(2**31))), 2**32 - 1),
-        (Call("modulo", (Literal(2**64 - 1, Int(64, signed=False)), Literal(10))), 5),
-        (Call("floor", (Literal(D("-1.5")),)), D(-2)),
-        (Call("ceil", (Literal(D("99.5")),)), D(100)),
-        (Call("ceil", (Literal(-0.5),)), 0.0),
-        (Call("substr", (Literal("hello"), Literal(0), Literal(3))), "he"),
-        (Call("substr", (Literal("hello"), Literal(2))), "ello"),
-        (Call("concat", (Literal("a"), Literal(None), Literal("b"))), "ab"),
-        (Call("concat_strict", (Literal("a"), Literal(None))), None),
-        (Call("length", (Literal("é\U0010ffff"),)), 2),
-        (Call("length", (Literal(b"\xc3\xa9"),)), 2),
-        (Call("greatest", (Literal(None), Literal(1), Literal(3))), 3),
-        (Call("nullif", (Literal(3), Literal(3))), None),
-        (Call("extract_hour", (Literal(3_600_000_000, Timestamp()),)), 1),
-        (Call("extract", (Literal("second"), Literal(1_500_000, Timestamp()))), D("1.500000")),
-        (Call("starts_with", (Literal("abc"), Literal("ab"))), True),
-        (Cast(Literal(2.5), Int(32)), 2),
-        (Cast(Literal(D("2.5")), Int(32)), 3),
-        (Cast(Literal(D("0.00000001")), String()), "0.00000001"),
-        (Cast(Literal("t"), Bool()), True),
-        (Cast(Literal("x"), Int(32), try_=True), None),
+        (ir.Call("divide", (ir.Literal(7), ir.Literal(-2))), -3),
+        (ir.Call("modulo", (ir.Literal(-7), ir.Literal(2))), -1),
+        (ir.Call("divide", (ir.Literal(D("1.00")), ir.Literal(3))), D("0.3333333333333")),
+        (ir.Call("divide", (ir.Literal(D("2.00")), ir.Literal(3))), D("0.6666666666667")),
+        (ir.Call("divide", (ir.Literal(D("-2.00")), ir.Literal(3))), D("-0.6666666666667")),
+        (ir.Call("multiply", (ir.Literal(D("1.5")), ir.Literal(D("1.5")))), D("2.25")),
+        (ir.Call("add", (ir.Literal(2**31 - 1), ir.Literal(2**31))), 2**32 - 1),
+        (ir.Call("modulo", (ir.Literal(2**64 - 1, Int(64, signed=False)), ir.Literal(10))), 5),
+        (ir.Call("floor", (ir.Literal(D("-1.5")),)), D(-2)),
+        (ir.Call("ceil", (ir.Literal(D("99.5")),)), D(100)),
+        (ir.Call("ceil", (ir.Literal(-0.5),)), 0.0),
+        (ir.Call("substr", (ir.Literal("hello"), ir.Literal(0), ir.Literal(3))), "he"),
+        (ir.Call("substr", (ir.Literal("hello"), ir.Literal(2))), "ello"),
+        (ir.Call("concat", (ir.Literal("a"), ir.Literal(None), ir.Literal("b"))), "ab"),
+        (ir.Call("concat_strict", (ir.Literal("a"), ir.Literal(None))), None),
+        (ir.Call("length", (ir.Literal("é\U0010ffff"),)), 2),
+        (ir.Call("length", (ir.Literal(b"\xc3\xa9"),)), 2),
+        (ir.Call("greatest", (ir.Literal(None), ir.Literal(1), ir.Literal(3))), 3),
+        (ir.Call("nullif", (ir.Literal(3), ir.Literal(3))), None),
+        (ir.Call("extract_hour", (ir.Literal(3_600_000_000, Timestamp()),)), 1),
+        (
+            ir.Call("extract", (ir.Literal("second"), ir.Literal(1_500_000, Timestamp()))),
+            D("1.500000"),
+        ),
+        (ir.Call("starts_with", (ir.Literal("abc"), ir.Literal("ab"))), True),
+        (ir.Cast(ir.Literal(2.5), Int(32)), 2),
+        (ir.Cast(ir.Literal(D("2.5")), Int(32)), 3),
+        (ir.Cast(ir.Literal(D("0.00000001")), String()), "0.00000001"),
+        (ir.Cast(ir.Literal("t"), Bool()), True),
+        (ir.Cast(ir.Literal("x"), Int(32), try_=True), None),
     ],
     ids=repr,
 )
-def test_results(call: Call | Cast, wanted: Any) -> None:
+def test_results(call: ir.Call | ir.Cast, wanted: Any) -> None:
     batch = pa.record_batch({"x": pa.array([1])})
     values, failed = compute(bind_operand(call, Schema(0, ())), batch)
     assert not failed.any()
@@ -322,10 +327,10 @@ def test_the_least_number_has_no_opposite(type_: Int, function: str) -> None:
 def test_divisions_by_zero_as_the_semantics_say() -> None:
     schema = Schema(0, (Field(1, "x", Int(32)), Field(2, "y", Float())))
     batch = pa.record_batch({"x": pa.array([0], pa.int32()), "y": pa.array([0.0])})
-    whole = Call("divide", (Literal(1), Column("x")))
-    real = Call("divide", (Literal(1.0), Column("y")))
+    whole = ir.Call("divide", (ir.Literal(1), ir.Column("x")))
+    real = ir.Call("divide", (ir.Literal(1.0), ir.Column("y")))
 
-    def result(call: Call, semantics: Semantics) -> Any:
+    def result(call: ir.Call, semantics: Semantics) -> Any:
         values, failed = compute(bind_operand(call, schema, semantics), batch)
         return "failed" if failed[0] else values[0].as_py()
 
@@ -340,7 +345,7 @@ def test_the_first_unit_of_all_begins_with_the_least_timestamp() -> None:
     schema = Schema(0, (Field(1, "x", Timestamp()),))
     ends = arrow_array([-(2**63), 2**63 - 1, None], Timestamp())
     for unit in ("day", "week", "month", "millennium"):
-        call = Call("date_trunc", (Literal(unit), Column("x")))
+        call = ir.Call("date_trunc", (ir.Literal(unit), ir.Column("x")))
         values, failed = compute(bind_operand(call, schema), pa.record_batch({"x": ends}))
         assert not failed.any()
         assert values[0].value == -(2**63)

@@ -17,31 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rowsieve.predicate import ir
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.interpret import Verdict, _Interpreter, interpret
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Now,
-    Opaque,
-    Or,
-    Predicate,
-    ValueSet,
-)
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Float, Int, LogicalType, String
@@ -59,11 +39,11 @@ from tests.strategies import (
 )
 
 EQ, NE, LT, GT, GE = (
-    ComparisonOp.EQ,
-    ComparisonOp.NE,
-    ComparisonOp.LT,
-    ComparisonOp.GT,
-    ComparisonOp.GE,
+    ir.ComparisonOp.EQ,
+    ir.ComparisonOp.NE,
+    ir.ComparisonOp.LT,
+    ir.ComparisonOp.GT,
+    ir.ComparisonOp.GE,
 )
 
 
@@ -74,7 +54,7 @@ class Known:
     part_count: int
     columns: dict[str, AbstractColumn]
 
-    def column(self, column: BoundColumn) -> AbstractColumn | None:
+    def column(self, column: ir.BoundColumn) -> AbstractColumn | None:
         return self.columns.get(column.name)
 
 
@@ -128,7 +108,7 @@ def widened(known: Known, unbounded: frozenset[str], nullable: frozenset[str]) -
 
 
 def check(
-    predicate: Predicate, parts: Sequence[pa.RecordBatch], known: Known, semantics: Semantics
+    predicate: ir.Predicate, parts: Sequence[pa.RecordBatch], known: Known, semantics: Semantics
 ) -> None:
     bound = bind(predicate, SCHEMA, semantics)
     verdicts = interpret(bound, known)
@@ -147,13 +127,16 @@ def check(
     st.lists(predicates(), min_size=2, max_size=6),
     st.lists(batches(), max_size=3),
     st.sampled_from(SEMANTICS),
-    st.sampled_from([And, Or]),
+    st.sampled_from([ir.And, ir.Or]),
 )
 @known_texts()
 def test_comparisons_made_together_are_those_made_alone(
-    terms: list[Predicate], parts: list[pa.RecordBatch], semantics: Semantics, kind: type[And | Or]
+    terms: list[ir.Predicate],
+    parts: list[pa.RecordBatch],
+    semantics: Semantics,
+    kind: type[ir.And | ir.Or],
 ) -> None:
-    bound = bind(Not(kind(tuple(terms))), SCHEMA, semantics)
+    bound = bind(ir.Not(kind(tuple(terms))), SCHEMA, semantics)
     known = statistics(parts, frozenset())
     alone = interpret(bound, known)
     with (
@@ -167,7 +150,7 @@ def test_many_comparisons_of_one_column_are_those_made_alone() -> None:
     bounds = [(None, None), (0, 3), (3, 3), (5, 9), (None, 4), (4, None), (None, None)]
     flags = np.array([True, False, False, True, False, False, True])
     lower, upper = zip(*bounds, strict=True)
-    column = BoundColumn(1, "i32", COLUMN_TYPES["i32"])
+    column = ir.BoundColumn(1, "i32", COLUMN_TYPES["i32"])
     known = Known(
         len(bounds),
         {
@@ -180,8 +163,8 @@ def test_many_comparisons_of_one_column_are_those_made_alone() -> None:
         },
     )
     nodes = [
-        Comparison(op, column, Literal(value, column.type))
-        for op in ComparisonOp
+        ir.Comparison(op, column, ir.Literal(value, column.type))
+        for op in ir.ComparisonOp
         for value in range(-1, 11)
     ]
     alone = _Interpreter(known, Semantics.SQL, len(bounds), None)
@@ -201,7 +184,7 @@ _NAMES = st.frozensets(st.sampled_from(list(COLUMN_TYPES)), max_size=6)
 )
 @known_texts()
 def test_a_verdict_never_contradicts_its_rows(
-    predicate: Predicate,
+    predicate: ir.Predicate,
     parts: list[pa.RecordBatch],
     semantics: Semantics,
     hidden: frozenset[str],
@@ -219,7 +202,7 @@ def test_a_verdict_never_contradicts_its_rows(
 )
 @known_texts()
 def test_vaguer_statistics_stay_sound_and_decide_no_more(
-    predicate: Predicate,
+    predicate: ir.Predicate,
     parts: list[pa.RecordBatch],
     semantics: Semantics,
     unbounded: frozenset[str],
@@ -251,18 +234,18 @@ def part(**columns: tuple[Any, Any]) -> Known:
     )
 
 
-def verdict(predicate: Predicate, known: Known, semantics: Semantics = Semantics.SQL) -> Verdict:
+def verdict(predicate: ir.Predicate, known: Known, semantics: Semantics = Semantics.SQL) -> Verdict:
     found: npt.NDArray[np.int8] = interpret(bind(predicate, SCHEMA, semantics), known)
     return Verdict(int(found[0]))
 
 
-def call(name: str, *arguments: Any) -> Call:
-    return Call(
+def call(name: str, *arguments: Any) -> ir.Call:
+    return ir.Call(
         name,
         tuple(
-            Column(argument)
+            ir.Column(argument)
             if isinstance(argument, str) and argument in COLUMN_TYPES
-            else Literal(argument)
+            else ir.Literal(argument)
             for argument in arguments
         ),
     )
@@ -273,8 +256,8 @@ def micros(text: str) -> int:
     return int(at.timestamp()) * 1_000_000
 
 
-def above(name: str, constant: str) -> Comparison:
-    return Comparison(GE, Column(name), Literal(constant))
+def above(name: str, constant: str) -> ir.Comparison:
+    return ir.Comparison(GE, ir.Column(name), ir.Literal(constant))
 
 
 WINTER = part(ts=(micros("2012-06-05"), micros("2013-03-20")))
@@ -283,173 +266,199 @@ JANUARY = part(ts=(micros("2013-01-05"), micros("2013-01-20")))
 SMALL = part(i32=(1, 5))
 WORDS = part(s=("abc", "abz"))
 
-PRUNED: dict[str, tuple[Predicate, Known, Verdict]] = {
-    "above": (Comparison(GT, Column("i32"), Literal(5)), SMALL, Verdict.NONE),
-    "at the end": (Comparison(GE, Column("i32"), Literal(5)), SMALL, Verdict.SOME),
-    "below all": (Comparison(LT, Column("i32"), Literal(6)), SMALL, Verdict.ALL),
-    "out of the type": (Comparison(LT, Column("i32"), Literal(2**80)), SMALL, Verdict.ALL),
-    "between points": (Comparison(EQ, Column("i32"), Literal("3")), SMALL, Verdict.SOME),
-    "not above": (Not(Comparison(GT, Column("i32"), Literal(5))), SMALL, Verdict.ALL),
-    "never null": (IsNull(Column("i32")), SMALL, Verdict.NONE),
-    "in a gap": (InList(Column("i32"), ValueSet(pa.array([0, 6]))), SMALL, Verdict.NONE),
-    "in": (InList(Column("i32"), ValueSet(pa.array([0, 3]))), SMALL, Verdict.SOME),
-    "not in": (Not(InList(Column("i32"), ValueSet(pa.array([0, 6])))), SMALL, Verdict.ALL),
+PRUNED: dict[str, tuple[ir.Predicate, Known, Verdict]] = {
+    "above": (ir.Comparison(GT, ir.Column("i32"), ir.Literal(5)), SMALL, Verdict.NONE),
+    "at the end": (ir.Comparison(GE, ir.Column("i32"), ir.Literal(5)), SMALL, Verdict.SOME),
+    "below all": (ir.Comparison(LT, ir.Column("i32"), ir.Literal(6)), SMALL, Verdict.ALL),
+    "out of the type": (ir.Comparison(LT, ir.Column("i32"), ir.Literal(2**80)), SMALL, Verdict.ALL),
+    "between points": (ir.Comparison(EQ, ir.Column("i32"), ir.Literal("3")), SMALL, Verdict.SOME),
+    "not above": (ir.Not(ir.Comparison(GT, ir.Column("i32"), ir.Literal(5))), SMALL, Verdict.ALL),
+    "never null": (ir.IsNull(ir.Column("i32")), SMALL, Verdict.NONE),
+    "in a gap": (ir.InList(ir.Column("i32"), ir.ValueSet(pa.array([0, 6]))), SMALL, Verdict.NONE),
+    "in": (ir.InList(ir.Column("i32"), ir.ValueSet(pa.array([0, 3]))), SMALL, Verdict.SOME),
+    "not in": (
+        ir.Not(ir.InList(ir.Column("i32"), ir.ValueSet(pa.array([0, 6])))),
+        SMALL,
+        Verdict.ALL,
+    ),
     "not in with null": (
-        Not(InList(Column("i32"), ValueSet(pa.array([0, None])))),
+        ir.Not(ir.InList(ir.Column("i32"), ir.ValueSet(pa.array([0, None])))),
         SMALL,
         Verdict.NONE,
     ),
-    "text in": (InList(Column("s"), ValueSet(pa.array(["abd"]))), WORDS, Verdict.SOME),
-    "text in a gap": (InList(Column("s"), ValueSet(pa.array(["ab", "b"]))), WORDS, Verdict.NONE),
-    "prefix": (Like(Column("s"), "ab%"), WORDS, Verdict.ALL),
-    "other prefix": (Like(Column("s"), "b%"), WORDS, Verdict.NONE),
-    "prefix inside": (Like(Column("s"), "abd%_"), WORDS, Verdict.SOME),
-    "starts_with": (BooleanOperand(call("starts_with", "s", "ac")), WORDS, Verdict.NONE),
-    "ilike": (Like(Column("s"), "B%", ignore_case=True), WORDS, Verdict.SOME),
-    "sum": (Comparison(GT, call("add", "i32", 2), Literal(7)), SMALL, Verdict.NONE),
-    "product": (Comparison(GT, call("multiply", "i32", -2), Literal(-2)), SMALL, Verdict.NONE),
-    "quotient": (Comparison(GT, call("divide", "i32", 2), Literal(2)), SMALL, Verdict.NONE),
-    "cast": (Comparison(GT, Cast(Column("i32"), Float(64)), Literal(5.5)), SMALL, Verdict.NONE),
-    "coalesce": (Comparison(GT, call("coalesce", "i32", 9), Literal(5)), SMALL, Verdict.NONE),
-    "greatest": (Comparison(GT, call("greatest", "i32", 4), Literal(5)), SMALL, Verdict.NONE),
+    "text in": (ir.InList(ir.Column("s"), ir.ValueSet(pa.array(["abd"]))), WORDS, Verdict.SOME),
+    "text in a gap": (
+        ir.InList(ir.Column("s"), ir.ValueSet(pa.array(["ab", "b"]))),
+        WORDS,
+        Verdict.NONE,
+    ),
+    "prefix": (ir.Like(ir.Column("s"), "ab%"), WORDS, Verdict.ALL),
+    "other prefix": (ir.Like(ir.Column("s"), "b%"), WORDS, Verdict.NONE),
+    "prefix inside": (ir.Like(ir.Column("s"), "abd%_"), WORDS, Verdict.SOME),
+    "starts_with": (ir.BooleanOperand(call("starts_with", "s", "ac")), WORDS, Verdict.NONE),
+    "ilike": (ir.Like(ir.Column("s"), "B%", ignore_case=True), WORDS, Verdict.SOME),
+    "sum": (ir.Comparison(GT, call("add", "i32", 2), ir.Literal(7)), SMALL, Verdict.NONE),
+    "product": (
+        ir.Comparison(GT, call("multiply", "i32", -2), ir.Literal(-2)),
+        SMALL,
+        Verdict.NONE,
+    ),
+    "quotient": (ir.Comparison(GT, call("divide", "i32", 2), ir.Literal(2)), SMALL, Verdict.NONE),
+    "cast": (
+        ir.Comparison(GT, ir.Cast(ir.Column("i32"), Float(64)), ir.Literal(5.5)),
+        SMALL,
+        Verdict.NONE,
+    ),
+    "coalesce": (ir.Comparison(GT, call("coalesce", "i32", 9), ir.Literal(5)), SMALL, Verdict.NONE),
+    "greatest": (ir.Comparison(GT, call("greatest", "i32", 4), ir.Literal(5)), SMALL, Verdict.NONE),
     "case": (
-        Comparison(
+        ir.Comparison(
             GT,
-            Case(((Comparison(GT, Column("i32"), Literal(9)), Literal(8)),), Column("i32")),
-            Literal(5),
+            ir.Case(
+                ((ir.Comparison(GT, ir.Column("i32"), ir.Literal(9)), ir.Literal(8)),),
+                ir.Column("i32"),
+            ),
+            ir.Literal(5),
         ),
         SMALL,
         Verdict.NONE,
     ),
     "month of another year": (
-        Comparison(EQ, call("date_trunc", "month", "ts"), Literal("2014-01-01")),
+        ir.Comparison(EQ, call("date_trunc", "month", "ts"), ir.Literal("2014-01-01")),
         JANUARY,
         Verdict.NONE,
     ),
     "its own month": (
-        Comparison(EQ, call("date_trunc", "month", "ts"), Literal("2013-01-01")),
+        ir.Comparison(EQ, call("date_trunc", "month", "ts"), ir.Literal("2013-01-01")),
         JANUARY,
         Verdict.ALL,
     ),
     "its year": (
-        Comparison(EQ, call("extract", "year", "ts"), Literal(2013)),
+        ir.Comparison(EQ, call("extract", "year", "ts"), ir.Literal(2013)),
         JANUARY,
         Verdict.ALL,
     ),
     "another month of the same year": (
-        Comparison(EQ, call("extract", "month", "ts"), Literal(2)),
+        ir.Comparison(EQ, call("extract", "month", "ts"), ir.Literal(2)),
         JANUARY,
         Verdict.NONE,
     ),
     "its month": (
-        Comparison(EQ, call("extract", "month", "ts"), Literal(1)),
+        ir.Comparison(EQ, call("extract", "month", "ts"), ir.Literal(1)),
         JANUARY,
         Verdict.ALL,
     ),
     "months start over with the year": (
-        Comparison(EQ, call("extract", "month", "ts"), Literal(6)),
+        ir.Comparison(EQ, call("extract", "month", "ts"), ir.Literal(6)),
         WINTER,
         Verdict.SOME,
     ),
     "no such month": (
-        Comparison(EQ, call("extract", "month", "ts"), Literal(13)),
+        ir.Comparison(EQ, call("extract", "month", "ts"), ir.Literal(13)),
         WINTER,
         Verdict.NONE,
     ),
     "no such hour on its day": (
-        Comparison(EQ, call("extract", "hour", "ts"), Literal(9)),
+        ir.Comparison(EQ, call("extract", "hour", "ts"), ir.Literal(9)),
         part(ts=(micros("2013-01-05 10:00"), micros("2013-01-05 12:00"))),
         Verdict.NONE,
     ),
     "year and month": (
-        And(
-            (above("ts", "2013-01-01"), Comparison(EQ, call("extract", "month", "ts"), Literal(6)))
+        ir.And(
+            (
+                above("ts", "2013-01-01"),
+                ir.Comparison(EQ, call("extract", "month", "ts"), ir.Literal(6)),
+            )
         ),
         WINTER,
         Verdict.NONE,
     ),
     "interval": (
-        Comparison(LT, call("add_interval", "ts", 0, 30, 0), Literal("2013-02-04")),
+        ir.Comparison(LT, call("add_interval", "ts", 0, 30, 0), ir.Literal("2013-02-04")),
         JANUARY,
         Verdict.NONE,
     ),
     "interval of months": (
-        Comparison(LT, call("add_interval", "ts", 1, 0, 0), Literal("2013-02-05")),
+        ir.Comparison(LT, call("add_interval", "ts", 1, 0, 0), ir.Literal("2013-02-05")),
         JANUARY,
         Verdict.NONE,
     ),
     "magnitude": (
-        Comparison(GT, call("abs", "i32"), Literal(7)),
+        ir.Comparison(GT, call("abs", "i32"), ir.Literal(7)),
         part(i32=(-7, 5)),
         Verdict.NONE,
     ),
     "magnitude of the negative": (
-        Comparison(LT, call("abs", "i32"), Literal(5)),
+        ir.Comparison(LT, call("abs", "i32"), ir.Literal(5)),
         part(i32=(-7, -5)),
         Verdict.NONE,
     ),
     "divisor without zero": (
-        Comparison(GT, call("divide", 100, "i32"), Literal(50)),
+        ir.Comparison(GT, call("divide", 100, "i32"), ir.Literal(50)),
         part(i32=(2, 4)),
         Verdict.NONE,
     ),
-    "remainder": (Comparison(EQ, call("modulo", "i32", 7), Literal(7)), SMALL, Verdict.NONE),
+    "remainder": (ir.Comparison(EQ, call("modulo", "i32", 7), ir.Literal(7)), SMALL, Verdict.NONE),
     "remainder in one multiple": (
-        Comparison(EQ, call("modulo", "i32", 10), Literal(6)),
+        ir.Comparison(EQ, call("modulo", "i32", 10), ir.Literal(6)),
         part(i32=(21, 25)),
         Verdict.NONE,
     ),
-    "rounded": (Comparison(EQ, call("round", "d", 0), Literal(3)), PRICES, Verdict.NONE),
-    "upper case": (Comparison(EQ, call("upper", "s"), Literal("AD")), WORDS, Verdict.NONE),
+    "rounded": (ir.Comparison(EQ, call("round", "d", 0), ir.Literal(3)), PRICES, Verdict.NONE),
+    "upper case": (ir.Comparison(EQ, call("upper", "s"), ir.Literal("AD")), WORDS, Verdict.NONE),
     "lower case of a point": (
-        Comparison(EQ, call("lower", "s"), Literal("abc")),
+        ir.Comparison(EQ, call("lower", "s"), ir.Literal("abc")),
         part(s=("ABC", "ABC")),
         Verdict.ALL,
     ),
-    "length": (Comparison(LT, call("length", "s"), Literal(2)), WORDS, Verdict.NONE),
-    "substr": (Comparison(EQ, call("substr", "s", 1, 2), Literal("ac")), WORDS, Verdict.NONE),
-    "its substr": (Comparison(EQ, call("substr", "s", 1, 2), Literal("ab")), WORDS, Verdict.ALL),
-    "left": (Comparison(EQ, call("left", "s", 2), Literal("ac")), WORDS, Verdict.NONE),
+    "length": (ir.Comparison(LT, call("length", "s"), ir.Literal(2)), WORDS, Verdict.NONE),
+    "substr": (ir.Comparison(EQ, call("substr", "s", 1, 2), ir.Literal("ac")), WORDS, Verdict.NONE),
+    "its substr": (
+        ir.Comparison(EQ, call("substr", "s", 1, 2), ir.Literal("ab")),
+        WORDS,
+        Verdict.ALL,
+    ),
+    "left": (ir.Comparison(EQ, call("left", "s", 2), ir.Literal("ac")), WORDS, Verdict.NONE),
     "concat": (
-        Comparison(EQ, call("concat_strict", "x", "s"), Literal("xac")),
+        ir.Comparison(EQ, call("concat_strict", "x", "s"), ir.Literal("xac")),
         WORDS,
         Verdict.NONE,
     ),
     "concat in the midst": (
-        Comparison(EQ, call("concat_strict", "x", "s", "y"), Literal("xacy")),
+        ir.Comparison(EQ, call("concat_strict", "x", "s", "y"), ir.Literal("xacy")),
         WORDS,
         Verdict.NONE,
     ),
-    "position": (Comparison(LT, call("position", "s", "z"), Literal(0)), WORDS, Verdict.NONE),
+    "position": (ir.Comparison(LT, call("position", "s", "z"), ir.Literal(0)), WORDS, Verdict.NONE),
     "greatest of a constant": (
-        Comparison(LT, call("greatest", "i32", 9), Literal(9)),
+        ir.Comparison(LT, call("greatest", "i32", 9), ir.Literal(9)),
         SMALL,
         Verdict.NONE,
     ),
     "least of a constant": (
-        Comparison(GT, call("least", "i32", 0), Literal(0)),
+        ir.Comparison(GT, call("least", "i32", 0), ir.Literal(0)),
         SMALL,
         Verdict.NONE,
     ),
-    "nullif apart": (IsNull(call("nullif", "i32", 9)), SMALL, Verdict.NONE),
-    "nullif": (IsNull(call("nullif", "i32", 5)), SMALL, Verdict.SOME),
+    "nullif apart": (ir.IsNull(call("nullif", "i32", 9)), SMALL, Verdict.NONE),
+    "nullif": (ir.IsNull(call("nullif", "i32", 5)), SMALL, Verdict.SOME),
     "as text": (
-        Comparison(EQ, Cast(Column("i32"), String()), Literal("7")),
+        ir.Comparison(EQ, ir.Cast(ir.Column("i32"), String()), ir.Literal("7")),
         SMALL,
         Verdict.NONE,
     ),
     "as text below zero": (
-        Comparison(EQ, Cast(Column("i32"), String()), Literal("-3")),
+        ir.Comparison(EQ, ir.Cast(ir.Column("i32"), String()), ir.Literal("-3")),
         part(i32=(-9, -4)),
         Verdict.NONE,
     ),
     "a date as text": (
-        Like(Cast(Column("ts"), String()), "2013-02%"),
+        ir.Like(ir.Cast(ir.Column("ts"), String()), "2013-02%"),
         JANUARY,
         Verdict.NONE,
     ),
     "as a date": (
-        Comparison(GT, Cast(Column("ts"), COLUMN_TYPES["day"]), Literal("2013-01-20")),
+        ir.Comparison(GT, ir.Cast(ir.Column("ts"), COLUMN_TYPES["day"]), ir.Literal("2013-01-20")),
         JANUARY,
         Verdict.NONE,
     ),
@@ -464,45 +473,56 @@ def test_pruning_by_bounds(name: str) -> None:
 
 def test_t9_a_possible_error_keeps_the_part() -> None:
     known = part(i32=(1, 2**31 - 1))
-    overflow = Comparison(LT, call("add", "i32", 1), Literal(0))
+    overflow = ir.Comparison(LT, call("add", "i32", 1), ir.Literal(0))
     assert verdict(overflow, known) is Verdict.SOME
     assert (
-        verdict(And((overflow, Comparison(LT, Column("i32"), Literal(0)))), known) is Verdict.NONE
+        verdict(ir.And((overflow, ir.Comparison(LT, ir.Column("i32"), ir.Literal(0)))), known)
+        is Verdict.NONE
     )
-    assert verdict(Or((Comparison(LT, Column("i32"), Literal(0)), overflow)), known) is Verdict.SOME
+    assert (
+        verdict(ir.Or((ir.Comparison(LT, ir.Column("i32"), ir.Literal(0)), overflow)), known)
+        is Verdict.SOME
+    )
 
 
 @pytest.mark.parametrize("bounds", [(1, 1_000), (-1_000, -1), (1, None), (None, -1)])
 def test_t9_a_cast_that_may_fail_at_one_end_keeps_the_part(bounds: tuple[Any, Any]) -> None:
-    narrow = Cast(Column("i32"), Int(8))
+    narrow = ir.Cast(ir.Column("i32"), Int(8))
     for constant in (0, 100):
         for op in (LT, EQ, GT):
-            found = verdict(Comparison(op, narrow, Literal(constant)), part(i32=bounds))
+            found = verdict(ir.Comparison(op, narrow, ir.Literal(constant)), part(i32=bounds))
             assert found is Verdict.SOME
-    quiet = Comparison(EQ, Cast(Column("i32"), Int(8), try_=True), Literal(0))
+    quiet = ir.Comparison(EQ, ir.Cast(ir.Column("i32"), Int(8), try_=True), ir.Literal(0))
     assert verdict(quiet, SMALL) is Verdict.NONE
 
 
 def test_t10_monotone_is_not_defined_everywhere() -> None:
     known = part(i32=(-2, 2))
-    assert verdict(Comparison(GT, call("divide", 1, "i32"), Literal(5)), known) is Verdict.SOME
-    assert verdict(Comparison(GT, call("divide", "i32", 0), Literal(5)), known) is Verdict.SOME
+    assert (
+        verdict(ir.Comparison(GT, call("divide", 1, "i32"), ir.Literal(5)), known) is Verdict.SOME
+    )
+    assert (
+        verdict(ir.Comparison(GT, call("divide", "i32", 0), ir.Literal(5)), known) is Verdict.SOME
+    )
 
 
 def test_t13_nan_may_hide_above_every_bound() -> None:
     flags = np.zeros(1, dtype=np.bool_)
     bounds = (pa.array([1.0]), pa.array([2.0]))
-    above = Comparison(GT, Column("f64"), Literal(5.0))
-    below = Comparison(LT, Column("f64"), Literal(5.0))
+    above = ir.Comparison(GT, ir.Column("f64"), ir.Literal(5.0))
+    below = ir.Comparison(LT, ir.Column("f64"), ir.Literal(5.0))
     for may_be_nan in (np.ones(1, dtype=np.bool_), None):
         known = Known(1, {"f64": AbstractColumn(*bounds, flags, flags, may_be_nan)})
         assert verdict(above, known) is Verdict.SOME
         assert verdict(below, known) is Verdict.SOME
         assert verdict(below, known, IEEE) is Verdict.SOME
-        positive = Comparison(GT, Column("f64"), Literal(0.5))
+        positive = ir.Comparison(GT, ir.Column("f64"), ir.Literal(0.5))
         assert verdict(positive, known) is Verdict.ALL
         assert verdict(positive, known, IEEE) is Verdict.SOME
-        assert verdict(Comparison(NE, Column("f64"), Column("f64")), known, IEEE) is Verdict.SOME
+        assert (
+            verdict(ir.Comparison(NE, ir.Column("f64"), ir.Column("f64")), known, IEEE)
+            is Verdict.SOME
+        )
     known = Known(1, {"f64": AbstractColumn(*bounds, flags, flags, flags)})
     assert verdict(above, known) is Verdict.NONE
     assert verdict(below, known, IEEE) is Verdict.ALL
@@ -511,27 +531,33 @@ def test_t13_nan_may_hide_above_every_bound() -> None:
 def test_infinity_minus_infinity_is_no_end_point() -> None:
     known = part(f64=(-math.inf, math.inf))
     assert (
-        verdict(Comparison(GT, call("add", "f64", "f64"), Literal(math.inf)), known) is Verdict.SOME
+        verdict(ir.Comparison(GT, call("add", "f64", "f64"), ir.Literal(math.inf)), known)
+        is Verdict.SOME
     )
 
 
 def test_t13_zeros_are_one_value_but_for_lists_that_tell_them_apart() -> None:
     known = part(f64=(0.0, 0.0))
-    assert verdict(Comparison(EQ, Column("f64"), Literal(-0.0)), known) is Verdict.ALL
-    member = InList(Column("f64"), ValueSet(pa.array([0.0])))
+    assert verdict(ir.Comparison(EQ, ir.Column("f64"), ir.Literal(-0.0)), known) is Verdict.ALL
+    member = ir.InList(ir.Column("f64"), ir.ValueSet(pa.array([0.0])))
     assert verdict(member, known) is Verdict.ALL
     assert verdict(member, known, Semantics.DATAFUSION) is Verdict.ALL
-    long = InList(Column("f64"), ValueSet(pa.array([0.0, 1.0, 2.0, 3.0])))
+    long = ir.InList(ir.Column("f64"), ir.ValueSet(pa.array([0.0, 1.0, 2.0, 3.0])))
     assert verdict(long, known, Semantics.DATAFUSION) is Verdict.SOME
 
 
 def test_t15_truncated_bounds_and_surrogates() -> None:
     known = part(s=("a", "\ue000"))
-    assert verdict(Like(Column("s"), "\ud7ff%"), known) is Verdict.SOME
-    assert verdict(Like(Column("s"), "\U0010ffff%"), part(s=("a", "b"))) is Verdict.NONE
-    assert verdict(Like(Column("s"), "\U0010ffff%"), part(s=("\U0010ffff", None))) is Verdict.ALL
-    assert verdict(Like(Column("s"), "\U0010ffff%"), part(s=("b", None))) is Verdict.SOME
-    assert verdict(Like(Column("s"), "a\U0010ffff%"), part(s=("a\U0010ffff", "b"))) is Verdict.SOME
+    assert verdict(ir.Like(ir.Column("s"), "\ud7ff%"), known) is Verdict.SOME
+    assert verdict(ir.Like(ir.Column("s"), "\U0010ffff%"), part(s=("a", "b"))) is Verdict.NONE
+    assert (
+        verdict(ir.Like(ir.Column("s"), "\U0010ffff%"), part(s=("\U0010ffff", None))) is Verdict.ALL
+    )
+    assert verdict(ir.Like(ir.Column("s"), "\U0010ffff%"), part(s=("b", None))) is Verdict.SOME
+    assert (
+        verdict(ir.Like(ir.Column("s"), "a\U0010ffff%"), part(s=("a\U0010ffff", "b")))
+        is Verdict.SOME
+    )
 
 
 @pytest.mark.parametrize("name", ["i32", "s", "d", "f64"])
@@ -544,8 +570,8 @@ def test_a_list_against_a_part_without_a_bound(name: str) -> None:
     }[name]
     type_ = COLUMN_TYPES[name]
 
-    def member(value: Any) -> InList:
-        return InList(Column(name), ValueSet(arrow_array([value], type_), type_))
+    def member(value: Any) -> ir.InList:
+        return ir.InList(ir.Column(name), ir.ValueSet(arrow_array([value], type_), type_))
 
     assert verdict(member(high), part(**{name: (middle, None)})) is Verdict.SOME
     assert verdict(member(low), part(**{name: (middle, None)})) is Verdict.NONE
@@ -556,9 +582,9 @@ def test_a_list_against_a_part_without_a_bound(name: str) -> None:
 
 def test_invariant_30_now_lies_at_or_after_the_time_of_the_plan() -> None:
     instants = part(tz=(micros("2013-01-05"), micros("2013-01-20")))
-    month = Call("add_interval", (Now(), Literal(0), Literal(-30), Literal(0)))
-    recent = bind(Comparison(GT, Column("tz"), month), SCHEMA)
-    later = bind(Comparison(GT, Column("tz"), Now()), SCHEMA)
+    month = ir.Call("add_interval", (ir.Now(), ir.Literal(0), ir.Literal(-30), ir.Literal(0)))
+    recent = bind(ir.Comparison(GT, ir.Column("tz"), month), SCHEMA)
+    later = bind(ir.Comparison(GT, ir.Column("tz"), ir.Now()), SCHEMA)
 
     def found(bound: BoundPredicate, plan_time: str | None) -> int:
         now_us = None if plan_time is None else micros(plan_time)
@@ -574,16 +600,20 @@ def test_invariant_30_now_lies_at_or_after_the_time_of_the_plan() -> None:
 
 def test_conjuncts_narrow_each_other_but_prove_nothing_of_all_rows() -> None:
     known = part(i32=(0, 9), f64=(0.0, 9.0))
-    shifted = Comparison(EQ, call("modulo", "i32", 10), Literal(3))
-    high, low = Comparison(GT, Column("i32"), Literal(3)), Comparison(LT, Column("i32"), Literal(4))
-    assert verdict(And((high, shifted)), known) is Verdict.NONE
-    assert verdict(And((low, shifted)), known) is Verdict.SOME
-    assert verdict(Or((high, shifted)), known) is Verdict.SOME
-    at_least = Comparison(GE, call("add", "i32", 0), Literal(0))
-    assert verdict(And((high, at_least)), known) is Verdict.SOME
-    doubled = Comparison(GT, call("add", "f64", "f64"), Literal(10.0))
+    shifted = ir.Comparison(EQ, call("modulo", "i32", 10), ir.Literal(3))
+    high, low = (
+        ir.Comparison(GT, ir.Column("i32"), ir.Literal(3)),
+        ir.Comparison(LT, ir.Column("i32"), ir.Literal(4)),
+    )
+    assert verdict(ir.And((high, shifted)), known) is Verdict.NONE
+    assert verdict(ir.And((low, shifted)), known) is Verdict.SOME
+    assert verdict(ir.Or((high, shifted)), known) is Verdict.SOME
+    at_least = ir.Comparison(GE, call("add", "i32", 0), ir.Literal(0))
+    assert verdict(ir.And((high, at_least)), known) is Verdict.SOME
+    doubled = ir.Comparison(GT, call("add", "f64", "f64"), ir.Literal(10.0))
     assert (
-        verdict(And((Comparison(LT, Column("f64"), Literal(5.0)), doubled)), known) is Verdict.NONE
+        verdict(ir.And((ir.Comparison(LT, ir.Column("f64"), ir.Literal(5.0)), doubled)), known)
+        is Verdict.NONE
     )
 
 
@@ -599,46 +629,54 @@ def test_remainders_may_overflow_in_duckdb(
     lower: int, divisor: int, verdict_of_all: Verdict
 ) -> None:
     known = part(i32=(lower, 5))
-    small = Comparison(LT, Call("modulo", (Column("i32"), Literal(divisor, Int(32)))), Literal(2))
+    small = ir.Comparison(
+        LT, ir.Call("modulo", (ir.Column("i32"), ir.Literal(divisor, Int(32)))), ir.Literal(2)
+    )
     for semantics, wanted in ((Semantics.DUCKDB, verdict_of_all), (Semantics.SQL, Verdict.ALL)):
         assert interpret(bind(small, SCHEMA, semantics), known)[0] == wanted
 
 
 def test_t27_an_error_is_silenced_by_a_conjunct_that_no_row_satisfies_with_it() -> None:
     known = part(i32=(-5, 5))
-    quotient = Comparison(GT, call("divide", 10, "i32"), Literal(9))
+    quotient = ir.Comparison(GT, call("divide", 10, "i32"), ir.Literal(9))
     assert verdict(quotient, known) is Verdict.SOME
     assert (
-        verdict(And((Comparison(GT, Column("i32"), Literal(1)), quotient)), known) is Verdict.NONE
+        verdict(ir.And((ir.Comparison(GT, ir.Column("i32"), ir.Literal(1)), quotient)), known)
+        is Verdict.NONE
     )
     assert (
-        verdict(And((Comparison(GE, Column("i32"), Literal(0)), quotient)), known) is Verdict.SOME
+        verdict(ir.And((ir.Comparison(GE, ir.Column("i32"), ir.Literal(0)), quotient)), known)
+        is Verdict.SOME
     )
 
 
 def test_contradicting_or_foreign_bounds_mean_unknown() -> None:
     inverted = part(i32=(9, 1))
-    assert verdict(Comparison(EQ, Column("i32"), Literal(100)), inverted) is Verdict.SOME
+    assert verdict(ir.Comparison(EQ, ir.Column("i32"), ir.Literal(100)), inverted) is Verdict.SOME
     flags = np.zeros(1, dtype=np.bool_)
     wrong = Known(1, {"i32": AbstractColumn(pa.array([1]), pa.array([2]), flags, flags)})
-    assert verdict(Comparison(EQ, Column("i32"), Literal(100)), wrong) is Verdict.SOME
-    assert verdict(Comparison(EQ, Column("i32"), Literal(100)), part()) is Verdict.SOME
+    assert verdict(ir.Comparison(EQ, ir.Column("i32"), ir.Literal(100)), wrong) is Verdict.SOME
+    assert verdict(ir.Comparison(EQ, ir.Column("i32"), ir.Literal(100)), part()) is Verdict.SOME
 
 
 def test_t36_an_or_with_an_unknown_branch_prunes_nothing() -> None:
-    opaque = Opaque("udf(i32)", "spark", ("i32",))
-    low = Comparison(LT, Column("i32"), Literal(0))
-    assert verdict(Or((low, opaque)), SMALL) is Verdict.SOME
-    assert verdict(And((low, opaque)), SMALL) is Verdict.NONE
-    assert verdict(Not(opaque), SMALL) is Verdict.SOME
+    opaque = ir.Opaque("udf(i32)", "spark", ("i32",))
+    low = ir.Comparison(LT, ir.Column("i32"), ir.Literal(0))
+    assert verdict(ir.Or((low, opaque)), SMALL) is Verdict.SOME
+    assert verdict(ir.And((low, opaque)), SMALL) is Verdict.NONE
+    assert verdict(ir.Not(opaque), SMALL) is Verdict.SOME
 
 
 def test_a_part_of_nulls_alone_is_refuted() -> None:
     all_ = np.ones(1, dtype=np.bool_)
     nothing = pa.nulls(1, arrow_type(Int(32)))
     known = Known(1, {"i32": AbstractColumn(nothing, nothing, all_, all_)})
-    assert verdict(Comparison(NE, Column("i32"), Literal(5)), known) is Verdict.NONE
-    assert verdict(IsNull(Column("i32")), known) is Verdict.ALL
-    passed_by = Case(((Comparison(GT, Column("i32"), Literal(9)), Literal(8)),), Literal(1))
-    assert verdict(Comparison(EQ, passed_by, Literal(1)), known) is Verdict.ALL
-    assert verdict(Comparison(NE, call("divide", 1, "i32"), Literal(5)), known) is Verdict.NONE
+    assert verdict(ir.Comparison(NE, ir.Column("i32"), ir.Literal(5)), known) is Verdict.NONE
+    assert verdict(ir.IsNull(ir.Column("i32")), known) is Verdict.ALL
+    passed_by = ir.Case(
+        ((ir.Comparison(GT, ir.Column("i32"), ir.Literal(9)), ir.Literal(8)),), ir.Literal(1)
+    )
+    assert verdict(ir.Comparison(EQ, passed_by, ir.Literal(1)), known) is Verdict.ALL
+    assert (
+        verdict(ir.Comparison(NE, call("divide", 1, "i32"), ir.Literal(5)), known) is Verdict.NONE
+    )

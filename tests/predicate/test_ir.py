@@ -9,43 +9,10 @@ from typing import get_args
 import pyarrow as pa
 import pytest
 
-from rowsieve.predicate.ir import (
-    FALSE,
-    TRUE,
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Node,
-    Not,
-    Now,
-    Opaque,
-    Operand,
-    Or,
-    PhysicalValue,
-    Predicate,
-    ValueSet,
-    children,
-    conjoin,
-    disjoin,
-    fold,
-    map_children,
-    walk,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.logical import Int
 
-DIFFERENT: tuple[PhysicalValue, ...] = (
+DIFFERENT: tuple[ir.PhysicalValue, ...] = (
     0,
     0.0,
     -0.0,
@@ -61,94 +28,99 @@ DIFFERENT: tuple[PhysicalValue, ...] = (
 @pytest.mark.parametrize("one", DIFFERENT, ids=repr)
 @pytest.mark.parametrize("other", DIFFERENT, ids=repr)
 def test_literals_are_one_only_if_they_are_the_same_thing(
-    one: PhysicalValue, other: PhysicalValue
+    one: ir.PhysicalValue, other: ir.PhysicalValue
 ) -> None:
     same = repr(one) == repr(other)
-    assert (Literal(one) == Literal(other)) == same
-    assert (hash(Literal(one)) == hash(Literal(other))) or not same
+    assert (ir.Literal(one) == ir.Literal(other)) == same
+    assert (hash(ir.Literal(one)) == hash(ir.Literal(other))) or not same
 
 
 def test_every_nan_of_one_sign_is_one() -> None:
-    assert Literal(math.nan) == Literal(float("nan")) != Literal(-math.nan)
-    assert Literal(-math.nan) == Literal(-float("nan"))
+    assert ir.Literal(math.nan) == ir.Literal(float("nan")) != ir.Literal(-math.nan)
+    assert ir.Literal(-math.nan) == ir.Literal(-float("nan"))
 
 
 def test_no_term_is_dropped_for_one_that_python_takes_for_equal() -> None:
     terms = tuple(
-        Comparison(ComparisonOp.GT, Column("k"), Literal(value)) for value in (0.0, -0.0, 0)
+        ir.Comparison(ir.ComparisonOp.GT, ir.Column("k"), ir.Literal(value))
+        for value in (0.0, -0.0, 0)
     )
-    assert disjoin(terms) == Or(terms)
-    assert conjoin(terms) == And(terms)
-    assert disjoin((*terms, terms[0])) == Or(terms)
+    assert ir.disjoin(terms) == ir.Or(terms)
+    assert ir.conjoin(terms) == ir.And(terms)
+    assert ir.disjoin((*terms, terms[0])) == ir.Or(terms)
 
 
 TREES = (
-    Comparison(ComparisonOp.LT, Call("add", (Column("a"), Literal(1))), Column("b")),
-    And((TRUE, Or((Not(IsNull(Column("a"))), FALSE)), Opaque("x", "spark"))),
-    InList(Cast(FieldAccess(Column("a"), "x"), Int(64)), ValueSet(pa.array([1, 2]))),
-    Like(Column("a"), "x%"),
-    BooleanOperand(Case(((IsNull(Column("a")), Column("b")),), Literal(1))),
-    BooleanOperand(
-        Case(
-            ((IsNull(Column("a")), Now()),),
-            Condition(Comparison(ComparisonOp.EQ, Column("a"), Literal("x"))),
+    ir.Comparison(
+        ir.ComparisonOp.LT, ir.Call("add", (ir.Column("a"), ir.Literal(1))), ir.Column("b")
+    ),
+    ir.And(
+        (ir.TRUE, ir.Or((ir.Not(ir.IsNull(ir.Column("a"))), ir.FALSE)), ir.Opaque("x", "spark"))
+    ),
+    ir.InList(ir.Cast(ir.FieldAccess(ir.Column("a"), "x"), Int(64)), ir.ValueSet(pa.array([1, 2]))),
+    ir.Like(ir.Column("a"), "x%"),
+    ir.BooleanOperand(ir.Case(((ir.IsNull(ir.Column("a")), ir.Column("b")),), ir.Literal(1))),
+    ir.BooleanOperand(
+        ir.Case(
+            ((ir.IsNull(ir.Column("a")), ir.Now()),),
+            ir.Condition(ir.Comparison(ir.ComparisonOp.EQ, ir.Column("a"), ir.Literal("x"))),
         )
     ),
 )
 
 
-def renamed(node: Predicate) -> Predicate:
-    return map_children(node, renamed, renamed_operand)
+def renamed(node: ir.Predicate) -> ir.Predicate:
+    return ir.map_children(node, renamed, renamed_operand)
 
 
-def renamed_operand(node: Operand) -> Operand:
-    if isinstance(node, Column):
-        return Column(node.name.upper())
-    return map_children(node, renamed, renamed_operand)
+def renamed_operand(node: ir.Operand) -> ir.Operand:
+    if isinstance(node, ir.Column):
+        return ir.Column(node.name.upper())
+    return ir.map_children(node, renamed, renamed_operand)
 
 
-def lowered(node: Predicate) -> Predicate:
-    return map_children(node, lowered, lowered_operand)
+def lowered(node: ir.Predicate) -> ir.Predicate:
+    return ir.map_children(node, lowered, lowered_operand)
 
 
-def lowered_operand(node: Operand) -> Operand:
-    if isinstance(node, Column):
-        return Column(node.name.lower())
-    return map_children(node, lowered, lowered_operand)
+def lowered_operand(node: ir.Operand) -> ir.Operand:
+    if isinstance(node, ir.Column):
+        return ir.Column(node.name.lower())
+    return ir.map_children(node, lowered, lowered_operand)
 
 
 @pytest.mark.parametrize("tree", TREES, ids=str)
-def test_children_are_mapped_wherever_they_stand(tree: Predicate) -> None:
-    found = [node.name for node in walk(renamed(tree)) if isinstance(node, Column)]
-    assert found == [node.name.upper() for node in walk(tree) if isinstance(node, Column)]
-    shapes = [[type(node) for node in walk(each)] for each in (tree, renamed(tree))]
+def test_children_are_mapped_wherever_they_stand(tree: ir.Predicate) -> None:
+    found = [node.name for node in ir.walk(renamed(tree)) if isinstance(node, ir.Column)]
+    assert found == [node.name.upper() for node in ir.walk(tree) if isinstance(node, ir.Column)]
+    shapes = [[type(node) for node in ir.walk(each)] for each in (tree, renamed(tree))]
     assert shapes[0] == shapes[1]
-    assert map_children(renamed(tree), lowered, lowered_operand) == tree
+    assert ir.map_children(renamed(tree), lowered, lowered_operand) == tree
 
 
 @pytest.mark.parametrize("tree", TREES, ids=str)
-def test_a_node_whose_children_stay_is_itself(tree: Predicate) -> None:
-    assert map_children(tree, lambda term: term, lambda operand: operand) is tree
+def test_a_node_whose_children_stay_is_itself(tree: ir.Predicate) -> None:
+    assert ir.map_children(tree, lambda term: term, lambda operand: operand) is tree
 
 
 def test_every_kind_of_node_is_among_the_trees() -> None:
-    kinds = {type(node) for tree in TREES for node in walk(tree)}
-    known = {*get_args(Predicate), *get_args(Operand)} - {BoundColumn}
+    kinds = {type(node) for tree in TREES for node in ir.walk(tree)}
+    known = {*get_args(ir.Predicate), *get_args(ir.Operand)} - {ir.BoundColumn}
     assert kinds == known
 
 
 @pytest.mark.parametrize("tree", TREES, ids=str)
-def test_a_fold_meets_every_node_after_its_children(tree: Predicate) -> None:
-    def combine(node: Node, below: tuple[list[Node], ...]) -> list[Node]:
-        assert [each[-1] for each in below] == list(children(node))
+def test_a_fold_meets_every_node_after_its_children(tree: ir.Predicate) -> None:
+    def combine(node: ir.Node, below: tuple[list[ir.Node], ...]) -> list[ir.Node]:
+        assert [each[-1] for each in below] == list(ir.children(node))
         return [*(item for each in below for item in each), node]
 
-    found: list[Node] = fold(tree, combine)
-    assert sorted(map(id, found)) == sorted(map(id, walk(tree)))
+    found: list[ir.Node] = ir.fold(tree, combine)
+    assert sorted(map(id, found)) == sorted(map(id, ir.walk(tree)))
 
 
 def test_a_fold_of_a_deep_tree_needs_no_stack() -> None:
-    deep: Predicate = TRUE
+    deep: ir.Predicate = ir.TRUE
     for _ in range(50_000):
-        deep = Not(deep)
-    assert fold(deep, lambda _, below: 1 + sum(below)) == 50_001
+        deep = ir.Not(deep)
+    assert ir.fold(deep, lambda _, below: 1 + sum(below)) == 50_001

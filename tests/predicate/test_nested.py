@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.evaluate import compute, evaluate
-from rowsieve.predicate.ir import Call, Column, Comparison, ComparisonOp, FieldAccess, Literal
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Field, Int, List, Map, String
 from rowsieve.types.schema import Schema
@@ -36,22 +36,22 @@ def result(operand: Any, batch: pa.RecordBatch = BATCH) -> list[Any]:
 
 
 CALLS: list[tuple[Any, list[Any]]] = [
-    (Call("list_length", (Column("l"),)), [1, 3, None, 0]),
-    (Call("length", (Column("l"),)), [1, 3, None, 0]),
-    (Call("list_length", (Column("m"),)), [0, 2, None, 1]),
-    (Call("list_element", (Column("l"), Literal(1))), [9, 1, None, None]),
-    (Call("list_element", (Column("l"), Literal(2))), [None, None, None, None]),
-    (Call("list_element", (Column("l"), Literal(3))), [None, 3, None, None]),
-    (Call("list_element", (Column("l"), Literal(0))), [None] * 4),
-    (Call("list_element", (Column("l"), Literal(-1))), [None] * 4),
+    (ir.Call("list_length", (ir.Column("l"),)), [1, 3, None, 0]),
+    (ir.Call("length", (ir.Column("l"),)), [1, 3, None, 0]),
+    (ir.Call("list_length", (ir.Column("m"),)), [0, 2, None, 1]),
+    (ir.Call("list_element", (ir.Column("l"), ir.Literal(1))), [9, 1, None, None]),
+    (ir.Call("list_element", (ir.Column("l"), ir.Literal(2))), [None, None, None, None]),
+    (ir.Call("list_element", (ir.Column("l"), ir.Literal(3))), [None, 3, None, None]),
+    (ir.Call("list_element", (ir.Column("l"), ir.Literal(0))), [None] * 4),
+    (ir.Call("list_element", (ir.Column("l"), ir.Literal(-1))), [None] * 4),
     (
-        Call("list_element", (Column("l"), Call("list_length", (Column("l"),)))),
+        ir.Call("list_element", (ir.Column("l"), ir.Call("list_length", (ir.Column("l"),)))),
         [9, 3, None, None],
     ),
-    (Call("map_value", (Column("m"), Literal("a"))), [None, 1, None, None]),
-    (FieldAccess(Column("m"), "b"), [None, None, None, 2]),
-    (Call("map_value", (Column("m"), Literal(None))), [None] * 4),
-    (Call("map_value", (Column("n"), Literal(2))), [None, None, None, "y"]),
+    (ir.Call("map_value", (ir.Column("m"), ir.Literal("a"))), [None, 1, None, None]),
+    (ir.FieldAccess(ir.Column("m"), "b"), [None, None, None, 2]),
+    (ir.Call("map_value", (ir.Column("m"), ir.Literal(None))), [None] * 4),
+    (ir.Call("map_value", (ir.Column("n"), ir.Literal(2))), [None, None, None, "y"]),
 ]
 
 
@@ -63,8 +63,10 @@ def test_members(call: Any, wanted: list[Any]) -> None:
 
 
 def test_a_condition_on_an_element() -> None:
-    element = Call("list_element", (Column("l"), Literal(1)))
-    outcome = evaluate(bind(Comparison(ComparisonOp.GT, element, Literal(5)), SCHEMA), BATCH)
+    element = ir.Call("list_element", (ir.Column("l"), ir.Literal(1)))
+    outcome = evaluate(
+        bind(ir.Comparison(ir.ComparisonOp.GT, element, ir.Literal(5)), SCHEMA), BATCH
+    )
     assert outcome.true.tolist() == [True, False, False, False]
     assert outcome.null.tolist() == [False, False, True, True]
 
@@ -72,14 +74,14 @@ def test_a_condition_on_an_element() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        Call("list_element", (Column("l"), Literal("x"))),
-        Call("list_element", (Column("m"), Literal(1))),
-        Call("map_value", (Column("m"), Literal(1))),
-        Call("map_value", (Column("n"), Column("n"))),
-        Call("list_length", (Literal(1),)),
+        ir.Call("list_element", (ir.Column("l"), ir.Literal("x"))),
+        ir.Call("list_element", (ir.Column("m"), ir.Literal(1))),
+        ir.Call("map_value", (ir.Column("m"), ir.Literal(1))),
+        ir.Call("map_value", (ir.Column("n"), ir.Column("n"))),
+        ir.Call("list_length", (ir.Literal(1),)),
     ],
     ids=str,
 )
-def test_what_has_no_meaning_is_refused(call: Call) -> None:
+def test_what_has_no_meaning_is_refused(call: ir.Call) -> None:
     with pytest.raises(InvalidPredicate, match="it is used as"):
         bind_operand(call, SCHEMA)

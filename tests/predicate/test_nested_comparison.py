@@ -13,20 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.codec import predicate_from_json, predicate_to_json
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.interpret import Verdict, interpret
-from rowsieve.predicate.ir import (
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    Literal,
-    Not,
-    Predicate,
-    ValueSet,
-)
 from rowsieve.predicate.literals import array_of, from_scalar
 from rowsieve.predicate.semantics import NestedNulls, Semantics
 from rowsieve.types.encodings import arrow_type
@@ -95,19 +86,19 @@ def order(a: Any, b: Any, rules: Semantics) -> int:
     return int(a > b) - int(a < b)
 
 
-def judged(op: ComparisonOp, a: Any, b: Any, rules: Semantics) -> bool | None:
-    if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
-        return (order(a, b, rules) != 0) is (op is ComparisonOp.DISTINCT)
+def judged(op: ir.ComparisonOp, a: Any, b: Any, rules: Semantics) -> bool | None:
+    if op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
+        return (order(a, b, rules) != 0) is (op is ir.ComparisonOp.DISTINCT)
     if a is None or b is None:
         return None
     sign = order(a, b, rules)
     return {
-        ComparisonOp.EQ: sign == 0,
-        ComparisonOp.NE: sign != 0,
-        ComparisonOp.LT: sign < 0,
-        ComparisonOp.LE: sign <= 0,
-        ComparisonOp.GT: sign > 0,
-        ComparisonOp.GE: sign >= 0,
+        ir.ComparisonOp.EQ: sign == 0,
+        ir.ComparisonOp.NE: sign != 0,
+        ir.ComparisonOp.LT: sign < 0,
+        ir.ComparisonOp.LE: sign <= 0,
+        ir.ComparisonOp.GT: sign > 0,
+        ir.ComparisonOp.GE: sign >= 0,
     }[op]
 
 
@@ -117,7 +108,7 @@ def batch_of(cells: dict[str, list[Any]]) -> pa.RecordBatch:
     return pa.record_batch(columns, list(TYPES))
 
 
-def verdicts(predicate: Predicate, batches: list[pa.RecordBatch], rules: Semantics) -> list[int]:
+def verdicts(predicate: ir.Predicate, batches: list[pa.RecordBatch], rules: Semantics) -> list[int]:
     known = manifest(
         [batch.num_rows for batch in batches],
         [collected(batch, SCHEMA) for batch in batches],
@@ -127,7 +118,7 @@ def verdicts(predicate: Predicate, batches: list[pa.RecordBatch], rules: Semanti
     return found
 
 
-def answers(predicate: Predicate, batch: pa.RecordBatch, rules: Semantics) -> list[bool | None]:
+def answers(predicate: ir.Predicate, batch: pa.RecordBatch, rules: Semantics) -> list[bool | None]:
     found = evaluate(bind(predicate, SCHEMA, rules), batch)
     assert not found.failed.any()
     return [None if null else bool(true) for true, null in zip(found.true, found.null, strict=True)]
@@ -138,10 +129,10 @@ def answers(predicate: Predicate, batch: pa.RecordBatch, rules: Semantics) -> li
 def test_a_column_beside_a_constant_compares_as_values_do(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(list(TYPES)))
     rules = Semantics.named(data.draw(st.sampled_from(TOTAL)))
-    op = data.draw(st.sampled_from(list(ComparisonOp)))
+    op = data.draw(st.sampled_from(list(ir.ComparisonOp)))
     cells = data.draw(st.lists(physical(TYPES[name]), max_size=6))
     constant = data.draw(physical(TYPES[name]) | st.sampled_from([*cells, None]))
-    predicate = Comparison(op, Column(name), Literal(constant, TYPES[name]))
+    predicate = ir.Comparison(op, ir.Column(name), ir.Literal(constant, TYPES[name]))
     found = answers(predicate, batch_of({name: cells}), rules)
     assert found == [judged(op, cell, constant, rules) for cell in cells]
     assert predicate_from_json(predicate_to_json(predicate)) == predicate
@@ -153,12 +144,12 @@ def test_two_columns_compare_row_by_row_in_any_slice(data: st.DataObject) -> Non
     type_ = data.draw(st.sampled_from(list(TYPES.values())))
     schema = Schema(0, (Field(1, "a", type_), Field(2, "b", type_)))
     rules = Semantics.named(data.draw(st.sampled_from(TOTAL)))
-    op = data.draw(st.sampled_from(list(ComparisonOp)))
+    op = data.draw(st.sampled_from(list(ir.ComparisonOp)))
     pairs = data.draw(st.lists(st.tuples(physical(type_), physical(type_)), max_size=6))
     start = data.draw(st.integers(0, len(pairs)))
     columns = [array_of([pair[place] for pair in pairs], type_) for place in (0, 1)]
     batch = pa.record_batch(columns, ["a", "b"]).slice(start)
-    found = evaluate(bind(Comparison(op, Column("a"), Column("b")), schema, rules), batch)
+    found = evaluate(bind(ir.Comparison(op, ir.Column("a"), ir.Column("b")), schema, rules), batch)
     wanted = [judged(op, a, b, rules) for a, b in pairs[start:]]
     assert found.true.tolist() == [answer is True for answer in wanted]
     assert found.null.tolist() == [answer is None for answer in wanted]
@@ -171,11 +162,11 @@ def test_a_list_of_nested_values_is_an_or_of_equals(data: st.DataObject) -> None
     rules = Semantics.named(data.draw(st.sampled_from(TOTAL)))
     cells = data.draw(st.lists(physical(TYPES[name]), max_size=5))
     members = data.draw(st.lists(physical(TYPES[name]), max_size=3))
-    listed = InList(Column(name), ValueSet(array_of(members, TYPES[name]), TYPES[name]))
+    listed = ir.InList(ir.Column(name), ir.ValueSet(array_of(members, TYPES[name]), TYPES[name]))
     for negated in (False, True):
-        found = answers(Not(listed) if negated else listed, batch_of({name: cells}), rules)
+        found = answers(ir.Not(listed) if negated else listed, batch_of({name: cells}), rules)
         for cell, answer in zip(cells, found, strict=True):
-            each = [judged(ComparisonOp.EQ, cell, member, rules) for member in members]
+            each = [judged(ir.ComparisonOp.EQ, cell, member, rules) for member in members]
             wanted = True if True in each else None if None in each else False
             if cell is None:
                 wanted = None
@@ -187,16 +178,18 @@ def test_a_list_of_nested_values_is_an_or_of_equals(data: st.DataObject) -> None
 def test_a_verdict_on_nested_values_never_contradicts_the_rows(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(list(TYPES)))
     rules = Semantics.named(data.draw(st.sampled_from((*TOTAL, "trino"))))
-    equalities = [op for op in ComparisonOp if op.value in ("=", "<>") or "DISTINCT" in op.value]
-    op = data.draw(st.sampled_from(equalities if rules is Semantics.TRINO else list(ComparisonOp)))
+    equalities = [op for op in ir.ComparisonOp if op.value in ("=", "<>") or "DISTINCT" in op.value]
+    op = data.draw(
+        st.sampled_from(equalities if rules is Semantics.TRINO else list(ir.ComparisonOp))
+    )
     cells = st.lists(physical(TYPES[name]), min_size=1, max_size=4)
     parts = data.draw(st.lists(cells, min_size=1, max_size=4))
     constant = data.draw(
         physical(TYPES[name]) | st.sampled_from([cell for part in parts for cell in part])
     )
-    predicate: Predicate = Comparison(op, Column(name), Literal(constant, TYPES[name]))
+    predicate: ir.Predicate = ir.Comparison(op, ir.Column(name), ir.Literal(constant, TYPES[name]))
     if data.draw(st.booleans()):
-        predicate = Not(predicate)
+        predicate = ir.Not(predicate)
     batches = [batch_of({name: part}) for part in parts]
     for verdict, batch in zip(verdicts(predicate, batches, rules), batches, strict=True):
         found = answers(predicate, batch, rules)
@@ -211,7 +204,9 @@ def test_an_equality_prunes_by_length_items_and_members() -> None:
         batch_of({"l": [(9.0,)], "p": [(1, 9.0)]}),
     ]
     for name, constant in (("l", (1.0,)), ("p", (1, 1.5))):
-        predicate = Comparison(ComparisonOp.EQ, Column(name), Literal(constant, TYPES[name]))
+        predicate = ir.Comparison(
+            ir.ComparisonOp.EQ, ir.Column(name), ir.Literal(constant, TYPES[name])
+        )
         found = verdicts(predicate, parts, Semantics.SQL)
         assert found == [Verdict.SOME, Verdict.NONE, Verdict.NONE]
 
@@ -233,10 +228,10 @@ def test_null_inside_makes_an_equality_null_where_the_standard_has_it_so(
 ) -> None:
     batch = batch_of({"l": [a]})
     unequal = None if equal is None else not equal
-    for op, wanted in ((ComparisonOp.EQ, equal), (ComparisonOp.NE, unequal)):
-        predicate = Comparison(op, Column("l"), Literal(b, LISTS))
+    for op, wanted in ((ir.ComparisonOp.EQ, equal), (ir.ComparisonOp.NE, unequal)):
+        predicate = ir.Comparison(op, ir.Column("l"), ir.Literal(b, LISTS))
         assert answers(predicate, batch, Semantics.TRINO) == [wanted]
-    same = Comparison(ComparisonOp.NOT_DISTINCT, Column("l"), Literal(b, LISTS))
+    same = ir.Comparison(ir.ComparisonOp.NOT_DISTINCT, ir.Column("l"), ir.Literal(b, LISTS))
     assert answers(same, batch, Semantics.TRINO) == [order(a, b, Semantics.TRINO) == 0]
 
 
@@ -254,35 +249,35 @@ def test_numbers_of_other_widths_inside_compare_by_value(
 ) -> None:
     column = List(Field(11, "element", Int(8)))
     schema = Schema(0, (Field(1, "l", column),))
-    constant = Literal(items, List(Field(0, "item", inner)))
-    bound = bind(Comparison(ComparisonOp.EQ, Column("l"), constant), schema)
+    constant = ir.Literal(items, List(Field(0, "item", inner)))
+    bound = bind(ir.Comparison(ir.ComparisonOp.EQ, ir.Column("l"), constant), schema)
     found = evaluate(bound, pa.record_batch({"l": pa.array([[0], [1], None], arrow_type(column))}))
     assert found.true.tolist() == [equal, False, False]
     assert found.null.tolist() == [False, False, True]
 
 
-REFUSED: list[tuple[Semantics, ComparisonOp, Any]] = [
-    (Semantics.SQL, ComparisonOp.EQ, Literal("{1}")),
-    (Semantics.SQL, ComparisonOp.EQ, Literal((1,), List(Field(0, "item", String())))),
-    (Semantics.SQL, ComparisonOp.EQ, Literal((1,), Struct((Field(0, "x", Int()),)))),
-    (Semantics.SQL, ComparisonOp.EQ, Column("m")),
-    (Semantics.SQL, ComparisonOp.EQ, Column("j")),
-    (Semantics.TRINO, ComparisonOp.LT, Literal((1.0,), LISTS)),
-    (Semantics.PYARROW, ComparisonOp.EQ, Literal((1.0,), LISTS)),
-    (Semantics.POLARS, ComparisonOp.EQ, Column("l")),
+REFUSED: list[tuple[Semantics, ir.ComparisonOp, Any]] = [
+    (Semantics.SQL, ir.ComparisonOp.EQ, ir.Literal("{1}")),
+    (Semantics.SQL, ir.ComparisonOp.EQ, ir.Literal((1,), List(Field(0, "item", String())))),
+    (Semantics.SQL, ir.ComparisonOp.EQ, ir.Literal((1,), Struct((Field(0, "x", Int()),)))),
+    (Semantics.SQL, ir.ComparisonOp.EQ, ir.Column("m")),
+    (Semantics.SQL, ir.ComparisonOp.EQ, ir.Column("j")),
+    (Semantics.TRINO, ir.ComparisonOp.LT, ir.Literal((1.0,), LISTS)),
+    (Semantics.PYARROW, ir.ComparisonOp.EQ, ir.Literal((1.0,), LISTS)),
+    (Semantics.POLARS, ir.ComparisonOp.EQ, ir.Column("l")),
 ]
 
 
 @pytest.mark.parametrize(("rules", "op", "other"), REFUSED, ids=str)
 def test_what_has_no_order_or_another_shape_is_refused(
-    rules: Semantics, op: ComparisonOp, other: Any
+    rules: Semantics, op: ir.ComparisonOp, other: Any
 ) -> None:
     names = Map(Field(31, "key", String(), nullable=False), Field(32, "value", Int()))
     holds = List(Field(33, "element", Json()))
     schema = Schema(0, (*SCHEMA.fields, Field(8, "m", names), Field(9, "j", holds)))
-    left = other if isinstance(other, Column) else Column("l")
+    left = other if isinstance(other, ir.Column) else ir.Column("l")
     with pytest.raises(InvalidPredicate):
-        bind(Comparison(op, left, other), schema, rules)
+        bind(ir.Comparison(op, left, other), schema, rules)
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -292,7 +287,7 @@ def test_a_constant_comes_back_from_its_scalar(name: str) -> None:
     array.validate(full=True)
     assert array.type == arrow_type(TYPES[name])
     back = [from_scalar(scalar, TYPES[name]) for scalar in array]
-    assert back == [Literal(value, TYPES[name]) for value in values]
+    assert back == [ir.Literal(value, TYPES[name]) for value in values]
 
 
 @functools.cache

@@ -13,22 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.predicate import interpret as interpreter
-from rowsieve.predicate import narrow
+from rowsieve.predicate import ir, narrow
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import interpret
-from rowsieve.predicate.ir import (
-    And,
-    BoundColumn,
-    Comparison,
-    ComparisonOp,
-    InList,
-    IsNull,
-    Literal,
-    Not,
-    Predicate,
-    ValueSet,
-)
 from rowsieve.predicate.plain_comparisons import plain_truth
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
@@ -53,7 +41,7 @@ class Known:
     part_count: int
     columns: Mapping[str, AbstractColumn]
 
-    def column(self, column: BoundColumn) -> AbstractColumn | None:
+    def column(self, column: ir.BoundColumn) -> AbstractColumn | None:
         """What is known."""
         return self.columns.get(column.name)
 
@@ -77,46 +65,48 @@ def statistics(draw: st.DrawFn, type_: LogicalType, count: int) -> AbstractColum
 
 
 @st.composite
-def terms(draw: st.DrawFn, columns: list[BoundColumn]) -> Predicate:
+def terms(draw: st.DrawFn, columns: list[ir.BoundColumn]) -> ir.Predicate:
     """A conjunct of the kinds that conditions on columns are made of."""
     column = draw(st.sampled_from(columns))
     match draw(st.integers(0, 9)):
         case 0:
-            return Not(IsNull(column)) if draw(st.booleans()) else IsNull(column)
+            return ir.Not(ir.IsNull(column)) if draw(st.booleans()) else ir.IsNull(column)
         case 1 | 2:
             values = pa.array(draw(st.lists(SMALL, min_size=1)), pa.int64())
             if pa.types.is_date32(arrow_type(column.type)):
                 values = values.cast(pa.int32())
-            listed = InList(column, ValueSet(values.cast(arrow_type(column.type)), column.type))
-            return Not(listed) if draw(st.booleans()) else listed
+            listed = ir.InList(
+                column, ir.ValueSet(values.cast(arrow_type(column.type)), column.type)
+            )
+            return ir.Not(listed) if draw(st.booleans()) else listed
         case _:
-            op = draw(st.sampled_from(list(ComparisonOp)))
-            return Comparison(op, column, Literal(draw(SMALL), column.type))
+            op = draw(st.sampled_from(list(ir.ComparisonOp)))
+            return ir.Comparison(op, column, ir.Literal(draw(SMALL), column.type))
 
 
 _PAIRS = [(low, high) for low in range(5) for high in range(low, 5)]
-_LEAVES = [(op, value) for op in ComparisonOp for value in range(-1, 6)]
+_LEAVES = [(op, value) for op in ir.ComparisonOp for value in range(-1, 6)]
 
 
 @pytest.mark.parametrize("type_", TYPES, ids=str)
 def test_every_comparison_of_every_interval(type_: LogicalType) -> None:
-    column = BoundColumn(1, "c", type_)
+    column = ir.BoundColumn(1, "c", type_)
     for op, value in _LEAVES:
         if value >= 0:
-            node = Comparison(op, column, Literal(value, type_))
+            node = ir.Comparison(op, column, ir.Literal(value, type_))
             assert verdicts(node, intervals(type_)) == general(node, intervals(type_)), node
 
 
-@pytest.mark.parametrize("first", list(ComparisonOp), ids=str)
-def test_every_two_comparisons_of_every_interval(first: ComparisonOp) -> None:
-    column = BoundColumn(1, "c", Int(64))
+@pytest.mark.parametrize("first", list(ir.ComparisonOp), ids=str)
+def test_every_two_comparisons_of_every_interval(first: ir.ComparisonOp) -> None:
+    column = ir.BoundColumn(1, "c", Int(64))
     known = intervals(Int(64))
     for value in (1, 2):
         for op, other in _LEAVES:
-            node = And(
+            node = ir.And(
                 (
-                    Comparison(first, column, Literal(value, Int(64))),
-                    Comparison(op, column, Literal(other, Int(64))),
+                    ir.Comparison(first, column, ir.Literal(value, Int(64))),
+                    ir.Comparison(op, column, ir.Literal(other, Int(64))),
                 )
             )
             assert verdicts(node, known) == general(node, known), node
@@ -133,13 +123,13 @@ def intervals(type_: LogicalType) -> Known:
     return Known(len(kind), {"c": column})
 
 
-def verdicts(root: Predicate, known: Known) -> list[int]:
+def verdicts(root: ir.Predicate, known: Known) -> list[int]:
     """What the interpreter says of each part."""
     found: list[int] = interpret(BoundPredicate(root, 0, Semantics.SQL), known).tolist()
     return found
 
 
-def general(root: Predicate, known: Known) -> list[int]:
+def general(root: ir.Predicate, known: Known) -> list[int]:
     """What it says without its short ways."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(interpreter, "plain_truth", lambda *_: None)
@@ -152,10 +142,10 @@ def general(root: Predicate, known: Known) -> list[int]:
 def test_verdicts_are_those_of_the_general_path(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 5))
     types = data.draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=2))
-    columns = [BoundColumn(i, f"c{i}", type_) for i, type_ in enumerate(types)]
+    columns = [ir.BoundColumn(i, f"c{i}", type_) for i, type_ in enumerate(types)]
     known = Known(count, {c.name: data.draw(statistics(c.type, count)) for c in columns})
     parts = data.draw(st.lists(terms(columns), min_size=1, max_size=4))
-    root = parts[0] if len(parts) == 1 else And(tuple(parts))
+    root = parts[0] if len(parts) == 1 else ir.And(tuple(parts))
     assert verdicts(root, known) == general(root, known)
 
 
@@ -168,28 +158,31 @@ def one(lower: Any, upper: Any, type_: LogicalType) -> Known:
 
 @pytest.mark.parametrize("type_", TYPES, ids=str)
 def test_plain_comparisons_take_the_short_way(type_: LogicalType) -> None:
-    column = BoundColumn(1, "c", type_)
-    node = Comparison(ComparisonOp.LT, column, Literal(3, type_))
+    column = ir.BoundColumn(1, "c", type_)
+    node = ir.Comparison(ir.ComparisonOp.LT, column, ir.Literal(3, type_))
     assert plain_truth(node, one(3, 5, type_)) is not None
 
 
 def test_ends_of_the_range_compare_as_numbers() -> None:
     unsigned, signed = Int(64, signed=False), Int(64)
     for type_, ends in ((unsigned, (0, 2**64 - 1)), (signed, (-(2**63), 2**63 - 1))):
-        column = BoundColumn(1, "c", type_)
+        column = ir.BoundColumn(1, "c", type_)
         for value, verdict in zip(ends, (1, 2), strict=True):
-            node = Comparison(ComparisonOp.LE, column, Literal(value, type_))
+            node = ir.Comparison(ir.ComparisonOp.LE, column, ir.Literal(value, type_))
             assert interpret(BoundPredicate(node, 0, Semantics.SQL), one(*ends, type_)) == [verdict]
 
 
 def test_what_is_not_plain_is_left() -> None:
-    column = BoundColumn(1, "c", Int(64))
-    less = Comparison(ComparisonOp.LT, column, Literal(3, Int(64)))
+    column = ir.BoundColumn(1, "c", Int(64))
+    less = ir.Comparison(ir.ComparisonOp.LT, column, ir.Literal(3, Int(64)))
     assert plain_truth(less, one(None, 5, Int(64))) is None
     assert plain_truth(less, one(6, 5, Int(64))) is None
     assert plain_truth(less, one(1, 5, Int(32))) is None
     assert plain_truth(less, Known(1, {})) is None
-    for op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
-        assert plain_truth(Comparison(op, column, Literal(3, Int(64))), one(1, 5, Int(64))) is None
-    unknown = Comparison(ComparisonOp.LT, column, Literal(None, Int(64)))
+    for op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
+        assert (
+            plain_truth(ir.Comparison(op, column, ir.Literal(3, Int(64))), one(1, 5, Int(64)))
+            is None
+        )
+    unknown = ir.Comparison(ir.ComparisonOp.LT, column, ir.Literal(None, Int(64)))
     assert plain_truth(unknown, one(1, 5, Int(64))) is None

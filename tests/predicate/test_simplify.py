@@ -13,19 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.bridges.sql import parse_predicate
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.functions.casts import cast
 from rowsieve.predicate.inverses import INVERSES
-from rowsieve.predicate.ir import (
-    BoundColumn,
-    Comparison,
-    ComparisonOp,
-    InList,
-    Literal,
-    Predicate,
-    ValueSet,
-)
 from rowsieve.predicate.literals import from_scalar
 from rowsieve.predicate.semantics import OnFailure, Semantics
 from rowsieve.types.logical import (
@@ -172,24 +164,26 @@ assert _WRAP.integer_overflow is OnFailure.WRAP
 
 
 def same_outcomes(
-    predicate: Predicate, batch: pa.RecordBatch, schema: Schema, semantics: Semantics
+    predicate: ir.Predicate, batch: pa.RecordBatch, schema: Schema, semantics: Semantics
 ) -> None:
     plain = bind(predicate, schema, semantics, simplified=False)
     simple = bind(predicate, schema, semantics)
     assert answers(evaluate(simple, batch)) == answers(evaluate(plain, batch)), predicate
 
 
-def constants_near(sample: Sample, batch: pa.RecordBatch, rng: random.Random) -> list[Literal]:
+def constants_near(sample: Sample, batch: pa.RecordBatch, rng: random.Random) -> list[ir.Literal]:
     """Constants that the operand gives on some rows, and ones beside them."""
     bound = bind_operand(sample.operand, schema_of(sample.columns))
     values, _ = compute(bound, batch)
     found = [from_scalar(values[rng.randrange(len(values))], bound.type) for _ in range(6)]
-    near = [*found, *(Literal(value, bound.type) for value in rng.sample(pool(bound.type), 2))]
+    near = [*found, *(ir.Literal(value, bound.type) for value in rng.sample(pool(bound.type), 2))]
     for literal in found[:3]:
         if isinstance(literal.value, int) and isinstance(bound.type, Timestamp):
-            near.append(Literal(min(literal.value + 1, 2**63 - 1), bound.type))
+            near.append(ir.Literal(min(literal.value + 1, 2**63 - 1), bound.type))
         if isinstance(literal.value, str):
-            near += [Literal(text, String()) for text in (literal.value + "a", literal.value[:1])]
+            near += [
+                ir.Literal(text, String()) for text in (literal.value + "a", literal.value[:1])
+            ]
     return near
 
 
@@ -208,10 +202,10 @@ def test_no_outcome_changes_whatever_is_undone(semantics: Semantics) -> None:
         batch = draw_parts(sample.columns, rng, 12).batch
         schema = schema_of(sample.columns)
         for constant in rng.sample(constants_near(sample, batch, rng), 2 * DEEPER):
-            for op in rng.sample(list(ComparisonOp), 2 * DEEPER):
+            for op in rng.sample(list(ir.ComparisonOp), 2 * DEEPER):
                 with known_texts():
                     same_outcomes(
-                        Comparison(op, sample.operand, constant), batch, schema, semantics
+                        ir.Comparison(op, sample.operand, constant), batch, schema, semantics
                     )
 
 
@@ -219,7 +213,7 @@ def test_no_outcome_changes_whatever_is_undone(semantics: Semantics) -> None:
 @given(predicates(), batches(), st.sampled_from(SEMANTICS))
 @known_texts()
 def test_the_simple_form_means_the_same(
-    predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics
+    predicate: ir.Predicate, batch: pa.RecordBatch, semantics: Semantics
 ) -> None:
     same_outcomes(predicate, batch, SCHEMA, semantics)
 
@@ -233,11 +227,11 @@ def test_lists_of_texts_keep_their_outcomes(type_: LogicalType) -> None:
     texts = cast(values, type_, String(), Semantics.SQL).values.to_pylist()
     schema, batch = schema_of({"x": type_}), pa.record_batch({"x": values})
     operand = parse_predicate("CAST(x AS varchar) = ''")
-    assert isinstance(operand, Comparison)
+    assert isinstance(operand, ir.Comparison)
     for count, tail in itertools.product((1, 3), _TAILS):
         members = [*(text for text in texts[:count] if text is not None), *tail]
-        listed = InList(operand.left, ValueSet(pa.array(members, pa.string()), String()))
+        listed = ir.InList(operand.left, ir.ValueSet(pa.array(members, pa.string()), String()))
         same_outcomes(listed, batch, schema, Semantics.SQL)
     found = bind(listed, schema).root
-    assert isinstance(found, InList)
-    assert isinstance(found.operand, BoundColumn)
+    assert isinstance(found, ir.InList)
+    assert isinstance(found.operand, ir.BoundColumn)

@@ -7,20 +7,7 @@ import pytest
 
 import rowsieve
 from rowsieve.bridges.where import to_predicate
-from rowsieve.predicate.ir import (
-    And,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    IsNull,
-    Literal,
-    Not,
-    Opaque,
-    Or,
-    Predicate,
-    ValueSet,
-)
+from rowsieve.predicate import ir
 from rowsieve.predicate.spelled import MOST_CHARACTERS
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Binary, Date, Int, Time, Timestamp, Uuid
@@ -56,49 +43,57 @@ def test_a_predicate_reads_like_sql(where: str, shown: str) -> None:
 @pytest.mark.parametrize(
     ("constant", "shown"),
     [
-        (Literal(None), "NULL"),
-        (Literal(value=True), "TRUE"),
-        (Literal(-5, Int()), "-5"),
-        (Literal(19_000, Date()), "DATE '2022-01-08'"),
-        (Literal(-(2**31), Date()), "DATE '-2147483648'"),
-        (Literal(3_600_000_001, Time()), "TIME '01:00:00.000001'"),
-        (Literal(0, Timestamp(utc=True)), "TIMESTAMPTZ '1970-01-01 00:00:00Z'"),
-        (Literal(2**62, Timestamp(utc=False)), f"TIMESTAMP '{2**62}'"),
-        (Literal(b"\x01\xff", Binary()), "X'01ff'"),
-        (Literal(bytes(16), Uuid()), "UUID '00000000-0000-0000-0000-000000000000'"),
-        (Literal((1, None, "x")), "(1, NULL, 'x')"),
-        (Literal("\x1b[2J\n"), r"'\x1b[2J\n'"),
+        (ir.Literal(None), "NULL"),
+        (ir.Literal(value=True), "TRUE"),
+        (ir.Literal(-5, Int()), "-5"),
+        (ir.Literal(19_000, Date()), "DATE '2022-01-08'"),
+        (ir.Literal(-(2**31), Date()), "DATE '-2147483648'"),
+        (ir.Literal(3_600_000_001, Time()), "TIME '01:00:00.000001'"),
+        (ir.Literal(0, Timestamp(utc=True)), "TIMESTAMPTZ '1970-01-01 00:00:00Z'"),
+        (ir.Literal(2**62, Timestamp(utc=False)), f"TIMESTAMP '{2**62}'"),
+        (ir.Literal(b"\x01\xff", Binary()), "X'01ff'"),
+        (ir.Literal(bytes(16), Uuid()), "UUID '00000000-0000-0000-0000-000000000000'"),
+        (ir.Literal((1, None, "x")), "(1, NULL, 'x')"),
+        (ir.Literal("\x1b[2J\n"), r"'\x1b[2J\n'"),
     ],
 )
-def test_constants_are_written_out(constant: Literal, shown: str) -> None:
-    assert repr(Comparison(ComparisonOp.EQ, Column("a"), constant)) == f"a = {shown}"
+def test_constants_are_written_out(constant: ir.Literal, shown: str) -> None:
+    assert repr(ir.Comparison(ir.ComparisonOp.EQ, ir.Column("a"), constant)) == f"a = {shown}"
 
 
-def deep(levels: int) -> Predicate:
-    tree: Predicate = IsNull(Column("a"))
+def deep(levels: int) -> ir.Predicate:
+    tree: ir.Predicate = ir.IsNull(ir.Column("a"))
     for _ in range(levels):
-        tree = Not(tree)
+        tree = ir.Not(tree)
     return tree
 
 
 @pytest.mark.parametrize(
     "tree",
     [
-        pytest.param(Or(tuple(IsNull(Column(f"c{i}")) for i in range(100_000))), id="wide"),
+        pytest.param(
+            ir.Or(tuple(ir.IsNull(ir.Column(f"c{i}")) for i in range(100_000))), id="wide"
+        ),
         pytest.param(deep(50_000), id="deep"),
-        pytest.param(InList(Column("a"), ValueSet(pa.array(range(1_000_000)))), id="a list"),
-        pytest.param(IsNull(Column("x" * 10_000)), id="a name"),
-        pytest.param(Comparison(ComparisonOp.EQ, Column("a"), Literal("x" * 10**6)), id="text"),
-        pytest.param(Opaque("x" * 10_000, "spark"), id="another engine's"),
-        pytest.param(And(tuple(Opaque("y" * 1000, "spark") for _ in range(99))), id="opaques"),
+        pytest.param(
+            ir.InList(ir.Column("a"), ir.ValueSet(pa.array(range(1_000_000)))), id="a list"
+        ),
+        pytest.param(ir.IsNull(ir.Column("x" * 10_000)), id="a name"),
+        pytest.param(
+            ir.Comparison(ir.ComparisonOp.EQ, ir.Column("a"), ir.Literal("x" * 10**6)), id="text"
+        ),
+        pytest.param(ir.Opaque("x" * 10_000, "spark"), id="another engine's"),
+        pytest.param(
+            ir.And(tuple(ir.Opaque("y" * 1000, "spark") for _ in range(99))), id="opaques"
+        ),
     ],
 )
-def test_a_long_predicate_is_cut(tree: Predicate) -> None:
+def test_a_long_predicate_is_cut(tree: ir.Predicate) -> None:
     assert 5 < len(repr(tree)) <= MOST_CHARACTERS + 1
 
 
 def test_names_and_values_of_others_cannot_move_the_cursor() -> None:
-    tree = Comparison(ComparisonOp.EQ, Column('\x1b"\n'), Literal("\u202e\0"))
+    tree = ir.Comparison(ir.ComparisonOp.EQ, ir.Column('\x1b"\n'), ir.Literal("\u202e\0"))
     assert repr(tree).isprintable()
 
 

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rowsieve as rs
+from rowsieve.predicate import ir
 from rowsieve.predicate.abstract import AbstractValue
 from rowsieve.predicate.arrays import null_mask
 from rowsieve.predicate.functions.casts import cast
-from rowsieve.predicate.ir import BoundColumn, Call, Cast, Literal, Operand
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.stats.collect import StatisticsCollector
 from rowsieve.stats.expressions import value_of
@@ -30,8 +30,8 @@ from tests.strategies import SEMANTICS
 
 SCHEMA = Schema(0, (Field(1, "j", Json()),))
 OPTIONS = StatisticsOptions(json={1: (("a", "k"),)})
-COLUMN = BoundColumn(1, "j", Json())
-TEXT = Call("json_get_text", (COLUMN, Literal("a", String()), Literal("k", String())))
+COLUMN = ir.BoundColumn(1, "j", Json())
+TEXT = ir.Call("json_get_text", (COLUMN, ir.Literal("a", String()), ir.Literal("k", String())))
 
 NUMBERS = ["0", "-0", "7", "-12", "128", "99999999999", str(2**63), str(10**30), "1.0", "0.1"]
 NUMBERS += ["-2.675", "1e2", "-1.5E-3", "123456789.123456789", "9007199254740993.0", "1e300"]
@@ -61,7 +61,7 @@ def as_text(raw: str | None) -> str | None:
     return json.loads(raw) if raw.startswith('"') else raw
 
 
-def claim(operand: Operand, parts: Sequence[Sequence[str | None]]) -> AbstractValue:
+def claim(operand: ir.Operand, parts: Sequence[Sequence[str | None]]) -> AbstractValue:
     statistics = []
     for part in parts:
         batch = batch_of([{"j": document(raw)} for raw in part], SCHEMA)
@@ -100,7 +100,7 @@ parts = st.lists(
 def test_a_cast_of_a_path_contains_that_of_the_rows(
     target: LogicalType, raws: list[list[str | None]]
 ) -> None:
-    value = claim(Cast(TEXT, target), raws)
+    value = claim(ir.Cast(TEXT, target), raws)
     for i, part in enumerate(raws):
         texts = pa.array([as_text(raw) for raw in part], pa.string())
         computed = cast(texts, String(), target, Semantics.SQL)
@@ -118,7 +118,9 @@ def test_a_path_as_text_contains_the_rows(raws: list[list[str | None]]) -> None:
 
 
 def test_numbers_have_bounds_and_do_not_fail() -> None:
-    value = claim(Cast(TEXT, Decimal(38, 10)), [["3", "12.5"], ["100", "null"], ["1e2"], ['"x"']])
+    value = claim(
+        ir.Cast(TEXT, Decimal(38, 10)), [["3", "12.5"], ["100", "null"], ["1e2"], ['"x"']]
+    )
     assert value.fails.tolist() == [False, False, True, True]
     assert value.null.tolist() == [False, True, True, True]
     lower, upper = value.lower.to_pylist(), value.upper.to_pylist()
@@ -136,29 +138,29 @@ def test_text_has_bounds_only_without_other_kinds() -> None:
 
 
 def test_json_null_is_a_value_and_missing_is_null() -> None:
-    operand = Call("json_get", TEXT.arguments)
+    operand = ir.Call("json_get", TEXT.arguments)
     value = claim(operand, [["null"], [None], ["1"]])
     assert value.present.tolist() == [True, False, True]
     assert value.null.tolist() == [False, True, False]
 
 
 def test_a_path_may_be_followed_in_steps() -> None:
-    inner = Call("json_get", (COLUMN, Literal("a", String())))
-    stepped = Call("json_get_text", (inner, Literal("k", String())))
+    inner = ir.Call("json_get", (COLUMN, ir.Literal("a", String())))
+    stepped = ir.Call("json_get_text", (inner, ir.Literal("k", String())))
     assert claim(stepped, [['"a"']]).upper.to_pylist() == ["a"]
 
 
 @pytest.mark.parametrize(
     "operand",
     [
-        Call("json_get_text", (COLUMN, Literal("z", String()))),
-        Call("json_path_text", (COLUMN, Literal("a", String()), Literal("0", String()))),
-        Call("json_get_text", (COLUMN, Call("lower", (Literal("a", String()),)))),
-        Call("json_get_text", (TEXT, Literal("a", String()))),
-        Cast(Call("json_get", TEXT.arguments), Int()),
+        ir.Call("json_get_text", (COLUMN, ir.Literal("z", String()))),
+        ir.Call("json_path_text", (COLUMN, ir.Literal("a", String()), ir.Literal("0", String()))),
+        ir.Call("json_get_text", (COLUMN, ir.Call("lower", (ir.Literal("a", String()),)))),
+        ir.Call("json_get_text", (TEXT, ir.Literal("a", String()))),
+        ir.Cast(ir.Call("json_get", TEXT.arguments), Int()),
     ],
 )
-def test_an_undeclared_path_is_unknown(operand: Operand) -> None:
+def test_an_undeclared_path_is_unknown(operand: ir.Operand) -> None:
     statistics = collected(
         batch_of([{"j": document("1")}], SCHEMA), SCHEMA, StatisticsCollector(SCHEMA, OPTIONS)
     )
@@ -169,7 +171,7 @@ def test_t21_parts_without_the_statistics_claim_nothing() -> None:
     batch = batch_of([{"j": document("1")}], SCHEMA)
     with_path = collected(batch, SCHEMA, StatisticsCollector(SCHEMA, OPTIONS))
     statistics = manifest([1, 1], [with_path, collected(batch, SCHEMA)], SCHEMA)
-    value = value_of(Cast(TEXT, Int()), statistics)
+    value = value_of(ir.Cast(TEXT, Int()), statistics)
     assert value is not None
     assert value.fails.tolist() == [False, True]
     assert value.lower.to_pylist() == [1, None]

@@ -12,19 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rowsieve as rs
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.ir import (
-    And,
-    Column,
-    Comparison,
-    ComparisonOp,
-    FieldAccess,
-    IsNull,
-    Literal,
-    Not,
-    Or,
-    Predicate,
-)
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from rowsieve.stats.subjects import LENGTH
 from rowsieve.types.logical import Field, Float, Int, List, Map, String, Struct
@@ -145,22 +134,22 @@ def test_elements_without_a_count_of_their_own_are_not_believed() -> None:
     assert (found.lower.to_pylist(), found.empty.tolist()) == ([None], [False])
 
 
-Z = FieldAccess(FieldAccess(Column("s"), "inner"), "z")
-W = FieldAccess(FieldAccess(Column("s"), "inner"), "w")
-N = FieldAccess(Column("s"), "n")
-OPS = st.sampled_from(ComparisonOp)
+Z = ir.FieldAccess(ir.FieldAccess(ir.Column("s"), "inner"), "z")
+W = ir.FieldAccess(ir.FieldAccess(ir.Column("s"), "inner"), "w")
+N = ir.FieldAccess(ir.Column("s"), "n")
+OPS = st.sampled_from(ir.ComparisonOp)
 leaves = (
-    st.builds(Comparison, OPS, st.just(Z), st.sampled_from([0.0, 2.0, math.nan]).map(Literal))
-    | st.builds(Comparison, OPS, st.just(W), st.sampled_from(["", "b", "c"]).map(Literal))
-    | st.builds(Comparison, OPS, st.just(N), st.integers(-4, 4).map(Literal))
-    | st.builds(IsNull, st.sampled_from([Z, W, N]))
+    st.builds(ir.Comparison, OPS, st.just(Z), st.sampled_from([0.0, 2.0, math.nan]).map(ir.Literal))
+    | st.builds(ir.Comparison, OPS, st.just(W), st.sampled_from(["", "b", "c"]).map(ir.Literal))
+    | st.builds(ir.Comparison, OPS, st.just(N), st.integers(-4, 4).map(ir.Literal))
+    | st.builds(ir.IsNull, st.sampled_from([Z, W, N]))
 )
-trees: st.SearchStrategy[Predicate] = st.recursive(
+trees: st.SearchStrategy[ir.Predicate] = st.recursive(
     leaves,
     lambda terms: (
-        st.builds(Not, terms)
-        | st.lists(terms, min_size=2, max_size=3).map(lambda some: And(tuple(some)))
-        | st.lists(terms, min_size=2, max_size=3).map(lambda some: Or(tuple(some)))
+        st.builds(ir.Not, terms)
+        | st.lists(terms, min_size=2, max_size=3).map(lambda some: ir.And(tuple(some)))
+        | st.lists(terms, min_size=2, max_size=3).map(lambda some: ir.Or(tuple(some)))
     ),
     max_leaves=4,
 )
@@ -169,7 +158,7 @@ trees: st.SearchStrategy[Predicate] = st.recursive(
 @given(parts, trees)
 @examples(250)
 def test_verdicts_by_members_never_contradict_the_rows(
-    cells: list[list[dict[str, Any]]], predicate: Predicate
+    cells: list[list[dict[str, Any]]], predicate: ir.Predicate
 ) -> None:
     batches = [batch_of(part, SCHEMA) for part in cells]
     known = manifest(

@@ -13,7 +13,7 @@ from rowsieve.errors import StalePlan
 from rowsieve.planner.explain import explain
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.scan import plan_scan
-from rowsieve.predicate.ir import And, Column, Comparison, ComparisonOp, Literal, Opaque, Or
+from rowsieve.predicate import ir
 from rowsieve.predicate.rowset import RowSet
 from tests.small_tables import appended, keyed, pairs
 
@@ -64,9 +64,9 @@ def test_t35_a_bloom_filter_that_says_perhaps_is_no_answer() -> None:
 def test_t36_an_or_with_an_unknown_branch_prunes_nothing() -> None:
     table = keyed({"k": [1, 2], "v": [1, 2]}, {"k": [11, 12], "v": [11, 12]})
     snapshot = table.snapshot_for_engines()
-    above = Comparison(ComparisonOp.GT, Column("k"), Literal(10))
-    unknown = Opaque("odd(v)", "spark", ("v",))
-    for predicate, parts_read in ((Or((above, unknown)), 2), (And((above, unknown)), 1)):
+    above = ir.Comparison(ir.ComparisonOp.GT, ir.Column("k"), ir.Literal(10))
+    unknown = ir.Opaque("odd(v)", "spark", ("v",))
+    for predicate, parts_read in ((ir.Or((above, unknown)), 2), (ir.And((above, unknown)), 1)):
         plan = plan_scan(snapshot, table.uri, predicate=predicate, now_us=0)
         assert explain(plan, snapshot, str).parts_read == parts_read
 

@@ -15,7 +15,7 @@ from rowsieve.errors import EvaluationError
 from rowsieve.executor.execute import Execution
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.scan import plan_scan
-from rowsieve.predicate.ir import Column, Comparison, ComparisonOp, Literal, Now
+from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.manifest import PartTable
 from tests.small_tables import appended, keyed, kv, pairs
@@ -126,7 +126,7 @@ def test_t22_a_plan_carries_all_that_its_answer_depends_on() -> None:
     before = table.snapshot_for_engines()
     table.upsert(kv((2, 2)))
     after = table.snapshot_for_engines()
-    later = Comparison(ComparisonOp.LT, Literal(5), Column("v"))
+    later = ir.Comparison(ir.ComparisonOp.LT, ir.Literal(5), ir.Column("v"))
     plans = [
         plan_scan(before, table.uri, predicate=later, now_us=0),
         plan_scan(after, table.uri, predicate=later, now_us=0),
@@ -147,7 +147,7 @@ def test_t22_now_is_one_moment_of_the_plan_wherever_it_is_read() -> None:
     )
     table = keyed(schema=schema)
     table.upsert(kv((1, 100), (2, 200)).cast(schema))
-    predicate = Comparison(ComparisonOp.LT, Column("v"), Now())
+    predicate = ir.Comparison(ir.ComparisonOp.LT, ir.Column("v"), ir.Now())
     snapshot = table.snapshot_for_engines()
     for now_us, expected in ((100, []), (150, [1]), (10**15, [1, 2])):
         plan = plan_scan(snapshot, table.uri, predicate=predicate, now_us=now_us)

@@ -17,28 +17,16 @@ from rowsieve.bridges.datafusion_exprs.long_lists import LONG, found_in
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.sql.dialects import DATAFUSION
 from rowsieve.bridges.sql.render import Writer
-from rowsieve.predicate.ir import (
-    And,
-    BoundColumn,
-    FalsePredicate,
-    InList,
-    IsNull,
-    Node,
-    Not,
-    Or,
-    Predicate,
-    TruePredicate,
-    walk,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.encodings import arrow_type
 
 if TYPE_CHECKING:
     from datafusion import DataFrame, Expr
 
 
-def built(root: Predicate) -> Expr:
+def built(root: ir.Predicate) -> Expr:
     """The bound condition, put exactly, as an expression."""
-    columns = {node.name: node.type for node in walk(root) if isinstance(node, BoundColumn)}
+    columns = {node.name: node.type for node in ir.walk(root) if isinstance(node, ir.BoundColumn)}
     frame = _frame(tuple((name, arrow_type(type_)) for name, type_ in columns.items()))
     writer = Writer(DATAFUSION)
     return _built(root, lambda node: frame.parse_sql_expr(writer.text(node)))
@@ -49,24 +37,24 @@ def all_of(terms: list[Expr]) -> Expr:
     return _balanced(terms, lambda a, b: a & b, empty=True)
 
 
-def _built(node: Predicate, parsed: Callable[[Node], Expr]) -> Expr:
+def _built(node: ir.Predicate, parsed: Callable[[ir.Node], Expr]) -> Expr:
     match node:
-        case And(terms=terms):
+        case ir.And(terms=terms):
             return all_of([_built(term, parsed) for term in terms])
-        case Or(terms=terms):
+        case ir.Or(terms=terms):
             joined = [_built(term, parsed) for term in terms]
             return _balanced(joined, lambda a, b: a | b, empty=False)
-        case Not(term=And() | Or() | Not() | InList() as term):
+        case ir.Not(term=ir.And() | ir.Or() | ir.Not() | ir.InList() as term):
             return ~_built(term, parsed)
-        case InList(operand=operand, values=values) if len(values) >= LONG:
+        case ir.InList(operand=operand, values=values) if len(values) >= LONG:
             members = values.array
             found = found_in(parsed(operand), members.drop_null())
             return found | _constant(None) if members.null_count else found
-        case InList(operand=operand, values=values) if not len(values):
-            return parsed(IsNull(operand)) & _constant(None)
-        case TruePredicate():
+        case ir.InList(operand=operand, values=values) if not len(values):
+            return parsed(ir.IsNull(operand)) & _constant(None)
+        case ir.TruePredicate():
             return _constant(value=True)
-        case FalsePredicate():
+        case ir.FalsePredicate():
             return _constant(value=False)
         case _:
             return parsed(node)

@@ -19,23 +19,7 @@ from rowsieve.bridges.iceberg_exprs.columns import Columns
 from rowsieve.bridges.iceberg_exprs.lists import LONG, bound_values
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    FALSE,
-    TRUE,
-    And,
-    BooleanOperand,
-    Call,
-    Comparison,
-    ComparisonOp,
-    InList,
-    IsNull,
-    Literal,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-    ValueSet,
-)
+from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Decimal, Float, Int, LogicalType, String, Time, Timestamp
@@ -84,21 +68,21 @@ class Reader(TreeReader[Any]):
         self._columns = Columns(schema)
         self._two_valued = two_valued
 
-    def read(self, node: Any) -> Predicate:
+    def read(self, node: Any) -> ir.Predicate:
         """One expression, whose kind is its class."""
         kind = type(node).__name__
         supported(table.ROWS.get(kind), f"the expression {kind}", "not known here")
         match kind:
             case "AlwaysTrue":
-                return TRUE
+                return ir.TRUE
             case "AlwaysFalse":
-                return FALSE
+                return ir.FALSE
             case "And":
-                return And(tuple(self.predicate(term) for term in chain(node, kind)))
+                return ir.And(tuple(self.predicate(term) for term in chain(node, kind)))
             case "Or":
-                return Or(tuple(self.predicate(term) for term in chain(node, kind)))
+                return ir.Or(tuple(self.predicate(term) for term in chain(node, kind)))
             case "Not":
-                return Not(self.predicate(node.child))
+                return ir.Not(self.predicate(node.child))
         if kind.startswith("Bound"):
             return self._leaf(node, *self._columns.named(node.term))
         if kind in ("In", "NotIn") and len(node.literals) >= LONG:
@@ -121,63 +105,63 @@ class Reader(TreeReader[Any]):
         except (TypeError, ValueError, ArithmeticError) as error:
             raise UnsupportedOperation(f"pyiceberg cannot bind it: {error}") from error
 
-    def _leaf(self, bound: Any, operand: Operand, type_: LogicalType) -> Predicate:
+    def _leaf(self, bound: Any, operand: ir.Operand, type_: LogicalType) -> ir.Predicate:
         kind = type(bound).__name__.removeprefix("Bound")
-        known = Not(IsNull(operand))
+        known = ir.Not(ir.IsNull(operand))
         match kind:
             case "IsNull":
-                return IsNull(operand)
+                return ir.IsNull(operand)
             case "NotNull":
                 return known
             case "IsNaN":
-                return self._found(operand, Comparison(ComparisonOp.NE, operand, operand))
+                return self._found(operand, ir.Comparison(ir.ComparisonOp.NE, operand, operand))
             case "NotNaN":
-                return self._other(operand, Comparison(ComparisonOp.EQ, operand, operand))
+                return self._other(operand, ir.Comparison(ir.ComparisonOp.EQ, operand, operand))
             case "In" | "NotIn":
                 return _in(kind, operand, self._bound_members(bound, type_))
             case "StartsWith" | "NotStartsWith":
-                prefix = Literal(bound.literal.value, String())
-                starts = BooleanOperand(Call("starts_with", (operand, prefix)))
+                prefix = ir.Literal(bound.literal.value, String())
+                starts = ir.BooleanOperand(ir.Call("starts_with", (operand, prefix)))
                 if kind == "StartsWith":
                     return self._found(operand, starts)
-                return self._other(operand, Not(starts))
+                return self._other(operand, ir.Not(starts))
         op = table.COMPARISONS[kind]
-        compared = Comparison(op, operand, self._constant(bound.literal, type_))
-        wrap = self._other if op is ComparisonOp.NE else self._found
+        compared = ir.Comparison(op, operand, self._constant(bound.literal, type_))
+        wrap = self._other if op is ir.ComparisonOp.NE else self._found
         return wrap(operand, compared)
 
-    def _found(self, operand: Operand, leaf: Predicate) -> Predicate:
+    def _found(self, operand: ir.Operand, leaf: ir.Predicate) -> ir.Predicate:
         """FALSE of NULL in the evaluator."""
-        return And((Not(IsNull(operand)), leaf)) if self._two_valued else leaf
+        return ir.And((ir.Not(ir.IsNull(operand)), leaf)) if self._two_valued else leaf
 
-    def _other(self, operand: Operand, leaf: Predicate) -> Predicate:
+    def _other(self, operand: ir.Operand, leaf: ir.Predicate) -> ir.Predicate:
         """TRUE of NULL in the evaluator."""
-        return Or((IsNull(operand), leaf)) if self._two_valued else leaf
+        return ir.Or((ir.IsNull(operand), leaf)) if self._two_valued else leaf
 
-    def _constant(self, literal: Any, type_: LogicalType) -> Literal:
+    def _constant(self, literal: Any, type_: LogicalType) -> ir.Literal:
         row = table.ROWS.get(type(literal).__name__)
         if row is None or row.reads is not Exactness.EXACT:
             raise UnsupportedOperation(f"the constant {literal!r} has no counterpart here")
         value: Any = literal.value
         match type_:
             case Int():
-                return Literal(int(value))
+                return ir.Literal(int(value))
             case Float(bits=32) if not self._two_valued:  # a scan compares in the column's type
-                return Literal(pa.scalar(value, pa.float32()).as_py(), type_)
+                return ir.Literal(pa.scalar(value, pa.float32()).as_py(), type_)
             case Float():
-                return Literal(float(value), Float(64))
+                return ir.Literal(float(value), Float(64))
             case Decimal():
-                return Literal(decimal.Decimal(value))
+                return ir.Literal(decimal.Decimal(value))
             case _:
-                return Literal(value, type_)
+                return ir.Literal(value, type_)
 
-    def _bound_members(self, bound: Any, type_: LogicalType) -> ValueSet:
+    def _bound_members(self, bound: Any, type_: LogicalType) -> ir.ValueSet:
         kinds = set(map(type, bound.literals))
         if any(kind.__name__.endswith(("AboveMax", "BelowMin")) for kind in kinds):
             raise UnsupportedOperation("a member of the list is beyond the column's type")
         return self._members([item.value for item in bound.literals], type_)
 
-    def _members(self, values: list[Any], type_: LogicalType) -> ValueSet:
+    def _members(self, values: list[Any], type_: LogicalType) -> ir.ValueSet:
         held = {Date: pa.int32(), Time: pa.int64(), Timestamp: pa.int64()}
         wide = isinstance(type_, Float) and self._two_valued
         members: LogicalType = Float(64) if wide else Int(64) if isinstance(type_, Int) else type_
@@ -188,11 +172,11 @@ class Reader(TreeReader[Any]):
             raise UnsupportedOperation(f"a member of IN is of another type: {error}") from error
         if wide and pc.any(pc.equal(array, 0.0)).as_py():
             array = pa.concat_arrays([array, pa.array([0.0, -0.0])])
-        return ValueSet(array, members)
+        return ir.ValueSet(array, members)
 
 
-def _in(kind: str, operand: Operand, members: ValueSet) -> Predicate:
+def _in(kind: str, operand: ir.Operand, members: ir.ValueSet) -> ir.Predicate:
     """In is FALSE of NULL, NotIn TRUE."""
     if kind == "In":
-        return And((Not(IsNull(operand)), InList(operand, members)))
-    return Or((IsNull(operand), Not(InList(operand, members))))
+        return ir.And((ir.Not(ir.IsNull(operand)), ir.InList(operand, members)))
+    return ir.Or((ir.IsNull(operand), ir.Not(ir.InList(operand, members))))

@@ -12,16 +12,7 @@ from rowsieve.bridges.polars_exprs.operands import Operands
 from rowsieve.bridges.sql.regexes import Flavour, to_re2
 from rowsieve.bridges.translation import Row
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    Call,
-    Cast,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FieldAccess,
-    Literal,
-    Operand,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.logical import Date, Float, Int, List, String, Struct, Timestamp
 
 _STEP = re.compile(r"(-?)((?:\d+(?:y|q|mo|w|d|h|m|s|ms|us))+)")
@@ -39,7 +30,9 @@ class Calls:
     def __init__(self, operands: Operands) -> None:
         self._operands = operands
 
-    def read(self, name: str, row: Row, arguments: tuple[Operand, ...], options: Any) -> Operand:
+    def read(
+        self, name: str, row: Row, arguments: tuple[ir.Operand, ...], options: Any
+    ) -> ir.Operand:
         """The call, or `UnsupportedOperation` with the reason."""
         family = name.partition(".")[0]
         if (method := polars.BY_NODE.get(name)) is not None:
@@ -50,7 +43,7 @@ class Calls:
             return self._temporal(name, row, arguments)
         if family == "StructExpr":
             self._operands.expect(row.foreign, arguments[:1], Struct)
-            return FieldAccess(arguments[0], options)
+            return ir.FieldAccess(arguments[0], options)
         if family == "ListExpr":
             return self._list(row, arguments, options)
         if name == "Round":
@@ -60,14 +53,14 @@ class Calls:
             type_ = self._operands.expect(row.foreign, arguments, Int, Float)
             if isinstance(type_, Int) and not type_.signed:
                 raise UnsupportedOperation("neg of unsigned numbers has no counterpart here")
-            return Call("negate", arguments)
-        return Call(row.ours, tuple(self._operands.aligned(row.foreign, arguments)))
+            return ir.Call("negate", arguments)
+        return ir.Call(row.ours, tuple(self._operands.aligned(row.foreign, arguments)))
 
-    def _method(self, method: polars.Method, arguments: tuple[Operand, ...]) -> Operand:
+    def _method(self, method: polars.Method, arguments: tuple[ir.Operand, ...]) -> ir.Operand:
         """A call by its row, which says for which arguments it is ours."""
         if method.of_module:
             arguments = tuple(self._operands.aligned(method.name, arguments))
-        call = Call(method.function, arguments)
+        call = ir.Call(method.function, arguments)
         found = [self._operands.type_of(item) for item in arguments]
         known = next((type_ for type_ in found if type_ is not None), String())
         types = [type_ or (Int(64) if method.plain else known) for type_ in found]
@@ -75,12 +68,14 @@ class Calls:
             raise UnsupportedOperation(f"{method.name} is read for {method.case.text} only")
         return call
 
-    def _rounded(self, options: Any, arguments: tuple[Operand, ...]) -> Operand:
+    def _rounded(self, options: Any, arguments: tuple[ir.Operand, ...]) -> ir.Operand:
         if options != {"decimals": 0, "mode": "HalfToEven"}:
             raise UnsupportedOperation("round to digits, or of halves away from zero")
-        return Call("round", arguments)
+        return ir.Call("round", arguments)
 
-    def _text(self, name: str, row: Row, arguments: tuple[Operand, ...], options: Any) -> Operand:
+    def _text(
+        self, name: str, row: Row, arguments: tuple[ir.Operand, ...], options: Any
+    ) -> ir.Operand:
         self._operands.expect(row.foreign, arguments[:1], String)
         match name.removeprefix("StringExpr."):
             case "Slice":
@@ -90,8 +85,8 @@ class Calls:
                 numbers = (start + 1,) if _is_null(arguments[2]) else (start + 1, count)
                 if None in numbers:
                     raise UnsupportedOperation("slice wants a constant length")
-                made = tuple(Literal(number, Int(64)) for number in numbers)
-                return Call("substr", (arguments[0], *made))
+                made = tuple(ir.Literal(number, Int(64)) for number in numbers)
+                return ir.Call("substr", (arguments[0], *made))
             case "Contains" if not options["literal"]:
                 return self._plain_pattern(arguments[0], _text_of(arguments[1]))
             case "Replace":
@@ -100,19 +95,19 @@ class Calls:
                 if options["delimiter"]:
                     raise UnsupportedOperation("concat_str with a separator")
                 self._operands.expect(row.foreign, arguments, String)
-                return Call("concat" if options["ignore_nulls"] else "concat_strict", arguments)
+                return ir.Call("concat" if options["ignore_nulls"] else "concat_strict", arguments)
         self._operands.expect(row.foreign, arguments, String)
-        return Call(row.ours, arguments)
+        return ir.Call(row.ours, arguments)
 
     @staticmethod
-    def _plain_pattern(text: Operand, pattern: str | None) -> Operand:
+    def _plain_pattern(text: ir.Operand, pattern: str | None) -> ir.Operand:
         """A regular expression: of plain text, perhaps bound to an end, or one that RE2 shares."""
         if pattern is None:
             raise UnsupportedOperation("contains of a pattern that is no constant")
         body = pattern.removeprefix("^")
         begins = body != pattern
         whole = body.removesuffix("$")
-        ends, part = whole != body, Literal(whole, String())
+        ends, part = whole != body, ir.Literal(whole, String())
         if any(sign in _SPECIAL for sign in whole):
             try:
                 shared = to_re2(pattern, Flavour.RUST)
@@ -120,42 +115,46 @@ class Calls:
                 raise UnsupportedOperation(
                     f"contains of a regular expression, which holds {error}; give literal=True"
                 ) from error
-            return Call("regex_matches", (text, Literal(shared, String())))
+            return ir.Call("regex_matches", (text, ir.Literal(shared, String())))
         if begins and ends:
-            return Condition(Comparison(ComparisonOp.EQ, text, part))
-        return Call("starts_with" if begins else "ends_with" if ends else "contains", (text, part))
+            return ir.Condition(ir.Comparison(ir.ComparisonOp.EQ, text, part))
+        return ir.Call(
+            "starts_with" if begins else "ends_with" if ends else "contains", (text, part)
+        )
 
-    def _replaced(self, arguments: Sequence[Operand], options: Any) -> Operand:
+    def _replaced(self, arguments: Sequence[ir.Operand], options: Any) -> ir.Operand:
         _, old, new = arguments
         if options != {"n": -1, "literal": True} or not _text_of(old) or _text_of(new) is None:
             raise UnsupportedOperation("replace_all of constant text with literal=True only")
-        return Call("replace", tuple(arguments))
+        return ir.Call("replace", tuple(arguments))
 
-    def _list(self, row: Row, arguments: tuple[Operand, ...], options: Any) -> Operand:
+    def _list(self, row: Row, arguments: tuple[ir.Operand, ...], options: Any) -> ir.Operand:
         self._operands.expect(row.foreign, arguments[:1], List)
         place = _number(arguments[1], 0)
         if place is None or options is not True:
             raise UnsupportedOperation("list.get of a constant place from 0 with null_on_oob=True")
-        return Call(row.ours, (arguments[0], Literal(place + 1, Int(64))))
+        return ir.Call(row.ours, (arguments[0], ir.Literal(place + 1, Int(64))))
 
-    def _temporal(self, name: str, row: Row, arguments: tuple[Operand, ...]) -> Operand:
+    def _temporal(self, name: str, row: Row, arguments: tuple[ir.Operand, ...]) -> ir.Operand:
         kind = name.removeprefix("TemporalExpr.")
         if kind in ("Hour", "Minute", "Truncate", "Date"):
             self._operands.expect(row.foreign, arguments[:1], Timestamp)
         else:
             self._operands.expect(row.foreign, arguments[:1], Timestamp, Date)
         if kind == "Date":
-            return Cast(arguments[0], Date())
+            return ir.Cast(arguments[0], Date())
         if kind == "Truncate":
             unit = _UNITS.get(_text_of(arguments[1]) or "")
             if unit is None:
                 raise UnsupportedOperation(f"dt.truncate to one of {', '.join(_UNITS)} only")
-            return Call("date_trunc", (Literal(unit, String()), arguments[0]))
+            return ir.Call("date_trunc", (ir.Literal(unit, String()), arguments[0]))
         if kind == "OffsetBy":
             return self._offset(arguments[0], _text_of(arguments[1]) or "")
-        return Call("extract", (Literal(row.ours.removeprefix("extract "), String()), arguments[0]))
+        return ir.Call(
+            "extract", (ir.Literal(row.ours.removeprefix("extract "), String()), arguments[0])
+        )
 
-    def _offset(self, moment: Operand, text: str) -> Operand:
+    def _offset(self, moment: ir.Operand, text: str) -> ir.Operand:
         match = _STEP.fullmatch(text)
         if match is None:
             raise UnsupportedOperation(f"dt.offset_by of {text!r}")
@@ -168,19 +167,19 @@ class Calls:
         is_date = isinstance(self._operands.type_of(moment), Date)
         if micros and is_date:
             raise UnsupportedOperation("dt.offset_by of a date by parts of a day")
-        parts = tuple(Literal(number, Int(64)) for number in (months, days, micros))
-        return Call("shift_timestamp" if micros else "shift", (moment, *parts))
+        parts = tuple(ir.Literal(number, Int(64)) for number in (months, days, micros))
+        return ir.Call("shift_timestamp" if micros else "shift", (moment, *parts))
 
 
-def _number(operand: Operand, least: int) -> int | None:
-    value = operand.value if isinstance(operand, Literal) else None
+def _number(operand: ir.Operand, least: int) -> int | None:
+    value = operand.value if isinstance(operand, ir.Literal) else None
     return value if type(value) is int and least <= value < 2**31 else None
 
 
-def _text_of(operand: Operand) -> str | None:
-    value = operand.value if isinstance(operand, Literal) else None
+def _text_of(operand: ir.Operand) -> str | None:
+    value = operand.value if isinstance(operand, ir.Literal) else None
     return value if isinstance(value, str) else None
 
 
-def _is_null(operand: Operand) -> bool:
-    return isinstance(operand, Literal) and operand.value is None
+def _is_null(operand: ir.Operand) -> bool:
+    return isinstance(operand, ir.Literal) and operand.value is None

@@ -15,18 +15,7 @@ import pyarrow as pa
 from rowsieve.bridges.base import TreeReader
 from rowsieve.bridges.polars_exprs import table
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Literal,
-    Operand,
-    walk,
-)
+from rowsieve.predicate import ir
 from rowsieve.predicate.literals import int_range
 from rowsieve.types.logical import (
     Binary,
@@ -44,24 +33,26 @@ class Operands(TreeReader[Any]):
     """What operands over the columns of one schema are, and become beside others."""
 
     def expect(
-        self, what: str, operands: Sequence[Operand], *kinds: type[LogicalType]
+        self, what: str, operands: Sequence[ir.Operand], *kinds: type[LogicalType]
     ) -> LogicalType:
         """The type of the first; all must be of one of the kinds, or NULL."""
         for operand in operands:
             type_ = self.type_of(operand)
-            bare_null = isinstance(operand, Literal) and operand.value is None
+            bare_null = isinstance(operand, ir.Literal) and operand.value is None
             if not isinstance(type_, kinds) and not bare_null:
                 wanted = " or ".join(kind.__name__.lower() for kind in kinds)
                 found = "a plain number" if type_ is None else type_name(type_)
                 raise UnsupportedOperation(f"{what} is of {wanted} here, not of {found}")
         return self.type_of(operands[0]) or String()
 
-    def met(self, left: Operand, right: Operand) -> tuple[Operand, Operand]:
+    def met(self, left: ir.Operand, right: ir.Operand) -> tuple[ir.Operand, ir.Operand]:
         """Both sides of a comparison, a constant with the value that polars gives it there."""
         types = self.type_of(left), self.type_of(right)
         match types:
             case (None, None):
-                if all(isinstance(side, Literal) and side.value is None for side in (left, right)):
+                if all(
+                    isinstance(side, ir.Literal) and side.value is None for side in (left, right)
+                ):
                     return left, right
                 raise UnsupportedOperation("a comparison of plain constants")
             case (None, type_) if type_ is not None:
@@ -82,7 +73,7 @@ class Operands(TreeReader[Any]):
                     "the other"
                 )
 
-    def aligned(self, what: str, operands: Sequence[Operand]) -> list[Operand]:
+    def aligned(self, what: str, operands: Sequence[ir.Operand]) -> list[ir.Operand]:
         """All of one type: constants take that of the others; other mixtures are refused."""
         types = {type_ for operand in operands if (type_ := self.type_of(operand)) is not None}
         if len(types) != 1:
@@ -91,18 +82,18 @@ class Operands(TreeReader[Any]):
         (type_,) = types
         return [self._typed(what, operand, type_) for operand in operands]
 
-    def arithmetic(self, operator: str, left: Operand, right: Operand) -> Operand:
+    def arithmetic(self, operator: str, left: ir.Operand, right: ir.Operand) -> ir.Operand:
         """`left operator right` of numbers, and + of text."""
         name = table.ARITHMETIC[operator]
         types = [type_ for side in (left, right) if (type_ := self.type_of(side)) is not None]
         if operator == "Plus" and types and all(isinstance(type_, String) for type_ in types):
-            return Call("concat_strict", (left, right))
+            return ir.Call("concat_strict", (left, right))
         if operator == "TrueDivide" and types and all(isinstance(type_, Int) for type_ in types):
             left, right = self._as_float(left), self._as_float(right)
         if types and all(isinstance(t, Int) and t.bits >= 32 for t in types):
-            if isinstance(left, Literal) and isinstance(left.value, float) and left.type is None:
+            if isinstance(left, ir.Literal) and isinstance(left.value, float) and left.type is None:
                 right = self._as_float(right)
-            elif isinstance(right, Literal) and isinstance(right.value, float):
+            elif isinstance(right, ir.Literal) and isinstance(right.value, float):
                 left = self._as_float(left) if right.type is None else left
         left, right = self.aligned(operator, (left, right))
         type_ = self.expect(operator, (left, right), Int, Float)
@@ -113,60 +104,62 @@ class Operands(TreeReader[Any]):
                 check_divisor(right, type_)
         elif operator in ("FloorDivide", "Modulus"):
             return self._floored(operator, left, right, type_)
-        return Call(name, (left, right))
+        return ir.Call(name, (left, right))
 
-    def _floored(self, operator: str, left: Operand, right: Operand, type_: LogicalType) -> Operand:
+    def _floored(
+        self, operator: str, left: ir.Operand, right: ir.Operand, type_: LogicalType
+    ) -> ir.Operand:
         """Division that rounds down, by what rounds towards zero: one less for what is below."""
-        whole, rest = Call("divide", (left, right)), Call("modulo", (left, right))
+        whole, rest = ir.Call("divide", (left, right)), ir.Call("modulo", (left, right))
         if isinstance(type_, Int) and not type_.signed:
             return whole if operator == "FloorDivide" else rest
-        if not (isinstance(right, Literal) and isinstance(right.value, int) and right.value > 0):
+        if not (isinstance(right, ir.Literal) and isinstance(right.value, int) and right.value > 0):
             raise UnsupportedOperation(f"{operator} of signed numbers by no constant above 0")
-        below = Comparison(ComparisonOp.LT, rest, Literal(0, type_))
+        below = ir.Comparison(ir.ComparisonOp.LT, rest, ir.Literal(0, type_))
         if operator == "Modulus":
-            return Case(((below, Call("add", (rest, right))),), rest)
-        return Case(((below, Call("subtract", (whole, Literal(1, type_)))),), whole)
+            return ir.Case(((below, ir.Call("add", (rest, right))),), rest)
+        return ir.Case(((below, ir.Call("subtract", (whole, ir.Literal(1, type_)))),), whole)
 
-    def _typed(self, what: str, operand: Operand, type_: LogicalType) -> Operand:
-        if not isinstance(operand, Literal) or operand.type is not None:
+    def _typed(self, what: str, operand: ir.Operand, type_: LogicalType) -> ir.Operand:
+        if not isinstance(operand, ir.Literal) or operand.type is not None:
             return operand
         if operand.value is None:
-            return Literal(None, type_)
+            return ir.Literal(None, type_)
         value = operand.value
         if isinstance(type_, Int) and isinstance(value, int):
             low, high = int_range(type_)
             if low <= value <= high:
-                return Literal(value, type_)
+                return ir.Literal(value, type_)
         elif isinstance(type_, Float) and isinstance(value, int | float):
             return as_float(value, type_)
         raise UnsupportedOperation(f"{what} of a {type_name(type_)} and {value!r}: cast one side")
 
-    def _beside(self, operand: Operand, type_: LogicalType) -> Operand:
+    def _beside(self, operand: ir.Operand, type_: LogicalType) -> ir.Operand:
         """A plain constant in a comparison with a value of the type."""
-        value = operand.value if isinstance(operand, Literal) else None
+        value = operand.value if isinstance(operand, ir.Literal) else None
         if isinstance(value, bool) or value is None:
             return operand
         if isinstance(type_, Float) and isinstance(value, int | float):
             return as_float(value, type_)
         if isinstance(type_, Int) and isinstance(value, int | float):
-            return operand if isinstance(value, int) else Literal(value, Float(64))
+            return operand if isinstance(value, int) else ir.Literal(value, Float(64))
         raise UnsupportedOperation(f"a comparison of {type_name(type_)} with {value!r}")
 
-    def _as_float(self, operand: Operand) -> Operand:
-        if isinstance(operand, Literal) and operand.type is None and operand.value is not None:
+    def _as_float(self, operand: ir.Operand) -> ir.Operand:
+        if isinstance(operand, ir.Literal) and operand.type is None and operand.value is not None:
             assert isinstance(operand.value, int | float)
             return as_float(operand.value, Float(64))
-        return Cast(operand, Float(64))
+        return ir.Cast(operand, Float(64))
 
 
-def check_divisor(divisor: Operand, type_: Float) -> None:
+def check_divisor(divisor: ir.Operand, type_: Float) -> None:
     """Refuse a constant by which polars does not divide, but multiplies with its reciprocal.
 
     It does so in frames of more than one row; the outcome is the same where both are exact.
     """
-    if any(isinstance(node, Column | BoundColumn) for node in walk(divisor)):
+    if any(isinstance(node, ir.Column | ir.BoundColumn) for node in ir.walk(divisor)):
         return
-    value = divisor.value if isinstance(divisor, Literal) else math.pi
+    value = divisor.value if isinstance(divisor, ir.Literal) else math.pi
     if value is not None and not (isinstance(value, float) and _has_reciprocal(value, type_)):
         raise UnsupportedOperation(
             "floats divided by a constant that is no power of 2: polars multiplies with its "
@@ -181,7 +174,7 @@ def _has_reciprocal(value: float, type_: Float) -> bool:
     return abs(mantissa) == 0.5 and exponent > (-126 if type_.bits == 32 else -1022)
 
 
-def as_float(value: float, type_: Float) -> Literal:
+def as_float(value: float, type_: Float) -> ir.Literal:
     """A number written plainly, as the float that polars makes of it."""
     if isinstance(value, int) and abs(value) > 2 ** (24 if type_.bits == 32 else 53):
         raise UnsupportedOperation(f"the whole number {value} beside a float; write a float")
@@ -190,4 +183,4 @@ def as_float(value: float, type_: Float) -> Literal:
         made = pa.scalar(made, pa.float64()).cast(pa.float32()).as_py()
         if math.isinf(made) and not math.isinf(value):
             raise UnsupportedOperation(f"the number {value!r} is beyond float32")
-    return Literal(made, type_)
+    return ir.Literal(made, type_)

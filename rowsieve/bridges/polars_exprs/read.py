@@ -20,23 +20,7 @@ from rowsieve.bridges.polars_exprs.calls import Calls
 from rowsieve.bridges.polars_exprs.messagepack import decode
 from rowsieve.bridges.polars_exprs.operands import Operands
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    And,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    IsNull,
-    Literal,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-    ValueSet,
-)
+from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
     Binary,
@@ -55,10 +39,10 @@ if TYPE_CHECKING:
 
 _SHOWN_BYTES = 4_000
 _CLOSED = {
-    "Both": (ComparisonOp.GE, ComparisonOp.LE),
-    "Left": (ComparisonOp.GE, ComparisonOp.LT),
-    "Right": (ComparisonOp.GT, ComparisonOp.LE),
-    "None": (ComparisonOp.GT, ComparisonOp.LT),
+    "Both": (ir.ComparisonOp.GE, ir.ComparisonOp.LE),
+    "Left": (ir.ComparisonOp.GE, ir.ComparisonOp.LT),
+    "Right": (ir.ComparisonOp.GT, ir.ComparisonOp.LE),
+    "None": (ir.ComparisonOp.GT, ir.ComparisonOp.LT),
 }
 
 
@@ -132,13 +116,13 @@ class Reader(Operands):
     def __init__(self, schema: Schema) -> None:
         super().__init__(schema, Semantics.POLARS)
 
-    def read(self, node: Any) -> Predicate | Operand:
+    def read(self, node: Any) -> ir.Predicate | ir.Operand:
         """One node of the expression."""
         kind, content = constants.single(node)
         supported(table.NODE_ROWS.get(kind), kind, "not known here")
         match kind:
             case "Column":
-                return Column(content)
+                return ir.Column(content)
             case "Literal":
                 return constants.literal_of(content)
             case "Alias":
@@ -153,28 +137,28 @@ class Reader(Operands):
                 return self._function(kind, content)
         raise AssertionError(kind)
 
-    def _binary(self, content: Any) -> Predicate | Operand:
+    def _binary(self, content: Any) -> ir.Predicate | ir.Operand:
         operator = content["op"]
         supported(table.OPERATOR_ROWS.get(operator), f"the operator {operator}", "not known here")
         if operator in _HORIZONTAL:
             terms = tuple(
                 self.predicate(term) for term in _chain({"BinaryExpr": content}, operator)
             )
-            return And(terms) if operator == "And" else Or(terms)
+            return ir.And(terms) if operator == "And" else ir.Or(terms)
         if operator in ("Plus", "Minus") and (moved := self._moved(content)) is not None:
             return moved
         left, right = self.operand(content["left"]), self.operand(content["right"])
         if operator == "Xor":
             self.expect("^", (left, right), Bool)
-            return Comparison(ComparisonOp.NE, left, right)
+            return ir.Comparison(ir.ComparisonOp.NE, left, right)
         if operator in table.COMPARISONS:
             return self._compared(table.COMPARISONS[operator], left, right)
         return self.arithmetic(operator, left, right)
 
-    def _compared(self, op: ComparisonOp, left: Operand, right: Operand) -> Predicate:
-        return Comparison(op, *self.met(left, right))
+    def _compared(self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand) -> ir.Predicate:
+        return ir.Comparison(op, *self.met(left, right))
 
-    def _moved(self, content: Any) -> Operand | None:
+    def _moved(self, content: Any) -> ir.Operand | None:
         """A moment and a constant duration; None where there is no duration."""
         for side, other in (("right", "left"), ("left", "right")):
             node = content[side]
@@ -189,16 +173,16 @@ class Reader(Operands):
             moment = self.operand(content[other])
             self.expect("a duration added", (moment,), Timestamp)
             sign = 1 if content["op"] == "Plus" else -1
-            parts = (Literal(number, Int(64)) for number in (0, 0, sign * micros))
-            return Call("shift_timestamp", (moment, *parts))
+            parts = (ir.Literal(number, Int(64)) for number in (0, 0, sign * micros))
+            return ir.Call("shift_timestamp", (moment, *parts))
         return None
 
-    def _cast(self, content: Any) -> Operand:
+    def _cast(self, content: Any) -> ir.Operand:
         operand, target = self.operand(content["expr"]), constants.type_of_name(content["dtype"])
         source = self.type_of(operand)
         if content["options"] not in ("Strict", "NonStrict"):
             raise UnsupportedOperation("a cast that wraps around has no counterpart here")
-        if isinstance(operand, Literal) and operand.type is None and operand.value is not None:
+        if isinstance(operand, ir.Literal) and operand.type is None and operand.value is not None:
             raise UnsupportedOperation("a cast of a plain constant; write a constant of the type")
         names = type(source).__name__, type(target).__name__
         if source is not None and source != target and names not in table.CASTS:
@@ -207,11 +191,11 @@ class Reader(Operands):
             )
         if may_be_infinite(operand, source, target):
             raise UnsupportedOperation(REASON)
-        return Cast(operand, target, content["options"] == "NonStrict")
+        return ir.Cast(operand, target, content["options"] == "NonStrict")
 
-    def _case(self, content: Any) -> Operand:
-        conditions: list[Predicate] = []
-        values: list[Operand] = []
+    def _case(self, content: Any) -> ir.Operand:
+        conditions: list[ir.Predicate] = []
+        values: list[ir.Operand] = []
         while True:
             conditions.append(self.predicate(content["predicate"]))
             values.append(self.operand(content["truthy"]))
@@ -221,11 +205,11 @@ class Reader(Operands):
             content = following
         values.append(self.operand(content["falsy"]))
         *branches, otherwise = self.aligned("when", values)
-        return Case(tuple(zip(conditions, branches, strict=True)), otherwise)
+        return ir.Case(tuple(zip(conditions, branches, strict=True)), otherwise)
 
     # Functions
 
-    def _function(self, kind: str, content: Any) -> Predicate | Operand:
+    def _function(self, kind: str, content: Any) -> ir.Predicate | ir.Operand:
         family, detail = constants.single(content["function"])
         if family == "Boolean":
             return self._boolean(*constants.single(detail), content["input"])
@@ -243,58 +227,60 @@ class Reader(Operands):
         arguments = tuple(self.operand(item) for item in content["input"])
         return Calls(self).read(name, row, arguments, options)
 
-    def _boolean(self, name: str, options: Any, inputs: Sequence[Any]) -> Predicate | Operand:
+    def _boolean(self, name: str, options: Any, inputs: Sequence[Any]) -> ir.Predicate | ir.Operand:
         row = table.BOOLEANS.get(name)
         supported(row, f"the function {row.foreign if row else name}")
         if name in ("AnyHorizontal", "AllHorizontal"):
             terms = tuple(self.predicate(item) for item in inputs)
-            return Or(terms) if name == "AnyHorizontal" else And(terms)
+            return ir.Or(terms) if name == "AnyHorizontal" else ir.And(terms)
         if name == "Not":
-            return Not(self.predicate(inputs[0]))
+            return ir.Not(self.predicate(inputs[0]))
         operand = self.operand(inputs[0])
         match name:
             case "IsNull":
-                return IsNull(operand)
+                return ir.IsNull(operand)
             case "IsNotNull":
-                return Not(IsNull(operand))
+                return ir.Not(ir.IsNull(operand))
             case "IsIn":
                 return self._is_in(operand, inputs[1], nulls_equal=options["nulls_equal"])
             case "IsBetween":
                 return self._between(operand, inputs[1:], options["closed"])
         return self._about_floats(name, operand)
 
-    def _about_floats(self, name: str, operand: Operand) -> Predicate:
+    def _about_floats(self, name: str, operand: ir.Operand) -> ir.Predicate:
         type_ = self.expect(name, (operand,), Float)
 
-        def against(op: ComparisonOp, value: float) -> Predicate:
-            return Comparison(op, operand, Literal(value, type_))
+        def against(op: ir.ComparisonOp, value: float) -> ir.Predicate:
+            return ir.Comparison(op, operand, ir.Literal(value, type_))
 
         match name:
             case "IsNan":
-                return against(ComparisonOp.EQ, math.nan)
+                return against(ir.ComparisonOp.EQ, math.nan)
             case "IsNotNan":
-                return against(ComparisonOp.NE, math.nan)
+                return against(ir.ComparisonOp.NE, math.nan)
             case "IsFinite":
-                above = against(ComparisonOp.GT, -math.inf)
-                return And((above, against(ComparisonOp.LT, math.inf)))
+                above = against(ir.ComparisonOp.GT, -math.inf)
+                return ir.And((above, against(ir.ComparisonOp.LT, math.inf)))
             case _:
-                least = against(ComparisonOp.EQ, -math.inf)
-                return Or((least, against(ComparisonOp.EQ, math.inf)))
+                least = against(ir.ComparisonOp.EQ, -math.inf)
+                return ir.Or((least, against(ir.ComparisonOp.EQ, math.inf)))
 
-    def _between(self, operand: Operand, bounds: Sequence[Any], closed: str) -> Predicate:
+    def _between(self, operand: ir.Operand, bounds: Sequence[Any], closed: str) -> ir.Predicate:
         low, high = (self.operand(bound) for bound in bounds)
-        kinds = {(type(b.value) if isinstance(b, Literal) else None) for b in (low, high)}
+        kinds = {(type(b.value) if isinstance(b, ir.Literal) else None) for b in (low, high)}
         types = {self.type_of(b) for b in (low, high)}
         typed = types - {None}
         drawn = len(types) > 1 and typed != {self.type_of(operand)}
         if len(kinds - {type(None)}) > 1 or len(typed) > 1 or drawn:
             raise UnsupportedOperation("is_between with bounds of two types")
-        if any(isinstance(b, Literal) and b.type is None and b.value is None for b in (low, high)):
+        if any(
+            isinstance(b, ir.Literal) and b.type is None and b.value is None for b in (low, high)
+        ):
             raise UnsupportedOperation("is_between with NULL of no type is NULL on all rows")
         lower, upper = _CLOSED[closed]
-        return And((self._compared(lower, operand, low), self._compared(upper, operand, high)))
+        return ir.And((self._compared(lower, operand, low), self._compared(upper, operand, high)))
 
-    def _is_in(self, operand: Operand, listed: Any, *, nulls_equal: bool) -> Predicate:
+    def _is_in(self, operand: ir.Operand, listed: Any, *, nulls_equal: bool) -> ir.Predicate:
         kind, content = constants.single(listed)
         if kind == "Agg":  # a Series made into one list
             kind, content = constants.single(content)
@@ -304,7 +290,7 @@ class Reader(Operands):
             raise UnsupportedOperation("is_in takes a list of constants here")
         values = constants.members_of(content)
         self._check_members(self.type_of(operand), values.type)
-        found: Predicate = InList(operand, ValueSet(values.array.drop_null(), values.type))
+        found: ir.Predicate = ir.InList(operand, ir.ValueSet(values.array.drop_null(), values.type))
         if not nulls_equal:
             return found  # NULL among the members is never found, and hides nothing
         if not values.array.null_count:
@@ -312,7 +298,7 @@ class Reader(Operands):
                 "is_in(…, nulls_equal=True) without NULL among the members, whose NOT polars' "
                 "optimiser takes for one that hides NULL; leave nulls_equal out"
             )
-        return Or((IsNull(operand), And((Not(IsNull(operand)), found))))
+        return ir.Or((ir.IsNull(operand), ir.And((ir.Not(ir.IsNull(operand)), found))))
 
     def _check_members(self, type_: LogicalType | None, members: LogicalType | None) -> None:
         if members is None or type_ == members:

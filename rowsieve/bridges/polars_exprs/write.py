@@ -20,18 +20,7 @@ from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.polars_exprs import table
 from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    ComparisonOp,
-    FieldAccess,
-    InList,
-    Like,
-    Literal,
-    Operand,
-)
+from rowsieve.predicate import ir
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.operand_types import type_of
@@ -52,15 +41,15 @@ from rowsieve.types.logical import (
 if TYPE_CHECKING:
     from polars import Expr
 
-_COMPARE: dict[ComparisonOp, Callable[[Any, Any], Any]] = {
-    ComparisonOp.EQ: lambda a, b: a == b,
-    ComparisonOp.NE: lambda a, b: a != b,
-    ComparisonOp.LT: lambda a, b: a < b,
-    ComparisonOp.LE: lambda a, b: a <= b,
-    ComparisonOp.GT: lambda a, b: a > b,
-    ComparisonOp.GE: lambda a, b: a >= b,
-    ComparisonOp.DISTINCT: lambda a, b: a.ne_missing(b),
-    ComparisonOp.NOT_DISTINCT: lambda a, b: a.eq_missing(b),
+_COMPARE: dict[ir.ComparisonOp, Callable[[Any, Any], Any]] = {
+    ir.ComparisonOp.EQ: lambda a, b: a == b,
+    ir.ComparisonOp.NE: lambda a, b: a != b,
+    ir.ComparisonOp.LT: lambda a, b: a < b,
+    ir.ComparisonOp.LE: lambda a, b: a <= b,
+    ir.ComparisonOp.GT: lambda a, b: a > b,
+    ir.ComparisonOp.GE: lambda a, b: a >= b,
+    ir.ComparisonOp.DISTINCT: lambda a, b: a.ne_missing(b),
+    ir.ComparisonOp.NOT_DISTINCT: lambda a, b: a.eq_missing(b),
 }
 
 
@@ -82,7 +71,7 @@ class Writer(TreeWriter["Expr"]):
 
     engine = "polars"
 
-    def __init__(self, semantics: Semantics, call: Callable[[Writer, Call], Expr]) -> None:
+    def __init__(self, semantics: Semantics, call: Callable[[Writer, ir.Call], Expr]) -> None:
         self.semantics = semantics
         self._call = call
         self.polars: Any = recorded(imported("polars", "polars"), "pl", "import polars as pl")
@@ -99,30 +88,30 @@ class Writer(TreeWriter["Expr"]):
         """`is_null`."""
         return operand.is_null()
 
-    def call(self, node: Call) -> Expr:
+    def call(self, node: ir.Call) -> Expr:
         """A function of values."""
         return self._call(self, node)
 
-    def column(self, node: BoundColumn) -> Expr:
+    def column(self, node: ir.BoundColumn) -> Expr:
         """A column, unless its name would be a pattern."""
         if node.name == "*" or (node.name.startswith("^") and node.name.endswith("$")):
             raise UnsupportedOperation(f"the name {node.name!r} would be a pattern there")
         return self._made(self.polars.col(node.name))
 
-    def member(self, node: FieldAccess) -> Expr:
+    def member(self, node: ir.FieldAccess) -> Expr:
         """A field of a struct, unless its name would be a pattern."""
         if any(mark in node.name for mark in "*^"):
             raise UnsupportedOperation(f"the member {node.name!r} would be a pattern there")
         return self._made(self.operand(node.operand).struct.field(node.name))
 
-    def case(self, node: Case) -> Expr:
+    def case(self, node: ir.Case) -> Expr:
         """`when`, `then`, `otherwise`."""
         made = self.operand(node.otherwise)
         for when, then in reversed(node.branches):
             made = self.choose(self.predicate(when), self.operand(then), made)
         return made
 
-    def constant(self, literal: Literal) -> Expr:
+    def constant(self, literal: ir.Literal) -> Expr:
         """A constant of its type."""
         assert literal.type is not None
         value, type_ = literal.value, literal.type
@@ -152,7 +141,7 @@ class Writer(TreeWriter["Expr"]):
         """CASE WHEN … THEN … ELSE … END."""
         return self._made(self.polars.when(when).then(then).otherwise(otherwise))
 
-    def comparison(self, op: ComparisonOp, left: Operand, right: Operand) -> Expr:
+    def comparison(self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand) -> Expr:
         """A comparison, with NaN as the semantics have it."""
         types = type_of(left), type_of(right)
         if any(is_nested(type_) for type_ in types):
@@ -161,15 +150,15 @@ class Writer(TreeWriter["Expr"]):
         made: Expr = _COMPARE[op](*sides)
         if not isinstance(types[0], Float) or self.semantics.nan is not NanOrder.IEEE:
             return made
-        if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+        if op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
             raise UnsupportedOperation("NaN is equal to itself in eq_missing")
         nan = sides[0].is_nan() | sides[1].is_nan()
-        unequal = self.truth(value=op is ComparisonOp.NE)
+        unequal = self.truth(value=op is ir.ComparisonOp.NE)
         known = self.choose(nan, unequal, made)
         missing = sides[0].is_null() | sides[1].is_null()
         return self.choose(missing, self.truth(value=None), known)
 
-    def in_list(self, node: InList) -> Expr:
+    def in_list(self, node: ir.InList) -> Expr:
         """`is_in` with a Series; NULL in it is a guard."""
         operand, members = self.operand(node.operand), node.values.array
         known = members.drop_null()
@@ -184,7 +173,7 @@ class Writer(TreeWriter["Expr"]):
             return found
         return self.choose(found, self.truth(value=True), self.truth(value=None))
 
-    def like(self, node: Like) -> Expr:
+    def like(self, node: ir.Like) -> Expr:
         """A function of its own, which is read back, or a regular expression."""
         text: Any = self.operand(node.operand)
         match part_of_text(node):
@@ -201,7 +190,7 @@ class Writer(TreeWriter["Expr"]):
         flags = "si" if node.ignore_case else "s"
         return self._made(text.str.contains(rf"(?{flags})\A{body}\z"))
 
-    def cast(self, node: Cast) -> Expr:
+    def cast(self, node: ir.Cast) -> Expr:
         """A cast between types that agree."""
         source, target = type_of(node.operand), node.type
         operand = self.operand(node.operand)

@@ -18,16 +18,9 @@ import pyarrow.compute as pc
 from rowsieve.bridges.base import as_predicate
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    And,
-    Column,
-    FieldAccess,
-    Operand,
-    Or,
-    Predicate,
-)
+from rowsieve.predicate import ir
 
-Decoded: TypeAlias = Predicate | Operand
+Decoded: TypeAlias = ir.Predicate | ir.Operand
 
 
 @dataclass(slots=True)
@@ -60,11 +53,11 @@ def decode(
             case "end":
                 node = call(open_.pop())
             case "field_ref":
-                node = Column(value)
+                node = ir.Column(value)
             case "nested_field_ref":
-                node = Column(next(pending)[1])
+                node = ir.Column(next(pending)[1])
                 for _ in range(int(value) - 1):
-                    node = FieldAccess(node, next(pending)[1])
+                    node = ir.FieldAccess(node, next(pending)[1])
             case "literal":
                 node = constant(batch.column(int(value)))
             case _:
@@ -90,11 +83,11 @@ def names_in(expression: pc.Expression) -> set[str]:
     return found
 
 
-def junction(kind: type[And | Or]) -> Callable[[list[Any]], Predicate]:
+def junction(kind: type[ir.And | ir.Or]) -> Callable[[list[Any]], ir.Predicate]:
     """AND or OR of what was read, flat."""
 
-    def build(arguments: list[Any]) -> Predicate:
-        terms: list[Predicate] = []
+    def build(arguments: list[Any]) -> ir.Predicate:
+        terms: list[ir.Predicate] = []
         for argument in map(as_predicate, arguments):
             terms.extend(argument.terms if isinstance(argument, kind) else (argument,))
         return kind(tuple(terms))

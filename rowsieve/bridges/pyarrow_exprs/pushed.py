@@ -25,36 +25,17 @@ from rowsieve.bridges.pyarrow_exprs.nodes import (
 )
 from rowsieve.bridges.pyarrow_exprs.table import ARITHMETIC, COMPARISONS
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    FALSE,
-    TRUE,
-    And,
-    BooleanOperand,
-    Call,
-    Column,
-    Comparison,
-    ComparisonOp,
-    FalsePredicate,
-    InList,
-    IsNull,
-    Literal,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-    ValueSet,
-    walk,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.logical import Bool, Field, Float
 from rowsieve.types.schema import Schema
 
 
-def pushed_predicate(expression: pc.Expression) -> Predicate:
+def pushed_predicate(expression: pc.Expression) -> ir.Predicate:
     """Read an expression as DataFusion means it; literals get their types and physical values."""
     return as_predicate(decode(expression, _datafusion_call, _constant))
 
 
-def polars_predicate(expression: pc.Expression, schema: Schema) -> Predicate:
+def polars_predicate(expression: pc.Expression, schema: Schema) -> ir.Predicate:
     """Read an expression as Polars means it; refuse what it can mean in two ways."""
     reader = _PolarsReader(schema)
     found = as_predicate(decode(expression, reader.call))
@@ -74,43 +55,45 @@ class _PolarsReader:
         self._schema = schema
         self._lists_of_nullables: set[int] = set()  # ids of nodes of the tree being read
 
-    def call(self, frame: Frame) -> Predicate | Operand:
+    def call(self, frame: Frame) -> ir.Predicate | ir.Operand:
         if frame.function == "is_nan":
             operand = as_operand(frame.arguments[0])
             if not isinstance(self._field(operand, "is_nan").type, Float):
                 raise UnsupportedOperation("is_nan of another type than a float")
-            return Comparison(ComparisonOp.EQ, operand, Literal(math.nan, Float(64)))
+            return ir.Comparison(ir.ComparisonOp.EQ, operand, ir.Literal(math.nan, Float(64)))
         found = _call(frame)
-        if not isinstance(found, InList):
+        if not isinstance(found, ir.InList):
             return found
         field, members = self._field(found.operand, "is_in"), found.values.array
         if members.null_count:  # only nulls_equal=True leaves a NULL in the list
-            without = InList(found.operand, ValueSet(members.drop_null(), found.values.type))
-            return Or((IsNull(found.operand), And((Not(IsNull(found.operand)), without))))
+            without = ir.InList(found.operand, ir.ValueSet(members.drop_null(), found.values.type))
+            return ir.Or(
+                (ir.IsNull(found.operand), ir.And((ir.Not(ir.IsNull(found.operand)), without)))
+            )
         if field.nullable:
             self._lists_of_nullables.add(id(found))
         return found
 
-    def check(self, predicate: Predicate) -> None:
+    def check(self, predicate: ir.Predicate) -> None:
         """Refuse lists of a nullable column below anything but AND and OR."""
-        if isinstance(predicate, And | Or):
+        if isinstance(predicate, ir.And | ir.Or):
             for term in predicate.terms:
                 self.check(term)
-        elif not isinstance(predicate, InList | FalsePredicate) and any(
-            id(node) in self._lists_of_nullables or isinstance(node, FalsePredicate)
-            for node in walk(predicate)
+        elif not isinstance(predicate, ir.InList | ir.FalsePredicate) and any(
+            id(node) in self._lists_of_nullables or isinstance(node, ir.FalsePredicate)
+            for node in ir.walk(predicate)
         ):
             raise UnsupportedOperation(
                 "is_in of a column with NULLs below NOT, with or without nulls_equal=True"
             )
 
-    def _field(self, operand: Operand, name: str) -> Field:
-        if not isinstance(operand, Column):
+    def _field(self, operand: ir.Operand, name: str) -> Field:
+        if not isinstance(operand, ir.Column):
             raise UnsupportedOperation(f"{name} of something other than a column")
         return self._schema.field(operand.name)
 
 
-def _call(frame: Frame) -> Predicate | Operand:
+def _call(frame: Frame) -> ir.Predicate | ir.Operand:
     name, arguments = frame.function, frame.arguments
     options = {} if frame.options is None else dict(frame.options.items())
     options.pop("_type_name", None)
@@ -118,34 +101,34 @@ def _call(frame: Frame) -> Predicate | Operand:
         return _is_in(as_operand(arguments[0]), options)
     if name == "is_null" and not truth(options.pop("nan_is_null", None)):
         _refuse_options(name, options)
-        return IsNull(as_operand(arguments[0]))
+        return ir.IsNull(as_operand(arguments[0]))
     if name == "starts_with" and not truth(options.pop("ignore_case", None)):
         prefix = literal_of(pa.array([options.pop("pattern").as_py()], pa.string()))
         _refuse_options(name, options)
-        return Call("starts_with", (as_operand(arguments[0]), prefix))
+        return ir.Call("starts_with", (as_operand(arguments[0]), prefix))
     if name in ARITHMETIC or name in _CALLS:
         if name in _CALLS:
             _refuse_options(name, options)
             return _CALLS[name](arguments)
-        return Call(ARITHMETIC[name], tuple(map(as_operand, arguments)))
+        return ir.Call(ARITHMETIC[name], tuple(map(as_operand, arguments)))
     if (op := COMPARISONS.get(name)) is not None:
         _refuse_options(name, options)
         left, right = map(as_operand, arguments)
-        return Comparison(op, left, right)
+        return ir.Comparison(op, left, right)
     raise UnsupportedOperation(
         f"the pyarrow function {name!r}{' with these options' if options else ''} has no "
         "counterpart here; write the condition as SQL text"
     )
 
 
-def _is_in(operand: Operand, options: dict[str, pa.Scalar]) -> Predicate:
+def _is_in(operand: ir.Operand, options: dict[str, pa.Scalar]) -> ir.Predicate:
     members = options.pop("value_set").values
     options.pop("null_matching_behavior")
     _refuse_options("is_in", options)
-    return InList(operand, ValueSet(*stored(members)))
+    return ir.InList(operand, ir.ValueSet(*stored(members)))
 
 
-def _datafusion_call(frame: Frame) -> Predicate | Operand:
+def _datafusion_call(frame: Frame) -> ir.Predicate | ir.Operand:
     """A call in which a NaN may have its sign bit set."""
     operands = frame.arguments
     if frame.function == "is_in" and frame.options is not None:
@@ -155,7 +138,7 @@ def _datafusion_call(frame: Frame) -> Predicate | Operand:
             if not len(others):
                 return _known(operand, truth=False)
             # Replaced, not dropped: how many members there are decides how zeros compare.
-            return InList(operand, ValueSet(*stored(pc.if_else(never, others[0], members))))
+            return ir.InList(operand, ir.ValueSet(*stored(pc.if_else(never, others[0], members))))
     if not any(operand is _NEGATIVE_NAN for operand in operands):
         return _call(frame)
     if (op := COMPARISONS.get(frame.function)) is None:
@@ -163,36 +146,38 @@ def _datafusion_call(frame: Frame) -> Predicate | Operand:
     return _compared_to_negative_nan(op, *map(as_operand, operands))
 
 
-def _constant(column: pa.Array) -> Literal:
+def _constant(column: pa.Array) -> ir.Literal:
     return _NEGATIVE_NAN if negative_nans(column)[0].as_py() else literal_of(column)
 
 
-def _compared_to_negative_nan(op: ComparisonOp, left: Operand, right: Operand) -> Predicate:
+def _compared_to_negative_nan(
+    op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand
+) -> ir.Predicate:
     """A comparison with what is below every stored value."""
     if left is right:
-        return TRUE if op in _HOLDS_IF_SAME else FALSE
+        return ir.TRUE if op in _HOLDS_IF_SAME else ir.FALSE
     value = left if right is _NEGATIVE_NAN else right
     greater = _HOLDS_IF_GREATER if right is _NEGATIVE_NAN else _HOLDS_IF_LESS
     return _known(value, truth=op in greater)
 
 
-def _known(operand: Operand, *, truth: bool) -> Predicate:
+def _known(operand: ir.Operand, *, truth: bool) -> ir.Predicate:
     """The truth given wherever the operand has a value, and NULL elsewhere."""
-    unknown = BooleanOperand(Literal(None, Bool()))
+    unknown = ir.BooleanOperand(ir.Literal(None, Bool()))
     if truth:
-        return Or((Not(IsNull(operand)), unknown))
-    return And((IsNull(operand), unknown))
+        return ir.Or((ir.Not(ir.IsNull(operand)), unknown))
+    return ir.And((ir.IsNull(operand), unknown))
 
 
-_NEGATIVE_NAN: Final = Literal(math.copysign(math.nan, -1), Float(64))
-_HOLDS_IF_SAME: Final = {ComparisonOp.EQ, ComparisonOp.LE, ComparisonOp.GE}
-_HOLDS_IF_GREATER: Final = {ComparisonOp.GT, ComparisonOp.GE, ComparisonOp.NE}
-_HOLDS_IF_LESS: Final = {ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.NE}
-_CALLS: Mapping[str, Callable[[list[Any]], Predicate]] = {
-    "and_kleene": junction(And),
-    "or_kleene": junction(Or),
-    "invert": lambda arguments: Not(as_predicate(arguments[0])),
-    "is_valid": lambda arguments: Not(IsNull(as_operand(arguments[0]))),
+_NEGATIVE_NAN: Final = ir.Literal(math.copysign(math.nan, -1), Float(64))
+_HOLDS_IF_SAME: Final = {ir.ComparisonOp.EQ, ir.ComparisonOp.LE, ir.ComparisonOp.GE}
+_HOLDS_IF_GREATER: Final = {ir.ComparisonOp.GT, ir.ComparisonOp.GE, ir.ComparisonOp.NE}
+_HOLDS_IF_LESS: Final = {ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.NE}
+_CALLS: Mapping[str, Callable[[list[Any]], ir.Predicate]] = {
+    "and_kleene": junction(ir.And),
+    "or_kleene": junction(ir.Or),
+    "invert": lambda arguments: ir.Not(as_predicate(arguments[0])),
+    "is_valid": lambda arguments: ir.Not(ir.IsNull(as_operand(arguments[0]))),
 }
 
 

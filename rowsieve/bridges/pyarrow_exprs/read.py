@@ -30,29 +30,8 @@ from rowsieve.errors import (
     UnknownColumn,
     UnsupportedOperation,
 )
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Opaque,
-    Operand,
-    Or,
-    Predicate,
-    ValueSet,
-    walk,
-)
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type, logical_type
 from rowsieve.types.logical import (
@@ -71,7 +50,7 @@ from rowsieve.types.logical import (
 from rowsieve.types.schema import Schema
 
 _MATCH, _SKIP, _EMIT_NULL, _INCONCLUSIVE = range(4)  # SetLookupOptions::NullMatchingBehavior
-_NULL = BooleanOperand(Literal(None, Bool()))
+_NULL = ir.BooleanOperand(ir.Literal(None, Bool()))
 _COMPARISON_NAMES = {op: name for name, op in table.COMPARISONS.items()}
 _EXACT_IN_FLOAT32 = 2**24
 _CAST_OPTIONS = (
@@ -80,47 +59,49 @@ _CAST_OPTIONS = (
 )
 
 
-def conditions(expression: pc.Expression, schema: Schema) -> tuple[Predicate, ...]:
+def conditions(expression: pc.Expression, schema: Schema) -> tuple[ir.Predicate, ...]:
     """The terms of the AND at the top; one with an `Opaque` in it is not known whole."""
     reader = _Reader(schema)
     whole = _judging(as_predicate(decode(expression, reader.call, reader.constant)))
-    return whole.terms if isinstance(whole, And) else (whole,)
+    return whole.terms if isinstance(whole, ir.And) else (whole,)
 
 
-def known(condition: Predicate) -> Predicate:
+def known(condition: ir.Predicate) -> ir.Predicate:
     """The condition, or `UnsupportedOperation` with the reason where a part is not known."""
-    for node in walk(condition):
-        if isinstance(node, Opaque):
+    for node in ir.walk(condition):
+        if isinstance(node, ir.Opaque):
             raise UnsupportedOperation(node.description)
     return condition
 
 
 def comparison_of_column(
-    op: ComparisonOp, column: str, constant: pa.Scalar, schema: Schema
-) -> Predicate:
+    op: ir.ComparisonOp, column: str, constant: pa.Scalar, schema: Schema
+) -> ir.Predicate:
     """`column op constant` as that expression would be read."""
-    sides = Column(column), literal_of(pa.repeat(constant, 1))
+    sides = ir.Column(column), literal_of(pa.repeat(constant, 1))
     _Reader(schema).met(_COMPARISON_NAMES[op], sides)
-    return Comparison(op, *sides)
+    return ir.Comparison(op, *sides)
 
 
 def list_of_column(
     column: str, members: pa.Array, schema: Schema, *, negated: bool = False
-) -> Predicate:
+) -> ir.Predicate:
     """`column.isin(members)`, or its NOT, as a term of AND and OR at the top would be read."""
-    found = _Reader(schema).is_in(Column(column), members, _MATCH)
-    return Not(found) if negated else _judging(found)
+    found = _Reader(schema).is_in(ir.Column(column), members, _MATCH)
+    return ir.Not(found) if negated else _judging(found)
 
 
-def _judging(term: Predicate) -> Predicate:
+def _judging(term: ir.Predicate) -> ir.Predicate:
     """A term of AND and OR at the top, where NULL is as good as FALSE: lists without a guard."""
     match term:
-        case And(terms=(Not(term=IsNull(operand=guarded)), InList(operand=operand) as found)):
+        case ir.And(
+            terms=(ir.Not(term=ir.IsNull(operand=guarded)), ir.InList(operand=operand) as found)
+        ):
             return found if guarded == operand else term
-        case And(terms=terms):
-            return And(tuple(map(_judging, terms)))
-        case Or(terms=terms):
-            return Or(tuple(map(_judging, terms)))
+        case ir.And(terms=terms):
+            return ir.And(tuple(map(_judging, terms)))
+        case ir.Or(terms=terms):
+            return ir.Or(tuple(map(_judging, terms)))
         case _:
             return term
 
@@ -135,14 +116,14 @@ class _Reader:
         try:
             found = literal_of(column)
         except UnsupportedOperation as error:
-            return Opaque(str(error), "pyarrow")
+            return ir.Opaque(str(error), "pyarrow")
         if isinstance(found.type, Time | Timestamp) and getattr(column.type, "unit", "us") != "us":
             self._other_units.append(found)
         return found
 
-    def one_unit(self, name: str, operands: Sequence[Operand]) -> None:
+    def one_unit(self, name: str, operands: Sequence[ir.Operand]) -> None:
         """Refuse constants of other units: pyarrow takes their ticks for those of the first."""
-        nodes = {id(node) for operand in operands for node in walk(operand)}
+        nodes = {id(node) for operand in operands for node in ir.walk(operand)}
         if any(id(literal) in nodes for literal in self._other_units):
             raise UnsupportedOperation(f"{name} of times of several units; cast them to one")
 
@@ -157,49 +138,49 @@ class _Reader:
         except UnknownColumn:
             raise
         except (UnsupportedOperation, InvalidPredicate) as error:
-            return Opaque(str(error), "pyarrow")
+            return ir.Opaque(str(error), "pyarrow")
 
     def known(self, frame: Frame) -> Decoded:
         name, arguments = frame.function, frame.arguments
         options = _Options(name, frame.options)
         if name in ("and_kleene", "or_kleene"):
-            made = junction(And if name == "and_kleene" else Or)(arguments)
+            made = junction(ir.And if name == "and_kleene" else ir.Or)(arguments)
             return _list_with_null(made)
         if name == "invert":
-            return Not(as_predicate(arguments[0]))
+            return ir.Not(as_predicate(arguments[0]))
         operands = tuple(map(as_operand, arguments))
-        if any(isinstance(item, Condition) and _opaque(item.predicate) for item in operands):
+        if any(isinstance(item, ir.Condition) and _opaque(item.predicate) for item in operands):
             raise UnsupportedOperation(_reason(operands))
         found = self.read(name, operands, options)
         options.done()
         return found
 
-    def read(self, name: str, operands: tuple[Operand, ...], options: _Options) -> Decoded:
+    def read(self, name: str, operands: tuple[ir.Operand, ...], options: _Options) -> Decoded:
         if (op := table.COMPARISONS.get(name)) is not None:
             self.met(name, operands)
-            return Comparison(op, *operands)
+            return ir.Comparison(op, *operands)
         if name in ("is_null", "is_valid"):
             options.must("nan_is_null", value=False)
-            return IsNull(operands[0]) if name == "is_null" else Not(IsNull(operands[0]))
+            return ir.IsNull(operands[0]) if name == "is_null" else ir.Not(ir.IsNull(operands[0]))
         if name == "is_nan":
             self.only(name, operands, Float)
-            return Comparison(ComparisonOp.NE, operands[0], operands[0])
+            return ir.Comparison(ir.ComparisonOp.NE, operands[0], operands[0])
         if name == "is_in":
             members = options.take("value_set").values
             behaviour = int(options.take("null_matching_behavior").as_py())
             return self.is_in(operands[0], members, behaviour)
         if name in table.ARITHMETIC:
             self.met(name, operands)
-            return Call(table.ARITHMETIC[name], operands)
+            return ir.Call(table.ARITHMETIC[name], operands)
         if name in ("divide", "divide_checked"):
             self.only(name, operands, Float if name == "divide" else Int)
             self.met(name, operands)
-            return Call("divide", operands)
+            return ir.Call("divide", operands)
         if (handler := _HANDLERS.get(name)) is not None:
             return handler(self, name, operands, options)
         raise AssertionError(name)
 
-    def is_in(self, operand: Operand, members: pa.Array, behaviour: int) -> Predicate:
+    def is_in(self, operand: ir.Operand, members: pa.Array, behaviour: int) -> ir.Predicate:
         """A list with the members as pyarrow finds NULL among them."""
         array, type_ = stored(members)
         own = self.kind(operand)
@@ -213,39 +194,39 @@ class _Reader:
         has_null, members = array.null_count > 0, array.drop_null()
         if pa.types.is_floating(members.type) and pc.any(pc.is_nan(members)).as_py():
             raise UnsupportedOperation("is_in with NaN, which finds NaN of the same bits only")
-        found: Predicate = InList(operand, ValueSet(members, type_))
+        found: ir.Predicate = ir.InList(operand, ir.ValueSet(members, type_))
         if behaviour == _EMIT_NULL:
             return found
         if behaviour == _INCONCLUSIVE:
-            return Or((found, _NULL)) if has_null else found
+            return ir.Or((found, _NULL)) if has_null else found
         if behaviour == _MATCH and has_null:
-            return Or((IsNull(operand), found))
-        return And((Not(IsNull(operand)), found))
+            return ir.Or((ir.IsNull(operand), found))
+        return ir.And((ir.Not(ir.IsNull(operand)), found))
 
     # Types
 
-    def kind(self, operand: Operand) -> LogicalType | None:
+    def kind(self, operand: ir.Operand) -> LogicalType | None:
         match operand:
-            case Column(name=name):
+            case ir.Column(name=name):
                 return self._schema.field(name).type
-            case Literal(type=type_) | Cast(type=type_):
+            case ir.Literal(type=type_) | ir.Cast(type=type_):
                 return type_
             case _:
                 return bind_operand(operand, self._schema, Semantics.PYARROW).type
 
-    def only(self, name: str, operands: Sequence[Operand], *kinds: type[LogicalType]) -> None:
+    def only(self, name: str, operands: Sequence[ir.Operand], *kinds: type[LogicalType]) -> None:
         for operand in operands:
             type_ = self.kind(operand)
             if type_ is not None and not isinstance(type_, kinds):
                 raise UnsupportedOperation(f"{name} of {type_name(type_)} is not known here")
 
-    def one_type(self, name: str, operands: Sequence[Operand]) -> None:
+    def one_type(self, name: str, operands: Sequence[ir.Operand]) -> None:
         types = {type_ for item in operands if (type_ := self.kind(item)) is not None}
         if len(types) > 1:
             shown = ", ".join(map(type_name, types))
             raise UnsupportedOperation(f"{name} of {shown}: cast all to one type")
 
-    def met(self, name: str, operands: Sequence[Operand]) -> None:
+    def met(self, name: str, operands: Sequence[ir.Operand]) -> None:
         """Refuse sides that pyarrow would bring to another type than we do."""
         left, right = (self.kind(operand) for operand in operands)
         if left is None or right is None or left == right:
@@ -260,7 +241,7 @@ class _Reader:
         small = [
             item.value
             for item in operands
-            if isinstance(item, Literal) and isinstance(item.value, int)
+            if isinstance(item, ir.Literal) and isinstance(item.value, int)
         ]
         if kinds == {Int, Float} and small and abs(small[0]) <= _EXACT_IN_FLOAT32:
             return
@@ -303,164 +284,177 @@ class _Options:
         )
 
 
-def _list_with_null(made: Predicate) -> Predicate:
+def _list_with_null(made: ir.Predicate) -> ir.Predicate:
     """How SQL's IN is written, whose NULL is_in does not have."""
     match made:
-        case Or(
+        case ir.Or(
             terms=(
-                And(terms=(Not(term=IsNull(operand=guarded)), InList(operand=operand) as found)),
+                ir.And(
+                    terms=(
+                        ir.Not(term=ir.IsNull(operand=guarded)),
+                        ir.InList(operand=operand) as found,
+                    )
+                ),
                 *rest,
             )
         ) if guarded == operand:
             if rest == [_NULL]:
                 members, type_ = found.values.array, found.values.type
                 with_null = pa.concat_arrays([members, pa.nulls(1, members.type)])
-                return InList(operand, ValueSet(with_null, type_))
-            if rest == [And((IsNull(operand), _NULL))]:
+                return ir.InList(operand, ir.ValueSet(with_null, type_))
+            if rest == [ir.And((ir.IsNull(operand), _NULL))]:
                 return found
     return made
 
 
-def _opaque(node: Predicate) -> bool:
-    return isinstance(node, Opaque)
+def _opaque(node: ir.Predicate) -> bool:
+    return isinstance(node, ir.Opaque)
 
 
-def _reason(operands: Sequence[Operand]) -> str:
+def _reason(operands: Sequence[ir.Operand]) -> str:
     for item in operands:
-        if isinstance(item, Condition) and isinstance(item.predicate, Opaque):
+        if isinstance(item, ir.Condition) and isinstance(item.predicate, ir.Opaque):
             return item.predicate.description
     raise AssertionError("no opaque operand")
 
 
-_Handler = Callable[[_Reader, str, tuple[Operand, ...], _Options], Decoded]
+_Handler = Callable[[_Reader, str, tuple[ir.Operand, ...], _Options], Decoded]
 
 
-def _text(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options) -> Operand:
+def _text(
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+) -> ir.Operand:
     del options
     reader.only(name, operands, String)
-    return Call(table.TEXT[name], operands)
+    return ir.Call(table.TEXT[name], operands)
 
 
-def _sign(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options) -> Operand:
+def _sign(
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+) -> ir.Operand:
     del options
     reader.only(name, operands, Int, Float, Decimal)
-    return Call(table.SIGNS[name], operands)
+    return ir.Call(table.SIGNS[name], operands)
 
 
 def _rounded(
-    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
-) -> Operand:
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+) -> ir.Operand:
     reader.only(name, operands, Float)
     options.must("ndigits", value=0)
     options.must("round_mode", value=8)  # half to even
-    return Call(table.ROUNDING[name], operands)
+    return ir.Call(table.ROUNDING[name], operands)
 
 
-def _constant(options: _Options, name: str) -> Literal:
+def _constant(options: _Options, name: str) -> ir.Literal:
     return literal_of(pa.array([options.take(name).as_py()], pa.string()))
 
 
 def _searched(
-    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
-) -> Predicate:
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+) -> ir.Predicate:
     reader.only(name, operands, String)
     options.must("ignore_case", value=False)
-    return BooleanOperand(Call(table.SEARCHES[name], (*operands, _constant(options, "pattern"))))
+    return ir.BooleanOperand(
+        ir.Call(table.SEARCHES[name], (*operands, _constant(options, "pattern")))
+    )
 
 
 def _liked(
-    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
-) -> Predicate:
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+) -> ir.Predicate:
     reader.only(name, operands, String)
     pattern = str(_constant(options, "pattern").value)
     fold = truth(options.take("ignore_case"))
-    return Like(operands[0], pattern, "\\" if "\\" in pattern else None, fold)
+    return ir.Like(operands[0], pattern, "\\" if "\\" in pattern else None, fold)
 
 
 def _trimmed(
-    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
-) -> Operand:
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+) -> ir.Operand:
     reader.only(name, operands, String)
     characters = _constant(options, "characters")
     spaces = characters.value == " "
-    return Call(table.TRIMS[name], operands if spaces else (*operands, characters))
+    return ir.Call(table.TRIMS[name], operands if spaces else (*operands, characters))
 
 
 def _replaced(
-    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
-) -> Operand:
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+) -> ir.Operand:
     reader.only(name, operands, String)
     pattern, other = _constant(options, "pattern"), _constant(options, "replacement")
     limit = options.take("max_replacements").as_py()
     if not pattern.value or limit not in (None, -1):
         raise UnsupportedOperation("replace_substring of empty text, or of some places only")
-    return Call("replace", (*operands, pattern, other))
+    return ir.Call("replace", (*operands, pattern, other))
 
 
 def _sliced(
-    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
-) -> Operand:
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+) -> ir.Operand:
     reader.only(name, operands, String)
     options.must("step", value=1)
     start, stop = options.take("start").as_py(), options.take("stop").as_py()
     if start < 0 or (stop is not None and stop < start):
         raise UnsupportedOperation("utf8_slice_codeunits from the end has no counterpart here")
-    places = [Literal(start + 1, Int(64))]
+    places = [ir.Literal(start + 1, Int(64))]
     if stop is not None and stop < 2**62:
-        places.append(Literal(stop - start, Int(64)))
-    return Call("substr", (*operands, *places))
+        places.append(ir.Literal(stop - start, Int(64)))
+    return ir.Call("substr", (*operands, *places))
 
 
 def _joined(
-    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
-) -> Operand:
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+) -> ir.Operand:
     *parts, separator = operands
     options.must("null_handling", value=0)
     options.ignore("null_replacement")
     reader.only(name, operands, String)
-    if not isinstance(separator, Literal) or separator.value != "" or len(parts) < 2:
+    if not isinstance(separator, ir.Literal) or separator.value != "" or len(parts) < 2:
         raise UnsupportedOperation("binary_join_element_wise with a separator")
-    return Call("concat_strict", tuple(parts))
+    return ir.Call("concat_strict", tuple(parts))
 
 
 def _coalesced(
-    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
-) -> Operand:
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+) -> ir.Operand:
     del options
     reader.one_type(name, operands)
     reader.one_unit(name, operands)
-    return Call("coalesce", operands)
+    return ir.Call("coalesce", operands)
 
 
-def _null_where_null(operands: tuple[Operand, ...]) -> Predicate | None:
+def _null_where_null(operands: tuple[ir.Operand, ...]) -> ir.Predicate | None:
     """How DuckDB writes SQL's IN: `if_else(is_valid(x), <in a list>, NULL)`."""
     match operands:
         case (
-            Condition(predicate=Not(term=IsNull(operand=guarded))),
-            Condition(predicate=listed),
-            Literal(value=None),
+            ir.Condition(predicate=ir.Not(term=ir.IsNull(operand=guarded))),
+            ir.Condition(predicate=listed),
+            ir.Literal(value=None),
         ):
             return _unguarded(listed, guarded)
         case _:
             return None
 
 
-def _unguarded(predicate: Predicate, guarded: Operand) -> Predicate | None:
+def _unguarded(predicate: ir.Predicate, guarded: ir.Operand) -> ir.Predicate | None:
     """The same where `guarded` has a value, and NULL where it is NULL; None where that is open."""
     match predicate:
-        case And(terms=(Not(term=IsNull(operand=first)), InList(operand=operand) as listed)):
+        case ir.And(
+            terms=(ir.Not(term=ir.IsNull(operand=first)), ir.InList(operand=operand) as listed)
+        ):
             return listed if first == guarded == operand else None
-        case Comparison(left=left, right=Literal(value=value)) if value is not None:
+        case ir.Comparison(left=left, right=ir.Literal(value=value)) if value is not None:
             return predicate if left == guarded else None
-        case Or(terms=terms):
+        case ir.Or(terms=terms):
             bare = [found for term in terms if (found := _unguarded(term, guarded)) is not None]
-            return Or(tuple(bare)) if len(bare) == len(terms) else None
+            return ir.Or(tuple(bare)) if len(bare) == len(terms) else None
         case _:
             return None
 
 
 def _chosen(
-    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
 ) -> Decoded:
     """A condition that is NULL gives NULL there, unless it is written so that it never is."""
     del options
@@ -468,15 +462,17 @@ def _chosen(
         return listed
     reader.one_type(name, operands[1:])
     match operands[0]:
-        case Call(function="coalesce", arguments=(inner, Literal(value=False))):
-            return Case(((as_predicate(inner), operands[1]),), operands[2])
+        case ir.Call(function="coalesce", arguments=(inner, ir.Literal(value=False))):
+            return ir.Case(((as_predicate(inner), operands[1]),), operands[2])
         case when:
             told = as_predicate(when)
-            none = Literal(None, reader.kind(operands[1]))
-            return Case(((told, operands[1]), (Not(told), operands[2])), none)
+            none = ir.Literal(None, reader.kind(operands[1]))
+            return ir.Case(((told, operands[1]), (ir.Not(told), operands[2])), none)
 
 
-def _cast(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options) -> Operand:
+def _cast(
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+) -> ir.Operand:
     storage = options.take("to_type").type
     source = reader.kind(operands[0])
     if (found := zones.relabelled(operands[0], source, storage)) is not None:
@@ -496,7 +492,7 @@ def _cast(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _O
         options.must("allow_time_overflow", value=False)
     options.ignore(*_CAST_OPTIONS)
     if source is None or source == target:
-        return Cast(operands[0], target)
+        return ir.Cast(operands[0], target)
     kinds = type(source).__name__, type(target).__name__
     narrower = isinstance(source, Float) and target != Float(64)
     zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
@@ -504,34 +500,38 @@ def _cast(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _O
         raise UnsupportedOperation(
             f"a cast of {type_name(source)} to {type_name(target)} may give other values here"
         )
-    return Cast(operands[0], target)
+    return ir.Cast(operands[0], target)
 
 
-def _clock(reader: _Reader, name: str, operand: Operand, *, dates: bool) -> None:
+def _clock(reader: _Reader, name: str, operand: ir.Operand, *, dates: bool) -> None:
     type_ = reader.kind(operand)
     if type_ != Timestamp() and not (dates and type_ == Date()):
         shown = "NULL" if type_ is None else type_name(type_)
         raise UnsupportedOperation(f"{name} of {shown} is not known here")
 
 
-def _part(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options) -> Operand:
+def _part(
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+) -> ir.Operand:
     del options
     (operand,) = operands
     if reader.kind(operand) == Timestamp(utc=True):
         operand = zones.local_time(operand, reader.kind(operand))
     _clock(reader, name, operand, dates=name not in ("hour", "minute"))
-    return Call("extract", (Literal(table.PARTS[name], String()), operand))
+    return ir.Call("extract", (ir.Literal(table.PARTS[name], String()), operand))
 
 
-def _local(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options) -> Operand:
+def _local(
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+) -> ir.Operand:
     del options
     reader.one_unit(name, operands)
     return zones.local_time(operands[0], reader.kind(operands[0]))
 
 
 def _assumed(
-    reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options
-) -> Operand:
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+) -> ir.Operand:
     reader.one_unit(name, operands)
     _clock(reader, name, operands[0], dates=False)
     zone = str(options.take("timezone").as_py())
@@ -539,7 +539,9 @@ def _assumed(
     return zones.instant(operands[0], zone, *rules)
 
 
-def _cut(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Options) -> Operand:
+def _cut(
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+) -> ir.Operand:
     _clock(reader, name, operands[0], dates=False)
     options.must("multiple", value=1)
     options.must("week_starts_monday", value=True)
@@ -548,7 +550,7 @@ def _cut(reader: _Reader, name: str, operands: tuple[Operand, ...], options: _Op
     unit = options.take("unit").as_py() - table.FIRST_UNIT
     if not 0 <= unit < len(table.UNITS):
         raise UnsupportedOperation("floor_temporal to less than a second")
-    return Call("date_trunc", (Literal(table.UNITS[unit], String()), *operands))
+    return ir.Call("date_trunc", (ir.Literal(table.UNITS[unit], String()), *operands))
 
 
 _HANDLERS: Mapping[str, _Handler] = {

@@ -17,23 +17,7 @@ from rowsieve.bridges.base import TreeWriter
 from rowsieve.bridges.pyarrow_exprs import table, zones
 from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    And,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    ComparisonOp,
-    FieldAccess,
-    InList,
-    Like,
-    Literal,
-    Node,
-    Operand,
-    Or,
-    Predicate,
-    walk,
-)
+from rowsieve.predicate import ir
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literals import scalar
 from rowsieve.predicate.operand_types import type_of
@@ -53,13 +37,13 @@ from rowsieve.types.logical import (
 
 Expression: TypeAlias = Any  # pyarrow has no types
 
-_ORDER: Mapping[ComparisonOp, Callable[[Any, Any], Any]] = {
-    ComparisonOp.EQ: lambda a, b: a == b,
-    ComparisonOp.NE: lambda a, b: a != b,
-    ComparisonOp.LT: lambda a, b: a < b,
-    ComparisonOp.LE: lambda a, b: a <= b,
-    ComparisonOp.GT: lambda a, b: a > b,
-    ComparisonOp.GE: lambda a, b: a >= b,
+_ORDER: Mapping[ir.ComparisonOp, Callable[[Any, Any], Any]] = {
+    ir.ComparisonOp.EQ: lambda a, b: a == b,
+    ir.ComparisonOp.NE: lambda a, b: a != b,
+    ir.ComparisonOp.LT: lambda a, b: a < b,
+    ir.ComparisonOp.LE: lambda a, b: a <= b,
+    ir.ComparisonOp.GT: lambda a, b: a > b,
+    ir.ComparisonOp.GE: lambda a, b: a >= b,
 }
 _TO_PYARROW = {
     ours: theirs
@@ -78,13 +62,13 @@ class Writer(TreeWriter[Expression]):
     def __init__(self) -> None:
         self._pc: Any = recorded(pc, "pc", "import pyarrow.compute as pc")
 
-    def kept(self, node: Predicate) -> Expression:
+    def kept(self, node: ir.Predicate) -> Expression:
         """The condition where it only keeps rows, as at the top: NULL and FALSE are one."""
         match node:
-            case And(terms=terms) | Or(terms=terms):
+            case ir.And(terms=terms) | ir.Or(terms=terms):
                 made = [self.kept(term) for term in terms]
-                return self.junction(made, all_of=isinstance(node, And))
-            case InList():
+                return self.junction(made, all_of=isinstance(node, ir.And))
+            case ir.InList():
                 return self._found(node)[0]
             case _:
                 return self.predicate(node)
@@ -105,15 +89,15 @@ class Writer(TreeWriter[Expression]):
         """`is_null`."""
         return operand.is_null()
 
-    def column(self, node: BoundColumn) -> Expression:
+    def column(self, node: ir.BoundColumn) -> Expression:
         """A column by its name."""
         return self._pc.field(node.name)
 
-    def constant(self, literal: Literal) -> Expression:
+    def constant(self, literal: ir.Literal) -> Expression:
         """A constant of its type."""
         return self._pc.scalar(scalar(literal))
 
-    def comparison(self, op: ComparisonOp, left: Operand, right: Operand) -> Expression:
+    def comparison(self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand) -> Expression:
         """A comparison; IS DISTINCT FROM is spelt out."""
         types = type_of(left), type_of(right)
         for type_ in types:
@@ -121,19 +105,19 @@ class Writer(TreeWriter[Expression]):
                 raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
         _check_digits(types)
         a, b = self.operand(left), self.operand(right)
-        if op not in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+        if op not in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
             return _ORDER[op](a, b)
         same = (a.is_null() & b.is_null()) | (~a.is_null() & ~b.is_null() & (a == b))
-        return same if op is ComparisonOp.NOT_DISTINCT else ~same
+        return same if op is ir.ComparisonOp.NOT_DISTINCT else ~same
 
-    def in_list(self, node: InList) -> Expression:
+    def in_list(self, node: ir.InList) -> Expression:
         """`is_in`, NULL where it finds nothing and an operand or a member is NULL."""
         found, operand = self._found(node)
         none = self.truth(value=None)
         has_null = node.values.array.null_count > 0
         return found | none if has_null else found | (operand.is_null() & none)
 
-    def _found(self, node: InList) -> tuple[Expression, Expression]:
+    def _found(self, node: ir.InList) -> tuple[Expression, Expression]:
         """`is_in` with the members but NULL and NaN, and the operand."""
         members = node.values.array.drop_null()
         if pa.types.is_floating(members.type):
@@ -143,7 +127,7 @@ class Writer(TreeWriter[Expression]):
             members = pa.array([], arrow_type(type_of(node.operand)))
         return operand.isin(members), operand
 
-    def like(self, node: Like) -> Expression:
+    def like(self, node: ir.Like) -> Expression:
         """`match_like`."""
         pieces: list[str] = []
         characters = iter(node.pattern)
@@ -155,7 +139,7 @@ class Writer(TreeWriter[Expression]):
         text = self.operand(node.operand)
         return self._pc.match_like(text, "".join(pieces), ignore_case=node.ignore_case)
 
-    def cast(self, node: Cast) -> Expression:
+    def cast(self, node: ir.Cast) -> Expression:
         """A cast between types that agree."""
         source, target = type_of(node.operand), node.type
         if source == target:
@@ -173,22 +157,22 @@ class Writer(TreeWriter[Expression]):
         )
         return self.operand(node.operand).cast(options=options)
 
-    def member(self, node: FieldAccess) -> Expression:
+    def member(self, node: ir.FieldAccess) -> Expression:
         """A path from a column into structs."""
         path: list[str] = []
-        inner: Operand = node
-        while isinstance(inner, FieldAccess):
+        inner: ir.Operand = node
+        while isinstance(inner, ir.FieldAccess):
             path.append(inner.name)
             inner = inner.operand
-        if not isinstance(inner, BoundColumn):
+        if not isinstance(inner, ir.BoundColumn):
             raise UnsupportedOperation("pyarrow names members of columns only")
         return self._pc.field(inner.name, *reversed(path))
 
-    def case(self, node: Case) -> Expression:
+    def case(self, node: ir.Case) -> Expression:
         """Nested `if_else`; all values are computed on all rows, so none may fail."""
         values = [node.otherwise, *(then for _, then in node.branches)]
         for part in (*values, *(when for when, _ in node.branches)):
-            if any(map(_may_fail, walk(part))):
+            if any(map(_may_fail, ir.walk(part))):
                 raise UnsupportedOperation(
                     "pyarrow computes every branch of a CASE, and one may fail"
                 )
@@ -200,11 +184,13 @@ class Writer(TreeWriter[Expression]):
             )
         return made
 
-    def call(self, node: Call) -> Expression:
+    def call(self, node: ir.Call) -> Expression:
         """A function of values."""
         name, result = node.function, type_of(node)
         types = [type_of(argument) for argument in node.arguments]
-        constants = [item.value if isinstance(item, Literal) else None for item in node.arguments]
+        constants = [
+            item.value if isinstance(item, ir.Literal) else None for item in node.arguments
+        ]
         if name in ("add", "subtract", "multiply", "divide", "negate", "abs"):
             return self._arithmetic(node, types, result)
         if name == "coalesce" and all(type_ == result for type_ in types):
@@ -223,7 +209,7 @@ class Writer(TreeWriter[Expression]):
         raise _unknown(node)
 
     def _text(
-        self, node: Call, types: Sequence[LogicalType], constants: Sequence[Any]
+        self, node: ir.Call, types: Sequence[LogicalType], constants: Sequence[Any]
     ) -> Expression:
         name, operand = node.function, self.operand(node.arguments[0])
         rest = constants[1:]
@@ -246,7 +232,7 @@ class Writer(TreeWriter[Expression]):
         raise _unknown(node)
 
     def _arithmetic(
-        self, node: Call, types: Sequence[LogicalType], result: LogicalType
+        self, node: ir.Call, types: Sequence[LogicalType], result: LogicalType
     ) -> Expression:
         name, sides = node.function, [self.operand(argument) for argument in node.arguments]
         alike = all(type_ == result for type_ in types)
@@ -276,18 +262,18 @@ def _check_digits(types: Sequence[LogicalType]) -> None:
             raise UnsupportedOperation("decimals that have no type in common")
 
 
-def _may_fail(node: Node) -> bool:
-    if isinstance(node, Cast):
+def _may_fail(node: ir.Node) -> bool:
+    if isinstance(node, ir.Cast):
         return True
     quiet = ("coalesce", "extract", "date_trunc", *table.TEXT.values(), *table.SEARCHES.values())
-    return isinstance(node, Call) and node.function not in quiet
+    return isinstance(node, ir.Call) and node.function not in quiet
 
 
 def _is_clock(type_: LogicalType, part: object) -> bool:
     return type_ == Timestamp() or (type_ == Date() and part not in ("hour", "minute"))
 
 
-def _unknown(node: Call) -> UnsupportedOperation:
+def _unknown(node: ir.Call) -> UnsupportedOperation:
     row = next((row for row in table.FUNCTIONS if row.ours.split(" ")[-1] == node.function), None)
     if row is None:
         return UnsupportedOperation(f"the function {node.function!r} has no counterpart in pyarrow")

@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate import zoned
-from rowsieve.predicate.ir import Call, Cast, Column, Literal, Operand
+from rowsieve.predicate import ir, zoned
 from rowsieve.types.logical import LogicalType, Timestamp, type_name
 from rowsieve.types.zones import IN_ARROW, RepeatedTime, SkippedTime, fixed_offset, zone
 
@@ -33,9 +32,9 @@ _RULES: Mapping[str, str] = {
 }
 
 
-def local_time(operand: Operand, type_: LogicalType | None) -> Operand:
+def local_time(operand: ir.Operand, type_: LogicalType | None) -> ir.Operand:
     """The local time of an instant in the zone of its type."""
-    if type_ != _INSTANT or not isinstance(operand, Column | Cast):
+    if type_ != _INSTANT or not isinstance(operand, ir.Column | ir.Cast):
         shown = "NULL" if type_ is None else type_name(type_)
         raise UnsupportedOperation(
             f"the local time of {shown} is read of columns and casts, whose zone is known"
@@ -44,27 +43,27 @@ def local_time(operand: Operand, type_: LogicalType | None) -> Operand:
     return zoned.local_time(_in_arrow(type_.zone), operand)
 
 
-def instant(operand: Operand, name: str, ambiguous: int, nonexistent: int) -> Operand:
+def instant(operand: ir.Operand, name: str, ambiguous: int, nonexistent: int) -> ir.Operand:
     """`assume_timezone` of a local time; its unit is the microsecond."""
     rules = _AMBIGUOUS[ambiguous], _NONEXISTENT[nonexistent]
     return zoned.instant(_in_arrow(name), operand, *rules)
 
 
 def relabelled(
-    operand: Operand, source: LogicalType | None, storage: pa.DataType
-) -> Operand | None:
+    operand: ir.Operand, source: LogicalType | None, storage: pa.DataType
+) -> ir.Operand | None:
     """A cast that keeps the ticks: between zones, and to or from no zone; None for any other."""
     if not isinstance(source, Timestamp) or not pa.types.is_timestamp(storage):
         return None
     if storage.unit != "us" or (not source.utc and storage.tz is None):
         return None
     if storage.tz is None:
-        return Cast(operand, _LOCAL)
+        return ir.Cast(operand, _LOCAL)
     _in_arrow(storage.tz)
-    return Cast(operand, Timestamp(utc=True, zone=storage.tz))
+    return ir.Cast(operand, Timestamp(utc=True, zone=storage.tz))
 
 
-def written(node: Call, value: Any) -> Any:
+def written(node: ir.Call, value: Any) -> Any:
     """`local_time` and `instant` of a value that is written already."""
     name = _text(node, 0)
     if _in_arrow(name.removesuffix(IN_ARROW)) != name:
@@ -91,7 +90,7 @@ def _in_arrow(name: str) -> str:
     return zone(name + IN_ARROW).name
 
 
-def _text(node: Call, place: int) -> str:
+def _text(node: ir.Call, place: int) -> str:
     argument = node.arguments[place] if place < len(node.arguments) else None
-    value = argument.value if isinstance(argument, Literal) else None
+    value = argument.value if isinstance(argument, ir.Literal) else None
     return value if isinstance(value, str) else ""

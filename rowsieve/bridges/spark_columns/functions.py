@@ -15,15 +15,7 @@ from rowsieve.bridges.spark_columns.read_times import TIMES
 from rowsieve.bridges.spark_columns.tree import Node
 from rowsieve.bridges.spark_columns.values import Value, constant_of, held, one_type
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    Call,
-    Case,
-    Comparison,
-    ComparisonOp,
-    IsNull,
-    Literal,
-    Operand,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.logical import (
     Int,
     List,
@@ -39,9 +31,9 @@ def _choice(name: str) -> Handler:
         if type_ is None:
             raise UnsupportedOperation(f"{name} of NULL")
         exact = tuple(
-            Literal(None, type_) if value.type is None else value.exact for value in values
+            ir.Literal(None, type_) if value.type is None else value.exact for value in values
         )
-        return Value(Call(name, exact), type_)
+        return Value(ir.Call(name, exact), type_)
 
     return handler
 
@@ -51,26 +43,26 @@ def _null_if(reader: Reader, node: Node) -> Value:
     if value.type is None:
         return value
     match condition:
-        case Comparison(op=ComparisonOp.EQ, left=left, right=Literal() as other):
+        case ir.Comparison(op=ir.ComparisonOp.EQ, left=left, right=ir.Literal() as other):
             if left == value.operand:
-                return Value(Call("nullif", (value.exact, other)), value.type)
-    return Value(Case(((condition, Literal(None, value.type)),), value.exact), value.type)
+                return Value(ir.Call("nullif", (value.exact, other)), value.type)
+    return Value(ir.Case(((condition, ir.Literal(None, value.type)),), value.exact), value.type)
 
 
 def _size(reader: Reader, node: Node) -> Value:
     value = reader.value(node.children[0])
-    found: Operand = Call("list_length", (value.exact,))
+    found: ir.Operand = ir.Call("list_length", (value.exact,))
     if node.kind == "Size" and node.option("legacySizeOfNull"):
-        found = Case(((IsNull(value.operand), Literal(-1, Int(32))),), found)
+        found = ir.Case(((ir.IsNull(value.operand), ir.Literal(-1, Int(32))),), found)
     return Value(found, Int(32))
 
 
 def _element(reader: Reader, node: Node) -> Value:
     value, place = reader.value(node.children[0]), reader.value(node.children[1])
     if isinstance(value.type, Map):
-        if not isinstance(place.operand, Literal):
+        if not isinstance(place.operand, ir.Literal):
             raise UnsupportedOperation("a value of a map takes a constant key here")
-        found = Call("map_value", (value.exact, place.operand))
+        found = ir.Call("map_value", (value.exact, place.operand))
         return held(found, value.type.value.type)
     index = constant_of(place)
     first = 1 if node.kind == "ElementAt" else 0
@@ -80,7 +72,7 @@ def _element(reader: Reader, node: Node) -> Value:
         raise UnsupportedOperation(
             "a place beyond the list fails there; use F.get or try_element_at"
         )
-    found = Call("list_element", (value.exact, Literal(index + 1 - first, Int(64))))
+    found = ir.Call("list_element", (value.exact, ir.Literal(index + 1 - first, Int(64))))
     return held(found, value.type.element.type)
 
 

@@ -30,30 +30,8 @@ from rowsieve.bridges.spark_columns.values import (
 from rowsieve.bridges.sql import spark_rules
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.coerce import convert
-from rowsieve.predicate.ir import (
-    FALSE,
-    TRUE,
-    And,
-    BooleanOperand,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-    ValueSet,
-)
 from rowsieve.predicate.limits import MAX_DEPTH
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.zoned import depends_on_zone
@@ -92,17 +70,17 @@ class Reader:
         self._depth = 0
         self._common: dict[str, Node] = {}  # expressions that Spark has named
 
-    def predicate(self, node: Node) -> Predicate:
+    def predicate(self, node: Node) -> ir.Predicate:
         """The node as a condition."""
         found = self._read(node)
         if isinstance(found, Value):
-            if isinstance(found.operand, Literal) and isinstance(found.operand.value, bool):
-                return TRUE if found.operand.value else FALSE
-            if isinstance(found.operand, Condition):
+            if isinstance(found.operand, ir.Literal) and isinstance(found.operand.value, bool):
+                return ir.TRUE if found.operand.value else ir.FALSE
+            if isinstance(found.operand, ir.Condition):
                 return found.operand.predicate
             if not isinstance(found.type, Bool | None):
                 raise UnsupportedOperation(f"a {type_name(found.type)} is no condition")
-            return BooleanOperand(found.operand)
+            return ir.BooleanOperand(found.operand)
         return found
 
     def value(self, node: Node) -> Value:
@@ -110,11 +88,11 @@ class Reader:
         found = self._read(node)
         if isinstance(found, Value):
             return found
-        if isinstance(found, BooleanOperand):
+        if isinstance(found, ir.BooleanOperand):
             return Value(found.operand, Bool())
-        return Value(Condition(found), Bool())
+        return Value(ir.Condition(found), Bool())
 
-    def exact(self, node: Node) -> Operand:
+    def exact(self, node: Node) -> ir.Operand:
         """The node as a value in Spark's type."""
         return self.value(node).exact
 
@@ -122,14 +100,14 @@ class Reader:
         """What a reference to a named expression stands for."""
         return self.value(self._common[_name_of(node)])
 
-    def named(self, node: Node) -> Predicate | Value:
+    def named(self, node: Node) -> ir.Predicate | Value:
         """An expression, and those that it refers to by name."""
         body, *definitions = node.children
         for definition in definitions:
             self._common[_name_of(definition)] = definition.children[0]
         return self._read(body)
 
-    def _read(self, node: Node) -> Predicate | Value:
+    def _read(self, node: Node) -> ir.Predicate | Value:
         self._depth += 1
         try:
             if self._depth > _MOST_LEVELS:
@@ -142,7 +120,7 @@ class Reader:
         finally:
             self._depth -= 1
 
-    def _listed(self, node: Node) -> Predicate | Value:
+    def _listed(self, node: Node) -> ir.Predicate | Value:
         row = table.ROWS.get(node.kind)
         if row is None or row.reads is not Exactness.EXACT:
             raise UnsupportedOperation(f"{node.kind}: {row.note if row else 'not known here'}")
@@ -158,7 +136,7 @@ class Reader:
     def column(self, node: Node) -> Value:
         """A column as Spark holds it."""
         field = self._schema.field(str(node.fields["name"]))
-        return held(Column(field.name), field.type)
+        return held(ir.Column(field.name), field.type)
 
     def member(self, node: Node) -> Value:
         """A member of a struct, by its place."""
@@ -166,13 +144,13 @@ class Reader:
         if not isinstance(struct.type, Struct):
             raise UnsupportedOperation("a member of something that is no struct")
         field = struct.type.fields[int(node.fields["ordinal"])]
-        return held(FieldAccess(struct.operand, field.name), field.type)
+        return held(ir.FieldAccess(struct.operand, field.name), field.type)
 
     # Conditions
 
-    def junction(self, node: Node) -> Predicate:
+    def junction(self, node: Node) -> ir.Predicate:
         """AND or OR, chains of them as one."""
-        terms: list[Predicate] = []
+        terms: list[ir.Predicate] = []
         stack = [node]
         while stack:
             item = stack.pop()
@@ -180,9 +158,9 @@ class Reader:
                 stack.extend(reversed(item.children))
             else:
                 terms.append(self.predicate(item))
-        return And(tuple(terms)) if node.kind == "And" else Or(tuple(terms))
+        return ir.And(tuple(terms)) if node.kind == "And" else ir.Or(tuple(terms))
 
-    def comparison(self, node: Node) -> Predicate:
+    def comparison(self, node: Node) -> ir.Predicate:
         """A comparison of two values of one type."""
         op = table.COMPARISONS[node.kind]
         left, right = (self.value(child) for child in node.children)
@@ -191,31 +169,31 @@ class Reader:
         for side in (left, right):
             if side.type is not None and not is_ordered(side.type):
                 raise UnsupportedOperation(f"values of {type_name(side.type)} are not compared")
-        return Comparison(op, left.operand, right.operand)
+        return ir.Comparison(op, left.operand, right.operand)
 
-    def in_list(self, node: Node) -> Predicate:
+    def in_list(self, node: Node) -> ir.Predicate:
         """IN; an empty list is FALSE, even for NULL where ANSI mode is on."""
         operand, *members = (self.value(child) for child in node.children)
         if not members:
             if not node.option("legacyNullInEmptyBehavior"):
-                return FALSE
-            empty = ValueSet(members_of([], operand.type or Bool()), operand.type)
-            return InList(operand.operand, empty)
+                return ir.FALSE
+            empty = ir.ValueSet(members_of([], operand.type or Bool()), operand.type)
+            return ir.InList(operand.operand, empty)
         types = {value.type for value in (operand, *members)} - {None}
         if len(types) > 1 or not all(map(is_ordered, types)):  # type: ignore[arg-type]
             raise UnsupportedOperation("IN of several types, or of values without an order")
         literals = [value.operand for value in members]
-        constants = [item for item in literals if isinstance(item, Literal)]
+        constants = [item for item in literals if isinstance(item, ir.Literal)]
         if len(constants) < len(literals):
-            return Or(
-                tuple(Comparison(ComparisonOp.EQ, operand.operand, item) for item in literals)
+            return ir.Or(
+                tuple(ir.Comparison(ir.ComparisonOp.EQ, operand.operand, item) for item in literals)
             )
         type_ = next(iter(types), None)
         if type_ is None:
-            return InList(operand.operand, ValueSet(pa.nulls(len(constants))))
-        return InList(operand.operand, ValueSet(members_of(constants, type_), type_))
+            return ir.InList(operand.operand, ir.ValueSet(pa.nulls(len(constants))))
+        return ir.InList(operand.operand, ir.ValueSet(members_of(constants, type_), type_))
 
-    def in_set(self, node: Node) -> Predicate:
+    def in_set(self, node: Node) -> ir.Predicate:
         """IN of a long list, whose members are here, or in the set that Spark compares with."""
         operand = self.value(node.children[0])
         if operand.type is None or not is_ordered(operand.type):
@@ -223,24 +201,24 @@ class Reader:
         members = node.fields.get("members")
         if members is None and node.source is not None:
             members = lists.members_of(node.source(), operand.type)
-        return InList(operand.operand, ValueSet(members, operand.type))
+        return ir.InList(operand.operand, ir.ValueSet(members, operand.type))
 
-    def like(self, node: Node) -> Predicate:
+    def like(self, node: Node) -> ir.Predicate:
         """LIKE with a constant pattern; after the escape Spark takes a wildcard or itself only."""
         text, pattern = node.children
         found = self.value(pattern).operand
         escape = str(node.option("escapeChar"))
-        if not isinstance(found, Literal) or not isinstance(found.value, str):
+        if not isinstance(found, ir.Literal) or not isinstance(found.value, str):
             raise UnsupportedOperation("LIKE takes a constant pattern here")
         check_pattern(found.value, escape)
         used = escape if escape in found.value else None
         if node.kind == "Like":
-            return Like(self.text(text), found.value, used)
+            return ir.Like(self.text(text), found.value, used)
         if escape.isalpha():
             raise UnsupportedOperation("a letter as the escape of a pattern of any case")
-        return Like(Call("lower", (self.text(text),)), found.value.lower(), used)
+        return ir.Like(ir.Call("lower", (self.text(text),)), found.value.lower(), used)
 
-    def text(self, node: Node) -> Operand:
+    def text(self, node: Node) -> ir.Operand:
         """A value that must be text."""
         found = self.value(node)
         if not isinstance(found.type, String | None):
@@ -255,7 +233,7 @@ class Reader:
         if target is None:
             raise UnsupportedOperation(f"a cast to {node.fields['dataType']} has no type here")
         value = self.value(node.children[0])
-        if isinstance(value.operand, Literal):
+        if isinstance(value.operand, ir.Literal):
             return self._cast_constant(node, value, target)
         source = value.type
         if source == target or source is None:
@@ -274,28 +252,28 @@ class Reader:
         if in_zone is not None and (mode in ("TRY", "ANSI") or _always(source, target)):
             return Value(in_zone, target)
         if mode == "TRY":
-            return Value(Cast(value.exact, target, try_=True), target)
+            return Value(ir.Cast(value.exact, target, try_=True), target)
         wraps = self.wraps and mode == "LEGACY" and isinstance(source, Int | Float | Decimal)
         if mode != "ANSI" and not wraps and not _always(source, target):
             raise UnsupportedOperation("a failing cast gives no error where ANSI mode is off")
-        return Value(Cast(value.exact, target), target)
+        return Value(ir.Cast(value.exact, target), target)
 
-    def _cast_text(self, node: Node, operand: Operand, target: LogicalType) -> Value:
+    def _cast_text(self, node: Node, operand: ir.Operand, target: LogicalType) -> Value:
         """A cast of text, which the mode of the session decides."""
         mode = node.mode()
         if mode not in ("TRY", "LEGACY" if self.wraps else "ANSI"):
             raise UnsupportedOperation("a cast of text in another mode than that of its session")
         if target != Timestamp(utc=True):
-            return Value(Cast(operand, target, mode == "TRY"), target)
+            return Value(ir.Cast(operand, target, mode == "TRY"), target)
         name = "text_instant" if mode == "ANSI" else "try_text_instant"
-        zone = Literal(zones.session_rules(node).time_zone, String())
-        return Value(Call(name, (zone, operand)), target)
+        zone = ir.Literal(zones.session_rules(node).time_zone, String())
+        return Value(ir.Call(name, (zone, operand)), target)
 
     def _cast_constant(self, node: Node, value: Value, target: LogicalType) -> Value:
         literal, source = value.operand, value.type
-        assert isinstance(literal, Literal)
+        assert isinstance(literal, ir.Literal)
         if literal.value is None:
-            return Value(Literal(None, target), target)
+            return Value(ir.Literal(None, target), target)
         if source == target or (source is not None and widens(source, target)):
             made = convert(literal, source, target, Semantics.SPARK)
             return Value(made, target)
@@ -309,7 +287,7 @@ class Reader:
             zoned = depends_on_zone(source, target)
             rules = zones.session_rules(node) if zoned else Semantics.SPARK
             made = convert(literal, source, target, rules)
-            if isinstance(made, Literal):
+            if isinstance(made, ir.Literal):
                 return Value(made, target)
         raise UnsupportedOperation(f"a constant {literal.value!r} cast to {type_name(target)}")
 
@@ -325,11 +303,11 @@ class Reader:
         branches = tuple(
             (when, _typed(then, type_)) for when, then in zip(conditions, results[:-1], strict=True)
         )
-        return Value(Case(branches, _typed(results[-1], type_)), type_)
+        return Value(ir.Case(branches, _typed(results[-1], type_)), type_)
 
 
 _NO_CAST = "this cast may give other values here"
-Handler: TypeAlias = Callable[[Reader, Node], Value | Predicate]
+Handler: TypeAlias = Callable[[Reader, Node], Value | ir.Predicate]
 NODES: Mapping[str, Handler] = {
     "AttributeReference": Reader.column,
     "Literal": lambda _, node: literal_of(node),
@@ -339,8 +317,8 @@ NODES: Mapping[str, Handler] = {
     "And": Reader.junction,
     "Or": Reader.junction,
     "Not": lambda reader, node: _negated(reader.predicate(node.children[0])),
-    "IsNull": lambda reader, node: IsNull(reader.value(node.children[0]).operand),
-    "IsNotNull": lambda reader, node: Not(IsNull(reader.value(node.children[0]).operand)),
+    "IsNull": lambda reader, node: ir.IsNull(reader.value(node.children[0]).operand),
+    "IsNotNull": lambda reader, node: ir.Not(ir.IsNull(reader.value(node.children[0]).operand)),
     **dict.fromkeys(table.COMPARISONS, Reader.comparison),
     "In": Reader.in_list,
     "InSet": Reader.in_set,
@@ -362,20 +340,20 @@ def _name_of(node: Node) -> str:
     return str(name)
 
 
-def _typed(value: Value, type_: LogicalType | None) -> Operand:
-    if value.type is None and isinstance(value.operand, Literal) and type_ is not None:
-        return Literal(None, type_)
+def _typed(value: Value, type_: LogicalType | None) -> ir.Operand:
+    if value.type is None and isinstance(value.operand, ir.Literal) and type_ is not None:
+        return ir.Literal(None, type_)
     return value.exact
 
 
-def _negated(predicate: Predicate) -> Predicate:
+def _negated(predicate: ir.Predicate) -> ir.Predicate:
     """NOT; of `=` and `<=>` it is the comparison that says so."""
-    if isinstance(predicate, Comparison):
-        if predicate.op is ComparisonOp.EQ:
-            return Comparison(ComparisonOp.NE, predicate.left, predicate.right)
-        if predicate.op is ComparisonOp.NOT_DISTINCT:
-            return Comparison(ComparisonOp.DISTINCT, predicate.left, predicate.right)
-    return Not(predicate)
+    if isinstance(predicate, ir.Comparison):
+        if predicate.op is ir.ComparisonOp.EQ:
+            return ir.Comparison(ir.ComparisonOp.NE, predicate.left, predicate.right)
+        if predicate.op is ir.ComparisonOp.NOT_DISTINCT:
+            return ir.Comparison(ir.ComparisonOp.DISTINCT, predicate.left, predicate.right)
+    return ir.Not(predicate)
 
 
 def _always(source: LogicalType, target: LogicalType) -> bool:

@@ -16,16 +16,7 @@ from rowsieve.bridges.spark_columns.tree import Node
 from rowsieve.bridges.spark_columns.values import Value, constant_of, one_type
 from rowsieve.bridges.sql import spark_rules
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    Call,
-    Case,
-    Cast,
-    Comparison,
-    ComparisonOp,
-    Literal,
-    Operand,
-    Predicate,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.logical import (
     Decimal,
     Float,
@@ -54,7 +45,7 @@ def _arithmetic(reader: Reader, node: Node) -> Value:
         )
         if not harmless:
             raise UnsupportedOperation(_WRAPS)
-    made = Call(name, (left.exact, right.exact))
+    made = ir.Call(name, (left.exact, right.exact))
     type_ = Int(64) if node.kind == "IntegralDivide" else left.type
     if name in ("divide", "modulo") and mode != "ANSI":
         return Value(_unless_zero(right, made, type_), type_)
@@ -70,7 +61,7 @@ def _decimals(node: Node, name: str, left: Value, right: Value) -> Value:
         raise UnsupportedOperation(f"{name} of decimals with more than 38 digits in the result")
     if name == "divide" and not _loses_digits(node):
         raise UnsupportedOperation("division of decimals follows a setting of the session")
-    made = Call(name, (left.exact, right.exact))
+    made = ir.Call(name, (left.exact, right.exact))
     if name in ("divide", "modulo") and node.mode() != "ANSI":
         return Value(_unless_zero(right, made, result), result)
     return Value(made, result)
@@ -80,9 +71,9 @@ def _loses_digits(node: Node) -> bool:
     return node.source is None or bool(node.source().evalContext().allowDecimalPrecisionLoss())
 
 
-def _unless_zero(divisor: Value, made: Operand, type_: LogicalType) -> Operand:
-    zero = Comparison(ComparisonOp.EQ, divisor.operand, Literal(0, Int(32)))
-    return Case(((zero, Literal(None, type_)),), made)
+def _unless_zero(divisor: Value, made: ir.Operand, type_: LogicalType) -> ir.Operand:
+    zero = ir.Comparison(ir.ComparisonOp.EQ, divisor.operand, ir.Literal(0, Int(32)))
+    return ir.Case(((zero, ir.Literal(None, type_)),), made)
 
 
 def _one_number(name: str) -> Handler:
@@ -95,10 +86,10 @@ def _one_number(name: str) -> Handler:
             if not reader.wraps:
                 raise UnsupportedOperation(_WRAPS)
             if name == "abs":  # the least value wraps there, as negating it does
-                below = Comparison(ComparisonOp.LT, value.operand, Literal(0, value.type))
-                made = Case(((below, Call("negate", (value.exact,))),), value.exact)
+                below = ir.Comparison(ir.ComparisonOp.LT, value.operand, ir.Literal(0, value.type))
+                made = ir.Case(((below, ir.Call("negate", (value.exact,))),), value.exact)
                 return Value(made, value.type)
-        return Value(Call(name, (value.exact,)), value.type)
+        return Value(ir.Call(name, (value.exact,)), value.type)
 
     return handler
 
@@ -113,9 +104,9 @@ def _to_whole(name: str) -> Handler:
                 if not scale:
                     return value
                 result = Decimal(min(38, precision - scale + 1), 0)
-                return Value(Call(name, (value.exact,)), result, loose=True)
+                return Value(ir.Call(name, (value.exact,)), result, loose=True)
             case Float() if node.option("failOnError"):
-                return Value(Cast(Call(name, (value.exact,)), Int(64)), Int(64))
+                return Value(ir.Cast(ir.Call(name, (value.exact,)), Int(64)), Int(64))
             case _:
                 raise UnsupportedOperation(f"{node.kind} gives bigints where ANSI mode is off")
 
@@ -127,34 +118,36 @@ def _round(reader: Reader, node: Node) -> Value:
     digits = constant_of(reader.value(node.children[1]))
     match value.type:
         case Float() if digits == 0:
-            return Value(Call("round", (value.exact,)), value.type)
+            return Value(ir.Call("round", (value.exact,)), value.type)
         case Float(bits=64) if isinstance(digits, int) and 0 < digits <= 15:
-            made = Call("round", (value.exact, Literal(digits, Int(32))))
+            made = ir.Call("round", (value.exact, ir.Literal(digits, Int(32))))
             return Value(made, value.type)
         case Int() if isinstance(digits, int) and digits >= 0:
             return value
         case Decimal(precision=precision, scale=scale) if isinstance(digits, int) and digits >= 0:
             kept = min(digits, scale)
             result = Decimal(min(38, precision - scale + 1 + kept), kept)
-            made = Call("round", (value.exact, Literal(kept, Int(32))))
+            made = ir.Call("round", (value.exact, ir.Literal(kept, Int(32))))
             return Value(made, result, loose=True)
     raise UnsupportedOperation("round of a float32 to digits, or before the point")
 
 
-def _is_nan(reader: Reader, node: Node) -> Predicate:
+def _is_nan(reader: Reader, node: Node) -> ir.Predicate:
     return _nan(reader.value(node.children[0]))
 
 
-def _nan(value: Value) -> Predicate:
+def _nan(value: Value) -> ir.Predicate:
     if not isinstance(value.type, Float):
         raise UnsupportedOperation("NaN of something that is no float")
-    return Comparison(ComparisonOp.NOT_DISTINCT, value.operand, Literal(math.nan, value.type))
+    return ir.Comparison(
+        ir.ComparisonOp.NOT_DISTINCT, value.operand, ir.Literal(math.nan, value.type)
+    )
 
 
 def _nanvl(reader: Reader, node: Node) -> Value:
     value, other = (reader.value(child) for child in node.children)
     type_ = one_type("nanvl", [value, other])
-    return Value(Case(((_nan(value), other.exact),), value.exact), type_)
+    return Value(ir.Case(((_nan(value), other.exact),), value.exact), type_)
 
 
 def _of_double(name: str) -> Handler:
@@ -162,7 +155,7 @@ def _of_double(name: str) -> Handler:
         value = reader.value(node.children[0])
         if value.type != Float(64):
             raise UnsupportedOperation(f"{node.kind} of something that is no double")
-        return Value(Call(name, (value.exact,)), value.type)
+        return Value(ir.Call(name, (value.exact,)), value.type)
 
     return handler
 
@@ -172,7 +165,7 @@ def _bits(name: str) -> Handler:
         left, right = (reader.value(child) for child in node.children)
         if left.type != right.type or not isinstance(left.type, Int):
             raise UnsupportedOperation("bits of something that is no whole number")
-        return Value(Call(name, (left.exact, right.exact)), left.type)
+        return Value(ir.Call(name, (left.exact, right.exact)), left.type)
 
     return handler
 
@@ -186,7 +179,7 @@ def _shift(name: str) -> Handler:
             raise UnsupportedOperation("a shift of few bits")
         if not isinstance(places, int) or not 0 <= places < value.type.bits:
             raise UnsupportedOperation("a shift takes a bigint and a constant count below 64 here")
-        return Value(Call(name, (value.exact, Literal(places, Int(64)))), value.type)
+        return Value(ir.Call(name, (value.exact, ir.Literal(places, Int(64)))), value.type)
 
     return handler
 

@@ -12,15 +12,7 @@ from rowsieve.bridges.spark_columns.read import Handler, Reader
 from rowsieve.bridges.spark_columns.tree import Node
 from rowsieve.bridges.spark_columns.values import Value, constant_of
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    BooleanOperand,
-    Call,
-    Like,
-    Literal,
-    Operand,
-    Or,
-    Predicate,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.logical import (
     Int,
     LogicalType,
@@ -33,30 +25,30 @@ def _text_call(name: str, type_: LogicalType = String(), *, least: int = 1) -> H
 
     def handler(reader: Reader, node: Node) -> Value:
         first, *others = (reader.text(child) for child in node.children)
-        if len(others) + 1 < least or not all(isinstance(other, Literal) for other in others):
+        if len(others) + 1 < least or not all(isinstance(other, ir.Literal) for other in others):
             raise UnsupportedOperation(f"{node.kind} takes constants after the text here")
-        return Value(Call(name, (first, *others)), type_)
+        return Value(ir.Call(name, (first, *others)), type_)
 
     return handler
 
 
 def _part_test(name: str) -> Handler:
-    def handler(reader: Reader, node: Node) -> Predicate:
+    def handler(reader: Reader, node: Node) -> ir.Predicate:
         text, part = node.children
         found = reader.text(part)
-        if not isinstance(found, Literal) and name != "starts_with":
+        if not isinstance(found, ir.Literal) and name != "starts_with":
             raise UnsupportedOperation(f"{node.kind} takes a constant part here")
-        return BooleanOperand(Call(name, (reader.text(text), found)))
+        return ir.BooleanOperand(ir.Call(name, (reader.text(text), found)))
 
     return handler
 
 
 def _length(reader: Reader, node: Node) -> Value:
-    return Value(Call("length", (reader.exact(node.children[0]),)), Int(32))
+    return Value(ir.Call("length", (reader.exact(node.children[0]),)), Int(32))
 
 
 def _concat(reader: Reader, node: Node) -> Value:
-    return Value(Call("concat_strict", tuple(map(reader.text, node.children))), String())
+    return Value(ir.Call("concat_strict", tuple(map(reader.text, node.children))), String())
 
 
 def _substring(reader: Reader, node: Node) -> Value:
@@ -64,8 +56,8 @@ def _substring(reader: Reader, node: Node) -> Value:
     start, count = (constant_of(reader.value(child)) for child in node.children[1:])
     if not isinstance(start, int) or not isinstance(count, int) or start < 0:
         raise UnsupportedOperation("substring takes a constant start from 0 and a constant count")
-    arguments = (text, Literal(max(start, 1), Int(64)), Literal(max(count, 0), Int(64)))
-    return Value(Call("substr", arguments[:2] if count == 2**31 - 1 else arguments), String())
+    arguments = (text, ir.Literal(max(start, 1), Int(64)), ir.Literal(max(count, 0), Int(64)))
+    return Value(ir.Call("substr", arguments[:2] if count == 2**31 - 1 else arguments), String())
 
 
 def _side(name: str) -> Handler:
@@ -73,8 +65,8 @@ def _side(name: str) -> Handler:
         count = constant_of(reader.value(node.children[1]))
         if not isinstance(count, int):
             raise UnsupportedOperation(f"{name} takes a constant count here")
-        arguments = (reader.text(node.children[0]), Literal(max(count, 0), Int(64)))
-        return Value(Call(name, arguments), String())
+        arguments = (reader.text(node.children[0]), ir.Literal(max(count, 0), Int(64)))
+        return Value(ir.Call(name, arguments), String())
 
     return handler
 
@@ -82,12 +74,12 @@ def _side(name: str) -> Handler:
 def _locate(reader: Reader, node: Node) -> Value:
     part, text, start = node.children
     found = reader.text(part)
-    if not isinstance(found, Literal) or constant_of(reader.value(start)) != 1:
+    if not isinstance(found, ir.Literal) or constant_of(reader.value(start)) != 1:
         raise UnsupportedOperation("locate takes a constant part and starts at 1 here")
-    return Value(Call("position", (reader.text(text), found)), Int(32))
+    return Value(ir.Call("position", (reader.text(text), found)), Int(32))
 
 
-def _like_any(reader: Reader, node: Node) -> Predicate:
+def _like_any(reader: Reader, node: Node) -> ir.Predicate:
     if node.source is None:
         raise UnsupportedOperation("LIKE ANY")
     text, patterns = reader.text(node.children[0]), node.source().patterns()
@@ -97,7 +89,7 @@ def _like_any(reader: Reader, node: Node) -> Predicate:
     spelled = [item if isinstance(item, str) else str(item.toString()) for item in found]
     for pattern in spelled:
         check_pattern(pattern, "\\")
-    return Or(tuple(Like(text, item, "\\" if "\\" in item else None) for item in spelled))
+    return ir.Or(tuple(ir.Like(text, item, "\\" if "\\" in item else None) for item in spelled))
 
 
 def _one_text(name: str, type_: LogicalType = String()) -> Handler:  # noqa: B008 - frozen
@@ -107,12 +99,12 @@ def _one_text(name: str, type_: LogicalType = String()) -> Handler:  # noqa: B00
         (text,) = node.children
         if text.kind == "Cast" and text.fields["dataType"] == "binary":
             (text,) = text.children
-        return Value(Call(name, (reader.text(text),)), type_)
+        return Value(ir.Call(name, (reader.text(text),)), type_)
 
     return handler
 
 
-def _sha2(reader: Reader, node: Node) -> Value | Predicate:
+def _sha2(reader: Reader, node: Node) -> Value | ir.Predicate:
     text, bits = node.children
     if constant_of(reader.value(bits)) not in (0, 256):
         raise UnsupportedOperation("of SHA-2 there is only the one of 256 bits here")
@@ -123,20 +115,20 @@ def _hex(reader: Reader, node: Node) -> Value:
     value = reader.value(node.children[0])
     if not isinstance(value.type, Int):
         raise UnsupportedOperation("hex of something that is no whole number")
-    return Value(Call("hex_digits", (value.exact,)), String())
+    return Value(ir.Call("hex_digits", (value.exact,)), String())
 
 
 def _made_text(name: str, *numbers: int) -> Handler:
     """A function of text and constants, those at the places given whole numbers."""
 
     def handler(reader: Reader, node: Node) -> Value:
-        arguments: list[Operand] = []
+        arguments: list[ir.Operand] = []
         for place, child in enumerate(node.children):
             operand = reader.exact(child) if place in numbers else reader.text(child)
-            if place and name != "concat_ws" and not isinstance(operand, Literal):
+            if place and name != "concat_ws" and not isinstance(operand, ir.Literal):
                 raise UnsupportedOperation(f"{node.kind} takes constants after the text here")
             arguments.append(operand)
-        return Value(Call(name, tuple(arguments)), String())
+        return Value(ir.Call(name, tuple(arguments)), String())
 
     return handler
 

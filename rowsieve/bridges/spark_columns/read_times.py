@@ -13,13 +13,7 @@ from rowsieve.bridges.spark_columns.tree import Node
 from rowsieve.bridges.spark_columns.values import Value, constant_of
 from rowsieve.bridges.sql import spark_rules
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    Call,
-    Cast,
-    Literal,
-    Now,
-    Operand,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.logical import (
     Date,
     Decimal,
@@ -40,9 +34,9 @@ def _part_of_date(part: str, shift: int = 0) -> Handler:
             inner = reader.value(cast.children[0])  # Spark goes by way of the date
             if isinstance(inner.type, Timestamp):
                 operand = zones.local(cast, inner.exact, inner.type)
-        found: Operand = Call("extract", (Literal(part), operand))
+        found: ir.Operand = ir.Call("extract", (ir.Literal(part), operand))
         if shift:
-            found = Call("add", (found, Literal(shift, Int(64))))
+            found = ir.Call("add", (found, ir.Literal(shift, Int(64))))
         return Value(found, Int(32), loose=True)
 
     return handler
@@ -54,9 +48,9 @@ def _second(reader: Reader, node: Node) -> Value:
         raise UnsupportedOperation("seconds of something that is no timestamp")
     local = zones.local(node, value.exact, value.type)
     if node.kind == "Second":
-        found = Call("extract", (Literal("whole_second"), local))
+        found = ir.Call("extract", (ir.Literal("whole_second"), local))
         return Value(found, Int(32), loose=True)
-    return Value(Call("extract", (Literal("second"), local)), Decimal(8, 6))
+    return Value(ir.Call("extract", (ir.Literal("second"), local)), Decimal(8, 6))
 
 
 def _truncated(reader: Reader, node: Node) -> Value:
@@ -71,7 +65,7 @@ def _truncated(reader: Reader, node: Node) -> Value:
         raise UnsupportedOperation("truncation of NULL")
     found = zones.truncated(node, name, value.exact, value.type)
     if isinstance(value.type, Date):
-        return Value(Cast(found, Date()), Date())
+        return Value(ir.Cast(found, Date()), Date())
     return Value(found, value.type)
 
 
@@ -81,11 +75,11 @@ def _moved(reader: Reader, node: Node) -> Value:
     if not isinstance(value.type, Date | Timestamp):
         raise UnsupportedOperation("only dates and timestamps are moved")
     months, days, micros = _steps(reader, node.kind, second)
-    parts = tuple(Literal(part, Int(64)) for part in (months, days, micros))
+    parts = tuple(ir.Literal(part, Int(64)) for part in (months, days, micros))
     if value.type == Timestamp(utc=True):
         return Value(zones.moved(node, value.exact, parts), value.type)
     name = "shift" if isinstance(value.type, Date) else "shift_timestamp"
-    return Value(Call(name, (value.exact, *parts)), value.type)
+    return Value(ir.Call(name, (value.exact, *parts)), value.type)
 
 
 def _steps(reader: Reader, kind: str, node: Node) -> tuple[int, int, int]:
@@ -116,7 +110,7 @@ def _of_dates(name: str, type_: LogicalType) -> Handler:
         values = [reader.value(child) for child in node.children]
         if any(value.type != Date() for value in values):
             raise UnsupportedOperation(f"{node.kind} of something that is no date")
-        found = Call(name, tuple(value.exact for value in values))
+        found = ir.Call(name, tuple(value.exact for value in values))
         return Value(found, type_, loose=isinstance(type_, Int))
 
     return handler
@@ -126,30 +120,30 @@ def _epoch(reader: Reader, node: Node) -> Value:
     value = reader.value(node.children[0])
     if value.type != Timestamp(utc=True):
         raise UnsupportedOperation("microseconds of something that is no instant")
-    return Value(Call("epoch_us", (value.exact,)), Int(64))
+    return Value(ir.Call("epoch_us", (value.exact,)), Int(64))
 
 
 def _from_seconds(reader: Reader, node: Node) -> Value:
     value = reader.value(node.children[0])
     if not isinstance(value.type, Int):
         raise UnsupportedOperation("timestamp_seconds of something that is no whole number")
-    return Value(Call("timestamp_seconds", (value.exact,)), Timestamp(utc=True))
+    return Value(ir.Call("timestamp_seconds", (value.exact,)), Timestamp(utc=True))
 
 
 def _made_date(reader: Reader, node: Node) -> Value:
     if not node.option("failOnError"):
         raise UnsupportedOperation("a date that does not exist is NULL where ANSI mode is off")
-    return Value(Call("make_date", tuple(map(reader.exact, node.children))), Date())
+    return Value(ir.Call("make_date", tuple(map(reader.exact, node.children))), Date())
 
 
 def _today(_: Reader, node: Node) -> Value:
-    now = zones.local(node, Now(), Timestamp(utc=True))
-    return Value(Cast(now, Date()), Date())
+    now = zones.local(node, ir.Now(), Timestamp(utc=True))
+    return Value(ir.Cast(now, Date()), Date())
 
 
 def _wall_clock(_: Reader, node: Node) -> Value:
-    now = zones.local(node, Now(), Timestamp(utc=True))
-    return Value(Cast(now, Timestamp()) if isinstance(now, Now) else now, Timestamp())
+    now = zones.local(node, ir.Now(), Timestamp(utc=True))
+    return Value(ir.Cast(now, Timestamp()) if isinstance(now, ir.Now) else now, Timestamp())
 
 
 def _converted(reader: Reader, node: Node) -> Value:
@@ -191,8 +185,8 @@ TIMES: Mapping[str, Handler] = {
     "DateAddYMInterval": _moved,
     "TimestampAddYMInterval": _moved,
     "TimestampAddInterval": _moved,
-    "CurrentTimestamp": lambda _, __: Value(Now(), Timestamp(utc=True)),
-    "Now": lambda _, __: Value(Now(), Timestamp(utc=True)),
+    "CurrentTimestamp": lambda _, __: Value(ir.Now(), Timestamp(utc=True)),
+    "Now": lambda _, __: Value(ir.Now(), Timestamp(utc=True)),
     "CurrentDate": _today,
     "LocalTimestamp": _wall_clock,
 }

@@ -22,7 +22,7 @@ from rowsieve.bridges.sql.render import Writer
 from rowsieve.bridges.sql.spark_exact import SparkExact, eased
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import And, InList, Not, Or, Predicate
+from rowsieve.predicate import ir
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Float, Int, String
@@ -33,13 +33,13 @@ _AS_THEY_ARE = (Int(32), Int(64), Float(64), String())  # constants of Python's 
 
 
 def written(
-    predicate: Predicate,
+    predicate: ir.Predicate,
     schema: Schema,
     semantics: Semantics,
     session: ColumnSession,
     *,
     strict: bool,
-) -> Translation[Any, Predicate]:
+) -> Translation[Any, ir.Predicate]:
     """The predicate, meant under the semantics given, as a column for a session."""
     functions: Any = imported("pyspark.sql.functions", "spark")
     check_session()
@@ -47,7 +47,7 @@ def written(
     exact = SparkExact(SPARK_SETTLED, semantics, session.ansi, session.time_zone)
     columns = _Columns(exact, Writer(SPARK_SETTLED), functions.expr)
 
-    def write(root: Predicate) -> Any:
+    def write(root: ir.Predicate) -> Any:
         return columns.column(with_meaning_kept(root, eased(semantics, theirs), theirs))
 
     def joined(terms: list[Any]) -> Any:
@@ -64,49 +64,49 @@ class _Columns:
         self._writer = writer
         self._expr = expr
 
-    def column(self, node: Predicate) -> Any:
+    def column(self, node: ir.Predicate) -> Any:
         """The condition, or `UnsupportedOperation` with the reason."""
         match node:
-            case InList() if self._is_long(node):
+            case ir.InList() if self._is_long(node):
                 return self._list(node)
-            case Not(term=term) if self._holds_list(term):
+            case ir.Not(term=term) if self._holds_list(term):
                 return ~self.column(term)
-            case And(terms=terms) | Or(terms=terms) if terms:
-                return self._joined(terms, all_of=isinstance(node, And))
+            case ir.And(terms=terms) | ir.Or(terms=terms) if terms:
+                return self._joined(terms, all_of=isinstance(node, ir.And))
         return self._expr(self._text(self._exact.predicate(node)))
 
-    def _joined(self, terms: Sequence[Predicate], *, all_of: bool) -> Any:
+    def _joined(self, terms: Sequence[ir.Predicate], *, all_of: bool) -> Any:
         columns = [self.column(term) for term in terms if self._holds_list(term)]
         plain = [term for term in terms if not self._holds_list(term)]
         for start in range(0, len(plain), _AT_ONCE):
             several = tuple(plain[start : start + _AT_ONCE])
-            made = self._exact.predicate(And(several) if all_of else Or(several))
+            made = self._exact.predicate(ir.And(several) if all_of else ir.Or(several))
             columns.append(self._expr(self._text(made)))
         return balanced(columns, all_of=all_of)
 
-    def _text(self, node: Predicate) -> str:
+    def _text(self, node: ir.Predicate) -> str:
         try:
             return self._writer.text(node)
         except RecursionError:
             raise UnsupportedOperation("it nests too deeply to be written as a column") from None
 
-    def _holds_list(self, node: Predicate) -> bool:
+    def _holds_list(self, node: ir.Predicate) -> bool:
         """Whether a long list stands below AND, OR and NOT."""
         match node:
-            case InList():
+            case ir.InList():
                 return self._is_long(node)
-            case Not(term=term):
+            case ir.Not(term=term):
                 return self._holds_list(term)
-            case And(terms=terms) | Or(terms=terms):
+            case ir.And(terms=terms) | ir.Or(terms=terms):
                 return any(map(self._holds_list, terms))
         return False
 
-    def _is_long(self, node: InList) -> bool:
+    def _is_long(self, node: ir.InList) -> bool:
         if len(node.values) <= lists.SHORT:
             return False
         return not is_client() or type_of(node.operand) in _AS_THEY_ARE
 
-    def _list(self, node: InList) -> Any:
+    def _list(self, node: ir.InList) -> Any:
         type_ = type_of(node.operand)
         self._exact.check_order(type_)
         operand = self._expr(self._writer.text(self._exact.operand(node.operand)))

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from rowsieve.bridges.spark_columns.tree import Node
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
-from rowsieve.predicate import zoned
-from rowsieve.predicate.ir import Call, Comparison, InList, Literal, Operand, Predicate, walk
+from rowsieve.predicate import ir, zoned
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Int, LogicalType, Timestamp
 from rowsieve.types.zones import Micros, RepeatedTime, SkippedTime, zone
@@ -44,7 +43,7 @@ def known_zone(name: object) -> str:
         raise UnsupportedOperation(str(error)) from error
 
 
-def local(node: Node, operand: Operand, type_: LogicalType | None) -> Operand:
+def local(node: Node, operand: ir.Operand, type_: LogicalType | None) -> ir.Operand:
     """An instant as local time of the session, where that is not UTC; other values as they are."""
     if type_ != _INSTANT:
         return operand
@@ -53,40 +52,40 @@ def local(node: Node, operand: Operand, type_: LogicalType | None) -> Operand:
 
 
 def cast(
-    node: Node, operand: Operand, source: LogicalType, target: LogicalType, *, try_: bool
-) -> Operand | None:
+    node: Node, operand: ir.Operand, source: LogicalType, target: LogicalType, *, try_: bool
+) -> ir.Operand | None:
     """A cast that goes by the session's zone, where that is not UTC; None for others."""
     if not zoned.depends_on_zone(source, target) or zoned.is_utc(rules := session_rules(node)):
         return None
     return zoned.zoned_cast(operand, source, target, rules, try_=try_)
 
 
-def truncated(node: Node, unit: str, operand: Operand, type_: LogicalType) -> Operand:
+def truncated(node: Node, unit: str, operand: ir.Operand, type_: LogicalType) -> ir.Operand:
     """`date_trunc` of an instant in the session's zone, or of another value."""
-    plain = Call("date_trunc", (Literal(unit), operand))
+    plain = ir.Call("date_trunc", (ir.Literal(unit), operand))
     if type_ != _INSTANT or zoned.is_utc(rules := session_rules(node)):
         return plain
-    return zoned.zoned_trunc(Literal(unit), rules.time_zone, operand, rules)
+    return zoned.zoned_trunc(ir.Literal(unit), rules.time_zone, operand, rules)
 
 
-def moved(node: Node, operand: Operand, parts: Sequence[Literal]) -> Operand:
+def moved(node: Node, operand: ir.Operand, parts: Sequence[ir.Literal]) -> ir.Operand:
     """`shift_timestamp` of an instant in the session's zone."""
     types = (_INSTANT, *(Int(64),) * 3)
     found = zoned.zoned_call("shift_timestamp", (operand, *parts), types, session_rules(node))
-    return found or Call("shift_timestamp", (operand, *parts))
+    return found or ir.Call("shift_timestamp", (operand, *parts))
 
 
-def check_repeated(predicate: Predicate) -> None:
+def check_repeated(predicate: ir.Predicate) -> None:
     """Refuse a local time of an instant beside a constant that the zone has twice.
 
     Spark's optimiser compares the instants instead: of a constant that occurs twice it takes the
     earlier one, so that `CAST(tz AS TIMESTAMP_NTZ) = …` finds one of two rows there.
     """
-    for node in walk(predicate):
+    for node in ir.walk(predicate):
         match node:
-            case Comparison(left=left, right=right):
+            case ir.Comparison(left=left, right=right):
                 pairs = [(left, _micros(right)), (right, _micros(left))]
-            case InList(operand=operand, values=values) if values.type == _LOCAL:
+            case ir.InList(operand=operand, values=values) if values.type == _LOCAL:
                 pairs = [(operand, values.array.drop_null().cast(pa.int64()).to_numpy())]
             case _:
                 continue
@@ -98,20 +97,20 @@ def check_repeated(predicate: Predicate) -> None:
                 )
 
 
-def _zone_of_cast(operand: Operand) -> str | None:
+def _zone_of_cast(operand: ir.Operand) -> str | None:
     """The zone of a cast of an instant to local time."""
     match operand:
-        case Call(function="local_time", arguments=(Literal(value=str() as name), inner)):
-            other = isinstance(inner, Call) and inner.function == "instant"
-            same = isinstance(inner, Call) and inner.arguments[0] == operand.arguments[0]
+        case ir.Call(function="local_time", arguments=(ir.Literal(value=str() as name), inner)):
+            other = isinstance(inner, ir.Call) and inner.function == "instant"
+            same = isinstance(inner, ir.Call) and inner.arguments[0] == operand.arguments[0]
             return None if other and not same else name
     return None
 
 
-def _micros(operand: Operand) -> Micros:
+def _micros(operand: ir.Operand) -> Micros:
     """A constant local time, or nothing."""
-    constant = isinstance(operand, Literal) and operand.type == _LOCAL
-    value = operand.value if constant and isinstance(operand, Literal) else None
+    constant = isinstance(operand, ir.Literal) and operand.type == _LOCAL
+    value = operand.value if constant and isinstance(operand, ir.Literal) else None
     return np.array([value] if isinstance(value, int) else [], dtype=np.int64)
 
 
@@ -121,7 +120,9 @@ def _occur_twice(name: str, local: Micros) -> bool:
     return bool(failed.any())
 
 
-def converted(kind: str, operand: Operand, zones: Sequence[object]) -> tuple[Operand, Timestamp]:
+def converted(
+    kind: str, operand: ir.Operand, zones: Sequence[object]
+) -> tuple[ir.Operand, Timestamp]:
     """`from_utc_timestamp`, `to_utc_timestamp` and `convert_timezone` with constant zones."""
     names = [known_zone(name) for name in zones]
     if kind == "FromUTCTimestamp":

@@ -44,7 +44,7 @@ from rowsieve.bridges.sql.zones import (
     zone_argument,
     zone_function,
 )
-from rowsieve.predicate.ir import Call, Case, Cast, Condition, IsNull, Literal, Not, Now, Operand
+from rowsieve.predicate import ir
 from rowsieve.types.logical import Date, Float, Int, Timestamp, Uuid
 
 # Functions that never give a boolean, for a message that comes before `bind`'s.
@@ -56,7 +56,7 @@ NOT_CONDITIONS = frozenset(
 ) - {"is_nan", "coalesce", "nullif", "greatest", "least", "starts_with", "ends_with", "contains"}
 
 
-def call(reader: Reads, node: Any) -> Operand:
+def call(reader: Reads, node: Any) -> ir.Operand:
     """A function call or arithmetic; anything that is not listed is refused by its kind."""
     kind = type(node)
     if reader.dialect.name == "spark" and (own := SPARK.get(kind)):
@@ -69,8 +69,8 @@ def call(reader: Reads, node: Any) -> Operand:
         reader.only(node, "this", "expression")
         sides = (reader.beside(node.this), reader.beside(node.expression))
         if kind is exp.Sub and reader.dialect.name != "spark" and all(map(_is_date, sides)):
-            return Call("days_between", sides)
-        return Call(OPERATORS[kind], sides)
+            return ir.Call("days_between", sides)
+        return ir.Call(OPERATORS[kind], sides)
     if (found := recognise(reader, node)) is not None:
         return found
     raise reader.source.refusal(node, _reason(reader, node))
@@ -126,7 +126,7 @@ def _reason(reader: Reads, node: Any) -> str:
     return f"{name} is not supported in a filter"
 
 
-def _anonymous(reader: Reads, node: Any) -> Operand:
+def _anonymous(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expressions")
     name = node.name.lower()
     if name == "arrow_cast" and reader.dialect.name == "datafusion":
@@ -135,7 +135,7 @@ def _anonymous(reader: Reads, node: Any) -> Operand:
         return in_zone
     if (reader.dialect.name, name) == ("spark", "regexp") and len(node.expressions) == 2:
         match = exp.RegexpLike(this=node.expressions[0], expression=node.expressions[1])
-        return Condition(regex(reader, match))
+        return ir.Condition(regex(reader, match))
     if (found := named_list(reader, node)) is not None:
         return found
     if name in ("date_part", "datepart") and len(node.expressions) == 2:
@@ -145,17 +145,17 @@ def _anonymous(reader: Reads, node: Any) -> Operand:
         and reader.dialect.name == "spark"
         and len(node.expressions) == 1
     ):
-        test = IsNull(reader.operand(node.expressions[0]))
-        return Condition(test if name == "isnull" else Not(test))
+        test = ir.IsNull(reader.operand(node.expressions[0]))
+        return ir.Condition(test if name == "isnull" else ir.Not(test))
     if name in FILE_READERS:
         raise reader.source.refusal(node, "a filter cannot read files")
     if name in NOW and not node.expressions:
-        return Now()
+        return ir.Now()
     arguments = tuple(reader.operand(item) for item in node.expressions)
     if name == "get" and reader.dialect.name == "spark" and len(arguments) == 2:
         return _from_zero(reader, node, arguments)
     if name == "weekday" and reader.dialect.name == "spark":
-        return Call("subtract", (Call("extract_isodow", arguments), Literal(1, Int(64))))
+        return ir.Call("subtract", (ir.Call("extract_isodow", arguments), ir.Literal(1, Int(64))))
     if reader.dialect.name == "spark" and (own := named_by_spark(reader, node, name, arguments)):
         return own
     if (known := recognise(reader, node)) is not None:
@@ -164,31 +164,31 @@ def _anonymous(reader: Reads, node: Any) -> Operand:
         raise reader.source.refusal(
             node, f"spark has no function {name} of its own; rowsieve's is not meant there"
         )
-    return Call(NAMES.get((reader.dialect.name, name), name), arguments)
+    return ir.Call(NAMES.get((reader.dialect.name, name), name), arguments)
 
 
-def _from_zero(reader: Reads, node: Any, arguments: tuple[Operand, ...]) -> Operand:
-    place = arguments[1].value if isinstance(arguments[1], Literal) else None
+def _from_zero(reader: Reads, node: Any, arguments: tuple[ir.Operand, ...]) -> ir.Operand:
+    place = arguments[1].value if isinstance(arguments[1], ir.Literal) else None
     if not isinstance(place, int) or not 0 <= place < 2**31:
         raise reader.source.refusal(node, "get takes a list and a constant place from 0")
-    return Call("list_element", (arguments[0], Literal(place + 1, Int(64))))
+    return ir.Call("list_element", (arguments[0], ir.Literal(place + 1, Int(64))))
 
 
-def _arrow_cast(reader: Reads, node: Any) -> Operand:
+def _arrow_cast(reader: Reads, node: Any) -> ir.Operand:
     """A cast to a type by Arrow's name, the only one for an instant."""
     if (found := recognise(reader, node)) is not None:
         return found
     if len(node.expressions) == 2:
         target = reader.operand(node.expressions[1])
-        name = target.value if isinstance(target, Literal) else None
+        name = target.value if isinstance(target, ir.Literal) else None
         inner = node.expressions[0]
         if isinstance(name, str) and (type_ := arrow_named(name)) is not None:
             value = reader.operand(inner)
-            if type_ == Uuid() and isinstance(value, Literal) and type(value.value) is bytes:
-                return Literal(value.value, type_)
+            if type_ == Uuid() and isinstance(value, ir.Literal) and type(value.value) is bytes:
+                return ir.Literal(value.value, type_)
             held = Int(32) if type_ == Date() else Int(64)
             if isinstance(type_, Date | Timestamp) and _is_number(value, held):
-                return Literal(value.value, type_)
+                return ir.Literal(value.value, type_)
             return reader.cast(node, value, type_)
     raise reader.source.refusal(
         node,
@@ -197,64 +197,64 @@ def _arrow_cast(reader: Reads, node: Any) -> Operand:
     )
 
 
-def _is_number(operand: Operand, type_: Int) -> TypeGuard[Literal]:
-    return isinstance(operand, Literal) and operand.type == type_ and operand.value is not None
+def _is_number(operand: ir.Operand, type_: Int) -> TypeGuard[ir.Literal]:
+    return isinstance(operand, ir.Literal) and operand.type == type_ and operand.value is not None
 
 
-def _now(reader: Reads, node: Any) -> Operand:
+def _now(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node)
-    return Now()
+    return ir.Now()
 
 
-def _today(reader: Reads, node: Any) -> Operand:
+def _today(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node)
-    return Cast(Now(), Date())
+    return ir.Cast(ir.Now(), Date())
 
 
-def _local_now(reader: Reads, node: Any) -> Operand:
+def _local_now(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node)
-    return Cast(Now(), Timestamp(utc=False))
+    return ir.Cast(ir.Now(), Timestamp(utc=False))
 
 
-def _divide(reader: Reads, node: Any) -> Operand:
+def _divide(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression", "typed", "safe")
     left, right = reader.beside(node.this), reader.beside(node.expression)
     if reader.dialect.divides_integers or _is_float(left) or _is_float(right):
-        return Call("divide", (left, right))
+        return ir.Call("divide", (left, right))
     if reader.dialect.name == "duckdb":
-        return Call("divide", (Cast(left, Float(64)), right))
+        return ir.Call("divide", (ir.Cast(left, Float(64)), right))
     if reader.dialect.name == "spark":
-        return Call(QUOTIENT, (left, right))
+        return ir.Call(QUOTIENT, (left, right))
     raise reader.source.refusal(
         node, "this dialect divides integers as doubles; cast one side, as in CAST(a AS DOUBLE) / b"
     )
 
 
-def _whole_quotient(reader: Reads, node: Any) -> Operand:
+def _whole_quotient(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression")
     if reader.dialect.name != "spark":
         raise reader.source.refusal(node, "whole quotients are not supported in this dialect")
-    return Call(WHOLE_QUOTIENT, (reader.beside(node.this), reader.beside(node.expression)))
+    return ir.Call(WHOLE_QUOTIENT, (reader.beside(node.this), reader.beside(node.expression)))
 
 
-def _to_date(reader: Reads, node: Any) -> Operand:
+def _to_date(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "safe")
     if reader.dialect.name != "spark":
         raise reader.source.refusal(node, "write CAST(… AS DATE)")
-    return Cast(reader.operand(node.this), Date())
+    return ir.Cast(reader.operand(node.this), Date())
 
 
-def _is_date(operand: Operand) -> bool:
+def _is_date(operand: ir.Operand) -> bool:
     """Dates by their looks: a date minus a date is a number of days, but in Spark."""
-    return isinstance(operand, Cast | Literal) and isinstance(operand.type, Date)
+    return isinstance(operand, ir.Cast | ir.Literal) and isinstance(operand.type, Date)
 
 
-def _is_float(operand: Operand) -> bool:
-    return isinstance(operand, Cast | Literal) and isinstance(operand.type, Float)
+def _is_float(operand: ir.Operand) -> bool:
+    return isinstance(operand, ir.Cast | ir.Literal) and isinstance(operand.type, Float)
 
 
-def _pipes(reader: Reads, node: Any) -> Operand:
-    parts: list[Operand] = []
+def _pipes(reader: Reads, node: Any) -> ir.Operand:
+    parts: list[ir.Operand] = []
     pending = [node]
     while pending:
         item = pending.pop()
@@ -265,20 +265,20 @@ def _pipes(reader: Reads, node: Any) -> Operand:
             raise reader.source.refusal(item, "put + and - beside || in parentheses")
         else:
             parts.append(reader.beside(item))
-    return Call("concat_strict", tuple(parts))
+    return ir.Call("concat_strict", tuple(parts))
 
 
-def _concat(reader: Reads, node: Any) -> Operand:
+def _concat(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "expressions", "safe", "coalesce")
     if not node.args.get("safe"):
         raise reader.source.refusal(
             node, "two strings stand side by side; write || between them, or escape the quote"
         )
     parts = [reader.operand(item) for item in node.expressions]
-    return Call("concat" if node.args.get("coalesce") else "concat_strict", tuple(parts))
+    return ir.Call("concat" if node.args.get("coalesce") else "concat_strict", tuple(parts))
 
 
-def _truncation(reader: Reads, node: Any) -> Operand:
+def _truncation(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "unit", "zone", input_type_preserved=True)
     unit = node.args.get("unit")
     name = str(unit.name if unit is not None else "").lower()
@@ -293,28 +293,28 @@ def _truncation(reader: Reads, node: Any) -> Operand:
         )
     operand, in_zone = reader.operand(node.this), node.args.get("zone")
     if reader.dialect.name == "postgres" and in_zone is not None:
-        return Call("date_trunc", (Literal(name), operand, zone_argument(reader, in_zone)))
+        return ir.Call("date_trunc", (ir.Literal(name), operand, zone_argument(reader, in_zone)))
     if in_zone is not None or reader.source.argument_count(node) > 2:  # some grammars drop it
         raise reader.source.refusal(node, "date_trunc takes a time zone in postgres only")
-    return Call("date_trunc", (Literal(name), operand))
+    return ir.Call("date_trunc", (ir.Literal(name), operand))
 
 
-def _extract(reader: Reads, node: Any) -> Operand:
+def _extract(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression")
     name, dialect = str(node.this.name).lower(), reader.dialect.name
     if name == "epoch" and dialect in ("duckdb", "datafusion"):
         return seconds(reader.operand(node.expression))
     if (own := EXTRACTED.get((dialect, name))) is not None:
-        found: Operand = Call(f"extract_{own[0]}", (of_local_time(reader, node.expression),))
-        return Call("add", (found, Literal(own[1], Int(64)))) if own[1] else found
+        found: ir.Operand = ir.Call(f"extract_{own[0]}", (of_local_time(reader, node.expression),))
+        return ir.Call("add", (found, ir.Literal(own[1], Int(64)))) if own[1] else found
     part = PART_ALIASES.get(name, name)
     known = PARTS if dialect == "postgres" else PORTABLE_PARTS
     if part not in known:
         raise reader.source.refusal(node, f"extract takes one of {', '.join(sorted(known))}")
-    return Call(f"extract_{part}", (of_local_time(reader, node.expression),))
+    return ir.Call(f"extract_{part}", (of_local_time(reader, node.expression),))
 
 
-def _substring(reader: Reads, node: Any) -> Operand:
+def _substring(reader: Reads, node: Any) -> ir.Operand:
     made = substring(reader, node) or recognise(reader, node)
     if made is None:
         raise reader.source.refusal(node, _reason(reader, node))
@@ -329,33 +329,33 @@ def _as_extract(reader: Reads, node: Any) -> Any:
     return exp.Extract(this=exp.Var(this=part.this), expression=inner)
 
 
-def _part(reader: Reads, node: Any) -> Operand:
-    return Call(f"extract_{type(node).__name__.lower()}", (day(reader, node),))
+def _part(reader: Reads, node: Any) -> ir.Operand:
+    return ir.Call(f"extract_{type(node).__name__.lower()}", (day(reader, node),))
 
 
-def _if(reader: Reads, node: Any) -> Operand:
+def _if(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "true", "false")
     otherwise = node.args.get("false")
     then = reader.operand(node.args["true"])
-    other = Literal(None) if otherwise is None else reader.operand(otherwise)
-    return Case(((reader.predicate(node.this), then),), other)
+    other = ir.Literal(None) if otherwise is None else reader.operand(otherwise)
+    return ir.Case(((reader.predicate(node.this), then),), other)
 
 
-def _by_null(reader: Reads, node: Any) -> Operand:
+def _by_null(reader: Reads, node: Any) -> ir.Operand:
     """`nvl2(a, b, c)`: b where a is not NULL."""
     reader.only(node, "this", "true", "false")
     then, other = (reader.operand(node.args[key]) for key in ("true", "false"))
-    return Case(((IsNull(reader.operand(node.this)), other),), then)
+    return ir.Case(((ir.IsNull(reader.operand(node.this)), other),), then)
 
 
-def _nanvl(reader: Reads, node: Any) -> Operand:
+def _nanvl(reader: Reads, node: Any) -> ir.Operand:
     """`nanvl(a, b)`: b where a is NaN; in DataFusion as in Spark."""
     if reader.dialect.name != "datafusion":
         raise reader.source.refusal(node, _reason(reader, node))
     return SPARK[exp.Nanvl](reader, node)
 
 
-_HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
+_HANDLERS: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
     **HANDLERS,
     exp.Nanvl: _nanvl,
     **LISTS,

@@ -10,33 +10,22 @@ from collections.abc import Iterator
 
 from rowsieve.bridges.sql.literals import OFFSET_TOLD
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    BoundColumn,
-    Call,
-    Column,
-    Comparison,
-    InList,
-    IsNull,
-    Literal,
-    Operand,
-    Predicate,
-    walk,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.logical import List, LogicalType, Map, Struct, Timestamp
 from rowsieve.types.schema import Schema
 
 _INSTANT = Timestamp(utc=True)
 
 
-def check_zones(predicate: Predicate, schema: Schema) -> Predicate:
+def check_zones(predicate: ir.Predicate, schema: Schema) -> ir.Predicate:
     """The predicate itself; UnsupportedOperation where a column's zone may decide."""
     zoned = {field.name for field in schema if _has_zone(field.type)}
     if not zoned:
         return predicate
-    nodes = list(walk(predicate))
+    nodes = list(ir.walk(predicate))
     compared = {id(side) for node in nodes for side in _compared_as_instants(node, schema)}
     for node in nodes:
-        if isinstance(node, Column | BoundColumn) and id(node) not in compared:
+        if isinstance(node, ir.Column | ir.BoundColumn) and id(node) not in compared:
             name = schema.field(node.name).name
             if name in zoned:
                 raise UnsupportedOperation(
@@ -60,26 +49,26 @@ def _has_zone(type_: LogicalType) -> bool:
             return False
 
 
-def _compared_as_instants(node: object, schema: Schema) -> Iterator[Operand]:
+def _compared_as_instants(node: object, schema: Schema) -> Iterator[ir.Operand]:
     """The operands of this node that it only compares as instants, or asks for NULL."""
     match node:
-        case IsNull(operand=operand):
+        case ir.IsNull(operand=operand):
             yield operand
-        case Call(function="local_time", arguments=(_, operand)):
+        case ir.Call(function="local_time", arguments=(_, operand)):
             yield operand
-        case Comparison(left=left, right=right):
+        case ir.Comparison(left=left, right=right):
             if all(_is_instant(side, schema) for side in (left, right)):
                 yield from (left, right)
-        case InList(operand=operand, values=values):
+        case ir.InList(operand=operand, values=values):
             if values.type == _INSTANT:
                 yield operand
 
 
-def _is_instant(side: Operand, schema: Schema) -> bool:
+def _is_instant(side: ir.Operand, schema: Schema) -> bool:
     match side:
-        case Column(name=name) | BoundColumn(name=name):
+        case ir.Column(name=name) | ir.BoundColumn(name=name):
             return schema.field(name).type == _INSTANT
-        case Literal(value=value, type=type_):
+        case ir.Literal(value=value, type=type_):
             told = isinstance(value, str) and OFFSET_TOLD.fullmatch(value) is not None
             return value is None or type_ == _INSTANT or (type_ is None and told)
         case _:

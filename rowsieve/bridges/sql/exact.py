@@ -23,33 +23,8 @@ from rowsieve.bridges.sql.render_calls import BYTE_ORDER, UNSIGNED_NAN
 from rowsieve.bridges.sql.templates import is_bare_trim
 from rowsieve.bridges.sql.vouched import CASTS, doubt, is_narrow
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.functions.casts import cast_rule
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FalsePredicate,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Now,
-    Opaque,
-    Operand,
-    Or,
-    Predicate,
-    TruePredicate,
-    ValueSet,
-)
 from rowsieve.predicate.nan_signs import may_be_negative_nan
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder
@@ -68,7 +43,7 @@ from rowsieve.types.logical import (
     type_name,
 )
 
-_RANGES = (ComparisonOp.LT, ComparisonOp.LE, ComparisonOp.GT, ComparisonOp.GE)
+_RANGES = (ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.GT, ir.ComparisonOp.GE)
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo", "negate", "abs"})
 _MOVES = frozenset({"add_interval", "shift", "shift_timestamp"})
 _INT64, _INSTANT = Int(64), Timestamp(utc=True)
@@ -78,23 +53,23 @@ _NEVER_FAIL = frozenset(
 )
 
 
-def said_exactly(root: Predicate, dialect: Dialect) -> Predicate:
+def said_exactly(root: ir.Predicate, dialect: Dialect) -> ir.Predicate:
     """The bound condition, meant by the dialect's rules, in a form that its engine means alike."""
     if dialect.name == "datafusion":
         checked(root)
     return Exact(dialect).predicate(root)
 
 
-def _has_32_bits(operand: Operand) -> bool:
+def _has_32_bits(operand: ir.Operand) -> bool:
     """Whether it is of constants alone that an engine would compute with in 32 bits."""
     match operand:
-        case Literal(value=int() as value, type=Int(bits=64)):
+        case ir.Literal(value=int() as value, type=Int(bits=64)):
             return -(2**31) <= value < 2**31
-        case Call(function="coalesce" | "greatest" | "least", arguments=arguments):
+        case ir.Call(function="coalesce" | "greatest" | "least", arguments=arguments):
             return all(map(_has_32_bits, arguments))
-        case Call(function="nullif", arguments=(first, _)):
+        case ir.Call(function="nullif", arguments=(first, _)):
             return _has_32_bits(first)
-        case Case(branches=branches, otherwise=otherwise):
+        case ir.Case(branches=branches, otherwise=otherwise):
             return all(map(_has_32_bits, (*(then for _, then in branches), otherwise)))
         case _:
             return False
@@ -106,98 +81,100 @@ class Exact:
 
     dialect: Dialect
 
-    def predicate(self, node: Predicate) -> Predicate:
+    def predicate(self, node: ir.Predicate) -> ir.Predicate:
         """A condition."""
         match node:
-            case TruePredicate() | FalsePredicate():
+            case ir.TruePredicate() | ir.FalsePredicate():
                 return node
-            case And(terms=terms):
-                return And(tuple(self.predicate(term) for term in terms))
-            case Or(terms=terms):
-                return Or(tuple(self.predicate(term) for term in terms))
-            case Not(term=term):
-                return Not(self.predicate(term))
-            case Comparison():
+            case ir.And(terms=terms):
+                return ir.And(tuple(self.predicate(term) for term in terms))
+            case ir.Or(terms=terms):
+                return ir.Or(tuple(self.predicate(term) for term in terms))
+            case ir.Not(term=term):
+                return ir.Not(self.predicate(term))
+            case ir.Comparison():
                 return self.comparison(node)
-            case InList():
+            case ir.InList():
                 return self.in_list(node)
-            case IsNull(operand=operand):
+            case ir.IsNull(operand=operand):
                 return self.is_null(operand)
-            case Like():
+            case ir.Like():
                 return self.like(node)
-            case BooleanOperand(operand=operand):
-                return BooleanOperand(self.operand(operand))
-            case Opaque(description=description):
+            case ir.BooleanOperand(operand=operand):
+                return ir.BooleanOperand(self.operand(operand))
+            case ir.Opaque(description=description):
                 raise UnsupportedOperation(f"{description} is another engine's condition")
             case _:
                 assert_never(node)
 
-    def operand(self, node: Operand) -> Operand:
+    def operand(self, node: ir.Operand) -> ir.Operand:
         """A value."""
         match node:
-            case BoundColumn():
+            case ir.BoundColumn():
                 return node
-            case Now():  # of the session's zone there
-                return Cast(node, _INSTANT) if self.is_datafusion else node
-            case Column(name=name):
+            case ir.Now():  # of the session's zone there
+                return ir.Cast(node, _INSTANT) if self.is_datafusion else node
+            case ir.Column(name=name):
                 raise AssertionError(f"the column {name!r} is not bound")
-            case Literal():
+            case ir.Literal():
                 return self.literal(node)
-            case Call():
+            case ir.Call():
                 return self.call(node)
-            case Cast():
+            case ir.Cast():
                 return self.cast(node)
-            case FieldAccess():
+            case ir.FieldAccess():
                 return self.member(node)
-            case Case(branches=branches, otherwise=otherwise):
+            case ir.Case(branches=branches, otherwise=otherwise):
                 kept = tuple((self.predicate(w), self.operand(t)) for w, t in branches)
-                return Case(kept, self.operand(otherwise))
-            case Condition(predicate=predicate):
-                return Condition(self.predicate(predicate))
+                return ir.Case(kept, self.operand(otherwise))
+            case ir.Condition(predicate=predicate):
+                return ir.Condition(self.predicate(predicate))
             case _:
                 assert_never(node)
 
     # Conditions
 
-    def comparison(self, node: Comparison) -> Predicate:
+    def comparison(self, node: ir.Comparison) -> ir.Predicate:
         """A comparison of two values."""
         type_ = type_of(node.left)
         self.check_order(type_)
         ieee = self.dialect.semantics.nan is NanOrder.IEEE and isinstance(type_, Float)
-        if ieee and node.op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+        if ieee and node.op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
             raise UnsupportedOperation(f"{self.dialect.name} takes NaN for no other than NaN here")
         if self.dialect.name == "duckdb" and node.op in _RANGES:
             _check_nan_and_sign(node)
         left, right = self.operand(node.left), self.operand(node.right)
         collated = self.dialect.orders_by_collation and isinstance(type_, String)
         if collated and node.op in _RANGES:
-            return Comparison(node.op, Call(BYTE_ORDER, (left,)), _plain(right, left))
-        zero = isinstance(right, Literal) and isinstance(right.value, float) and not right.value
+            return ir.Comparison(node.op, ir.Call(BYTE_ORDER, (left,)), _plain(right, left))
+        zero = isinstance(right, ir.Literal) and isinstance(right.value, float) and not right.value
         listed = self.dialect.semantics.bitwise_lists_from is not None
-        if zero and listed and node.op in (ComparisonOp.EQ, ComparisonOp.NE):
-            terms = tuple(Comparison(node.op, left, Literal(value, type_)) for value in (0.0, -0.0))
-            return Or(terms) if node.op is ComparisonOp.EQ else And(terms)
-        return Comparison(node.op, left, right)
+        if zero and listed and node.op in (ir.ComparisonOp.EQ, ir.ComparisonOp.NE):
+            terms = tuple(
+                ir.Comparison(node.op, left, ir.Literal(value, type_)) for value in (0.0, -0.0)
+            )
+            return ir.Or(terms) if node.op is ir.ComparisonOp.EQ else ir.And(terms)
+        return ir.Comparison(node.op, left, right)
 
-    def is_null(self, operand: Operand) -> Predicate:
+    def is_null(self, operand: ir.Operand) -> ir.Predicate:
         """IS NULL of a value."""
         if self.dialect.name == "postgres" and isinstance(type_of(operand), Struct):
             raise UnsupportedOperation("postgres takes a row of NULLs for NULL")
-        return IsNull(self.operand(operand))
+        return ir.IsNull(self.operand(operand))
 
-    def in_list(self, node: InList) -> Predicate:
+    def in_list(self, node: ir.InList) -> ir.Predicate:
         """IN of constants."""
         self.check_order(type_of(node.operand))
         operand, values = self.operand(node.operand), node.values
         if values.type is not None and not self.has(values.type):
             self.renamed(values.type)
             try:
-                values = ValueSet(values.array.cast(pa.int64()), _INT64)
+                values = ir.ValueSet(values.array.cast(pa.int64()), _INT64)
             except pa.ArrowInvalid as error:
                 raise self.lacks(node.values.type) from error
-        return InList(operand, self.with_zeros(values))
+        return ir.InList(operand, self.with_zeros(values))
 
-    def with_zeros(self, values: ValueSet) -> ValueSet:
+    def with_zeros(self, values: ir.ValueSet) -> ir.ValueSet:
         """DataFusion compares bits in short lists, too, of which it may make a long one."""
         members, semantics = values.array, self.dialect.semantics
         short = not semantics.compares_bits(len(values))
@@ -206,9 +183,9 @@ class Exact:
         if not pa.types.is_floating(members.type) or not pc.any(pc.equal(members, 0.0)).as_py():
             return values
         zeros = pa.array([0.0, -0.0], members.type)
-        return ValueSet(pa.concat_arrays([members, zeros]), values.type)
+        return ir.ValueSet(pa.concat_arrays([members, zeros]), values.type)
 
-    def like(self, node: Like) -> Predicate:
+    def like(self, node: ir.Like) -> ir.Predicate:
         """LIKE with a constant pattern."""
         if node.ignore_case and not self.is_datafusion:
             raise UnsupportedOperation(
@@ -225,7 +202,7 @@ class Exact:
 
     # Values
 
-    def literal(self, node: Literal) -> Operand:
+    def literal(self, node: ir.Literal) -> ir.Operand:
         """A constant."""
         type_ = node.type
         assert type_ is not None
@@ -234,9 +211,9 @@ class Exact:
         self.renamed(type_)
         if isinstance(node.value, int) and node.value >= 2**63:
             raise self.lacks(type_)
-        return Literal(node.value, _INT64)
+        return ir.Literal(node.value, _INT64)
 
-    def call(self, node: Call) -> Operand:
+    def call(self, node: ir.Call) -> ir.Operand:
         """A call of a function."""
         types, result = [type_of(argument) for argument in node.arguments], type_of(node)
         if reason := doubt(Use(node, types, result), self.dialect.name):
@@ -246,31 +223,31 @@ class Exact:
                 raise self.lacks(type_)
         arguments = self.arguments(node)
         if self.dialect.trims_all_spaces and is_bare_trim(node):
-            arguments.append(Literal(" ", String()))
+            arguments.append(ir.Literal(" ", String()))
         made = replace(node, arguments=tuple(arguments))
         if self.is_datafusion and node.function in _MOVES and isinstance(types[0], Timestamp):
-            exact = isinstance(arguments[-1], Literal) and arguments[-1].value
-            return Call("shift_timestamp" if exact else "shift", tuple(arguments))
+            exact = isinstance(arguments[-1], ir.Literal) and arguments[-1].value
+            return ir.Call("shift_timestamp" if exact else "shift", tuple(arguments))
         signed = isinstance(result, Float) and node.function in _ARITHMETIC
         if self.is_datafusion and signed and may_be_negative_nan(node):
-            return Call(UNSIGNED_NAN, (made, self.literal(Literal(math.nan, result))))
+            return ir.Call(UNSIGNED_NAN, (made, self.literal(ir.Literal(math.nan, result))))
         return made
 
-    def arguments(self, node: Call) -> list[Operand]:
+    def arguments(self, node: ir.Call) -> list[ir.Operand]:
         """The arguments of a call; those of arithmetic as wide there as they are here."""
         arguments = [self.operand(argument) for argument in node.arguments]
         if node.function in _ARITHMETIC:
             types = [type_of(argument) for argument in node.arguments]
             arguments = [
-                Cast(item, type_) if is_narrow(item) else item
+                ir.Cast(item, type_) if is_narrow(item) else item
                 for item, type_ in zip(arguments, types, strict=True)
             ]
             narrow = self.dialect.gives_types or self.dialect.widths is not IntegerWidths.WIDE
             if narrow and type_of(node) == _INT64 and all(map(_has_32_bits, arguments)):
-                arguments[0] = Cast(arguments[0], _INT64)
+                arguments[0] = ir.Cast(arguments[0], _INT64)
         return arguments
 
-    def cast(self, node: Cast) -> Operand:
+    def cast(self, node: ir.Cast) -> ir.Operand:
         """A cast."""
         source, target = type_of(node.operand), node.type
         if source == target:
@@ -291,7 +268,7 @@ class Exact:
             raise UnsupportedOperation(REASON)
         if self.dialect.name == "postgres" and (source, target) == (Float(64), Float(32)):
             raise UnsupportedOperation(f"{shown} fails in postgres where it gives 0 or infinity")
-        return Cast(self.operand(node.operand), target, kept)
+        return ir.Cast(self.operand(node.operand), target, kept)
 
     def _tries(self, source: LogicalType, target: LogicalType) -> bool:
         """Whether TRY_CAST is NULL there on the values on which it is here.
@@ -305,15 +282,15 @@ class Exact:
         certain = kinds in _NEVER_FAIL or (rule is not None and not rule.can_fail)
         return self.is_datafusion and certain
 
-    def member(self, node: FieldAccess) -> Operand:
+    def member(self, node: ir.FieldAccess) -> ir.Operand:
         """A member; DataFusion shows what lies hidden under a struct that is NULL."""
         inner, type_ = self.operand(node.operand), type_of(node)
-        found = FieldAccess(inner, node.name)
+        found = ir.FieldAccess(inner, node.name)
         if not self.is_datafusion:
             return found
         if is_nested(type_):
             raise UnsupportedOperation("a nested member shows through a struct that is NULL")
-        return Case(((IsNull(inner), self.literal(Literal(None, type_))),), found)
+        return ir.Case(((ir.IsNull(inner), self.literal(ir.Literal(None, type_))),), found)
 
     # Types
 
@@ -341,26 +318,26 @@ class Exact:
         return UnsupportedOperation(f"{self.dialect.name} has no type for {shown}")
 
 
-def _check_nan_and_sign(node: Comparison) -> None:
+def _check_nan_and_sign(node: ir.Comparison) -> None:
     """DuckDB's optimiser makes `x > -NaN` of `-x < NaN`: nothing, as no number is above NaN."""
     for one, other in ((node.left, node.right), (node.right, node.left)):
-        if isinstance(one, Call) and one.function == "negate" and _is_nan(other):
+        if isinstance(one, ir.Call) and one.function == "negate" and _is_nan(other):
             raise UnsupportedOperation("duckdb takes -x < NaN for x > NaN")
 
 
-def _is_nan(operand: Operand) -> bool:
-    while isinstance(operand, Cast):
+def _is_nan(operand: ir.Operand) -> bool:
+    while isinstance(operand, ir.Cast):
         operand = operand.operand
-    value = operand.value if isinstance(operand, Literal) else None
+    value = operand.value if isinstance(operand, ir.Literal) else None
     return isinstance(value, float) and math.isnan(value)
 
 
-def _plain(literal: Operand, other: Operand) -> Operand:
+def _plain(literal: ir.Operand, other: ir.Operand) -> ir.Operand:
     """Text beside a column needs no type."""
     if (
-        isinstance(other, BoundColumn)
-        and isinstance(literal, Literal)
+        isinstance(other, ir.BoundColumn)
+        and isinstance(literal, ir.Literal)
         and literal.value is not None
     ):
-        return Literal(literal.value)
+        return ir.Literal(literal.value)
     return literal

@@ -6,14 +6,14 @@ on the zone is refused (`column_zones`).
 
 from __future__ import annotations
 
-from rowsieve.predicate.ir import Call, Cast, Column, Operand, Predicate, map_children
+from rowsieve.predicate import ir
 from rowsieve.predicate.zoned import local_time
 from rowsieve.types.logical import Date, Timestamp
 from rowsieve.types.schema import Schema
 from rowsieve.types.zones import UNTIL_2100, fixed_offset, zone
 
 
-def with_local_times(predicate: Predicate, schema: Schema) -> Predicate:
+def with_local_times(predicate: ir.Predicate, schema: Schema) -> ir.Predicate:
     """The unbound condition with the local times of columns where their zones decide."""
     declared = {
         field.name: field.type.zone
@@ -21,25 +21,25 @@ def with_local_times(predicate: Predicate, schema: Schema) -> Predicate:
         if isinstance(field.type, Timestamp) and field.type.utc and not zone(field.type.zone).is_utc
     }
 
-    def local(operand: Operand) -> Operand:
-        name = declared.get(operand.name) if isinstance(operand, Column) else None
+    def local(operand: ir.Operand) -> ir.Operand:
+        name = declared.get(operand.name) if isinstance(operand, ir.Column) else None
         if name is None:
             return in_operand(operand)
         known = name if fixed_offset(name) is not None else name + UNTIL_2100
         return local_time(known, operand)
 
-    def in_operand(node: Operand) -> Operand:
+    def in_operand(node: ir.Operand) -> ir.Operand:
         match node:
-            case Call(function="extract", arguments=(field, operand)):
-                return Call("extract", (field, local(operand)))
-            case Call(function=name, arguments=(operand,)) if name.startswith("extract_"):
-                return Call(name, (local(operand),))
-            case Cast(operand=operand, type=Date(), try_=False):
-                return Cast(local(operand), Date())
+            case ir.Call(function="extract", arguments=(field, operand)):
+                return ir.Call("extract", (field, local(operand)))
+            case ir.Call(function=name, arguments=(operand,)) if name.startswith("extract_"):
+                return ir.Call(name, (local(operand),))
+            case ir.Cast(operand=operand, type=Date(), try_=False):
+                return ir.Cast(local(operand), Date())
             case _:
-                return map_children(node, in_predicate, in_operand)
+                return ir.map_children(node, in_predicate, in_operand)
 
-    def in_predicate(node: Predicate) -> Predicate:
-        return map_children(node, in_predicate, in_operand)
+    def in_predicate(node: ir.Predicate) -> ir.Predicate:
+        return ir.map_children(node, in_predicate, in_operand)
 
     return in_predicate(predicate) if declared else predicate

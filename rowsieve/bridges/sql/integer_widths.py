@@ -16,33 +16,8 @@ from typing import Final, assert_never
 
 from rowsieve.bridges.sql.dialects import Dialect, IntegerWidths
 from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    Condition,
-    FalsePredicate,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Node,
-    Not,
-    Now,
-    Opaque,
-    Operand,
-    Or,
-    Predicate,
-    TruePredicate,
-    walk,
-)
 from rowsieve.predicate.literals import int_range
 from rowsieve.types.logical import Int
 from rowsieve.types.schema import Schema
@@ -60,37 +35,37 @@ _COUNTS: Final = frozenset(
 _WIDE: Final = Int(64)
 
 
-def with_widths(predicate: Predicate, schema: Schema, dialect: Dialect) -> Predicate:
+def with_widths(predicate: ir.Predicate, schema: Schema, dialect: Dialect) -> ir.Predicate:
     """The condition with each operation on whole numbers as wide as in the dialect."""
     if dialect.widths is IntegerWidths.WIDE or not _computes(predicate):
         return predicate
     return _Widths(schema, dialect).predicate(predicate)
 
 
-def operand_with_widths(operand: Operand, schema: Schema, dialect: Dialect) -> Operand:
+def operand_with_widths(operand: ir.Operand, schema: Schema, dialect: Dialect) -> ir.Operand:
     """The same of a value."""
     if dialect.widths is IntegerWidths.WIDE or not _computes(operand):
         return operand
     return _Widths(schema, dialect).value(operand).operand
 
 
-def _computes(node: Node) -> bool:
-    return not {Call, Case}.isdisjoint(map(type, walk(node)))
+def _computes(node: ir.Node) -> bool:
+    return not {ir.Call, ir.Case}.isdisjoint(map(type, ir.walk(node)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
     """An operand; its type there if it is a whole number, and whether it is a bare constant."""
 
-    operand: Operand
+    operand: ir.Operand
     type: Int | None = None
     bare: bool = False
     loose: bool = False  # the operand's own type is another one
 
     @property
-    def exact(self) -> Operand:
+    def exact(self) -> ir.Operand:
         """The operand in its type there."""
-        return Cast(self.operand, self.type) if self.loose and self.type else self.operand
+        return ir.Cast(self.operand, self.type) if self.loose and self.type else self.operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,50 +73,50 @@ class _Widths:
     schema: Schema
     dialect: Dialect
 
-    def predicate(self, node: Predicate) -> Predicate:
+    def predicate(self, node: ir.Predicate) -> ir.Predicate:
         match node:
-            case TruePredicate() | FalsePredicate() | Opaque():
+            case ir.TruePredicate() | ir.FalsePredicate() | ir.Opaque():
                 return node
-            case And(terms=terms) | Or(terms=terms):
+            case ir.And(terms=terms) | ir.Or(terms=terms):
                 return replace(node, terms=tuple(self.predicate(term) for term in terms))
-            case Not(term=term):
-                return Not(self.predicate(term))
-            case Comparison(op=op, left=left, right=right):
-                return Comparison(op, self.side(left), self.side(right))
-            case InList(operand=operand) | IsNull(operand=operand) | Like(operand=operand):
+            case ir.Not(term=term):
+                return ir.Not(self.predicate(term))
+            case ir.Comparison(op=op, left=left, right=right):
+                return ir.Comparison(op, self.side(left), self.side(right))
+            case ir.InList(operand=operand) | ir.IsNull(operand=operand) | ir.Like(operand=operand):
                 return replace(node, operand=self.side(operand))
-            case BooleanOperand(operand=operand):
-                return BooleanOperand(self.value(operand).operand)
+            case ir.BooleanOperand(operand=operand):
+                return ir.BooleanOperand(self.value(operand).operand)
             case _:
                 assert_never(node)
 
-    def side(self, node: Operand) -> Operand:
+    def side(self, node: ir.Operand) -> ir.Operand:
         """What is compared: a constant stays as it is."""
-        return node if isinstance(node, Literal) else self.value(node).operand
+        return node if isinstance(node, ir.Literal) else self.value(node).operand
 
-    def value(self, node: Operand) -> _Value:
+    def value(self, node: ir.Operand) -> _Value:
         match node:
-            case Literal(value=int() as whole, type=type_) if type_ == _WIDE:
+            case ir.Literal(value=int() as whole, type=type_) if type_ == _WIDE:
                 return _Value(node, _own_width(whole), bare=True)
-            case Column() | BoundColumn() | FieldAccess() | Literal() | Now():
+            case ir.Column() | ir.BoundColumn() | ir.FieldAccess() | ir.Literal() | ir.Now():
                 return _Value(node, self.held(node))
-            case Cast(operand=operand, type=type_):
-                made = Cast(self.side(operand), type_, node.try_)
+            case ir.Cast(operand=operand, type=type_):
+                made = ir.Cast(self.side(operand), type_, node.try_)
                 return _Value(made, type_ if isinstance(type_, Int) else None)
-            case Condition(predicate=predicate):
-                return _Value(Condition(self.predicate(predicate)))
-            case Case(branches=branches, otherwise=otherwise):
+            case ir.Condition(predicate=predicate):
+                return _Value(ir.Condition(self.predicate(predicate)))
+            case ir.Case(branches=branches, otherwise=otherwise):
                 values = [*(self.value(then) for _, then in branches), self.value(otherwise)]
                 results, type_ = self.together(values)
                 conditions = [self.predicate(when) for when, _ in branches]
                 pairs = tuple(zip(conditions, results[:-1], strict=True))
-                return _Value(Case(pairs, results[-1]), type_)
-            case Call():
+                return _Value(ir.Case(pairs, results[-1]), type_)
+            case ir.Call():
                 return self.call(node)
             case _:
                 assert_never(node)
 
-    def held(self, node: Operand) -> Int | None:
+    def held(self, node: ir.Operand) -> Int | None:
         """The type of a stored or constant value, if it is a whole number."""
         try:
             found = bind_operand(node, self.schema).type
@@ -149,10 +124,10 @@ class _Widths:
             return None
         return found if isinstance(found, Int) else None
 
-    def call(self, node: Call) -> _Value:
+    def call(self, node: ir.Call) -> _Value:
         name = node.function
         if name not in _OF_ONE_TYPE and name != "nullif":
-            made = Call(name, tuple(self.side(argument) for argument in node.arguments))
+            made = ir.Call(name, tuple(self.side(argument) for argument in node.arguments))
             type_ = own = self.held(made)
             if own is not None and (name in _COUNTS or name == "extract"):
                 type_ = Int(32) if self.dialect.counts_are_narrow and name in _COUNTS else _WIDE
@@ -161,11 +136,11 @@ class _Widths:
         if name == "nullif":
             first, second = values[0], node.arguments[1]
             typed = _constant(first, first.type) if first.bare and first.type else first.exact
-            return _Value(Call(name, (typed, self.side(second))), first.type)
+            return _Value(ir.Call(name, (typed, self.side(second))), first.type)
         arguments, type_ = self.together(values)
-        return _Value(Call(name, tuple(arguments)), type_)
+        return _Value(ir.Call(name, tuple(arguments)), type_)
 
-    def together(self, values: Sequence[_Value]) -> tuple[list[Operand], Int | None]:
+    def together(self, values: Sequence[_Value]) -> tuple[list[ir.Operand], Int | None]:
         """The operands in the width that they meet in; as they are where one is no whole number.
 
         A bare NULL meets any.
@@ -182,7 +157,7 @@ class _Widths:
         if any(value.bare or value.type == common for value in present):
             return [_constant(v, common) if v.bare else v.exact for v in values], common
         exact = [value.exact for value in values]
-        return [each if _is_null(each) else Cast(each, common) for each in exact], common
+        return [each if _is_null(each) else ir.Cast(each, common) for each in exact], common
 
     def beside(self, value: _Value, others: Sequence[_Value]) -> Int:
         """The type of a value: in DuckDB a bare constant takes a column's that holds it."""
@@ -190,7 +165,7 @@ class _Widths:
         if not value.bare or self.dialect.widths is not IntegerWidths.ADAPTED:
             return value.type
         types = [other.type for other in others if not other.bare and other.type is not None]
-        number = value.operand.value if isinstance(value.operand, Literal) else None
+        number = value.operand.value if isinstance(value.operand, ir.Literal) else None
         if types and isinstance(number, int):
             low, high = int_range(types[0])
             if low <= number <= high:
@@ -212,11 +187,15 @@ def _own_width(value: int) -> Int:
     return Int(32) if low <= value <= high else _WIDE
 
 
-def _is_null(operand: Operand) -> bool:
-    return isinstance(operand, Literal) and operand.value is None
+def _is_null(operand: ir.Operand) -> bool:
+    return isinstance(operand, ir.Literal) and operand.value is None
 
 
-def _constant(value: _Value, type_: Int) -> Operand:
+def _constant(value: _Value, type_: Int) -> ir.Operand:
     """A bare constant in a type that holds it; any other value as it is."""
     literal = value.operand
-    return Literal(literal.value, type_) if value.bare and isinstance(literal, Literal) else literal
+    return (
+        ir.Literal(literal.value, type_)
+        if value.bare and isinstance(literal, ir.Literal)
+        else literal
+    )

@@ -14,68 +14,54 @@ from sqlglot import exp
 from rowsieve.bridges.sql.members import element_at
 from rowsieve.bridges.sql.own_calls import array_size
 from rowsieve.bridges.sql.visits import Reads
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    Call,
-    Case,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    IsNull,
-    Literal,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.logical import Bool, Int
 
-_NULL = Literal(None, Bool())
-_EQUALITIES = (ComparisonOp.EQ, ComparisonOp.NE)
+_NULL = ir.Literal(None, Bool())
+_EQUALITIES = (ir.ComparisonOp.EQ, ir.ComparisonOp.NE)
 _ORDERS = {  # of rows, and of the values before the last
-    ComparisonOp.LT: ComparisonOp.LT,
-    ComparisonOp.LE: ComparisonOp.LT,
-    ComparisonOp.GT: ComparisonOp.GT,
-    ComparisonOp.GE: ComparisonOp.GT,
+    ir.ComparisonOp.LT: ir.ComparisonOp.LT,
+    ir.ComparisonOp.LE: ir.ComparisonOp.LT,
+    ir.ComparisonOp.GT: ir.ComparisonOp.GT,
+    ir.ComparisonOp.GE: ir.ComparisonOp.GT,
 }
 
 
-def made_list(reader: Reads, node: Any) -> Operand:
+def made_list(reader: Reads, node: Any) -> ir.Operand:
     """`ARRAY[…]`, `[…]`, `array(…)`, `make_array(…)`."""
     reader.only(node, "expressions", "value_constructor", "bracket_notation", "this")
-    return Call("make_list", tuple(reader.operand(item) for item in node.expressions))
+    return ir.Call("make_list", tuple(reader.operand(item) for item in node.expressions))
 
 
-def made_struct(reader: Reads, node: Any) -> Operand:
+def made_struct(reader: Reads, node: Any) -> ir.Operand:
     """`named_struct('x', 1)`, `{'x': 1}`, `struct_pack(x := 1)`; of `ROW(1)` no member is named."""
     reader.only(node, "expressions")
-    parts: list[Operand] = []
+    parts: list[ir.Operand] = []
     for item in node.expressions:
         if not isinstance(item, exp.PropertyEQ):
-            parts += [Literal(""), reader.operand(item)]
+            parts += [ir.Literal(""), reader.operand(item)]
             continue
         reader.only(item, "this", "expression")
-        parts += [Literal(item.this.name), reader.operand(item.expression)]
-    return Call("make_struct", tuple(parts))
+        parts += [ir.Literal(item.this.name), reader.operand(item.expression)]
+    return ir.Call("make_struct", tuple(parts))
 
 
-def named_list(reader: Reads, node: Any) -> Operand | None:
+def named_list(reader: Reads, node: Any) -> ir.Operand | None:
     """A constructor or a test of lists by a name that the grammar does not know, or None."""
     name, dialect = node.name.lower(), reader.dialect.name
     items = node.expressions
     if name == "row" and dialect in ("postgres", "duckdb") and items:
         values = [reader.operand(item) for item in items]
-        return Call("make_struct", tuple(p for value in values for p in (Literal(""), value)))
+        return ir.Call("make_struct", tuple(p for value in values for p in (ir.Literal(""), value)))
     if name == "named_struct" and dialect == "datafusion" and items and len(items) % 2 == 0:
-        return Call("make_struct", tuple(reader.operand(item) for item in items))
+        return ir.Call("make_struct", tuple(reader.operand(item) for item in items))
     if name == "make_array" and dialect == "datafusion":
         return made_list(reader, exp.Array(expressions=items))
     if len(items) != 2:
         return None
     if name in _ELEMENTS.get(dialect, ()):
         place = reader.operand(items[1])
-        if not isinstance(place, Literal) or type(place.value) is not int or not place.value:
+        if not isinstance(place, ir.Literal) or type(place.value) is not int or not place.value:
             raise reader.source.refusal(node, "a place in a list is a constant other than 0")
         return element_at(reader.operand(items[0]), place.value)
     if name in ("list_position", "list_indexof", "array_indexof") and dialect != "spark":
@@ -113,21 +99,21 @@ _ELEMENTS: Mapping[str, frozenset[str]] = {
 }
 
 
-def _position(reader: Reads, node: Any) -> Operand:
+def _position(reader: Reads, node: Any) -> ir.Operand:
     """`array_position(list, value)`: 0 of what is not there in Spark, elsewhere NULL."""
     reader.only(node, "this", "expression")
     values, sought = reader.operand(node.this), reader.operand(node.expression)
-    found = Call("list_position", (values, sought))
+    found = ir.Call("list_position", (values, sought))
     if reader.dialect.name in ("spark", "trino"):
         return found
-    if not isinstance(sought, Literal) or sought.value is None:
+    if not isinstance(sought, ir.Literal) or sought.value is None:
         raise reader.source.refusal(
             node, "the value is a constant: a NULL is found among the items there"
         )
-    return Call("nullif", (found, Literal(0, Int(64))))
+    return ir.Call("nullif", (found, ir.Literal(0, Int(64))))
 
 
-def _size(reader: Reads, node: Any) -> Operand:
+def _size(reader: Reads, node: Any) -> ir.Operand:
     """`array_length(list, 1)`: NULL of an empty list in PostgreSQL."""
     if reader.dialect.name == "spark":
         return array_size(reader, node)
@@ -138,40 +124,42 @@ def _size(reader: Reads, node: Any) -> Operand:
     if dimension is None and reader.dialect.name == "postgres":
         raise reader.source.refusal(node, "write array_length(list, 1)")
     values = reader.operand(node.this)
-    found = Call("list_length", (values,))
+    found = ir.Call("list_length", (values,))
     if reader.dialect.name != "postgres":
         return found
-    return Call("nullif", (found, Literal(0, Int(64))))
+    return ir.Call("nullif", (found, ir.Literal(0, Int(64))))
 
 
-def contained(reader: Reads, node: Any) -> Operand:
+def contained(reader: Reads, node: Any) -> ir.Operand:
     """`array_contains(list, value)`: a NULL item is no match, or leaves the answer open."""
     reader.only(node, "this", "expression", "ensure_variant", "check_null")
     values, sought = reader.operand(node.this), reader.operand(node.expression)
     items = _made_items(values) if reader.dialect.name == "datafusion" else None
     if items is not None:  # its optimiser makes IN of it
-        return Condition(Or(tuple(Comparison(ComparisonOp.EQ, sought, item) for item in items)))
+        return ir.Condition(
+            ir.Or(tuple(ir.Comparison(ir.ComparisonOp.EQ, sought, item) for item in items))
+        )
     if reader.dialect.name in ("duckdb", "datafusion"):
-        return Call("list_contains", (values, sought))
+        return ir.Call("list_contains", (values, sought))
     if reader.dialect.name == "postgres":
         raise reader.source.refusal(node, "write value = ANY(list)")
-    return _null_of_null(sought, Call("equals_any", (values, sought)))
+    return _null_of_null(sought, ir.Call("equals_any", (values, sought)))
 
 
-def _made_items(values: Operand) -> tuple[Operand, ...] | None:
+def _made_items(values: ir.Operand) -> tuple[ir.Operand, ...] | None:
     """The items of a list that is made in the text; None of any other list, and of none."""
-    made = isinstance(values, Call) and values.function == "make_list"
-    return values.arguments or None if made and isinstance(values, Call) else None
+    made = isinstance(values, ir.Call) and values.function == "make_list"
+    return values.arguments or None if made and isinstance(values, ir.Call) else None
 
 
-def _null_of_null(sought: Operand, found: Operand) -> Operand:
+def _null_of_null(sought: ir.Operand, found: ir.Operand) -> ir.Operand:
     """NULL for a NULL value, even among no items."""
-    if isinstance(sought, Literal) and sought.value is not None:
+    if isinstance(sought, ir.Literal) and sought.value is not None:
         return found
-    return Case(((IsNull(sought), _NULL),), found)
+    return ir.Case(((ir.IsNull(sought), _NULL),), found)
 
 
-def _overlaps(reader: Reads, node: Any) -> Operand:
+def _overlaps(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression")
     sides = reader.operand(node.this), reader.operand(node.expression)
     name = reader.dialect.name
@@ -179,30 +167,30 @@ def _overlaps(reader: Reads, node: Any) -> Operand:
         raise reader.source.refusal(
             node, f"a NULL item counts otherwise in {name}; write an OR of = ANY or array_contains"
         )
-    return Call("list_overlaps", sides)
+    return ir.Call("list_overlaps", sides)
 
 
-def _contains_all(reader: Reads, node: Any) -> Operand:
+def _contains_all(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression")
     sides = reader.operand(node.this), reader.operand(node.expression)
     if reader.dialect.name != "postgres" and not _no_null(sides[1:]):
         raise reader.source.refusal(
             node, "engines differ on NULL items: the second list must be of constants, without NULL"
         )
-    return Call("list_contains_all", sides)
+    return ir.Call("list_contains_all", sides)
 
 
-def _contained_by(reader: Reads, node: Any) -> Operand:
+def _contained_by(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression")
     return _contains_all(reader, exp.ArrayContainsAll(this=node.expression, expression=node.this))
 
 
-def _no_null(sides: tuple[Operand, ...]) -> bool:
+def _no_null(sides: tuple[ir.Operand, ...]) -> bool:
     """Whether one of them is a list of constants none of which is NULL."""
     return any(
-        isinstance(side, Call)
+        isinstance(side, ir.Call)
         and side.function == "make_list"
-        and all(isinstance(item, Literal) and item.value is not None for item in side.arguments)
+        and all(isinstance(item, ir.Literal) and item.value is not None for item in side.arguments)
         for side in sides
     )
 
@@ -230,7 +218,7 @@ def quantified(node: Any) -> tuple[Any, bool] | None:
     return None
 
 
-def compare_with_items(reader: Reads, op: ComparisonOp, node: Any) -> Predicate | None:
+def compare_with_items(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Predicate | None:
     """`value op ANY(list)` and `value op ALL(list)`; None if that is not what stands there."""
     if (found := quantified(node.expression)) is None:
         return None
@@ -239,21 +227,21 @@ def compare_with_items(reader: Reads, op: ComparisonOp, node: Any) -> Predicate 
         raise reader.source.refusal(node, "ANY and ALL are not supported; write IN")
     value, values = reader.beside(node.this), _items(reader, inner)
     if (items := _made_items(values)) is not None:
-        terms = tuple(Comparison(op, value, item) for item in items)
-        return And(terms) if all_of else Or(terms)
-    if reader.dialect.name == "datafusion" and op is ComparisonOp.EQ and not all_of:
-        return BooleanOperand(Call("list_contains", (values, value)))
-    wanted = ComparisonOp.NE if all_of else ComparisonOp.EQ
+        terms = tuple(ir.Comparison(op, value, item) for item in items)
+        return ir.And(terms) if all_of else ir.Or(terms)
+    if reader.dialect.name == "datafusion" and op is ir.ComparisonOp.EQ and not all_of:
+        return ir.BooleanOperand(ir.Call("list_contains", (values, value)))
+    wanted = ir.ComparisonOp.NE if all_of else ir.ComparisonOp.EQ
     if op is not wanted:
         raise reader.source.refusal(node, "of a list only = ANY and <> ALL are supported")
-    among: Operand = Call("equals_any", (values, value))
+    among: ir.Operand = ir.Call("equals_any", (values, value))
     if reader.dialect.name == "duckdb":  # it asks a query, which has no rows for NULL
-        inside = And((Not(IsNull(values)), BooleanOperand(among)))
-        return Not(inside) if all_of else inside
-    return Not(BooleanOperand(among)) if all_of else BooleanOperand(among)
+        inside = ir.And((ir.Not(ir.IsNull(values)), ir.BooleanOperand(among)))
+        return ir.Not(inside) if all_of else inside
+    return ir.Not(ir.BooleanOperand(among)) if all_of else ir.BooleanOperand(among)
 
 
-def _items(reader: Reads, node: Any) -> Operand:
+def _items(reader: Reads, node: Any) -> ir.Operand:
     """The list; PostgreSQL spells one of constants as '{1,2}', too, with or without a cast."""
     if reader.dialect.name == "postgres":
         if isinstance(node, exp.Literal) and node.is_string:
@@ -296,7 +284,7 @@ def patterns(reader: Reads, node: Any) -> tuple[list[Any], bool] | None:
     )
 
 
-def compare_rows(reader: Reads, op: ComparisonOp, node: Any) -> Predicate | None:
+def compare_rows(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Predicate | None:
     """`(a, b) = (1, 2)` member by member, as SQL's standard has it; None of anything else."""
     sides = [_row(side) for side in (node.this, node.expression)]
     if sides[0] is None or sides[1] is None:
@@ -309,14 +297,16 @@ def compare_rows(reader: Reads, op: ComparisonOp, node: Any) -> Predicate | None
     return _ordered_rows(reader, op, sides[0], sides[1])
 
 
-def _ordered_rows(reader: Reads, op: ComparisonOp, left: list[Any], right: list[Any]) -> Predicate:
+def _ordered_rows(
+    reader: Reads, op: ir.ComparisonOp, left: list[Any], right: list[Any]
+) -> ir.Predicate:
     """The first two values that differ decide: `a < 1 OR (a = 1 AND b < 2)`; so does a NULL."""
     one, other = reader.operand(left[0]), reader.operand(right[0])
     if len(left) == 1:
-        return Comparison(op, one, other)
+        return ir.Comparison(op, one, other)
     rest = _ordered_rows(reader, op, left[1:], right[1:])
-    first = Comparison(_ORDERS[op], one, other)
-    return Or((first, And((Comparison(ComparisonOp.EQ, one, other), rest))))
+    first = ir.Comparison(_ORDERS[op], one, other)
+    return ir.Or((first, ir.And((ir.Comparison(ir.ComparisonOp.EQ, one, other), rest))))
 
 
 def _check_lengths(reader: Reads, node: Any, left: list[Any], right: list[Any]) -> None:
@@ -325,28 +315,30 @@ def _check_lengths(reader: Reads, node: Any, left: list[Any], right: list[Any]) 
 
 
 def _equal_rows(
-    reader: Reads, node: Any, op: ComparisonOp, left: list[Any], right: list[Any]
-) -> Predicate:
+    reader: Reads, node: Any, op: ir.ComparisonOp, left: list[Any], right: list[Any]
+) -> ir.Predicate:
     _check_lengths(reader, node, left, right)
     if reader.dialect.name != "postgres":
         raise reader.source.refusal(node, "compare the columns one by one")
     terms = tuple(
-        Comparison(op, reader.operand(one), reader.operand(other))
+        ir.Comparison(op, reader.operand(one), reader.operand(other))
         for one, other in zip(left, right, strict=True)
     )
-    return And(terms) if op is ComparisonOp.EQ else Or(terms)
+    return ir.And(terms) if op is ir.ComparisonOp.EQ else ir.Or(terms)
 
 
-def row_among(reader: Reads, node: Any) -> Predicate | None:
+def row_among(reader: Reads, node: Any) -> ir.Predicate | None:
     """`(a, b) IN ((1, 2), (3, 4))`, or None."""
     values = _row(node.this)
     rows = [_row(item) for item in node.expressions]
     if values is None or not rows or any(row is None for row in rows):
         return None
     equal = tuple(
-        _equal_rows(reader, node, ComparisonOp.EQ, values, row) for row in rows if row is not None
+        _equal_rows(reader, node, ir.ComparisonOp.EQ, values, row)
+        for row in rows
+        if row is not None
     )
-    return Or(equal)
+    return ir.Or(equal)
 
 
 def _row(node: Any) -> list[Any] | None:
@@ -357,7 +349,7 @@ def _row(node: Any) -> list[Any] | None:
     return None
 
 
-HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
+HANDLERS: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
     exp.Array: made_list,
     exp.Struct: made_struct,
     exp.ArrayContains: contained,

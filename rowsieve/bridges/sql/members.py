@@ -13,22 +13,13 @@ from sqlglot import exp
 
 from rowsieve.bridges.sql.spark_names import place
 from rowsieve.bridges.sql.visits import Reads
-from rowsieve.predicate.ir import (
-    Call,
-    Case,
-    Cast,
-    Comparison,
-    ComparisonOp,
-    FieldAccess,
-    Literal,
-    Operand,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.logical import Int
 
 PLAIN_PATH = re.compile(r"\{\s*[^\s{},\"\\]+(?:\s*,\s*[^\s{},\"\\]+)*\s*\}")
 
 
-def bracket(reader: Reads, node: Any) -> Operand:
+def bracket(reader: Reads, node: Any) -> ir.Operand:
     """`list[1]`, and `struct['name']` or `map['key']` where the dialect has them."""
     reader.only(node, "this", "expressions", "offset", "safe")
     keys = node.expressions
@@ -40,7 +31,7 @@ def bracket(reader: Reads, node: Any) -> Operand:
         if not keys[0].is_string:
             return _element(reader, node, keys[0])
         if reader.dialect.bracket_members and not node.args.get("offset"):
-            return FieldAccess(reader.operand(node.this), keys[0].this)
+            return ir.FieldAccess(reader.operand(node.this), keys[0].this)
     if len(keys) == 1 and node.args.get("safe") is None and (found := _counted(reader, node)):
         return found
     raise reader.source.refusal(
@@ -48,7 +39,7 @@ def bracket(reader: Reads, node: Any) -> Operand:
     )
 
 
-def _counted(reader: Reads, node: Any) -> Operand | None:
+def _counted(reader: Reads, node: Any) -> ir.Operand | None:
     """An element counted from the end, or at the place that a column says; None of others."""
     (key,), name = node.expressions, reader.dialect.name
     if isinstance(key, exp.Neg) and isinstance(key.this, exp.Literal):
@@ -60,30 +51,34 @@ def _counted(reader: Reads, node: Any) -> Operand | None:
     if not isinstance(key, exp.Column) or name not in ("postgres", "duckdb", "datafusion"):
         return None
     values, place = reader.operand(node.this), reader.operand(key)
-    found = Call("list_element", (values, place))
+    found = ir.Call("list_element", (values, place))
     if name == "postgres":
         return found
-    start = Call("add", (Call("list_length", (values,)), Literal(1, Int(64))))
-    from_end = Call("list_element", (values, Call("add", (start, Cast(place, Int(64))))))
-    return Case(((Comparison(ComparisonOp.LT, place, Literal(0, Int(64))), from_end),), found)
+    start = ir.Call("add", (ir.Call("list_length", (values,)), ir.Literal(1, Int(64))))
+    from_end = ir.Call("list_element", (values, ir.Call("add", (start, ir.Cast(place, Int(64))))))
+    return ir.Case(
+        ((ir.Comparison(ir.ComparisonOp.LT, place, ir.Literal(0, Int(64))), from_end),), found
+    )
 
 
-def element_at(values: Operand, place: int) -> Operand:
+def element_at(values: ir.Operand, place: int) -> ir.Operand:
     """The element at a constant place from 1 or, below 0, from the end; NULL if it is not there."""
     if place >= 0:
-        return Call("list_element", (values, Literal(place, Int(64))))
-    length = Call("list_length", (values,))
-    return Call("list_element", (values, Call("add", (length, Literal(1 + place, Int(64))))))
+        return ir.Call("list_element", (values, ir.Literal(place, Int(64))))
+    length = ir.Call("list_length", (values,))
+    return ir.Call(
+        "list_element", (values, ir.Call("add", (length, ir.Literal(1 + place, Int(64)))))
+    )
 
 
-def _element(reader: Reads, node: Any, key: Any) -> Operand:
+def _element(reader: Reads, node: Any, key: Any) -> ir.Operand:
     if not key.name.isdecimal() or len(key.name) > 9:
         raise reader.source.refusal(node, "a subscript is a place in a list from 1")
     place = int(key.name) + 1  # the grammar counts from 0
-    return Call("list_element", (reader.operand(node.this), Literal(place, Int(64))))
+    return ir.Call("list_element", (reader.operand(node.this), ir.Literal(place, Int(64))))
 
 
-def json_operator(reader: Reads, node: Any) -> Operand:
+def json_operator(reader: Reads, node: Any) -> ir.Operand:
     """`->` and `->>` with a constant key."""
     if reader.dialect.name != "postgres":
         raise reader.source.refusal(
@@ -93,31 +88,31 @@ def json_operator(reader: Reads, node: Any) -> Operand:
     name = "json_get_text" if isinstance(node, exp.JSONExtractScalar) else "json_get"
     operand = reader.beside(node.this)
     key = _key(reader, node, node.expression)
-    if isinstance(operand, Call) and operand.function == "json_get":
-        return Call(name, (*operand.arguments, key))
-    return Call(name, (operand, key))
+    if isinstance(operand, ir.Call) and operand.function == "json_get":
+        return ir.Call(name, (*operand.arguments, key))
+    return ir.Call(name, (operand, key))
 
 
-def _key(reader: Reads, node: Any, path: Any) -> Literal:
+def _key(reader: Reads, node: Any, path: Any) -> ir.Literal:
     if isinstance(path, exp.JSONPath) and len(path.expressions) == 2:
         last = path.expressions[1]
         if isinstance(last, exp.JSONPathKey) and isinstance(last.this, str):
-            return Literal(last.this)
+            return ir.Literal(last.this)
         if isinstance(last, exp.JSONPathSubscript) and isinstance(last.this, int):
-            return Literal(last.this, Int(64))
+            return ir.Literal(last.this, Int(64))
     digits = path.this if isinstance(path, exp.Neg) else None
     if isinstance(digits, exp.Literal) and not digits.is_string and digits.name.isdecimal():
-        return Literal(-int(digits.name), Int(64))
+        return ir.Literal(-int(digits.name), Int(64))
     raise reader.source.refusal(node, "a key of JSON is a quoted constant or a whole number")
 
 
-def json_path(reader: Reads, node: Any) -> Operand:
+def json_path(reader: Reads, node: Any) -> ir.Operand:
     """`#>` and `#>>` with a constant path."""
     reader.only(node, "this", "expression")
     path = node.expression
     text = path.this if isinstance(path, exp.Literal) and path.is_string else ""
     if reader.dialect.name != "postgres" or not PLAIN_PATH.fullmatch(text):
         raise reader.source.refusal(node, "write the path as in '{member,0}', without quotes in it")
-    keys = [Literal(key.strip()) for key in text[1:-1].split(",")]
+    keys = [ir.Literal(key.strip()) for key in text[1:-1].split(",")]
     name = "json_path_text" if isinstance(node, exp.JSONBExtractScalar) else "json_path"
-    return Call(name, (reader.beside(node.this), *keys))
+    return ir.Call(name, (reader.beside(node.this), *keys))

@@ -15,51 +15,39 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    And,
-    Comparison,
-    ComparisonOp,
-    InList,
-    Literal,
-    Node,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-    walk,
-)
+from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Float
 
 _BITS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 
 
-def checked(condition: Predicate) -> Predicate:
+def checked(condition: ir.Predicate) -> ir.Predicate:
     """The condition; refused if it has lists that nothing is left of when they are made one."""
-    for node in walk(condition):
-        if isinstance(node, And | Or):
-            _check(tuple(_terms(node, type(node), positive=True)), all_of=isinstance(node, And))
+    for node in ir.walk(condition):
+        if isinstance(node, ir.And | ir.Or):
+            _check(tuple(_terms(node, type(node), positive=True)), all_of=isinstance(node, ir.And))
     return condition
 
 
-def check_equals(root: Predicate) -> None:
+def check_equals(root: ir.Predicate) -> None:
     """Refuse equals and short lists that become one long list, which compares floats by bits."""
-    for node in walk(root):
-        if isinstance(node, And | Or):
+    for node in ir.walk(root):
+        if isinstance(node, ir.And | ir.Or):
             _check_equals(node)
 
 
-def _check_equals(junction: And | Or) -> None:
-    counts: dict[Operand, int] = defaultdict(int)
-    zeros: dict[Operand, set[float]] = defaultdict(set)
-    for node in walk(junction):
+def _check_equals(junction: ir.And | ir.Or) -> None:
+    counts: dict[ir.Operand, int] = defaultdict(int)
+    zeros: dict[ir.Operand, set[float]] = defaultdict(set)
+    for node in ir.walk(junction):
         match node:
-            case Comparison(op=ComparisonOp.EQ | ComparisonOp.NE, left=left, right=right):
+            case ir.Comparison(op=ir.ComparisonOp.EQ | ir.ComparisonOp.NE, left=left, right=right):
                 for operand, other in ((left, right), (right, left)):
-                    if isinstance(other, Literal) and isinstance(other.type, Float):
+                    if isinstance(other, ir.Literal) and isinstance(other.type, Float):
                         counts[operand] += 1
                         zeros[operand] |= _zeros([other.value])
-            case InList(operand=operand, values=values) if isinstance(values.type, Float):
+            case ir.InList(operand=operand, values=values) if isinstance(values.type, Float):
                 counts[operand] += len(values)
                 if not Semantics.DATAFUSION.compares_bits(len(values)):
                     zeros[operand] |= _zeros(values.array.to_pylist())
@@ -76,19 +64,21 @@ def _zeros(values: Iterable[object]) -> set[float]:
     return {math.copysign(1.0, value) for value in values if isinstance(value, float) and not value}
 
 
-def _terms(node: Node, kind: type[And | Or], *, positive: bool) -> Iterator[tuple[Predicate, bool]]:
+def _terms(
+    node: ir.Node, kind: type[ir.And | ir.Or], *, positive: bool
+) -> Iterator[tuple[ir.Predicate, bool]]:
     """The terms of a junction, those of the same junctions in it, and of NOT of the others."""
-    if isinstance(node, Not):
+    if isinstance(node, ir.Not):
         yield from _terms(node.term, kind, positive=not positive)
-    elif isinstance(node, And | Or) and isinstance(node, kind) is positive:
+    elif isinstance(node, ir.And | ir.Or) and isinstance(node, kind) is positive:
         for term in node.terms:
             yield from _terms(term, kind, positive=positive)
-    elif isinstance(node, Predicate):
+    elif isinstance(node, ir.Predicate):
         yield node, positive
 
 
-def _check(terms: Sequence[tuple[Predicate, bool]], *, all_of: bool) -> None:
-    found: dict[tuple[Operand, bool], list[pa.Array]] = defaultdict(list)
+def _check(terms: Sequence[tuple[ir.Predicate, bool]], *, all_of: bool) -> None:
+    found: dict[tuple[ir.Operand, bool], list[pa.Array]] = defaultdict(list)
     for term, positive in terms:
         if (listed := _listed(term)) is not None:
             operand, members, is_in = listed
@@ -102,23 +92,23 @@ def _check(terms: Sequence[tuple[Predicate, bool]], *, all_of: bool) -> None:
             )
 
 
-def _listed(term: Predicate) -> tuple[Operand, pa.Array, bool] | None:
+def _listed(term: ir.Predicate) -> tuple[ir.Operand, pa.Array, bool] | None:
     """The value, the members and whether it is IN: of a list, or of a chain of equals."""
-    if isinstance(term, InList):
+    if isinstance(term, ir.InList):
         return term.operand, term.values.array, True
-    if not isinstance(term, And | Or):
+    if not isinstance(term, ir.And | ir.Or):
         return None
     values: list[object] = []
-    operands: set[Operand] = set()
-    op = ComparisonOp.EQ if isinstance(term, Or) else ComparisonOp.NE
+    operands: set[ir.Operand] = set()
+    op = ir.ComparisonOp.EQ if isinstance(term, ir.Or) else ir.ComparisonOp.NE
     for each in term.terms:
-        if not isinstance(each, Comparison) or not isinstance(each.right, Literal):
+        if not isinstance(each, ir.Comparison) or not isinstance(each.right, ir.Literal):
             return None
         if each.op is not op or (operands and each.left not in operands):
             return None
         operands.add(each.left)
         values.append(each.right.value)
-    return operands.pop(), pa.array(values), isinstance(term, Or)
+    return operands.pop(), pa.array(values), isinstance(term, ir.Or)
 
 
 def _bits(members: pa.Array) -> pa.Array:

@@ -18,26 +18,8 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.sql.drawn_floats import as_decimal
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
-from rowsieve.predicate.ir import (
-    And,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    Literal,
-    Node,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-    ValueSet,
-    walk,
-)
 from rowsieve.predicate.literals import natural_type
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
@@ -52,7 +34,7 @@ from rowsieve.types.logical import (
 from rowsieve.types.schema import Schema
 
 
-def as_compared(predicate: Predicate, schema: Schema, semantics: Semantics) -> Predicate:
+def as_compared(predicate: ir.Predicate, schema: Schema, semantics: Semantics) -> ir.Predicate:
     """The condition with the casts that the engine makes in comparisons of two kinds of numbers.
 
     DuckDB and DataFusion bring whole numbers beside a float32 to float32, and DuckDB decimal
@@ -61,48 +43,48 @@ def as_compared(predicate: Predicate, schema: Schema, semantics: Semantics) -> P
     if semantics.name not in _TO_FLOAT32:
         return predicate
     match predicate:
-        case And(terms=terms) | Or(terms=terms):
+        case ir.And(terms=terms) | ir.Or(terms=terms):
             if (group := _as_group(terms, schema, semantics)) is None:
                 group = tuple(as_compared(term, schema, semantics) for term in terms)
-            return And(group) if isinstance(predicate, And) else Or(group)
-        case Not(term=term):
-            return Not(as_compared(term, schema, semantics))
-        case Comparison(op=op, left=left, right=Literal(type=Float()) as constant):
+            return ir.And(group) if isinstance(predicate, ir.And) else ir.Or(group)
+        case ir.Not(term=term):
+            return ir.Not(as_compared(term, schema, semantics))
+        case ir.Comparison(op=op, left=left, right=ir.Literal(type=Float()) as constant):
             drawn = _DRAWS_FLOATS.get(semantics.name, ())
             if isinstance(_type(left, schema, semantics), drawn):
-                return Comparison(op, left, as_decimal(constant))
-            return Comparison(op, *_narrowed((left, constant), schema, semantics))
-        case Comparison(op=op, left=left, right=right):
+                return ir.Comparison(op, left, as_decimal(constant))
+            return ir.Comparison(op, *_narrowed((left, constant), schema, semantics))
+        case ir.Comparison(op=op, left=left, right=right):
             sides = _narrowed((left, right), schema, semantics)
-            return Comparison(op, *sides)
+            return ir.Comparison(op, *sides)
     return predicate
 
 
 def _as_group(
-    terms: Sequence[Predicate], schema: Schema, semantics: Semantics
-) -> tuple[Predicate, ...] | None:
+    terms: Sequence[ir.Predicate], schema: Schema, semantics: Semantics
+) -> tuple[ir.Predicate, ...] | None:
     """The terms of a BETWEEN or an IN with a float32, which have one type; None of any others."""
     if next(_ranges(terms), None) is None:
         return None
-    pairs = [term for term in terms if isinstance(term, Comparison)]
+    pairs = [term for term in terms if isinstance(term, ir.Comparison)]
     members = (pairs[0].left, *(term.right for term in pairs))
     if Float(32) not in [_type(member, schema, semantics) for member in members]:
         return None
-    if semantics.bitwise_lists_from is not None and pairs[0].op is not ComparisonOp.GE:
+    if semantics.bitwise_lists_from is not None and pairs[0].op is not ir.ComparisonOp.GE:
         return tuple(terms)  # bits are compared where a column is cast
     left, *others = _narrowed(members, schema, semantics)
     return tuple(
-        Comparison(term.op, left, other) for term, other in zip(pairs, others, strict=True)
+        ir.Comparison(term.op, left, other) for term, other in zip(pairs, others, strict=True)
     )
 
 
 def _narrowed(
-    sides: Sequence[Operand], schema: Schema, semantics: Semantics
-) -> tuple[Operand, ...]:
+    sides: Sequence[ir.Operand], schema: Schema, semantics: Semantics
+) -> tuple[ir.Operand, ...]:
     """What meets a float32 and becomes one in the engine, as a float32; sums within them, too."""
     made = [
-        Call(side.function, _narrowed(side.arguments, schema, semantics))
-        if isinstance(side, Call) and side.function in _SUMS
+        ir.Call(side.function, _narrowed(side.arguments, schema, semantics))
+        if isinstance(side, ir.Call) and side.function in _SUMS
         else side
         for side in sides
     ]
@@ -112,24 +94,24 @@ def _narrowed(
     return tuple(_as_real(side, type_, semantics) for side, type_ in zip(made, types, strict=True))
 
 
-def _as_real(side: Operand, type_: LogicalType | None, semantics: Semantics) -> Operand:
+def _as_real(side: ir.Operand, type_: LogicalType | None, semantics: Semantics) -> ir.Operand:
     if not isinstance(type_, _TO_FLOAT32[semantics.name]):
         return side
     if isinstance(type_, Int):
-        if isinstance(side, Literal) and isinstance(side.value, int):
-            return Literal(float(np.float32(side.value)), Float(32))
-        return Cast(side, Float(32))
-    constant = isinstance(side, Literal) and isinstance(side.value, decimal.Decimal)
+        if isinstance(side, ir.Literal) and isinstance(side.value, int):
+            return ir.Literal(float(np.float32(side.value)), Float(32))
+        return ir.Cast(side, Float(32))
+    constant = isinstance(side, ir.Literal) and isinstance(side.value, decimal.Decimal)
     if not constant or not isinstance(type_, Decimal):
         return side  # a column of decimals: refused where it may show
-    assert isinstance(side, Literal)
+    assert isinstance(side, ir.Literal)
     assert isinstance(side.value, decimal.Decimal)
     digits = side.value.as_tuple()
     if len(digits.digits) > _DECIMAL_DIGITS:
         return side
     # As DuckDB does: the digits as a double, divided by a power of ten, to the nearest float32.
     quotient = float(side.value.scaleb(type_.scale)) / 10.0**type_.scale
-    return Literal(float(pa.scalar(quotient, pa.float32()).as_py()), Float(32))
+    return ir.Literal(float(pa.scalar(quotient, pa.float32()).as_py()), Float(32))
 
 
 # What meets a float32 and becomes one; what meets any float and draws it to itself.
@@ -150,7 +132,7 @@ _WHOLE_IN_DOUBLE, _DECIMAL_DIGITS, _SIGNED_DIGITS = 2**53, 15, 34
 
 
 def check_mixtures(
-    predicate: Predicate, root: Predicate, schema: Schema, semantics: Semantics
+    predicate: ir.Predicate, root: ir.Predicate, schema: Schema, semantics: Semantics
 ) -> None:
     """Refuse what the engine may compare or compute otherwise; `root` is the bound predicate."""
     if semantics.name == "spark":
@@ -165,9 +147,9 @@ def check_mixtures(
             _check_zeros(what, members, schema, semantics)
 
 
-def _check_signs(root: Predicate) -> None:
-    for node in walk(root):
-        if isinstance(node, Call) and node.function in ("negate", "abs"):
+def _check_signs(root: ir.Predicate) -> None:
+    for node in ir.walk(root):
+        if isinstance(node, ir.Call) and node.function in ("negate", "abs"):
             type_ = type_of(node.arguments[0])
             if isinstance(type_, Decimal) and type_.precision > _SIGNED_DIGITS:
                 raise UnsupportedOperation(
@@ -175,14 +157,14 @@ def _check_signs(root: Predicate) -> None:
                 )
 
 
-def _check_duckdb(predicate: Predicate, schema: Schema, semantics: Semantics) -> None:
+def _check_duckdb(predicate: ir.Predicate, schema: Schema, semantics: Semantics) -> None:
     """A date cut to hours, which its optimiser compares with other dates, and types of nullif."""
-    for node in walk(predicate):
-        if not isinstance(node, Call) or node.function not in ("date_trunc", "nullif"):
+    for node in ir.walk(predicate):
+        if not isinstance(node, ir.Call) or node.function not in ("date_trunc", "nullif"):
             continue
         first = node.arguments[0]
         types = [_type(item, schema, semantics) for item in node.arguments]
-        short = isinstance(first, Literal) and str(first.value).lower() in _WITHIN_DAYS
+        short = isinstance(first, ir.Literal) and str(first.value).lower() in _WITHIN_DAYS
         if node.function == "date_trunc" and short and isinstance(types[1], Date):
             raise UnsupportedOperation(
                 "date_trunc of a date to less than a day, which duckdb compares with other dates; "
@@ -192,52 +174,52 @@ def _check_duckdb(predicate: Predicate, schema: Schema, semantics: Semantics) ->
             raise UnsupportedOperation("nullif of two types is of the first in duckdb; cast one")
 
 
-def _has_numbers(root: Predicate, semantics: Semantics) -> bool:
+def _has_numbers(root: ir.Predicate, semantics: Semantics) -> bool:
     """Whether floats or the widest whole numbers are there, beside what could matter to them."""
     kinds = {
         node.type
-        for node in walk(root)
-        if isinstance(node, BoundColumn | Literal | Cast) and node.type is not None
+        for node in ir.walk(root)
+        if isinstance(node, ir.BoundColumn | ir.Literal | ir.Cast) and node.type is not None
     }
     floats = any(isinstance(kind, Float) for kind in kinds)
     bits = semantics.bitwise_lists_from is not None
     return (floats and (len(kinds) > 1 or bits)) or (bits and _UINT64 in kinds)
 
 
-def _groups(predicate: Predicate) -> Iterator[tuple[str, Sequence[Operand | ValueSet]]]:
+def _groups(predicate: ir.Predicate) -> Iterator[tuple[str, Sequence[ir.Operand | ir.ValueSet]]]:
     """What meets in one place."""
-    for node in walk(predicate):
+    for node in ir.walk(predicate):
         match node:
-            case Comparison(left=left, right=right):
+            case ir.Comparison(left=left, right=right):
                 yield "a comparison", (left, right)
-            case InList(operand=operand, values=values):
+            case ir.InList(operand=operand, values=values):
                 yield "a list", (operand, values)
-            case And(terms=terms) | Or(terms=terms):
+            case ir.And(terms=terms) | ir.Or(terms=terms):
                 yield from _ranges(terms)
-            case Call(function=name, arguments=arguments) if name in _ARITHMETIC:
+            case ir.Call(function=name, arguments=arguments) if name in _ARITHMETIC:
                 yield name, arguments
-            case Call(function=name, arguments=arguments) if name in _MET:
+            case ir.Call(function=name, arguments=arguments) if name in _MET:
                 yield name, arguments
-            case Case(branches=branches, otherwise=otherwise):
+            case ir.Case(branches=branches, otherwise=otherwise):
                 conditions = tuple(when for when, _ in branches)
                 for _, compared in _ranges(conditions if len(branches) > 1 else conditions * 2):
                     yield _SUBJECT, compared
                 yield "CASE", (*(then for _, then in branches), otherwise)
 
 
-def _ranges(terms: Sequence[Node]) -> Iterator[tuple[str, Sequence[Operand]]]:
+def _ranges(terms: Sequence[ir.Node]) -> Iterator[tuple[str, Sequence[ir.Operand]]]:
     """The sides of BETWEEN, and of IN that holds more than constants, have one type together."""
-    equals = [term for term in terms if isinstance(term, Comparison)]
+    equals = [term for term in terms if isinstance(term, ir.Comparison)]
     if len(equals) > 1 and len(equals) == len(terms) and len({term.left for term in equals}) == 1:
         ops = {term.op for term in equals}
-        between = [term.op for term in equals] == [ComparisonOp.GE, ComparisonOp.LE]
-        if not between and ops not in ({ComparisonOp.EQ}, {ComparisonOp.NE}):
+        between = [term.op for term in equals] == [ir.ComparisonOp.GE, ir.ComparisonOp.LE]
+        if not between and ops not in ({ir.ComparisonOp.EQ}, {ir.ComparisonOp.NE}):
             return
         yield _RANGE, (equals[0].left, *(term.right for term in equals))
 
 
 def _check(
-    what: str, members: Sequence[Operand | ValueSet], schema: Schema, semantics: Semantics
+    what: str, members: Sequence[ir.Operand | ir.ValueSet], schema: Schema, semantics: Semantics
 ) -> None:
     types = [_type(member, schema, semantics) for member in members]
     if what == _SUBJECT:
@@ -276,7 +258,7 @@ def _check(
 
 
 def _check_zeros(
-    what: str, members: Sequence[Operand | ValueSet], schema: Schema, semantics: Semantics
+    what: str, members: Sequence[ir.Operand | ir.ValueSet], schema: Schema, semantics: Semantics
 ) -> None:
     """A list is compared by bits, but for one of a column itself that is short or held as one."""
     operand, *listed = members
@@ -285,10 +267,10 @@ def _check_zeros(
     types = {_type(member, schema, semantics) for member in members}
     own = {type_ for type_ in types if not isinstance(type_, Int)}  # constants become the column's
     of_floats = isinstance(_type(operand, schema, semantics), Float)
-    plain = isinstance(operand, Column) and of_floats and len(own) == 1
+    plain = isinstance(operand, ir.Column) and of_floats and len(own) == 1
     known = plain and (what != _RANGE or not semantics.compares_bits(len(values)))
     by_bits = any(
-        isinstance(each, ValueSet) and semantics.compares_bits(len(each)) for each in listed
+        isinstance(each, ir.ValueSet) and semantics.compares_bits(len(each)) for each in listed
     )
     known = known or by_bits  # a long list is, here as there
     if any(isinstance(type_, Float) for type_ in types) and len(zeros) == 1 and not known:
@@ -298,36 +280,38 @@ def _check_zeros(
         )
 
 
-def _constants(member: Operand | ValueSet) -> list[float]:
+def _constants(member: ir.Operand | ir.ValueSet) -> list[float]:
     """The numbers among constants, as they are or in a cast."""
-    while isinstance(member, Cast):
+    while isinstance(member, ir.Cast):
         member = member.operand
     numbers = _values(member) or ()
     return [float(value) for value in numbers if isinstance(value, int | float | decimal.Decimal)]
 
 
-def _type(member: Operand | ValueSet, schema: Schema, semantics: Semantics) -> LogicalType | None:
+def _type(
+    member: ir.Operand | ir.ValueSet, schema: Schema, semantics: Semantics
+) -> LogicalType | None:
     match member:
-        case ValueSet(type=type_):
+        case ir.ValueSet(type=type_):
             return type_
-        case Literal(value=value, type=type_):
+        case ir.Literal(value=value, type=type_):
             return natural_type(value) if type_ is None and not isinstance(value, str) else type_
-        case Call(function="make_list" | "make_struct"):
+        case ir.Call(function="make_list" | "make_struct"):
             return None  # no number; an empty list has no type of its own
         case _:
             return bind_operand(member, schema, semantics).type
 
 
-def _values(member: Operand | ValueSet) -> Sequence[object] | None:
+def _values(member: ir.Operand | ir.ValueSet) -> Sequence[object] | None:
     """The values of constants; None of what is none."""
-    if isinstance(member, ValueSet):
+    if isinstance(member, ir.ValueSet):
         if pa.types.is_temporal(member.array.type):
             return []  # none is a number, and Python has no moments beyond the year 9999
         return list(pc.unique(member.array).to_pylist())
-    return [member.value] if isinstance(member, Literal) else None
+    return [member.value] if isinstance(member, ir.Literal) else None
 
 
-def _holds_float32(member: Operand | ValueSet, type_: LogicalType | None) -> bool:
+def _holds_float32(member: ir.Operand | ir.ValueSet, type_: LogicalType | None) -> bool:
     """A float32, or constants that are the same as float32."""
     values = _values(member)
     if type_ == Float(32) or type_ is None:
@@ -341,7 +325,7 @@ def _as_float32(value: object) -> decimal.Decimal:
     return decimal.Decimal(float(pa.scalar(float(str(value)), pa.float32()).as_py()))
 
 
-def _holds_decimal(member: Operand | ValueSet, type_: LogicalType | None) -> bool:
+def _holds_decimal(member: ir.Operand | ir.ValueSet, type_: LogicalType | None) -> bool:
     """No float, or float64 constants that keep their value as decimals, scaled in floats."""
     if not isinstance(type_, Float):
         return True
@@ -358,7 +342,7 @@ def _keeps(value: float) -> bool:
     return round(value * 10.0**_DECIMAL_DIGITS) == exact
 
 
-def _holds_double(member: Operand | ValueSet, type_: LogicalType | None) -> bool:
+def _holds_double(member: ir.Operand | ir.ValueSet, type_: LogicalType | None) -> bool:
     """A float, or constants that float64 holds."""
     values = _values(member)
     if isinstance(type_, Float) or type_ is None:

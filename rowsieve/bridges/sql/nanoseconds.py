@@ -10,14 +10,7 @@ from __future__ import annotations
 import datetime
 
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    And,
-    Call,
-    Case,
-    Comparison,
-    ComparisonOp,
-    Literal,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import Int, Timestamp
 
@@ -25,23 +18,23 @@ _EPOCH = datetime.date(1970, 1, 1)
 _MOST_US = (2**63 - 1) // 1000  # and the least is as far from 1970
 
 
-def within_nanoseconds(call: Call) -> Case:
+def within_nanoseconds(call: ir.Call) -> ir.Case:
     """The bin as DataFusion has it: NULL where its nanoseconds overflow."""
     least, most = _held(call)
-    micros = Call("epoch_us", (call.arguments[2],))
-    held = And(
+    micros = ir.Call("epoch_us", (call.arguments[2],))
+    held = ir.And(
         (
-            Comparison(ComparisonOp.GE, micros, Literal(least, Int(64))),
-            Comparison(ComparisonOp.LE, micros, Literal(most, Int(64))),
+            ir.Comparison(ir.ComparisonOp.GE, micros, ir.Literal(least, Int(64))),
+            ir.Comparison(ir.ComparisonOp.LE, micros, ir.Literal(most, Int(64))),
         )
     )
-    return Case(((held, call),), Literal(None))
+    return ir.Case(((held, call),), ir.Literal(None))
 
 
-def bin_within(case: Case) -> Call | None:
+def bin_within(case: ir.Case) -> ir.Call | None:
     """The bin of which `within_nanoseconds` made this; None if it is anything else."""
     (_, then), *others = case.branches
-    if others or not isinstance(then, Call) or then.function != "date_bin":
+    if others or not isinstance(then, ir.Call) or then.function != "date_bin":
         return None
     try:
         return then if within_nanoseconds(then) == case else None
@@ -49,12 +42,12 @@ def bin_within(case: Case) -> Call | None:
         return None
 
 
-def _held(call: Call) -> tuple[int, int]:
+def _held(call: ir.Call) -> tuple[int, int]:
     """The microseconds whose bin, and whose distance from the origin, nanoseconds hold."""
     months, micros, _, origin = call.arguments
-    known = isinstance(origin, Literal) and isinstance(origin.type, Timestamp)
-    start = origin.value if known and isinstance(origin, Literal) else None
-    steps = [part.value if isinstance(part, Literal) else None for part in (months, micros)]
+    known = isinstance(origin, ir.Literal) and isinstance(origin.type, Timestamp)
+    start = origin.value if known and isinstance(origin, ir.Literal) else None
+    steps = [part.value if isinstance(part, ir.Literal) else None for part in (months, micros)]
     if not isinstance(start, int) or abs(start) > _MOST_US:
         raise UnsupportedOperation(
             "datafusion bins in nanoseconds; give a constant origin from 1678 to 2261"

@@ -34,29 +34,8 @@ from rowsieve.bridges.sql.spark_coercion import AMONG, text_of_bytes
 from rowsieve.bridges.sql.typenames import logical_type
 from rowsieve.bridges.sql.zones import of_local_time
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.functions.casts import cast as computed_cast
-from rowsieve.predicate.ir import (
-    FALSE,
-    TRUE,
-    And,
-    BooleanOperand,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-)
 from rowsieve.predicate.literals import from_scalar
 from rowsieve.predicate.semantics import TextReading
 from rowsieve.types.logical import (
@@ -72,18 +51,18 @@ from rowsieve.types.logical import (
 )
 
 _READ_BY_ENGINES = (Bool, Int, Float, Decimal)
-_COMPARISONS: Mapping[type[Any], ComparisonOp] = {
-    exp.EQ: ComparisonOp.EQ,
-    exp.NEQ: ComparisonOp.NE,
-    exp.LT: ComparisonOp.LT,
-    exp.LTE: ComparisonOp.LE,
-    exp.GT: ComparisonOp.GT,
-    exp.GTE: ComparisonOp.GE,
-    exp.NullSafeEQ: ComparisonOp.NOT_DISTINCT,
-    exp.NullSafeNEQ: ComparisonOp.DISTINCT,
-    SafeEquality: ComparisonOp.NOT_DISTINCT,
+_COMPARISONS: Mapping[type[Any], ir.ComparisonOp] = {
+    exp.EQ: ir.ComparisonOp.EQ,
+    exp.NEQ: ir.ComparisonOp.NE,
+    exp.LT: ir.ComparisonOp.LT,
+    exp.LTE: ir.ComparisonOp.LE,
+    exp.GT: ir.ComparisonOp.GT,
+    exp.GTE: ir.ComparisonOp.GE,
+    exp.NullSafeEQ: ir.ComparisonOp.NOT_DISTINCT,
+    exp.NullSafeNEQ: ir.ComparisonOp.DISTINCT,
+    SafeEquality: ir.ComparisonOp.NOT_DISTINCT,
 }
-_TRUTH = {True: Literal(value=True, type=Bool()), False: Literal(value=False, type=Bool())}
+_TRUTH = {True: ir.Literal(value=True, type=Bool()), False: ir.Literal(value=False, type=Bool())}
 _UNCLEAR = "put this condition in parentheses, its place among the operators is unclear"
 _T = TypeVar("_T")
 
@@ -96,7 +75,7 @@ class Reader:
         self.dialect = source.dialect
         self._depth = 0
 
-    def predicate(self, node: Any) -> Predicate:
+    def predicate(self, node: Any) -> ir.Predicate:
         """The node as a condition."""
         kind = type(node)
         if kind is exp.Paren:
@@ -104,12 +83,12 @@ class Reader:
             return self.predicate(node.this)
         if kind is exp.And or kind is exp.Or:
             terms = tuple(self._nested(self.predicate, term) for term in self._chain(node))
-            return And(terms) if kind is exp.And else Or(terms)
+            return ir.And(terms) if kind is exp.And else ir.Or(terms)
         if handler := _PREDICATES.get(kind):
             return self._nested(lambda item: handler(self, item), node)
         return self._standing(node, self.operand(node))
 
-    def operand(self, node: Any) -> Operand:
+    def operand(self, node: Any) -> ir.Operand:
         """The node as a value; a condition becomes a boolean one."""
         if node is None:  # as in date(), which the grammar takes without its argument
             raise self.source.refusal(None, "an argument is missing")
@@ -118,12 +97,12 @@ class Reader:
             self.only(node, "this")
             return self.operand(node.this)
         if kind in _PREDICATES or kind is exp.And or kind is exp.Or:
-            return Condition(self.predicate(node))
+            return ir.Condition(self.predicate(node))
         if handler := _OPERANDS.get(kind):
             return self._nested(lambda item: handler(self, item), node)
         return self._nested(lambda item: calls.call(self, item), node)
 
-    def beside(self, node: Any) -> Operand:
+    def beside(self, node: Any) -> ir.Operand:
         """An operand of an operator: a condition must stand in parentheses there."""
         if type(node) in _PREDICATES or isinstance(node, exp.And | exp.Or):
             raise self.source.refusal(node, _UNCLEAR)
@@ -140,33 +119,35 @@ class Reader:
                 )
 
     def cast(
-        self, node: Any, operand: Operand, type_: LogicalType, *, try_: bool = False
-    ) -> Operand:
+        self, node: Any, operand: ir.Operand, type_: LogicalType, *, try_: bool = False
+    ) -> ir.Operand:
         """A cast; of a quoted constant or NULL it is the constant of that type.
 
         Where the engine has its own reading of texts, the semantics read the constant.
         """
-        if not isinstance(operand, Literal) or operand.type is not None:
-            return Cast(operand, type_, try_)
+        if not isinstance(operand, ir.Literal) or operand.type is not None:
+            return ir.Cast(operand, type_, try_)
         if operand.value is None:
-            return Literal(None, type_)
+            return ir.Literal(None, type_)
         text, reading = str(operand.value), self.dialect.semantics.text_reading
         if reading is not TextReading.STRICT and isinstance(type_, _READ_BY_ENGINES):
             return self._read_by_engine(node, text, type_, try_=try_)
         try:
-            return self._said(Literal(typed(text, type_, self.dialect), type_), type_)
+            return self._said(ir.Literal(typed(text, type_, self.dialect), type_), type_)
         except LookupError:
-            return Cast(operand, type_, try_)  # its time zone is the session's: bind knows it
+            return ir.Cast(operand, type_, try_)  # its time zone is the session's: bind knows it
         except ValueError as error:
             if try_ or reading is TextReading.SPARK:
-                return Cast(operand, type_, try_)
+                return ir.Cast(operand, type_, try_)
             raise self.source.refusal(node, str(error)) from error
 
-    def _said(self, made: Literal, type_: LogicalType) -> Operand:
+    def _said(self, made: ir.Literal, type_: LogicalType) -> ir.Operand:
         """The constant; a bare number has as many bits as it needs in Spark, this one has 64."""
-        return Cast(made, type_) if self.dialect.gives_types and type_ == Int(64) else made
+        return ir.Cast(made, type_) if self.dialect.gives_types and type_ == Int(64) else made
 
-    def _read_by_engine(self, node: Any, text: str, type_: LogicalType, *, try_: bool) -> Operand:
+    def _read_by_engine(
+        self, node: Any, text: str, type_: LogicalType, *, try_: bool
+    ) -> ir.Operand:
         """A constant as the dialect's engine reads its text."""
         try:
             found = computed_cast(pa.array([text]), String(), type_, self.dialect.semantics)
@@ -175,7 +156,7 @@ class Reader:
         if found.failed is None or not found.failed[0]:
             return self._said(from_scalar(found.values[0], type_), type_)
         if try_ or self.dialect.gives_types:  # the session's mode decides what it is
-            return Cast(Literal(text), type_, try_)
+            return ir.Cast(ir.Literal(text), type_, try_)
         try:
             typed(text, type_, self.dialect)  # knows what is wrong with the text
         except ValueError as error:
@@ -211,20 +192,25 @@ class Reader:
         self._depth -= 1
         return result
 
-    def _standing(self, node: Any, operand: Operand) -> Predicate:
+    def _standing(self, node: Any, operand: ir.Operand) -> ir.Predicate:
         match operand:
-            case Condition(predicate=predicate):
+            case ir.Condition(predicate=predicate):
                 return predicate
-            case Literal(value=True):
-                return TRUE
-            case Literal(value=bool()):
-                return FALSE
-            case Literal(value=None, type=None | Bool()) | Column() | FieldAccess() | Case():
-                return BooleanOperand(operand)
-            case Cast(type=Bool()):
-                return BooleanOperand(operand)
-            case Call(function=function) if function not in calls.NOT_CONDITIONS:
-                return BooleanOperand(operand)
+            case ir.Literal(value=True):
+                return ir.TRUE
+            case ir.Literal(value=bool()):
+                return ir.FALSE
+            case (
+                ir.Literal(value=None, type=None | Bool())
+                | ir.Column()
+                | ir.FieldAccess()
+                | ir.Case()
+            ):
+                return ir.BooleanOperand(operand)
+            case ir.Cast(type=Bool()):
+                return ir.BooleanOperand(operand)
+            case ir.Call(function=function) if function not in calls.NOT_CONDITIONS:
+                return ir.BooleanOperand(operand)
             case _:
                 raise self.source.refusal(
                     node, "this is a value and not a condition; compare it with something"
@@ -234,19 +220,19 @@ class Reader:
 # Conditions
 
 
-def _comparison(reader: Reader, node: Any) -> Predicate:
+def _comparison(reader: Reader, node: Any) -> ir.Predicate:
     reader.only(node, "this", "expression")
     if (sides := difference(reader, node)) is not None:
-        return Comparison(_COMPARISONS[type(node)], *sides)
+        return ir.Comparison(_COMPARISONS[type(node)], *sides)
     op = _COMPARISONS[type(node)]
     found = compare_with_items(reader, op, node) or compare_rows(reader, op, node)
     if found is not None:
         return found
     left, right = reader.beside(node.this), reader.beside(node.expression)
-    return Comparison(op, left, right)
+    return ir.Comparison(op, left, right)
 
 
-def _safe_equality(reader: Reader, node: Any) -> Predicate:
+def _safe_equality(reader: Reader, node: Any) -> ir.Predicate:
     if reader.dialect.name not in ("spark", "datafusion"):  # a distance in DuckDB and pgvector
         raise reader.source.refusal(
             node, "<=> is read in spark and datafusion; write IS NOT DISTINCT FROM"
@@ -254,87 +240,92 @@ def _safe_equality(reader: Reader, node: Any) -> Predicate:
     return _comparison(reader, node)
 
 
-def _not(reader: Reader, node: Any) -> Predicate:
+def _not(reader: Reader, node: Any) -> ir.Predicate:
     reader.only(node, "this")
-    return Not(reader.predicate(node.this))
+    return ir.Not(reader.predicate(node.this))
 
 
-def _between(reader: Reader, node: Any) -> Predicate:
+def _between(reader: Reader, node: Any) -> ir.Predicate:
     reader.only(node, "this", "low", "high", "negate", "symmetric")
     if node.args.get("symmetric") and reader.dialect.name != "postgres":
         raise reader.source.refusal(node, "BETWEEN SYMMETRIC is read in postgres only")
     value = reader.beside(node.this)
     low, high = reader.beside(node.args["low"]), reader.beside(node.args["high"])
-    inside: Predicate = _within(value, low, high)
+    inside: ir.Predicate = _within(value, low, high)
     if node.args.get("symmetric"):
-        inside = Or((inside, _within(value, high, low)))
-    return Not(inside) if node.args.get("negate") else inside
+        inside = ir.Or((inside, _within(value, high, low)))
+    return ir.Not(inside) if node.args.get("negate") else inside
 
 
-def _within(value: Operand, low: Operand, high: Operand) -> Predicate:
-    return And((Comparison(ComparisonOp.GE, value, low), Comparison(ComparisonOp.LE, value, high)))
+def _within(value: ir.Operand, low: ir.Operand, high: ir.Operand) -> ir.Predicate:
+    return ir.And(
+        (
+            ir.Comparison(ir.ComparisonOp.GE, value, low),
+            ir.Comparison(ir.ComparisonOp.LE, value, high),
+        )
+    )
 
 
-def _in(reader: Reader, node: Any) -> Predicate:
+def _in(reader: Reader, node: Any) -> ir.Predicate:
     if (query := node.args.get("query") or node.args.get("unnest")) is not None:
         raise reader.source.refusal(query, "IN takes a list of values, not a query; run it first")
     if node.args.get("field") is not None and reader.dialect.name == "duckdb":
         reader.only(node, "this", "field")
         values, sought = reader.operand(node.args["field"]), reader.beside(node.this)
-        return BooleanOperand(Call("list_contains", (values, sought)))
+        return ir.BooleanOperand(ir.Call("list_contains", (values, sought)))
     reader.only(node, "this", "expressions", "negate")
     if (rows := row_among(reader, node)) is not None:
-        return Not(rows) if node.args.get("negate") else rows
+        return ir.Not(rows) if node.args.get("negate") else rows
     operand = reader.beside(node.this)
     found = _members(reader, operand, node.expressions)
-    return Not(found) if node.args.get("negate") else found
+    return ir.Not(found) if node.args.get("negate") else found
 
 
-def _members(reader: Reader, operand: Operand, nodes: list[Any]) -> Predicate:
+def _members(reader: Reader, operand: ir.Operand, nodes: list[Any]) -> ir.Predicate:
     lists = reader.source.lifted.lists
     if len(nodes) == 1 and isinstance(nodes[0], exp.Column) and nodes[0].name in lists:
-        return InList(operand, lists[nodes[0].name])
+        return ir.InList(operand, lists[nodes[0].name])
     members = [reader.operand(item) for item in nodes]
-    constants = [member for member in members if isinstance(member, Literal)]
+    constants = [member for member in members if isinstance(member, ir.Literal)]
     if len(constants) == len(members) and (values := value_set(constants)) is not None:
-        return InList(operand, values)
+        return ir.InList(operand, values)
     if reader.dialect.name == "spark":
-        return BooleanOperand(Call(AMONG, (operand, *members)))
-    terms = tuple(Comparison(ComparisonOp.EQ, operand, member) for member in members)
-    return terms[0] if len(terms) == 1 else Or(terms)
+        return ir.BooleanOperand(ir.Call(AMONG, (operand, *members)))
+    terms = tuple(ir.Comparison(ir.ComparisonOp.EQ, operand, member) for member in members)
+    return terms[0] if len(terms) == 1 else ir.Or(terms)
 
 
-def _is(reader: Reader, node: Any) -> Predicate:
+def _is(reader: Reader, node: Any) -> ir.Predicate:
     reader.only(node, "this", "expression", "negate")
     operand = reader.beside(node.this)
     negate = bool(node.args.get("negate"))
     if isinstance(node.expression, exp.Null):
-        return Not(IsNull(operand)) if negate else IsNull(operand)
+        return ir.Not(ir.IsNull(operand)) if negate else ir.IsNull(operand)
     if isinstance(node.expression, exp.Boolean):
-        return Comparison(
-            ComparisonOp.DISTINCT if negate else ComparisonOp.NOT_DISTINCT,
+        return ir.Comparison(
+            ir.ComparisonOp.DISTINCT if negate else ir.ComparisonOp.NOT_DISTINCT,
             operand,
             _TRUTH[bool(node.expression.this)],
         )
     raise reader.source.refusal(node, "IS takes NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM")
 
 
-def _negated_is(reader: Reader, node: Any) -> Predicate:
+def _negated_is(reader: Reader, node: Any) -> ir.Predicate:
     """`NOT`, but `a IS NOT TRUE` arrives as NOT of IS and keeps the one form."""
     inner = node.this
     if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Boolean):
         reader.only(node, "this")
         truth = _is(reader, inner)
-        if isinstance(truth, Comparison) and truth.op is ComparisonOp.NOT_DISTINCT:
-            return Comparison(ComparisonOp.DISTINCT, truth.left, truth.right)
+        if isinstance(truth, ir.Comparison) and truth.op is ir.ComparisonOp.NOT_DISTINCT:
+            return ir.Comparison(ir.ComparisonOp.DISTINCT, truth.left, truth.right)
     return _not(reader, node)
 
 
-def _like(reader: Reader, node: Any) -> Predicate:
+def _like(reader: Reader, node: Any) -> ir.Predicate:
     return _matched(reader, node, reader.dialect.like_escape)
 
 
-def _escape(reader: Reader, node: Any) -> Predicate:
+def _escape(reader: Reader, node: Any) -> ir.Predicate:
     if isinstance(node.this, exp.SimilarTo):
         return similar(reader, node)
     reader.only(node, "this", "expression")
@@ -346,26 +337,26 @@ def _escape(reader: Reader, node: Any) -> Predicate:
     return _matched(reader, like, escape.this or None)
 
 
-def _matched(reader: Reader, node: Any, escape: str | None) -> Predicate:
+def _matched(reader: Reader, node: Any, escape: str | None) -> ir.Predicate:
     """`LIKE`; NOT LIKE ANY is an OR of NOT LIKE, NOT LIKE ALL an AND of them."""
     reader.only(node, "this", "expression", "negate")
     operand = reader.beside(node.this)
     listed = patterns(reader, node)
-    found: list[Predicate] = []
+    found: list[ir.Predicate] = []
     for item in [node.expression] if listed is None else listed[0]:
-        like = Like(operand, *_pattern(reader, item, escape), isinstance(node, exp.ILike))
-        found.append(Not(like) if node.args.get("negate") else like)
+        like = ir.Like(operand, *_pattern(reader, item, escape), isinstance(node, exp.ILike))
+        found.append(ir.Not(like) if node.args.get("negate") else like)
     if len(found) == 1 or listed is None:
         return found[0]
-    return And(tuple(found)) if listed[1] else Or(tuple(found))
+    return ir.And(tuple(found)) if listed[1] else ir.Or(tuple(found))
 
 
 def _pattern(reader: Reader, node: Any, escape: str | None) -> tuple[str, str | None]:
     """A constant pattern, and its escape character if it has any."""
     pattern = reader.operand(node)
-    if reader.dialect.gives_types and isinstance(pattern, Cast):
+    if reader.dialect.gives_types and isinstance(pattern, ir.Cast):
         pattern = text_of_bytes(pattern) or pattern
-    if not (isinstance(pattern, Literal) and isinstance(pattern.value, str)):
+    if not (isinstance(pattern, ir.Literal) and isinstance(pattern.value, str)):
         raise reader.source.refusal(node, "the pattern of LIKE must be a quoted constant")
     if escape is None or escape not in pattern.value:
         return pattern.value, None
@@ -374,7 +365,7 @@ def _pattern(reader: Reader, node: Any, escape: str | None) -> tuple[str, str | 
     return pattern.value, escape
 
 
-def _glob(reader: Reader, node: Any) -> Predicate:
+def _glob(reader: Reader, node: Any) -> ir.Predicate:
     """DuckDB's GLOB of `*` alone: its `?` matches a byte, where `_` of LIKE matches a character."""
     reader.only(node, "this", "expression")
     text, _ = _pattern(reader, node.expression, None)
@@ -384,7 +375,7 @@ def _glob(reader: Reader, node: Any) -> Predicate:
         )
     literal = re.sub(r"([%_!])", r"!\1", text)
     escape = "!" if literal != text else None
-    return Like(reader.beside(node.this), literal.replace("*", "%"), escape)
+    return ir.Like(reader.beside(node.this), literal.replace("*", "%"), escape)
 
 
 def _dangles(pattern: str, escape: str) -> bool:
@@ -394,7 +385,7 @@ def _dangles(pattern: str, escape: str) -> bool:
 # Values
 
 
-def _column(reader: Reader, node: Any) -> Operand:
+def _column(reader: Reader, node: Any) -> ir.Operand:
     reader.only(node, "this", "table", "db", "catalog")
     names = [node.args.get(key) for key in ("catalog", "db", "table", "this")]
     parts = [part for part in names if part is not None]
@@ -403,75 +394,75 @@ def _column(reader: Reader, node: Any) -> Operand:
     if len(parts) == 1 and (known := reader.source.lifted.constants.get(parts[0].name)) is not None:
         return known
     if len(parts) == 1 and (read := reader.source.lifted.conditions.get(parts[0].name)) is not None:
-        return Condition(read)
+        return ir.Condition(read)
     if any(part.name in reader.source.lifted.lists for part in parts):
         raise reader.source.refusal(node, "a long list of constants may only stand after IN")
-    operand: Operand = Column(parts[0].name)
+    operand: ir.Operand = ir.Column(parts[0].name)
     for part in parts[1:]:
-        operand = FieldAccess(operand, part.name)
+        operand = ir.FieldAccess(operand, part.name)
     return operand
 
 
-def _member(reader: Reader, node: Any) -> Operand:
+def _member(reader: Reader, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression")
     if not isinstance(node.expression, exp.Identifier):
         raise reader.source.refusal(node, "a struct's member is a name, as in point.x")
-    return FieldAccess(reader.operand(node.this), node.expression.name)
+    return ir.FieldAccess(reader.operand(node.this), node.expression.name)
 
 
 def _is_text(node: Any) -> bool:
     return isinstance(node, exp.Literal) and bool(node.is_string)
 
 
-def _raw(reader: Reader, node: Any) -> Operand:
+def _raw(reader: Reader, node: Any) -> ir.Operand:
     reader.only(node, "this")
-    return Literal(str(node.this))
+    return ir.Literal(str(node.this))
 
 
-def _literal(reader: Reader, node: Any) -> Operand:
+def _literal(reader: Reader, node: Any) -> ir.Operand:
     if node.is_string:
-        return Literal(calls.unescaped(reader, node))
+        return ir.Literal(calls.unescaped(reader, node))
     return _number(reader, node)
 
 
-def _number(reader: Reader, node: Any) -> Literal:
+def _number(reader: Reader, node: Any) -> ir.Literal:
     try:
         return number(node.this, reader.dialect)
     except ValueError as error:
         raise reader.source.refusal(node, str(error)) from error
 
 
-def _truth(reader: Reader, node: Any) -> Operand:
+def _truth(reader: Reader, node: Any) -> ir.Operand:
     reader.only(node, "this")
     return _TRUTH[bool(node.this)]
 
 
-def _null(reader: Reader, node: Any) -> Operand:
+def _null(reader: Reader, node: Any) -> ir.Operand:
     reader.only(node)
-    return Literal(None)
+    return ir.Literal(None)
 
 
-def _hexadecimal(reader: Reader, node: Any) -> Operand:
+def _hexadecimal(reader: Reader, node: Any) -> ir.Operand:
     reader.only(node, "this")
     text = str(node.this or "")
     start = node.meta.get("start")
     if start is not None and reader.source.lifted.text[start : start + 2].lower() == "0x":
         raise reader.source.refusal(node, "write numbers in decimal digits")
     try:
-        return Literal(bytes.fromhex(text), Binary())
+        return ir.Literal(bytes.fromhex(text), Binary())
     except ValueError as error:
         raise reader.source.refusal(node, "bytes have two hexadecimal digits each") from error
 
 
-def _negation(reader: Reader, node: Any) -> Operand:
+def _negation(reader: Reader, node: Any) -> ir.Operand:
     reader.only(node, "this")
     inner = node.this
     if isinstance(inner, exp.Literal) and not inner.is_string:
         return negated(_number(reader, inner), reader.dialect)
-    return Call("negate", (reader.beside(inner),))
+    return ir.Call("negate", (reader.beside(inner),))
 
 
-def _cast(reader: Reader, node: Any) -> Operand:
+def _cast(reader: Reader, node: Any) -> ir.Operand:
     reader.only(node, "this", "to", safe=True)
     if (items := cast_items(node)) is not None:
         return reader.operand(items)
@@ -485,23 +476,25 @@ def _cast(reader: Reader, node: Any) -> Operand:
     return reader.cast(node, operand, type_, try_=try_)
 
 
-def _case(reader: Reader, node: Any) -> Operand:
+def _case(reader: Reader, node: Any) -> ir.Operand:
     reader.only(node, "this", "ifs", "default")
     subject = node.args.get("this")
     value = None if subject is None else reader.operand(subject)
-    branches: list[tuple[Predicate, Operand]] = []
+    branches: list[tuple[ir.Predicate, ir.Operand]] = []
     for branch in node.args["ifs"]:
         reader.only(branch, "this", "true")
         if value is None:
             when = reader.predicate(branch.this)
         else:
-            when = Comparison(ComparisonOp.EQ, value, reader.operand(branch.this))
+            when = ir.Comparison(ir.ComparisonOp.EQ, value, reader.operand(branch.this))
         branches.append((when, reader.operand(branch.args["true"])))
     default = node.args.get("default")
-    return Case(tuple(branches), Literal(None) if default is None else reader.operand(default))
+    return ir.Case(
+        tuple(branches), ir.Literal(None) if default is None else reader.operand(default)
+    )
 
 
-def _collated(reader: Reader, node: Any) -> Operand:
+def _collated(reader: Reader, node: Any) -> ir.Operand:
     """`text COLLATE "C"`, which orders text by its code points, as we do."""
     reader.only(node, "this", "expression")
     name = node.expression
@@ -513,7 +506,7 @@ def _collated(reader: Reader, node: Any) -> Operand:
     return reader.beside(node.this)
 
 
-_PREDICATES: Mapping[type[Any], Callable[[Reader, Any], Predicate]] = {
+_PREDICATES: Mapping[type[Any], Callable[[Reader, Any], ir.Predicate]] = {
     **dict.fromkeys(_COMPARISONS, _comparison),
     SafeEquality: _safe_equality,
     exp.Not: _negated_is,
@@ -526,7 +519,7 @@ _PREDICATES: Mapping[type[Any], Callable[[Reader, Any], Predicate]] = {
     exp.Glob: _glob,
     **PATTERNS,
 }
-_OPERANDS: Mapping[type[Any], Callable[[Reader, Any], Operand]] = {
+_OPERANDS: Mapping[type[Any], Callable[[Reader, Any], ir.Operand]] = {
     exp.Column: _column,
     exp.Dot: _member,
     exp.Bracket: bracket,

@@ -21,15 +21,15 @@ from rowsieve.bridges.sql.found_regexes import (
 )
 from rowsieve.bridges.sql.regexes import Flavour, similar_to_re2, to_re2
 from rowsieve.bridges.sql.visits import Reads
+from rowsieve.predicate import ir
 from rowsieve.predicate.functions.found_patterns import group_count
 from rowsieve.predicate.functions.patterns import BY_LOCALE
-from rowsieve.predicate.ir import BooleanOperand, Call, Literal, Operand, Predicate
 from rowsieve.types.logical import Int
 
 _FLAVOURS = {flavour.value: flavour for flavour in Flavour}
 
 
-def regex(reader: Reads, node: Any) -> Predicate:
+def regex(reader: Reads, node: Any) -> ir.Predicate:
     """A match anywhere in the text, or of the whole text by `regexp_full_match`."""
     reader.only(node, "this", "expression", "flag", "full_match")
     whole = type(node) is exp.RegexpFullMatch
@@ -45,7 +45,7 @@ def regex(reader: Reads, node: Any) -> Predicate:
     )
 
 
-def similar(reader: Reads, node: Any) -> Predicate:
+def similar(reader: Reads, node: Any) -> ir.Predicate:
     """`SIMILAR TO`: SQL's own patterns in PostgreSQL, a regular expression in DuckDB."""
     escape: str | None = "\\"
     if isinstance(node, exp.Escape):
@@ -64,14 +64,14 @@ def similar(reader: Reads, node: Any) -> Predicate:
 
 def _pattern(reader: Reads, node: Any) -> str:
     found = reader.operand(node)
-    if isinstance(found, Literal) and isinstance(found.value, str):
+    if isinstance(found, ir.Literal) and isinstance(found.value, str):
         return found.value
     raise reader.source.refusal(node, "a pattern must be a quoted constant")
 
 
 def _call(
     reader: Reads, node: Any, translate: Callable[[Flavour], str], *, whole: bool
-) -> Predicate:
+) -> ir.Predicate:
     flavour = _FLAVOURS.get(reader.dialect.name)
     if flavour is None:
         raise reader.source.refusal(
@@ -86,10 +86,10 @@ def _call(
     inner = node.this.unnest()  # behind NOT BETWEEN the grammar puts parentheses that nobody wrote
     if isinstance(inner, exp.Not):
         raise reader.source.refusal(node, "cast the condition before it to text, in parentheses")
-    arguments = [reader.beside(node.this), Literal(f"^(?:{pattern})$" if whole else pattern)]
+    arguments = [reader.beside(node.this), ir.Literal(f"^(?:{pattern})$" if whole else pattern)]
     if flavour is Flavour.POSTGRES and _by_locale(node):
-        arguments.append(Literal(BY_LOCALE))
-    return BooleanOperand(Call("regex_matches", tuple(arguments)))
+        arguments.append(ir.Literal(BY_LOCALE))
+    return ir.BooleanOperand(ir.Call("regex_matches", tuple(arguments)))
 
 
 def _by_locale(node: Any) -> bool:
@@ -111,7 +111,7 @@ FOUND = frozenset(
 _REPLACES = ("regex_replace", "regex_replace_first")
 
 
-def found(reader: Reads, node: Any, call: Call) -> Call:
+def found(reader: Reads, node: Any, call: ir.Call) -> ir.Call:
     """What a pattern finds, as the dialect spells it, with the pattern in RE2's words."""
     name, arguments = reader.dialect.name, list(call.arguments)
     if (flavour := _FLAVOURS.get(name)) is None:
@@ -122,18 +122,18 @@ def found(reader: Reads, node: Any, call: Call) -> Call:
     try:
         pattern = found_by(texts[1], flavour)
         if call.function in _REPLACES:
-            arguments[2] = Literal(to_re2_replacement(texts[2] or "", pattern, flavour))
+            arguments[2] = ir.Literal(to_re2_replacement(texts[2] or "", pattern, flavour))
     except ValueError as error:
         raise reader.source.refusal(
             node, f"{name} may find another text by this pattern: {error}"
         ) from error
-    arguments[1] = Literal(pattern)
+    arguments[1] = ir.Literal(pattern)
     if flavour is Flavour.POSTGRES and _has_classes(texts[1]):
-        arguments.append(Literal(BY_LOCALE))
-    return Call(call.function, tuple(arguments))
+        arguments.append(ir.Literal(BY_LOCALE))
+    return ir.Call(call.function, tuple(arguments))
 
 
-def in_flavour(call: Call, dialect: str) -> Call | None:
+def in_flavour(call: ir.Call, dialect: str) -> ir.Call | None:
     """The same call with its pattern in the dialect's words; None where it has none."""
     flavour = _FLAVOURS.get(dialect)
     texts = [_constant(item) for item in call.arguments]
@@ -141,38 +141,38 @@ def in_flavour(call: Call, dialect: str) -> Call | None:
         return None
     arguments = list(call.arguments)
     try:
-        arguments[1] = Literal(finding(texts[1], flavour))
+        arguments[1] = ir.Literal(finding(texts[1], flavour))
         if call.function in _REPLACES:
-            arguments[2] = Literal(from_re2_replacement(texts[2] or "", flavour))
+            arguments[2] = ir.Literal(from_re2_replacement(texts[2] or "", flavour))
     except ValueError:
         return None
-    return Call(call.function, tuple(arguments))
+    return ir.Call(call.function, tuple(arguments))
 
 
-def _constant(operand: Operand) -> str | None:
-    value = operand.value if isinstance(operand, Literal) else None
+def _constant(operand: ir.Operand) -> str | None:
+    value = operand.value if isinstance(operand, ir.Literal) else None
     return value if isinstance(value, str) else None
 
 
-def substring(reader: Reads, node: Any) -> Operand | None:
+def substring(reader: Reads, node: Any) -> ir.Operand | None:
     """PostgreSQL's `substring(text FROM pattern)`: the first group, or all where there is none."""
     start = node.args.get("start")
     if reader.dialect.name != "postgres" or not isinstance(start, exp.Literal):
         return None
     if not start.is_string or node.args.get("length") is not None:
         return None
-    call = Call("regex_substr", (reader.operand(node.this), reader.operand(start)))
+    call = ir.Call("regex_substr", (reader.operand(node.this), reader.operand(start)))
     made = found(reader, node, call)
     pattern = str(_constant(made.arguments[1]))
-    group = Literal(min(group_count(pattern), 1), Int(64))
-    return Call("regex_substr", (*made.arguments[:2], group, *made.arguments[2:]))
+    group = ir.Literal(min(group_count(pattern), 1), Int(64))
+    return ir.Call("regex_substr", (*made.arguments[:2], group, *made.arguments[2:]))
 
 
 def _has_classes(text: str) -> bool:
     return any(f"\\{letter}" in text for letter in "dwsDWS")
 
 
-PREDICATES: Mapping[type[Any], Callable[[Reads, Any], Predicate]] = {
+PREDICATES: Mapping[type[Any], Callable[[Reads, Any], ir.Predicate]] = {
     exp.RegexpLike: regex,
     exp.RegexpILike: regex,
     exp.RegexpFullMatch: regex,

@@ -19,26 +19,21 @@ from sqlglot.tokenizer_core import TokenType
 
 from rowsieve.bridges.sql.literals import negated, number
 from rowsieve.bridges.sql.source import Source
-from rowsieve.predicate.ir import (
-    And,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Operand,
-    Or,
-    Predicate,
-)
+from rowsieve.predicate import ir
 
 LEAST_TERMS: Final = 64  # the grammar reads fewer well enough
 _OPS: Final = {
-    TokenType.EQ: ComparisonOp.EQ,
-    TokenType.NEQ: ComparisonOp.NE,
-    TokenType.LT: ComparisonOp.LT,
-    TokenType.LTE: ComparisonOp.LE,
-    TokenType.GT: ComparisonOp.GT,
-    TokenType.GTE: ComparisonOp.GE,
+    TokenType.EQ: ir.ComparisonOp.EQ,
+    TokenType.NEQ: ir.ComparisonOp.NE,
+    TokenType.LT: ir.ComparisonOp.LT,
+    TokenType.LTE: ir.ComparisonOp.LE,
+    TokenType.GT: ir.ComparisonOp.GT,
+    TokenType.GTE: ir.ComparisonOp.GE,
 }
-_JUNCTIONS: Final[Mapping[TokenType, type[And | Or]]] = {TokenType.AND: And, TokenType.OR: Or}
+_JUNCTIONS: Final[Mapping[TokenType, type[ir.And | ir.Or]]] = {
+    TokenType.AND: ir.And,
+    TokenType.OR: ir.Or,
+}
 _NAMES: Final = (TokenType.VAR, TokenType.IDENTIFIER)
 _PLAIN: Final = frozenset(
     {*_OPS, *_JUNCTIONS, *_NAMES}
@@ -46,7 +41,9 @@ _PLAIN: Final = frozenset(
 )
 
 
-def plain_chain(source: Source, read: Callable[[Sequence[Any]], Predicate]) -> Predicate | None:
+def plain_chain(
+    source: Source, read: Callable[[Sequence[Any]], ir.Predicate]
+) -> ir.Predicate | None:
     """The condition, if it is a long chain of plain comparisons; `read` is the grammar."""
     tokens = source.tokens
     if len(tokens) < 4 * LEAST_TERMS or any(token.token_type not in _PLAIN for token in tokens):
@@ -59,7 +56,7 @@ def plain_chain(source: Source, read: Callable[[Sequence[Any]], Predicate]) -> P
     if len(pieces) < LEAST_TERMS:
         return None
     shapes: set[tuple[Any, ...]] = set()
-    terms: list[Predicate] = []
+    terms: list[ir.Predicate] = []
     try:
         for piece in pieces:
             term = _term(piece, source)
@@ -76,7 +73,7 @@ def plain_chain(source: Source, read: Callable[[Sequence[Any]], Predicate]) -> P
             terms.append(term)
     except ValueError:  # a number that the dialect does not have: the grammar names its place
         return None
-    return And(tuple(terms)) if kind == TokenType.AND else Or(tuple(terms))
+    return ir.And(tuple(terms)) if kind == TokenType.AND else ir.Or(tuple(terms))
 
 
 def _split(tokens: Sequence[Any], kind: TokenType) -> Iterator[Sequence[Any]]:
@@ -94,7 +91,7 @@ def _split(tokens: Sequence[Any], kind: TokenType) -> Iterator[Sequence[Any]]:
     yield tokens[start:]
 
 
-def _term(tokens: Sequence[Any], source: Source) -> Predicate | None:
+def _term(tokens: Sequence[Any], source: Source) -> ir.Predicate | None:
     """Comparisons joined by AND, or in one pair of parentheses by either; None of another form."""
     kinds = [TokenType.AND]
     if tokens and tokens[0].token_type == TokenType.L_PAREN:
@@ -109,23 +106,23 @@ def _term(tokens: Sequence[Any], source: Source) -> Predicate | None:
             terms = tuple(term for term in found if term is not None)
             if len(terms) < len(found):
                 return None
-            return And(terms) if kind == TokenType.AND else Or(terms)
+            return ir.And(terms) if kind == TokenType.AND else ir.Or(terms)
     return _comparison(tokens, source)
 
 
-def _comparison(tokens: Sequence[Any], source: Source) -> Predicate | None:
+def _comparison(tokens: Sequence[Any], source: Source) -> ir.Predicate | None:
     for place in (1, 2):
         if place < len(tokens) and (op := _OPS.get(tokens[place].token_type)) is not None:
             left, right = _value(tokens[:place], source), _value(tokens[place + 1 :], source)
-            return None if left is None or right is None else Comparison(op, left, right)
+            return None if left is None or right is None else ir.Comparison(op, left, right)
     return None
 
 
-def _value(tokens: Sequence[Any], source: Source) -> Operand | None:
+def _value(tokens: Sequence[Any], source: Source) -> ir.Operand | None:
     """A column, or a number with or without a sign."""
     kinds = tuple(token.token_type for token in tokens)
     if kinds == (TokenType.NUMBER,):
         return number(tokens[0].text, source.dialect)
     if kinds == (TokenType.DASH, TokenType.NUMBER):
         return negated(number(tokens[1].text, source.dialect), source.dialect)
-    return Column(tokens[0].text) if len(kinds) == 1 and kinds[0] in _NAMES else None
+    return ir.Column(tokens[0].text) if len(kinds) == 1 and kinds[0] in _NAMES else None

@@ -20,37 +20,11 @@ from rowsieve.bridges.sql.render_calls import call_text
 from rowsieve.bridges.sql.render_lists import list_texts
 from rowsieve.bridges.sql.render_literals import cast_text, literal_text, quoted
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FalsePredicate,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Node,
-    Not,
-    Now,
-    Opaque,
-    Operand,
-    Or,
-    Predicate,
-    TruePredicate,
-    ValueSet,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.encodings import is_text, logical_type
 from rowsieve.types.logical import Bool, Date, Int, LogicalType, String, Time, Timestamp
 
-_TRUTHS = (Literal(value=True, type=Bool()), Literal(value=False, type=Bool()))
+_TRUTHS = (ir.Literal(value=True, type=Bool()), ir.Literal(value=False, type=Bool()))
 
 
 class Binding(IntEnum):
@@ -68,92 +42,94 @@ class Writer:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
 
-    def text(self, node: Node) -> str:
+    def text(self, node: ir.Node) -> str:
         """The text of a whole tree."""
         return self._piece(node)[0]
 
-    def atom(self, node: Node) -> str:
+    def atom(self, node: ir.Node) -> str:
         """The node's text, in parentheses unless it is atomic."""
         return self._within(node, Binding.ATOM)
 
-    def conjunct(self, node: Node) -> str:
+    def conjunct(self, node: ir.Node) -> str:
         """The node's text as it stands beside AND."""
         return self._within(node, Binding.CONDITION)
 
-    def _within(self, node: Node, least: Binding) -> str:
+    def _within(self, node: ir.Node, least: Binding) -> str:
         text, binding = self._piece(node)
         return text if binding >= least else f"({text})"
 
-    def _piece(self, node: Node) -> tuple[str, Binding]:
-        if isinstance(node, Predicate):
+    def _piece(self, node: ir.Node) -> tuple[str, Binding]:
+        if isinstance(node, ir.Predicate):
             return self._predicate(node)
         return self._operand(node)
 
-    def _predicate(self, node: Predicate) -> tuple[str, Binding]:
+    def _predicate(self, node: ir.Predicate) -> tuple[str, Binding]:
         match node:
-            case TruePredicate() | And(terms=()):
+            case ir.TruePredicate() | ir.And(terms=()):
                 return "TRUE", Binding.ATOM
-            case FalsePredicate() | Or(terms=()):
+            case ir.FalsePredicate() | ir.Or(terms=()):
                 return "FALSE", Binding.ATOM
-            case And(terms=(only,)) | Or(terms=(only,)):
+            case ir.And(terms=(only,)) | ir.Or(terms=(only,)):
                 return self._predicate(only)
-            case And(terms=terms):
+            case ir.And(terms=terms):
                 return self._joined(" AND ", terms), Binding.LOGIC
-            case Or(terms=terms):
+            case ir.Or(terms=terms):
                 return self._joined(" OR ", terms), Binding.LOGIC
-            case Not(term=term):
+            case ir.Not(term=term):
                 return self._negated(term)
-            case Comparison(op=op, left=left, right=right):
+            case ir.Comparison(op=op, left=left, right=right):
                 return self._comparison(op, left, right)
-            case InList() | IsNull() | Like():
+            case ir.InList() | ir.IsNull() | ir.Like():
                 return self._tested(node, "")
-            case BooleanOperand(operand=operand):
+            case ir.BooleanOperand(operand=operand):
                 return self._operand(operand)
-            case Opaque(description=description):
+            case ir.Opaque(description=description):
                 raise UnsupportedOperation(
                     f"the condition {description!r} is another engine's and has no SQL text here"
                 )
             case _:
                 assert_never(node)
 
-    def _comparison(self, op: ComparisonOp, left: Operand, right: Operand) -> tuple[str, Binding]:
-        is_distinct = op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT)
+    def _comparison(
+        self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand
+    ) -> tuple[str, Binding]:
+        is_distinct = op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT)
         if is_distinct and right in _TRUTHS and not self.dialect.listed_only:
-            negation = "NOT " if op is ComparisonOp.DISTINCT else ""
+            negation = "NOT " if op is ir.ComparisonOp.DISTINCT else ""
             return f"{self.atom(left)} IS {negation}{self.text(right)}", Binding.CONDITION
         text = f"{self._side(left, right)} {op.value} {self._side(right, left)}"
         # DataFusion's parser takes all that follows DISTINCT FROM for its right side
         return text, Binding.LOGIC if is_distinct else Binding.CONDITION
 
-    def _side(self, operand: Operand, other: Operand) -> str:
-        plain = _plainer(operand, other) if isinstance(operand, Literal) else operand
+    def _side(self, operand: ir.Operand, other: ir.Operand) -> str:
+        plain = _plainer(operand, other) if isinstance(operand, ir.Literal) else operand
         return self._within(plain, Binding.VALUE)
 
-    def _joined(self, word: str, terms: Iterable[Predicate]) -> str:
+    def _joined(self, word: str, terms: Iterable[ir.Predicate]) -> str:
         return word.join(self._within(term, Binding.CONDITION) for term in terms)
 
-    def _negated(self, term: Predicate) -> tuple[str, Binding]:
-        if isinstance(term, InList | IsNull | Like) and not _is_empty(term):
+    def _negated(self, term: ir.Predicate) -> tuple[str, Binding]:
+        if isinstance(term, ir.InList | ir.IsNull | ir.Like) and not _is_empty(term):
             return self._tested(term, "NOT ")
         return f"NOT {self.atom(term)}", Binding.LOGIC
 
-    def _tested(self, node: InList | IsNull | Like, negation: str) -> tuple[str, Binding]:
+    def _tested(self, node: ir.InList | ir.IsNull | ir.Like, negation: str) -> tuple[str, Binding]:
         operand = self.atom(node.operand)
         match node:
-            case IsNull():
+            case ir.IsNull():
                 return f"{operand} IS {negation}NULL", Binding.CONDITION
-            case InList(values=values) if not len(values):
+            case ir.InList(values=values) if not len(values):
                 return f"{operand} IS NULL AND NULL", Binding.LOGIC  # no text says IN ()
-            case InList(values=values):
+            case ir.InList(values=values):
                 members = ", ".join(self._members(node.operand, values))
                 return f"{operand} {negation}IN ({members})", Binding.CONDITION
-            case Like(ignore_case=ignore_case):
+            case ir.Like(ignore_case=ignore_case):
                 word = "ILIKE" if ignore_case else "LIKE"
                 return f"{operand} {negation}{word} {self._pattern(node)}", Binding.CONDITION
             case _:
                 assert_never(node)
 
-    def _members(self, operand: Operand, values: ValueSet) -> list[str]:
+    def _members(self, operand: ir.Operand, values: ir.ValueSet) -> list[str]:
         array, type_ = values.array, values.type
         if type_ is None and not _is_null_or_text(array.type):
             type_ = logical_type(pa.field("member", array.type), lambda: 0)
@@ -163,12 +139,12 @@ class Writer:
             array = array.cast(pa.int32())
         elif isinstance(type_, Time | Timestamp):
             array = array.cast(pa.int64())
-        literals = (_plainer(Literal(value, type_), operand) for value in array.to_pylist())
+        literals = (_plainer(ir.Literal(value, type_), operand) for value in array.to_pylist())
         if array.null_count < len(array):
-            literals = (Literal(None) if item.value is None else item for item in literals)
+            literals = (ir.Literal(None) if item.value is None else item for item in literals)
         return [literal_text(item, self.dialect)[0] for item in literals]
 
-    def _pattern(self, like: Like) -> str:
+    def _pattern(self, like: ir.Like) -> str:
         pattern, escape = like.pattern, like.escape
         if escape is not None and escape not in pattern:
             escape = None
@@ -181,25 +157,25 @@ class Writer:
             return text
         return f"{text} ESCAPE {quoted(escape, self.dialect)}"
 
-    def _operand(self, node: Operand) -> tuple[str, Binding]:
+    def _operand(self, node: ir.Operand) -> tuple[str, Binding]:
         match node:
-            case Column(name=name) | BoundColumn(name=name):
+            case ir.Column(name=name) | ir.BoundColumn(name=name):
                 return self._identifier(name), Binding.ATOM
-            case Literal():
+            case ir.Literal():
                 text, is_signed = literal_text(node, self.dialect)
                 return text, Binding.VALUE if is_signed else Binding.ATOM
-            case Cast(operand=operand, type=type_, try_=try_):
+            case ir.Cast(operand=operand, type=type_, try_=try_):
                 return cast_text(self.text(operand), type_, self.dialect, try_=try_), Binding.ATOM
-            case FieldAccess(operand=operand, name=name):
+            case ir.FieldAccess(operand=operand, name=name):
                 return self._member(operand, name), Binding.ATOM
-            case Case():
+            case ir.Case():
                 return self._case(node), Binding.ATOM
-            case Now():
+            case ir.Now():
                 call = "()" if self.dialect.gives_types else ""  # else a column may have the name
                 return f"CURRENT_TIMESTAMP{call}", Binding.ATOM
-            case Condition(predicate=predicate):
+            case ir.Condition(predicate=predicate):
                 return f"({self._piece(predicate)[0]})", Binding.ATOM
-            case Call():
+            case ir.Call():
                 text, is_infix = call_text(node, self)
                 return text, Binding.VALUE if is_infix else Binding.ATOM
             case _:
@@ -209,12 +185,12 @@ class Writer:
         quote = self.dialect.quote
         return f"{quote}{name.replace(quote, quote * 2)}{quote}"
 
-    def _member(self, operand: Operand, name: str) -> str:
+    def _member(self, operand: ir.Operand, name: str) -> str:
         if self.dialect.bracket_members and not self.dialect.hex_strings:
             return f"{self.atom(operand)}[{quoted(name, self.dialect)}]"
         return f"({self.text(operand)}).{self._identifier(name)}"
 
-    def _case(self, node: Case) -> str:
+    def _case(self, node: ir.Case) -> str:
         if self.dialect.name == "datafusion" and (bin_ := bin_within(node)) is not None:
             return self.text(bin_)
         branches = "".join(
@@ -223,7 +199,7 @@ class Writer:
         return f"CASE{branches} ELSE {self.text(node.otherwise)} END"
 
 
-def to_sql(node: Node, dialect: Dialect) -> str:
+def to_sql(node: ir.Node, dialect: Dialect) -> str:
     """Write a tree; `InvalidPredicate` if it is too deep to be written."""
     try:
         return Writer(dialect).text(node)
@@ -231,18 +207,18 @@ def to_sql(node: Node, dialect: Dialect) -> str:
         raise InvalidPredicate("the predicate nests too deeply to be written as SQL") from None
 
 
-def _plainer(literal: Literal, other: Operand) -> Literal:
+def _plainer(literal: ir.Literal, other: ir.Operand) -> ir.Literal:
     """The literal without its type where a bound column beside it gives it the same one again."""
-    if not isinstance(other, BoundColumn) or literal.type != other.type or literal.value is None:
+    if not isinstance(other, ir.BoundColumn) or literal.type != other.type or literal.value is None:
         return literal
     if isinstance(literal.type, String):
-        return Literal(literal.value)
-    return Literal(literal.value, Int(64)) if _is_small_int(literal.type) else literal
+        return ir.Literal(literal.value)
+    return ir.Literal(literal.value, Int(64)) if _is_small_int(literal.type) else literal
 
 
-def _shown_type(type_: LogicalType | None, other: Operand) -> LogicalType | None:
+def _shown_type(type_: LogicalType | None, other: ir.Operand) -> LogicalType | None:
     """The type that members need in their text, as `_plainer` says of each."""
-    if isinstance(other, BoundColumn) and type_ == other.type:
+    if isinstance(other, ir.BoundColumn) and type_ == other.type:
         return None if isinstance(type_, String) else Int(64) if _is_small_int(type_) else type_
     return type_
 
@@ -255,8 +231,8 @@ def _is_null_or_text(type_: pa.DataType) -> bool:
     return bool(pa.types.is_null(type_) or is_text(type_))
 
 
-def _is_empty(term: InList | IsNull | Like) -> bool:
-    return isinstance(term, InList) and not len(term.values)
+def _is_empty(term: ir.InList | ir.IsNull | ir.Like) -> bool:
+    return isinstance(term, ir.InList) and not len(term.values)
 
 
 def _with_backslashes(pattern: str, escape: str | None) -> str:

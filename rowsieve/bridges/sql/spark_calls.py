@@ -13,16 +13,8 @@ from rowsieve.bridges.spark_columns.values import Value, held
 from rowsieve.bridges.sql.spark_coercion import INSTANT, is_text
 from rowsieve.bridges.sql.spark_names import ELEMENT, SUBSCRIPT, TRIED_ELEMENT, TRUNC
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.functions.registry import known_of, resolve
-from rowsieve.predicate.ir import (
-    Call,
-    Case,
-    Cast,
-    Comparison,
-    ComparisonOp,
-    Literal,
-    Operand,
-)
 from rowsieve.types.logical import (
     Date,
     Decimal,
@@ -47,11 +39,11 @@ class Types(Protocol):
     def of_text(self, value: Value, other: LogicalType | None) -> Value:
         """Turn a text constant into one of the type that Spark casts it to."""
 
-    def as_type(self, value: Value, type_: LogicalType | None) -> Operand:
+    def as_type(self, value: Value, type_: LogicalType | None) -> ir.Operand:
         """The value in a type that it is brought to without being asked."""
 
 
-def plain(typer: Types, node: Call, values: Sequence[Value]) -> Value:
+def plain(typer: Types, node: ir.Call, values: Sequence[Value]) -> Value:
     """A call whose arguments have Spark's types already; counts have 32 bits there."""
     types = [value.type for value in values]
     arguments = [value.operand for value in values]
@@ -72,58 +64,58 @@ def is_part(name: str) -> bool:
     return name.startswith("extract_")
 
 
-def _signed(typer: Types, node: Call, values: list[Value]) -> Value:
+def _signed(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     """`negate`; `abs` of whole numbers wraps where negating does."""
     value = _number(typer, values[0])
     if not isinstance(value.type, Int | Float | Decimal):
         raise UnsupportedOperation(f"{node.function} of something that is no number")
     if node.function == "abs" and isinstance(value.type, Int) and not typer.ansi:
-        negative = Comparison(ComparisonOp.LT, value.operand, Literal(0, value.type))
-        made: Operand = Case(((negative, Call("negate", (value.exact,))),), value.exact)
+        negative = ir.Comparison(ir.ComparisonOp.LT, value.operand, ir.Literal(0, value.type))
+        made: ir.Operand = ir.Case(((negative, ir.Call("negate", (value.exact,))),), value.exact)
         return Value(made, value.type)
-    return Value(Call(node.function, (value.exact,)), value.type)
+    return Value(ir.Call(node.function, (value.exact,)), value.type)
 
 
-def _length(typer: Types, node: Call, values: list[Value]) -> Value:
+def _length(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     """`size` and `cardinality`: -1 of NULL where ANSI mode is off."""
     found = plain(typer, node, values)
     if typer.ansi:
         return found
-    return Value(Call("coalesce", (found.exact, Literal(-1, Int(32)))), Int(32))
+    return Value(ir.Call("coalesce", (found.exact, ir.Literal(-1, Int(32)))), Int(32))
 
 
-def _to_whole(typer: Types, node: Call, values: list[Value]) -> Value:
+def _to_whole(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     value = _number(typer, values[0])
     match value.type:
         case Int():
             return Value(value.exact, Int(64), loose=True)
         case Decimal(precision=precision, scale=scale):
             result = Decimal(min(38, precision - scale + 1), 0)
-            return Value(Call(node.function, (value.exact,)), result, loose=True)
+            return Value(ir.Call(node.function, (value.exact,)), result, loose=True)
         case Float() if typer.ansi:
             wide = typer.as_type(value, Float(64))
-            return Value(Cast(Call(node.function, (wide,)), Int(64)), Int(64))
+            return Value(ir.Cast(ir.Call(node.function, (wide,)), Int(64)), Int(64))
     raise UnsupportedOperation(f"{node.function} gives bigints, cut where ANSI mode is off")
 
 
-def _rounded(typer: Types, __: Call, values: list[Value]) -> Value:
+def _rounded(typer: Types, __: ir.Call, values: list[Value]) -> Value:
     value, *digits = values
     value = _number(typer, value)
-    count = digits[0].operand.value if digits and isinstance(digits[0].operand, Literal) else 0
-    if not isinstance(count, int) or (digits and not isinstance(digits[0].operand, Literal)):
+    count = digits[0].operand.value if digits and isinstance(digits[0].operand, ir.Literal) else 0
+    if not isinstance(count, int) or (digits and not isinstance(digits[0].operand, ir.Literal)):
         raise UnsupportedOperation("round takes a constant count of digits")
-    made = Call("round", (value.exact, *(Literal(count, Int(32)) for _ in digits)))
+    made = ir.Call("round", (value.exact, *(ir.Literal(count, Int(32)) for _ in digits)))
     match value.type:
         case Int() if count >= 0:
             return value
         case Float(bits=32) if count == 0:
-            return Value(Call("round", (value.exact,)), value.type)
+            return Value(ir.Call("round", (value.exact,)), value.type)
         case Float(bits=64) if count >= 0:
             return Value(made, value.type)
         case Decimal(precision=precision, scale=scale) if count >= 0:
             kept = min(count, scale)
             result = Decimal(min(38, precision - scale + 1 + kept), kept)
-            made = Call("round", (value.exact, Literal(kept, Int(32))))
+            made = ir.Call("round", (value.exact, ir.Literal(kept, Int(32))))
             return Value(made, result, loose=True)
     raise UnsupportedOperation("round of a float32 to digits, or before the point")
 
@@ -133,13 +125,13 @@ def _number(typer: Types, value: Value) -> Value:
     return typer.of_text(value, Float(64))
 
 
-def _real(typer: Types, node: Call, values: list[Value]) -> Value:
+def _real(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     """A function of doubles."""
     value = _number(typer, values[0])
     if not isinstance(value.type, Int | Float):
         raise UnsupportedOperation(f"{node.function} of something that is no float")
-    operand = value.exact if value.type == Float(64) else Cast(value.exact, Float(64))
-    return Value(Call(node.function, (operand,)), Float(64))
+    operand = value.exact if value.type == Float(64) else ir.Cast(value.exact, Float(64))
+    return Value(ir.Call(node.function, (operand,)), Float(64))
 
 
 def _day_of(typer: Types, value: Value) -> Value:
@@ -150,22 +142,22 @@ def _day_of(typer: Types, value: Value) -> Value:
     return value
 
 
-def _field(typer: Types, node: Call, values: list[Value]) -> Value:
+def _field(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     if is_part(node.function):
         part = node.function.removeprefix("extract_")
         (value,) = values
     else:
         literal = values[0].operand
-        part = str(literal.value) if isinstance(literal, Literal) else ""
+        part = str(literal.value) if isinstance(literal, ir.Literal) else ""
         value = values[1]
     clock = part in _CLOCK_PARTS
     if is_text(value):
         value = typer.of_text(value, INSTANT if clock else Date())
     if clock and isinstance(value.type, Date):
-        value = Value(Cast(value.exact, INSTANT), INSTANT)
+        value = Value(ir.Cast(value.exact, INSTANT), INSTANT)
     if not isinstance(value.type, Date | Timestamp):
         raise UnsupportedOperation(f"{part} of something that is no date or timestamp")
-    found = Call("extract", (Literal(part, String()), value.exact))
+    found = ir.Call("extract", (ir.Literal(part, String()), value.exact))
     if part == "second":
         return Value(found, Decimal(8, 6))
     return Value(found, Int(32), loose=True)
@@ -174,7 +166,7 @@ def _field(typer: Types, node: Call, values: list[Value]) -> Value:
 _CLOCK_PARTS = frozenset({"hour", "minute", "second", "whole_second"})
 
 
-def _truncated(typer: Types, node: Call, values: list[Value]) -> Value:
+def _truncated(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     """`date_trunc` gives an instant, whatever it is given."""
     unit, value = values
     if is_text(value):
@@ -182,24 +174,24 @@ def _truncated(typer: Types, node: Call, values: list[Value]) -> Value:
     if not isinstance(value.type, Date | Timestamp):
         raise UnsupportedOperation("date_trunc of something that is no date or timestamp")
     instant = typer.as_type(value, INSTANT)
-    return Value(Call(node.function, (unit.operand, instant)), INSTANT)
+    return Value(ir.Call(node.function, (unit.operand, instant)), INSTANT)
 
 
-def _truncated_date(typer: Types, _: Call, values: list[Value]) -> Value:
+def _truncated_date(typer: Types, _: ir.Call, values: list[Value]) -> Value:
     """`trunc` gives a date."""
     unit, value = values[0], _day_of(typer, values[1])
     day = typer.as_type(value, Date())
-    return Value(Cast(Call("date_trunc", (unit.operand, day)), Date()), Date())
+    return Value(ir.Cast(ir.Call("date_trunc", (unit.operand, day)), Date()), Date())
 
 
-def _element(typer: Types, node: Call, values: list[Value]) -> Value:
+def _element(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     """An element of a list at a constant place, or the value of a map at a constant key."""
     value, key = values
-    constant = key.operand.value if isinstance(key.operand, Literal) else None
+    constant = key.operand.value if isinstance(key.operand, ir.Literal) else None
     if isinstance(value.type, Map):
         if constant is None:
             raise UnsupportedOperation("a value of a map takes a constant key here")
-        return held(Call("map_value", (value.operand, key.operand)), value.type.value.type)
+        return held(ir.Call("map_value", (value.operand, key.operand)), value.type.value.type)
     first = 0 if node.function == SUBSCRIPT else 1
     if not isinstance(value.type, List) or not isinstance(constant, int) or constant < first:
         raise UnsupportedOperation(f"an element of a list takes a constant place from {first}")
@@ -207,50 +199,52 @@ def _element(typer: Types, node: Call, values: list[Value]) -> Value:
         raise UnsupportedOperation(
             "spark fails where a list has no such element; write get(list, place) or try_element_at"
         )
-    found = Call("list_element", (value.operand, Literal(constant + 1 - first, Int(64))))
+    found = ir.Call("list_element", (value.operand, ir.Literal(constant + 1 - first, Int(64))))
     return held(found, value.type.element.type)
 
 
-def _shifted(_: Types, __: Call, values: list[Value]) -> Value:
+def _shifted(_: Types, __: ir.Call, values: list[Value]) -> Value:
     value, *parts = values
     steps = tuple(
-        Literal(part.operand.value, Int(64)) for part in parts if isinstance(part.operand, Literal)
+        ir.Literal(part.operand.value, Int(64))
+        for part in parts
+        if isinstance(part.operand, ir.Literal)
     )
     if not isinstance(value.type, Date | Timestamp) or len(steps) != 3:
         raise UnsupportedOperation("a constant interval is added to a date or a timestamp here")
     operand, type_ = value.exact, value.type
     if isinstance(type_, Date) and steps[2].value:
-        operand, type_ = Cast(operand, INSTANT), INSTANT
-    return Value(Call("shift", (operand, *steps)), type_)
+        operand, type_ = ir.Cast(operand, INSTANT), INSTANT
+    return Value(ir.Call("shift", (operand, *steps)), type_)
 
 
-def _formatted(typer: Types, node: Call, values: list[Value]) -> Value:
+def _formatted(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     """Text of a time as the session's clocks show it; of a date at midnight."""
     value = typer.of_text(values[0], INSTANT)
     if not isinstance(value.type, Date | Timestamp):
         raise UnsupportedOperation("date_format of something that is no date or timestamp")
     local = Timestamp()
-    operand = value.exact if value.type == local else Cast(value.exact, local)
-    return Value(Call(node.function, (operand, values[1].operand)), String())
+    operand = value.exact if value.type == local else ir.Cast(value.exact, local)
+    return Value(ir.Call(node.function, (operand, values[1].operand)), String())
 
 
-def _instant(typer: Types, node: Call, values: list[Value]) -> Value:
+def _instant(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     """Counted since 1970 of an instant, which Spark makes of dates and local times."""
     (value,) = values
     if not isinstance(value.type, Date | Timestamp):
         raise UnsupportedOperation(f"{node.function} of something that is no date or timestamp")
-    return Value(Call(node.function, (typer.as_type(value, INSTANT),)), Int(64))
+    return Value(ir.Call(node.function, (typer.as_type(value, INSTANT),)), Int(64))
 
 
 def _of_days(type_: LogicalType) -> Handler:
-    def handler(typer: Types, node: Call, values: list[Value]) -> Value:
+    def handler(typer: Types, node: ir.Call, values: list[Value]) -> Value:
         days = [typer.as_type(_day_of(typer, value), Date()) for value in values]
-        return Value(Call(node.function, tuple(days)), type_, loose=isinstance(type_, Int))
+        return Value(ir.Call(node.function, tuple(days)), type_, loose=isinstance(type_, Int))
 
     return handler
 
 
-Handler = Callable[[Types, Call, list[Value]], Value]
+Handler = Callable[[Types, ir.Call, list[Value]], Value]
 _FIELDS = (
     "extract year isoyear quarter month week day doy dow isodow hour minute second whole_second"
 )

@@ -21,21 +21,8 @@ from rowsieve.bridges.sql import spark_rules
 from rowsieve.bridges.sql.exact import Exact
 from rowsieve.bridges.sql.zones import is_proved
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
-from rowsieve.predicate import zoned
+from rowsieve.predicate import ir, zoned
 from rowsieve.predicate.functions.casts import cast_rule
-from rowsieve.predicate.ir import (
-    BoundColumn,
-    Call,
-    Cast,
-    Comparison,
-    InList,
-    Like,
-    Literal,
-    Operand,
-    PhysicalValue,
-    Predicate,
-    ValueSet,
-)
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import DigitRounding, OnFailure, Semantics
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
@@ -67,7 +54,7 @@ _TRIED: Mapping[str, str] = {
     )
 }
 # Our patterns of any case take a long s for an s, and a dotted capital I for no i.
-_FOLDED = (Literal("\u017f\u0130", String()), Literal("s\u00e9", String()))
+_FOLDED = (ir.Literal("\u017f\u0130", String()), ir.Literal("s\u00e9", String()))
 _BY_ZERO = "division by zero gives something else there"
 
 
@@ -95,7 +82,7 @@ class SparkExact(Exact):
 
     # Conditions
 
-    def comparison(self, node: Comparison) -> Predicate:
+    def comparison(self, node: ir.Comparison) -> ir.Predicate:
         """A comparison; Spark compares decimals of 38 digits at most."""
         left, right = type_of(node.left), type_of(node.right)
         if isinstance(left, Decimal) and isinstance(right, Decimal):
@@ -104,25 +91,25 @@ class SparkExact(Exact):
                 raise UnsupportedOperation("spark compares these decimals with fewer digits")
         return Exact.comparison(self, node)
 
-    def in_list(self, node: InList) -> Predicate:
+    def in_list(self, node: ir.InList) -> ir.Predicate:
         """IN, of members in the type that Spark has for them."""
         self.check_order(type_of(node.operand))
         values = node.values
         if isinstance(values.type, Uuid):
             texts = [None if each is None else _uuid(each) for each in values.array.to_pylist()]
-            values = ValueSet(pa.array(texts, pa.string()), String())
+            values = ir.ValueSet(pa.array(texts, pa.string()), String())
         elif values.type == Int(64, signed=False) and _is_huge(values.array):
-            values = ValueSet(values.array.cast(pa.decimal128(20, 0)), _LONGEST)
+            values = ir.ValueSet(values.array.cast(pa.decimal128(20, 0)), _LONGEST)
         return Exact.in_list(self, replace(node, values=values))
 
-    def like(self, node: Like) -> Predicate:
+    def like(self, node: ir.Like) -> ir.Predicate:
         """LIKE; of any case by way of the lower one."""
         if not node.ignore_case:
             return Exact.like(self, node)
         if not node.pattern.isascii() or (node.escape or "").isalpha():
             raise UnsupportedOperation("a pattern for any case is of ASCII in spark")
-        plain = Call("translate", (self.operand(node.operand), *_FOLDED))
-        return Like(Call("lower", (plain,)), node.pattern.lower(), node.escape)
+        plain = ir.Call("translate", (self.operand(node.operand), *_FOLDED))
+        return ir.Like(ir.Call("lower", (plain,)), node.pattern.lower(), node.escape)
 
     def check_order(self, type_: LogicalType) -> None:
         """Refuse values that are not compared there."""
@@ -131,26 +118,26 @@ class SparkExact(Exact):
 
     # Values
 
-    def literal(self, node: Literal) -> Operand:
+    def literal(self, node: ir.Literal) -> ir.Operand:
         """A constant in Spark's type for it."""
         type_, value = node.type, node.value
         assert type_ is not None
         match type_, value:
             case _, None:
-                return Literal(None, held_type(type_))
+                return ir.Literal(None, held_type(type_))
             case Uuid(), bytes():
-                return Literal(_uuid(value), String())
+                return ir.Literal(_uuid(value), String())
             case Json(), str():
-                return Literal(value, String())
+                return ir.Literal(value, String())
             case Int(), int() if value >= 2**63:
-                return Literal(decimal.Decimal(value), _LONGEST)
+                return ir.Literal(decimal.Decimal(value), _LONGEST)
             case Date(), int() if not FIRST_DAY <= value <= LAST_DAY:
-                return Call("date_from_unix_date({0})", (Literal(value, _INT64),))
+                return ir.Call("date_from_unix_date({0})", (ir.Literal(value, _INT64),))
             case Timestamp(utc=True), int() if not FIRST_DAY <= value // DAY_US <= LAST_DAY:
-                return Call("timestamp_micros({0})", (Literal(value, _INT64),))
+                return ir.Call("timestamp_micros({0})", (ir.Literal(value, _INT64),))
         return Exact.literal(self, node)
 
-    def cast(self, node: Cast) -> Operand:
+    def cast(self, node: ir.Cast) -> ir.Operand:
         """A cast that gives the same value, and fails alike."""
         source, target = type_of(node.operand), node.type
         operand = self.operand(node.operand)
@@ -168,18 +155,18 @@ class SparkExact(Exact):
         rule = cast_rule(source, target)
         fails = rule is None or rule.can_fail
         if node.try_:
-            return Cast(operand, target, try_=True)
+            return ir.Cast(operand, target, try_=True)
         wraps = self.meant.casts_wrap and pair[0] in ("Int", "Float", "Decimal")
         if fails and not (wraps and isinstance(target, Int)):
             if self.meant.failed_cast is OnFailure.NULL:
-                return Cast(operand, target, try_=True)
+                return ir.Cast(operand, target, try_=True)
             if not self.ansi and pair not in spark_rules.CAST_ANY_MODE:
                 raise UnsupportedOperation("a failing cast gives no error where ANSI mode is off")
         if pair == ("Decimal", "String") and not self.ansi:
             raise UnsupportedOperation("spark writes decimals otherwise where ANSI mode is off")
-        return Cast(operand, target)
+        return ir.Cast(operand, target)
 
-    def call(self, node: Call) -> Operand:
+    def call(self, node: ir.Call) -> ir.Operand:
         """A call of a function."""
         handler = _CALLS.get(node.function)
         return Exact.call(self, node) if handler is None else handler(self, node)
@@ -205,13 +192,13 @@ class SparkExact(Exact):
             )
 
 
-_Handler = Callable[[SparkExact, Call], Operand]
+_Handler = Callable[[SparkExact, ir.Call], ir.Operand]
 
 
 # Numbers
 
 
-def _arithmetic(exact: SparkExact, node: Call) -> Operand:
+def _arithmetic(exact: SparkExact, node: ir.Call) -> ir.Operand:
     name, result = node.function, type_of(node)
     types, meant = [type_of(argument) for argument in node.arguments], exact.meant
     sides = tuple(exact.arguments(node))
@@ -219,20 +206,20 @@ def _arithmetic(exact: SparkExact, node: Call) -> Operand:
         case Int(signed=True) if all(type_ == result for type_ in types):
             if name not in ("divide", "modulo"):
                 if meant.integer_overflow is OnFailure.NULL:
-                    return Call(_TRIED[name], sides)
+                    return ir.Call(_TRIED[name], sides)
                 _check_overflow(exact)
-                return Call(name, sides)
+                return ir.Call(name, sides)
             divisor = node.arguments[1]
-            known = isinstance(divisor, Literal) and divisor.value not in (None, 0, -1)
+            known = isinstance(divisor, ir.Literal) and divisor.value not in (None, 0, -1)
             rules = {meant.integer_division_by_zero}
             if name == "divide":
                 rules.add(meant.integer_overflow)
             if not known and not (rules == {OnFailure.ERROR} and exact.ansi):
                 raise UnsupportedOperation(_BY_ZERO)
             if name == "modulo":
-                return Call(name, sides)
-            quotient = Call("{0} div {1}", sides)  # of bigints
-            return quotient if result == _INT64 else Cast(quotient, result)
+                return ir.Call(name, sides)
+            quotient = ir.Call("{0} div {1}", sides)  # of bigints
+            return quotient if result == _INT64 else ir.Cast(quotient, result)
         case Float() if all(type_ == result for type_ in types):
             by_zero = meant.float_division_by_zero
         case Decimal():
@@ -245,14 +232,14 @@ def _arithmetic(exact: SparkExact, node: Call) -> Operand:
         case _:
             raise UnsupportedOperation(f"{name} gives {type_name(result)} here and may not there")
     if name not in ("divide", "modulo"):
-        return Call(name, sides)
+        return ir.Call(name, sides)
     if by_zero is OnFailure.NULL:
-        made = Call(_TRIED[name], sides)
+        made = ir.Call(_TRIED[name], sides)
     elif by_zero is OnFailure.ERROR and exact.ansi:
-        made = Call("{0} / {1}" if name == "divide" else "{0} % {1}", sides)
+        made = ir.Call("{0} / {1}" if name == "divide" else "{0} % {1}", sides)
     else:
         raise UnsupportedOperation(_BY_ZERO)
-    return Cast(made, result) if result == Float(32) else made
+    return ir.Cast(made, result) if result == Float(32) else made
 
 
 def _check_overflow(exact: SparkExact) -> None:
@@ -261,34 +248,34 @@ def _check_overflow(exact: SparkExact) -> None:
         raise UnsupportedOperation("whole numbers that overflow do so in another way there")
 
 
-def _signed(exact: SparkExact, node: Call) -> Operand:
+def _signed(exact: SparkExact, node: ir.Call) -> ir.Operand:
     type_ = type_of(node)
     if isinstance(type_, Int):
         _check_overflow(exact)
     return Exact.call(exact, node)
 
 
-def _to_whole(exact: SparkExact, node: Call) -> Operand:
+def _to_whole(exact: SparkExact, node: ir.Call) -> ir.Operand:
     (argument,) = node.arguments
     operand = exact.operand(argument)
     match type_of(argument):
         case Int():
             return operand
         case Decimal():
-            return Cast(Call(node.function, (operand,)), type_of(node))
+            return ir.Cast(ir.Call(node.function, (operand,)), type_of(node))
         case Float() as type_ if exact.meant.floors_are_longs and exact.ansi:
-            return Cast(Call(node.function, (operand,)), type_)
+            return ir.Cast(ir.Call(node.function, (operand,)), type_)
     raise UnsupportedOperation(f"{node.function} of a float becomes a bigint in spark")
 
 
-def _round(exact: SparkExact, node: Call) -> Operand:
+def _round(exact: SparkExact, node: ir.Call) -> ir.Operand:
     argument, *rest = node.arguments
     digits = _constant(rest[0]) if rest else 0
     operand, meant = exact.operand(argument), exact.meant
-    made = Call("round", (operand, Literal(digits, _INT64)))
+    made = ir.Call("round", (operand, ir.Literal(digits, _INT64)))
     match type_of(argument):
         case Float() if digits == 0:
-            return Call("bround({0}, 0)", (operand,)) if meant.rounds_half_to_even else made
+            return ir.Call("bround({0}, 0)", (operand,)) if meant.rounds_half_to_even else made
         case Float(bits=bits) if isinstance(digits, int) and digits > 0:
             alike = meant.digit_rounding in _BY_TEXT and bits == 64
             if not alike and meant.digit_rounding is not DigitRounding.WIDE_DECIMAL:
@@ -297,38 +284,38 @@ def _round(exact: SparkExact, node: Call) -> Operand:
         case Int() if isinstance(digits, int) and digits >= 0:
             return operand
         case Decimal() if isinstance(digits, int) and digits >= 0:
-            return Cast(made, type_of(node))
+            return ir.Cast(made, type_of(node))
     raise UnsupportedOperation("rounding before the point has no counterpart in spark")
 
 
-def _shift(exact: SparkExact, node: Call) -> Operand:
+def _shift(exact: SparkExact, node: ir.Call) -> ir.Operand:
     places, type_ = _constant(node.arguments[1]), type_of(node)
     wide = isinstance(type_, Int) and type_.signed and type_.bits >= 32
     # other operands of 64 bits may be constants that Spark takes for an INT
-    bits = 64 if isinstance(node.arguments[0], BoundColumn) and type_ == _INT64 else 32
+    bits = 64 if isinstance(node.arguments[0], ir.BoundColumn) and type_ == _INT64 else 32
     if not wide or not isinstance(places, int) or not 0 <= places < bits:
         raise UnsupportedOperation("a shift of few bits, or by many places")
-    return Call(node.function, (exact.operand(node.arguments[0]), Literal(places, _INT64)))
+    return ir.Call(node.function, (exact.operand(node.arguments[0]), ir.Literal(places, _INT64)))
 
 
 # Text, choices, lists
 
 
-def _length(exact: SparkExact, node: Call) -> Operand:
+def _length(exact: SparkExact, node: ir.Call) -> ir.Operand:
     (argument,) = node.arguments
     operand = exact.operand(argument)
     if not isinstance(type_of(argument), Map):  # size(NULL) is -1 where ANSI mode is off
-        return Exact.call(exact, node) if exact.ansi else Call("array_size({0})", (operand,))
-    return Call("CASE WHEN {0} IS NOT NULL THEN size({0}) END", (operand,))
+        return Exact.call(exact, node) if exact.ansi else ir.Call("array_size({0})", (operand,))
+    return ir.Call("CASE WHEN {0} IS NOT NULL THEN size({0}) END", (operand,))
 
 
-def _concat(exact: SparkExact, node: Call) -> Operand:
-    empty = Literal("", String())
-    parts = [Call("coalesce", (exact.operand(each), empty)) for each in node.arguments]
-    return Call("concat_strict", tuple(parts))
+def _concat(exact: SparkExact, node: ir.Call) -> ir.Operand:
+    empty = ir.Literal("", String())
+    parts = [ir.Call("coalesce", (exact.operand(each), empty)) for each in node.arguments]
+    return ir.Call("concat_strict", tuple(parts))
 
 
-def _choice(exact: SparkExact, node: Call) -> Operand:
+def _choice(exact: SparkExact, node: ir.Call) -> ir.Operand:
     """Unsigned numbers too: there they are longer ones, among which the choice is the same."""
     types = [type_of(argument) for argument in node.arguments]
     if node.function != "coalesce":
@@ -336,52 +323,52 @@ def _choice(exact: SparkExact, node: Call) -> Operand:
     if any(type_ != type_of(node) for type_ in types):
         raise UnsupportedOperation(f"{node.function} of several types")
     operands = tuple(exact.operand(argument) for argument in node.arguments)
-    return operands[0] if len(operands) == 1 else Call(node.function, operands)
+    return operands[0] if len(operands) == 1 else ir.Call(node.function, operands)
 
 
-def _map_value(exact: SparkExact, node: Call) -> Operand:
+def _map_value(exact: SparkExact, node: ir.Call) -> ir.Operand:
     key = node.arguments[1]
-    if not isinstance(key, Literal) or key.value is None:
+    if not isinstance(key, ir.Literal) or key.value is None:
         raise UnsupportedOperation("a value of a map is taken there at a constant key")
-    named = Literal(key.value) if isinstance(key.type, String) else exact.operand(key)
-    return Call("{0}[{1}]", (exact.operand(node.arguments[0]), named))
+    named = ir.Literal(key.value) if isinstance(key.type, String) else exact.operand(key)
+    return ir.Call("{0}[{1}]", (exact.operand(node.arguments[0]), named))
 
 
 # Dates and times
 
 
-def _extract(exact: SparkExact, node: Call) -> Operand:
+def _extract(exact: SparkExact, node: ir.Call) -> ir.Operand:
     part, argument = str(_constant(node.arguments[0])).strip().lower(), node.arguments[1]
     part, type_ = part.removesuffix("s"), type_of(argument)
     if not isinstance(type_, Date | Timestamp):
         raise UnsupportedOperation(f"the {part} of a {type_name(type_)}")
     if type_ == _INSTANT:
         exact.check_zone()
-    return Call("extract", (Literal(part, String()), exact.operand(argument)))
+    return ir.Call("extract", (ir.Literal(part, String()), exact.operand(argument)))
 
 
-def _date_trunc(exact: SparkExact, node: Call) -> Operand:
+def _date_trunc(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if exact.zone is None and type_of(node) == _LOCAL:
         return Exact.call(exact, node)
     exact.check_zone()
     return _truncated(exact, node)
 
 
-def _truncated(exact: SparkExact, node: Call) -> Operand:
+def _truncated(exact: SparkExact, node: ir.Call) -> ir.Operand:
     unit = str(_constant(node.arguments[0])).strip().lower().removesuffix("s")
     if unit not in spark_rules.UNITS.values():
         raise UnsupportedOperation(f"date_trunc to {unit!r} has no counterpart there")
     operand = exact.operand(node.arguments[1])
-    return Call("date_trunc", (Literal(unit, String()), operand))
+    return ir.Call("date_trunc", (ir.Literal(unit, String()), operand))
 
 
-def _moved(exact: SparkExact, node: Call) -> Operand:
+def _moved(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if any(type_of(each) == _INSTANT for each in (node, node.arguments[0])):
         exact.check_zone()
     return _steps(exact, node)
 
 
-def _steps(exact: SparkExact, node: Call) -> Operand:
+def _steps(exact: SparkExact, node: ir.Call) -> ir.Operand:
     """A date or timestamp plus a constant interval, in the time zone of the session there."""
     operand = exact.operand(node.arguments[0])
     steps = [_constant(argument) for argument in node.arguments[1:]]
@@ -390,90 +377,92 @@ def _steps(exact: SparkExact, node: Call) -> Operand:
     if max(abs(months), abs(days)) > _MOST or abs(seconds) >= 10**12:
         raise UnsupportedOperation("only a constant interval of moderate size is added there")
     if isinstance(type_of(node.arguments[0]), Date) and isinstance(type_of(node), Timestamp):
-        operand = Cast(operand, _LOCAL)
-    return Call("shift", (operand, *(Literal(step, _INT64) for step in (months, days, micros))))
+        operand = ir.Cast(operand, _LOCAL)
+    return ir.Call(
+        "shift", (operand, *(ir.Literal(step, _INT64) for step in (months, days, micros)))
+    )
 
 
-def _epoch(exact: SparkExact, node: Call) -> Operand:
+def _epoch(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if type_of(node.arguments[0]) == _INSTANT:
-        return Call("epoch_us", (exact.operand(node.arguments[0]),))
+        return ir.Call("epoch_us", (exact.operand(node.arguments[0]),))
     if exact.zone is not None:
         exact.check_zone()
     return Exact.call(exact, node)
 
 
-def _from_seconds(exact: SparkExact, node: Call) -> Operand:
-    made = Call("timestamp_seconds", (exact.operand(node.arguments[0]),))
+def _from_seconds(exact: SparkExact, node: ir.Call) -> ir.Operand:
+    made = ir.Call("timestamp_seconds", (exact.operand(node.arguments[0]),))
     if type_of(node) == _INSTANT:
         return made
     exact.check_zone()
-    return Cast(made, _LOCAL)
+    return ir.Cast(made, _LOCAL)
 
 
-def _made_date(exact: SparkExact, node: Call) -> Operand:
+def _made_date(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if not exact.ansi:
         raise UnsupportedOperation("a date that does not exist is NULL where ANSI mode is off")
-    narrow = [Cast(exact.operand(argument), Int(32)) for argument in node.arguments]
-    return Call("make_date", tuple(narrow))
+    narrow = [ir.Cast(exact.operand(argument), Int(32)) for argument in node.arguments]
+    return ir.Call("make_date", tuple(narrow))
 
 
 # Zones
 
 
-def _local_time(exact: SparkExact, node: Call) -> Operand:
+def _local_time(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if is_proved(node, "spark"):
         return Exact.call(exact, node)
     name, operand = str(_constant(node.arguments[0])), exact.operand(node.arguments[1])
     if exact.is_in(name):
-        return Cast(operand, _LOCAL)
+        return ir.Cast(operand, _LOCAL)
     exact.check_zone()
-    return Cast(Call("from_utc_timestamp({0}, {1})", (operand, Literal(name))), _LOCAL)
+    return ir.Cast(ir.Call("from_utc_timestamp({0}, {1})", (operand, ir.Literal(name))), _LOCAL)
 
 
-def _instant(exact: SparkExact, node: Call) -> Operand:
+def _instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if is_proved(node, "spark"):
         return Exact.call(exact, node)
     name, operand = str(_constant(node.arguments[0])), node.arguments[1]
-    if isinstance(operand, Cast) and type_of(operand.operand) == Date() and exact.is_in(name):
+    if isinstance(operand, ir.Cast) and type_of(operand.operand) == Date() and exact.is_in(name):
         if node != _cast_in(name, operand.operand, Date()):
             raise UnsupportedOperation(f"a date becomes another instant of {name} there")
-        return Cast(exact.operand(operand.operand), _INSTANT)
+        return ir.Cast(exact.operand(operand.operand), _INSTANT)
     if node != _cast_in(name, operand, _LOCAL):
         raise UnsupportedOperation(f"a local time of {name} becomes another instant there")
-    made = Cast(exact.operand(operand), _INSTANT)
+    made = ir.Cast(exact.operand(operand), _INSTANT)
     if exact.is_in(name):
         return made
     exact.check_zone()
-    return Call("to_utc_timestamp({0}, {1})", (made, Literal(name)))
+    return ir.Call("to_utc_timestamp({0}, {1})", (made, ir.Literal(name)))
 
 
-def _zoned_trunc(exact: SparkExact, node: Call) -> Operand:
+def _zoned_trunc(exact: SparkExact, node: ir.Call) -> ir.Operand:
     unit, name, operand = node.arguments[0], str(_constant(node.arguments[1])), node.arguments[2]
     if node != zoned.zoned_trunc(unit, name, operand, _rules(name)):
         raise UnsupportedOperation(f"date_trunc in {name} takes other instants there")
     exact.check_zone(name)
-    return _truncated(exact, Call("date_trunc", (unit, operand)))
+    return _truncated(exact, ir.Call("date_trunc", (unit, operand)))
 
 
-def _zoned_shift(exact: SparkExact, node: Call) -> Operand:
+def _zoned_shift(exact: SparkExact, node: ir.Call) -> ir.Operand:
     name, parts = str(_constant(node.arguments[0])), node.arguments[1:5]
     types = [type_of(part) for part in parts]
     if node != zoned.zoned_call("shift_timestamp", parts, types, _rules(name)):
         raise UnsupportedOperation(f"an interval in {name} leads to another instant there")
     exact.check_zone(name)
-    return _steps(exact, Call("shift_timestamp", parts))
+    return _steps(exact, ir.Call("shift_timestamp", parts))
 
 
 def _rules(name: str) -> Semantics:
     return Semantics.of_spark(ansi=True, time_zone=name)
 
 
-def _cast_in(name: str, operand: Operand, source: LogicalType) -> Operand | None:
+def _cast_in(name: str, operand: ir.Operand, source: LogicalType) -> ir.Operand | None:
     return zoned.zoned_cast(operand, source, _INSTANT, _rules(name), try_=False)
 
 
-def _constant(operand: Operand) -> PhysicalValue:
-    return operand.value if isinstance(operand, Literal) else None
+def _constant(operand: ir.Operand) -> ir.PhysicalValue:
+    return operand.value if isinstance(operand, ir.Literal) else None
 
 
 def _uuid(value: bytes) -> str:

@@ -16,22 +16,13 @@ from rowsieve.bridges.spark_columns.types import cast_target
 from rowsieve.bridges.sql.spark_coercion import QUOTIENT
 from rowsieve.bridges.sql.spark_rules import DATE_UNITS, UNITS
 from rowsieve.bridges.sql.visits import Reads
+from rowsieve.predicate import ir
 from rowsieve.predicate.functions.registry import BUILT_IN
-from rowsieve.predicate.ir import (
-    Call,
-    Case,
-    Cast,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    Literal,
-    Operand,
-)
 from rowsieve.types.logical import Bool, Date, Int, LogicalType, Timestamp
 
 _WIDE, _INSTANT = Int(64), Timestamp(utc=True)
 _MOST = 2**31
-_ZERO = Literal(0, _WIDE)
+_ZERO = ir.Literal(0, _WIDE)
 ELEMENT, SUBSCRIPT, TRIED_ELEMENT = "element_at", "subscript", "try_element_at"
 TRUNC = "trunc_date"  # of numbers there is another function of the name
 WRITTEN: Mapping[str, str] = {
@@ -66,75 +57,79 @@ _READ: Mapping[str, LogicalType] = {
 INTERVALS = frozenset({"make_dt_interval", "make_ym_interval"})
 
 
-def _unless_zero(name: str, sides: tuple[Operand, ...]) -> Operand:
+def _unless_zero(name: str, sides: tuple[ir.Operand, ...]) -> ir.Operand:
     """A quotient that is NULL by zero; of sums that are tried, whole numbers overflow to NULL."""
-    zero = Comparison(ComparisonOp.EQ, sides[1], _ZERO)
-    return Case(((zero, Literal(None)),), Call(name, sides))
+    zero = ir.Comparison(ir.ComparisonOp.EQ, sides[1], _ZERO)
+    return ir.Case(((zero, ir.Literal(None)),), ir.Call(name, sides))
 
 
-def _sides(reader: Reads, node: Any) -> tuple[Operand, ...]:
+def _sides(reader: Reads, node: Any) -> tuple[ir.Operand, ...]:
     reader.only(node, "this", "expression")
     return reader.operand(node.this), reader.operand(node.expression)
 
 
-def _nanvl(reader: Reads, node: Any) -> Operand:
+def _nanvl(reader: Reads, node: Any) -> ir.Operand:
     value, other = _sides(reader, node)
-    nan = Comparison(ComparisonOp.EQ, Call("is_nan", (value,)), Literal(value=True, type=Bool()))
-    return Case(((nan, other),), value)
+    nan = ir.Comparison(
+        ir.ComparisonOp.EQ, ir.Call("is_nan", (value,)), ir.Literal(value=True, type=Bool())
+    )
+    return ir.Case(((nan, other),), value)
 
 
-def _same(reader: Reads, node: Any) -> Operand:
-    return Condition(Comparison(ComparisonOp.NOT_DISTINCT, *_sides(reader, node)))
+def _same(reader: Reads, node: Any) -> ir.Operand:
+    return ir.Condition(ir.Comparison(ir.ComparisonOp.NOT_DISTINCT, *_sides(reader, node)))
 
 
-def _days_since(reader: Reads, node: Any) -> Operand:
+def _days_since(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this")
     return _constant(reader, node, node.this, Date())
 
 
-def _constant(reader: Reads, node: Any, number: Any, type_: Date | Timestamp) -> Operand:
+def _constant(reader: Reads, node: Any, number: Any, type_: Date | Timestamp) -> ir.Operand:
     value = reader.operand(number)
-    if not isinstance(value, Literal) or not isinstance(value.value, int):
+    if not isinstance(value, ir.Literal) or not isinstance(value.value, int):
         raise reader.source.refusal(node, "it is read of a constant only")
-    return Literal(value.value, type_)
+    return ir.Literal(value.value, type_)
 
 
-def truncated_date(reader: Reads, node: Any) -> Operand:
+def truncated_date(reader: Reads, node: Any) -> ir.Operand:
     """`trunc(day, unit)`, which gives a date."""
     reader.only(node, "this", "unit")
     spelled = str(node.args["unit"].name).lower()
     if (name := UNITS.get(spelled, "")) not in DATE_UNITS:
         raise reader.source.refusal(node, f"trunc takes one of {', '.join(sorted(DATE_UNITS))}")
-    return Call(TRUNC, (Literal(name), reader.operand(node.this)))
+    return ir.Call(TRUNC, (ir.Literal(name), reader.operand(node.this)))
 
 
-def place(reader: Reads, node: Any) -> Operand:
+def place(reader: Reads, node: Any) -> ir.Operand:
     """`list[0]`, `element_at(list, 1)`, `try_element_at(map, 'key')`."""
     tried = bool(node.args.get("safe"))
     name = TRIED_ELEMENT if tried else ELEMENT if node.args.get("offset") else SUBSCRIPT
     (key,) = node.expressions
-    return Call(name, (reader.operand(node.this), reader.operand(key)))
+    return ir.Call(name, (reader.operand(node.this), reader.operand(key)))
 
 
-def named(reader: Reads, node: Any, name: str, arguments: tuple[Operand, ...]) -> Operand | None:
+def named(
+    reader: Reads, node: Any, name: str, arguments: tuple[ir.Operand, ...]
+) -> ir.Operand | None:
     """A function that the grammar does not know; None for any other."""
     match name, arguments:
         case "try_mod", (_, _):
             return _unless_zero("modulo", arguments)
         case "nullifzero", (value,):
-            return Call("nullif", (value, _ZERO))
+            return ir.Call("nullif", (value, _ZERO))
         case "zeroifnull", (value,):
-            return Call("coalesce", (value, _ZERO))
+            return ir.Call("coalesce", (value, _ZERO))
         case _, (value,) if name in CASTS:
             return reader.cast(node, value, cast_target(name))
         case (
             ("to_timestamp_ltz" | "to_timestamp_ntz" | "try_to_timestamp" | "try_to_date"),
             (value,),
         ):
-            return Cast(value, _READ[name], name.startswith("try_"))
+            return ir.Cast(value, _READ[name], name.startswith("try_"))
         case "timestamp_micros", (_,):
             return _constant(reader, node, node.expressions[0], _INSTANT)
-        case "date_part" | "datepart", (Literal(value=str() as part), _):
+        case "date_part" | "datepart", (ir.Literal(value=str() as part), _):
             made = exp.Extract(this=exp.Var(this=part), expression=node.expressions[1])
             return reader.operand(made)
     return None
@@ -149,7 +144,7 @@ def steps(reader: Reads, node: Any) -> tuple[int, int] | None:
     """The months and microseconds of an interval that is made of constants; None of another."""
     name = node.name.lower()
     values = [reader.operand(each) for each in node.expressions]
-    numbers = [each.value for each in values if isinstance(each, Literal)]
+    numbers = [each.value for each in values if isinstance(each, ir.Literal)]
     if len(numbers) < len(values) or len(values) > (2 if name == "make_ym_interval" else 4):
         return None
     parts = [n for n in numbers if isinstance(n, int | decimal.Decimal)]
@@ -164,27 +159,27 @@ def steps(reader: Reads, node: Any) -> tuple[int, int] | None:
     return 0, micros + int(seconds.scaleb(6))
 
 
-def _cut(name: str) -> Callable[[Reads, Any], Operand]:
+def _cut(name: str) -> Callable[[Reads, Any], ir.Operand]:
     """A piece of text: it starts at 0 as at 1, and counts below 0 are 0."""
 
-    def read(reader: Reads, node: Any) -> Operand:
+    def read(reader: Reads, node: Any) -> ir.Operand:
         reader.only(node, "this", "start", "length", "expression")
         keys = ("start", "length") if name == "substr" else ("expression",)
         given = [node.args[key] for key in keys if node.args.get(key) is not None]
         bounds = [reader.operand(each) for each in given]
-        counts = [each.value for each in bounds if isinstance(each, Literal)]
+        counts = [each.value for each in bounds if isinstance(each, ir.Literal)]
         whole = [count for count in counts if isinstance(count, int) and count < _MOST]
         if not whole or len(whole) < len(given) or (name == "substr" and whole[0] < 0):
             start = "a constant start from 0 and " if name == "substr" else ""
             raise reader.source.refusal(node, f"{name} takes {start}a constant count in spark")
         least = [1, 0] if name == "substr" else [0]
-        limits = (Literal(max(n, low), _WIDE) for n, low in zip(whole, least, strict=False))
-        return Call(name, (reader.operand(node.this), *limits))
+        limits = (ir.Literal(max(n, low), _WIDE) for n, low in zip(whole, least, strict=False))
+        return ir.Call(name, (reader.operand(node.this), *limits))
 
     return read
 
 
-NODES: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
+NODES: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
     exp.Nanvl: _nanvl,
     exp.SafeDivide: lambda reader, node: _unless_zero(QUOTIENT, _sides(reader, node)),
     exp.EqualNull: _same,

@@ -38,34 +38,8 @@ from rowsieve.bridges.sql.spark_text_coercion import (
     text_as,
 )
 from rowsieve.errors import UnknownColumn, UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.dated import later_by
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    BoundColumn,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FalsePredicate,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Now,
-    Opaque,
-    Operand,
-    Or,
-    Predicate,
-    TruePredicate,
-    ValueSet,
-    disjoin,
-)
 from rowsieve.predicate.nested_types import are_comparable
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
@@ -89,12 +63,12 @@ _MOST_MEMBERS = 1000  # of a list that is taken apart
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "modulo"})
 
 
-def spark_typed(operand: Operand, schema: Schema, *, ansi: bool) -> Operand:
+def spark_typed(operand: ir.Operand, schema: Schema, *, ansi: bool) -> ir.Operand:
     """The value in the type that Spark gives it."""
     return _Typer(schema, ansi).value(operand).exact
 
 
-def with_spark_types(predicate: Predicate, schema: Schema, *, ansi: bool) -> Predicate:
+def with_spark_types(predicate: ir.Predicate, schema: Schema, *, ansi: bool) -> ir.Predicate:
     """The condition with Spark's types; `ansi`: `spark.sql.ansi.enabled` of the session."""
     return _Typer(schema, ansi).predicate(predicate)
 
@@ -104,24 +78,24 @@ class _Typer:
     schema: Schema
     ansi: bool
 
-    def predicate(self, node: Predicate) -> Predicate:
+    def predicate(self, node: ir.Predicate) -> ir.Predicate:
         match node:
-            case TruePredicate() | FalsePredicate() | Opaque():
+            case ir.TruePredicate() | ir.FalsePredicate() | ir.Opaque():
                 return node
-            case And(terms=terms):
-                return And(tuple(self.predicate(term) for term in terms))
-            case Or(terms=terms):
-                return Or(tuple(self.predicate(term) for term in terms))
-            case Not(term=term):
-                return Not(self.predicate(term))
-            case Comparison(op=op, left=left, right=right):
+            case ir.And(terms=terms):
+                return ir.And(tuple(self.predicate(term) for term in terms))
+            case ir.Or(terms=terms):
+                return ir.Or(tuple(self.predicate(term) for term in terms))
+            case ir.Not(term=term):
+                return ir.Not(self.predicate(term))
+            case ir.Comparison(op=op, left=left, right=right):
                 sides = self.compared(self.value(left), self.value(right))
-                return Comparison(op, *map(_any_width, sides))
-            case InList(operand=operand, values=values):
+                return ir.Comparison(op, *map(_any_width, sides))
+            case ir.InList(operand=operand, values=values):
                 return self.in_list(self.value(operand), values)
-            case IsNull(operand=operand):
-                return IsNull(self.value(operand).operand)
-            case Like(operand=operand):
+            case ir.IsNull(operand=operand):
+                return ir.IsNull(self.value(operand).operand)
+            case ir.Like(operand=operand):
                 value = self.value(operand)
                 if not isinstance(value.type, String | None):
                     raise UnsupportedOperation(
@@ -129,17 +103,17 @@ class _Typer:
                     )
                 if node.ignore_case:
                     return _folded_like(value.exact, node)
-                return Like(value.operand, node.pattern, node.escape)
-            case BooleanOperand(operand=Call(function="in", arguments=(operand, *members))):
+                return ir.Like(value.operand, node.pattern, node.escape)
+            case ir.BooleanOperand(operand=ir.Call(function="in", arguments=(operand, *members))):
                 return self.members(operand, members)
-            case BooleanOperand(operand=operand):
-                return BooleanOperand(self.value(operand).operand)
+            case ir.BooleanOperand(operand=operand):
+                return ir.BooleanOperand(self.value(operand).operand)
             case _:
                 assert_never(node)
 
     # Comparisons
 
-    def compared(self, left: Value, right: Value) -> tuple[Operand, Operand]:
+    def compared(self, left: Value, right: Value) -> tuple[ir.Operand, ir.Operand]:
         """Both sides, in types that compare as Spark compares them."""
         if _are_nested(left, right):
             return left.operand, right.operand
@@ -175,30 +149,32 @@ class _Typer:
         """Beside a decimal, a constant has the fewest digits that hold it."""
         assert value.type is not None
         literal = value.operand
-        number = literal.value if isinstance(literal, Literal) else None
+        number = literal.value if isinstance(literal, ir.Literal) else None
         beside = len(others) == 2 and any(isinstance(other.type, Decimal) for other in others)
         if beside and isinstance(value.type, Int) and isinstance(number, int):
             return Decimal(len(str(abs(number))), 0)
         return value.type
 
-    def in_list(self, value: Value, values: ValueSet) -> Predicate:
+    def in_list(self, value: Value, values: ir.ValueSet) -> ir.Predicate:
         """IN of constants that were read as one set."""
         if values.type is None and isinstance(value.type, String | None):
-            return InList(value.operand, values)
+            return ir.InList(value.operand, values)
         if values.type == value.type or not len(values) or self.binds(value.type, values.type):
-            return InList(value.operand, values)
+            return ir.InList(value.operand, values)
         if is_text(value) and isinstance(values.type, Int):
             return self.text_in_list(value, values)
         if len(values) > _MOST_MEMBERS:
             raise UnsupportedOperation("a long list of another type than its operand; cast one")
-        members = [Literal(member, values.type) for member in values.array.to_pylist()]
+        members = [ir.Literal(member, values.type) for member in values.array.to_pylist()]
         return self.alike(value, [self.value(member) for member in members])
 
-    def text_in_list(self, value: Value, values: ValueSet) -> Predicate:
+    def text_in_list(self, value: Value, values: ir.ValueSet) -> ir.Predicate:
         """Text among constant whole numbers, which become text where ANSI mode is off."""
         type_ = Int(64) if self.ansi else String()
-        members = ValueSet(values.array.cast(arrow_type(type_)), type_)
-        return InList(self.of_text(value, Int(64)).operand if self.ansi else value.exact, members)
+        members = ir.ValueSet(values.array.cast(arrow_type(type_)), type_)
+        return ir.InList(
+            self.of_text(value, Int(64)).operand if self.ansi else value.exact, members
+        )
 
     def binds(self, type_: LogicalType | None, listed: LogicalType | None) -> bool:
         """Whether numbers of both types are compared alike where the list is bound."""
@@ -210,22 +186,24 @@ class _Typer:
         common = common_type(type_, listed, ansi=self.ansi)
         return common is not None and (common != Float(32))
 
-    def members(self, operand: Operand, members: Sequence[Operand]) -> Predicate:
+    def members(self, operand: ir.Operand, members: Sequence[ir.Operand]) -> ir.Predicate:
         """IN of anything: all sides have one type."""
         return self.alike(self.value(operand), [self.value(member) for member in members])
 
-    def alike(self, value: Value, members: list[Value]) -> Predicate:
+    def alike(self, value: Value, members: list[Value]) -> ir.Predicate:
         if all(_are_nested(value, member) for member in members):
-            equal = (Comparison(ComparisonOp.EQ, value.operand, each.operand) for each in members)
-            return disjoin(equal)
+            equal = (
+                ir.Comparison(ir.ComparisonOp.EQ, value.operand, each.operand) for each in members
+            )
+            return ir.disjoin(equal)
         sides = [value, *members]
         common = self.with_text(sides)
         if common is not None or isinstance(common := self.common(*sides), Float):
             sides = [Value(self.as_type(side, common), common) for side in sides]
         terms = tuple(
-            Comparison(ComparisonOp.EQ, sides[0].operand, side.operand) for side in sides[1:]
+            ir.Comparison(ir.ComparisonOp.EQ, sides[0].operand, side.operand) for side in sides[1:]
         )
-        return terms[0] if len(terms) == 1 else Or(terms)
+        return terms[0] if len(terms) == 1 else ir.Or(terms)
 
     def with_text(self, values: Sequence[Value]) -> LogicalType | None:
         """Return the common type of texts and other values; None unless there are both."""
@@ -236,50 +214,52 @@ class _Typer:
 
     # Values
 
-    def value(self, node: Operand) -> Value:
+    def value(self, node: ir.Operand) -> Value:
         """The operand, and the type that Spark gives it."""
         match node:
-            case Column(name=name):
+            case ir.Column(name=name):
                 field = self.schema.field(name)
-                return held(Column(field.name), field.type)
-            case BoundColumn(type=type_):
+                return held(ir.Column(field.name), field.type)
+            case ir.BoundColumn(type=type_):
                 return held(node, type_)
-            case Literal():
+            case ir.Literal():
                 return literal_of(node)
-            case Now():
+            case ir.Now():
                 return Value(node, INSTANT)
-            case Condition(predicate=predicate):
-                return Value(Condition(self.predicate(predicate)), Bool())
-            case Case(branches=branches, otherwise=otherwise):
+            case ir.Condition(predicate=predicate):
+                return Value(ir.Condition(self.predicate(predicate)), Bool())
+            case ir.Case(branches=branches, otherwise=otherwise):
                 return self.case(branches, otherwise)
-            case Cast():
+            case ir.Cast():
                 return self.cast(node)
-            case FieldAccess(operand=operand, name=name):
+            case ir.FieldAccess(operand=operand, name=name):
                 return self.member(self.value(operand), name)
-            case Call():
+            case ir.Call():
                 return self.call(node)
             case _:
                 assert_never(node)
 
     def member(self, value: Value, name: str) -> Value:
         if isinstance(value.type, Map):
-            return held(FieldAccess(value.operand, name), value.type.value.type)
+            return held(ir.FieldAccess(value.operand, name), value.type.value.type)
         if not isinstance(value.type, Struct):
-            found = FieldAccess(value.operand, name)
+            found = ir.FieldAccess(value.operand, name)
             raise UnsupportedOperation(f"a member of something that is no struct: {found}")
         alike = [field for field in value.type.fields if field.name.lower() == name.lower()]
         if len(alike) != 1:
             raise UnknownColumn(f"no single member {name!r} in the struct", name=name)
-        return held(FieldAccess(value.operand, alike[0].name), alike[0].type)
+        return held(ir.FieldAccess(value.operand, alike[0].name), alike[0].type)
 
-    def case(self, branches: Sequence[tuple[Predicate, Operand]], otherwise: Operand) -> Value:
+    def case(
+        self, branches: Sequence[tuple[ir.Predicate, ir.Operand]], otherwise: ir.Operand
+    ) -> Value:
         conditions = [self.predicate(when) for when, _ in branches]
         results, type_ = self.one_type([*(then for _, then in branches), otherwise])
-        return Value(Case(tuple(zip(conditions, results[:-1], strict=True)), results[-1]), type_)
+        return Value(ir.Case(tuple(zip(conditions, results[:-1], strict=True)), results[-1]), type_)
 
     def one_type(
-        self, operands: Sequence[Operand], *, mixed: bool = True
-    ) -> tuple[list[Operand], LogicalType | None]:
+        self, operands: Sequence[ir.Operand], *, mixed: bool = True
+    ) -> tuple[list[ir.Operand], LogicalType | None]:
         """The operands in the type that Spark chooses among theirs."""
         values = [self.value(operand) for operand in operands]
         common = self.with_text(values)
@@ -291,7 +271,7 @@ class _Typer:
             common = self.common(*values)
         return [self.as_type(value, common) for value in values], common
 
-    def as_type(self, value: Value, type_: LogicalType | None) -> Operand:
+    def as_type(self, value: Value, type_: LogicalType | None) -> ir.Operand:
         """The value in a type that it is brought to without being asked."""
         if type_ is None or value.type == type_:
             return value.exact
@@ -301,16 +281,16 @@ class _Typer:
             return text_as(value, type_, ansi=self.ansi).exact
         if value.type is None:
             literal = value.operand
-            assert isinstance(literal, Literal)
-            return Literal(None, type_) if literal.value is None else literal
+            assert isinstance(literal, ir.Literal)
+            return ir.Literal(None, type_) if literal.value is None else literal
         if (constant := constant_of(value.operand, type_)) is not None:
             return constant
-        if widens(value.type, type_) and isinstance(value.operand, BoundColumn | Column):
-            return Cast(value.operand, type_)
-        return Cast(value.exact, type_)
+        if widens(value.type, type_) and isinstance(value.operand, ir.BoundColumn | ir.Column):
+            return ir.Cast(value.operand, type_)
+        return ir.Cast(value.exact, type_)
 
-    def cast(self, node: Cast) -> Value:
-        if isinstance(node.operand, Literal) and node.operand.type == Int(64):
+    def cast(self, node: ir.Cast) -> Value:
+        if isinstance(node.operand, ir.Literal) and node.operand.type == Int(64):
             literal = node.operand  # 1L, 1S, 1.5F: a number with its type behind it
             inner = Value(literal, Int(64))
         else:
@@ -320,24 +300,24 @@ class _Typer:
             return Value(text, target)
         if is_text(inner) and not isinstance(target, String | Binary):
             return self.cast_text(inner, node)
-        if inner.type is None and is_text(inner) and isinstance(inner.operand, Literal):
+        if inner.type is None and is_text(inner) and isinstance(inner.operand, ir.Literal):
             plain = str(inner.operand.value)
-            made = Literal(plain.encode() if target == Binary() else plain, target)
+            made = ir.Literal(plain.encode() if target == Binary() else plain, target)
             return Value(made, target)
         if inner.type is None:
-            return Value(Literal(None, target), target)
+            return Value(ir.Literal(None, target), target)
         if inner.type == target:
             return Value(inner.operand, target, inner.loose)
         if isinstance(target, String):
             check_spelling(inner.type, ansi=self.ansi)
-        return Value(Cast(inner.exact, target, node.try_), target)
+        return Value(ir.Cast(inner.exact, target, node.try_), target)
 
-    def cast_text(self, value: Value, node: Cast) -> Value:
+    def cast_text(self, value: Value, node: ir.Cast) -> Value:
         """A cast of text that is written; of a constant it may be `DATE '…'`, which must be one."""
         found = text_as(value, node.type, ansi=self.ansi, try_=node.try_)
         literal = value.operand
         if (
-            isinstance(literal, Literal)
+            isinstance(literal, ir.Literal)
             and literal.value is not None
             and not node.try_
             and isinstance(node.type, Date | Timestamp)
@@ -348,28 +328,28 @@ class _Typer:
 
     # Calls
 
-    def call(self, node: Call) -> Value:
+    def call(self, node: ir.Call) -> Value:
         name = node.function
         if name in _ARITHMETIC or name in (QUOTIENT, WHOLE_QUOTIENT, "divide"):
             return self.arithmetic(name, *map(self.value, node.arguments))
         if name in ("coalesce", "greatest", "least"):
             operands, type_ = self.one_type(node.arguments, mixed=name == "coalesce")
-            return Value(Call(name, tuple(operands)), type_ or String())
+            return Value(ir.Call(name, tuple(operands)), type_ or String())
         if name == "nullif" and len(node.arguments) == 2:
             return self.null_if(*map(self.value, node.arguments))
         if name == AMONG:
-            found = self.predicate(BooleanOperand(node))
-            return Value(Condition(found), Bool())
+            found = self.predicate(ir.BooleanOperand(node))
+            return Value(ir.Condition(found), Bool())
         values = [self.value(argument) for argument in node.arguments]
         if handler := HANDLERS.get(name.removeprefix("extract_") if is_part(name) else name):
             return handler(self, node, values)
-        return plain(self, Call(name, tuple(value.operand for value in values)), values)
+        return plain(self, ir.Call(name, tuple(value.operand for value in values)), values)
 
     def null_if(self, value: Value, other: Value) -> Value:
         if value.type is None:
             return value
-        equal = Comparison(ComparisonOp.EQ, *self.compared(value, other))
-        return Value(Case(((equal, Literal(None, value.type)),), value.exact), value.type)
+        equal = ir.Comparison(ir.ComparisonOp.EQ, *self.compared(value, other))
+        return Value(ir.Case(((equal, ir.Literal(None, value.type)),), value.exact), value.type)
 
     def arithmetic(self, name: str, left: Value, right: Value) -> Value:
         if is_text(left) or is_text(right):
@@ -386,10 +366,10 @@ class _Typer:
             if not whole:
                 raise UnsupportedOperation("div of other than whole numbers; cast the sides")
             sides = (self.as_type(left, Int(64)), self.as_type(right, Int(64)))
-            return Value(Call("divide", sides), Int(64))
+            return Value(ir.Call("divide", sides), Int(64))
         if name in (QUOTIENT, "divide") and (whole or Float(32) in (left.type, right.type)):
             sides = (self.as_type(left, Float(64)), self.as_type(right, Float(64)))
-            return Value(Call("divide", sides), Float(64))
+            return Value(ir.Call("divide", sides), Float(64))
         name = "divide" if name == QUOTIENT else name
         types = [self.narrowest(side, (left, right)) for side in (left, right)]
         if all(isinstance(type_, Int | Decimal) for type_ in types) and not whole:
@@ -399,7 +379,9 @@ class _Typer:
             raise UnsupportedOperation(
                 f"{name} of {' and '.join(map(type_name, types))} has no rule here"
             )
-        return Value(Call(name, (self.as_type(left, common), self.as_type(right, common))), common)
+        return Value(
+            ir.Call(name, (self.as_type(left, common), self.as_type(right, common))), common
+        )
 
     def decimals(self, name: str, left: Value, right: Value, types: Sequence[LogicalType]) -> Value:
         a, b = map(as_decimal, types)
@@ -409,27 +391,27 @@ class _Typer:
                 f"{name} of {type_name(a)} and {type_name(b)} has more than 38 digits in spark, "
                 "which drops some; cast a side to fewer digits"
             )
-        return Value(Call(name, (in_digits(left, a), in_digits(right, b))), result)
+        return Value(ir.Call(name, (in_digits(left, a), in_digits(right, b))), result)
 
 
-def _folded_like(operand: Operand, node: Like) -> Like:
+def _folded_like(operand: ir.Operand, node: ir.Like) -> ir.Like:
     """ILIKE as Spark has it: both sides in lower case, where a letter may become several."""
     if node.escape is not None and node.escape.isalpha():
         raise UnsupportedOperation("a letter as the escape of a pattern of any case")
-    return Like(Call("lower", (operand,)), node.pattern.lower(), node.escape)
+    return ir.Like(ir.Call("lower", (operand,)), node.pattern.lower(), node.escape)
 
 
-def _is_unread(operand: Operand) -> bool:
+def _is_unread(operand: ir.Operand) -> bool:
     """Whether a constant text has no value: NULL, or a cast that will fail."""
-    if isinstance(operand, Cast):
-        return isinstance(operand.operand, Literal) and operand.operand.type == String()
-    return isinstance(operand, Literal) and operand.value is None
+    if isinstance(operand, ir.Cast):
+        return isinstance(operand.operand, ir.Literal) and operand.operand.type == String()
+    return isinstance(operand, ir.Literal) and operand.value is None
 
 
-def _any_width(operand: Operand) -> Operand:
+def _any_width(operand: ir.Operand) -> ir.Operand:
     """A whole constant as it is written: beside a value its width does not matter."""
-    if isinstance(operand, Literal) and operand.type == Int(32):
-        return Literal(operand.value, Int(64))
+    if isinstance(operand, ir.Literal) and operand.type == Int(32):
+        return ir.Literal(operand.value, Int(64))
     return operand
 
 

@@ -18,10 +18,10 @@ import msgspec
 from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.planner.plan import ScanPlan
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.functions.registry import known_of, resolve
-from rowsieve.predicate.ir import Call, Cast, Predicate, conjoin, root_conjuncts, walk
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
@@ -62,12 +62,12 @@ def ansi_default() -> bool:
     return os.environ.get(_ANSI_MODE, "true").lower() != "false"
 
 
-def session_independent(text: str, schema: Schema) -> tuple[Predicate, bool]:
+def session_independent(text: str, schema: Schema) -> tuple[ir.Predicate, bool]:
     """The conditions of the text that mean the same in every session; and whether these are all.
 
     Text that is invalid under all semantics is refused.
     """
-    readings: list[Predicate] = []
+    readings: list[ir.Predicate] = []
     refusals: list[Exception] = []
     for semantics in (_FIXED, *_OTHERS):
         try:
@@ -77,16 +77,16 @@ def session_independent(text: str, schema: Schema) -> tuple[Predicate, bool]:
     if not readings:
         raise refusals[0]
     if refusals:
-        return conjoin(()), False
-    conditions = [root_conjuncts(reading) for reading in readings]
+        return ir.conjoin(()), False
+    conditions = [ir.root_conjuncts(reading) for reading in readings]
     if len({len(each) for each in conditions}) > 1:
-        return conjoin(()), False
+        return ir.conjoin(()), False
     kept = [
         each[0]
         for each in zip(*conditions, strict=True)
         if len(set(each)) == 1 and _is_session_independent(each[0], schema)
     ]
-    return conjoin(kept), len(kept) == len(conditions[0])
+    return ir.conjoin(kept), len(kept) == len(conditions[0])
 
 
 def plan_in_task(
@@ -153,7 +153,7 @@ def _same_in(text: str, schema: Schema, one: Semantics, other: Semantics) -> boo
     return roots[0] == roots[1]
 
 
-def _is_session_independent(condition: Predicate, schema: Schema) -> bool:
+def _is_session_independent(condition: ir.Predicate, schema: Schema) -> bool:
     """Whether the condition has the same result in every session: it cannot fail, needs no zone."""
     try:
         roots = [
@@ -164,13 +164,13 @@ def _is_session_independent(condition: Predicate, schema: Schema) -> bool:
         return False
     if any(root != roots[0] for root in roots[1:]):
         return False
-    for node in walk(roots[0]):
-        if isinstance(node, Call):
+    for node in ir.walk(roots[0]):
+        if isinstance(node, ir.Call):
             types = [type_of(argument) for argument in node.arguments]
             row, signature = resolve(node.function, known_of(node.arguments, types))
             if row.can_fail(signature):
                 return False
-        elif isinstance(node, Cast):
+        elif isinstance(node, ir.Cast):
             rule = cast_rule(type_of(node.operand), node.type)
             if rule is None or rule.can_fail:
                 return False

@@ -14,7 +14,7 @@ import pytest
 from rowsieve.bridges.datafusion_exprs import from_datafusion, to_datafusion
 from rowsieve.bridges.datafusion_exprs.long_lists import LONG
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import Column, InList, Not, Predicate, ValueSet
+from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import logical_type, schema_of
 from tests.bridges.datafusion_exprs.engine import ours, theirs
@@ -55,9 +55,9 @@ def test_rows_are_those_of_our_evaluator(
     if has_null:
         members = pa.concat_arrays([members, pa.nulls(1, storage)])
     schema = schema_of(batch.schema)[0]
-    values = ValueSet(members, logical_type(batch.schema.field(0), lambda: 0))
-    listed = InList(Column("x"), values)
-    predicate: Predicate = Not(listed) if negated else listed
+    values = ir.ValueSet(members, logical_type(batch.schema.field(0), lambda: 0))
+    listed = ir.InList(ir.Column("x"), values)
+    predicate: ir.Predicate = ir.Not(listed) if negated else listed
     written = to_datafusion(predicate, schema, semantics).exact()
     assert "array_has" in written.canonical_name()[:40]
     assert theirs(written, batch) == ours(predicate, schema, batch, semantics)
@@ -67,7 +67,9 @@ def test_rows_are_those_of_our_evaluator(
 
 def test_a_million_values_are_one_constant() -> None:
     schema = schema_of(pa.schema([("x", pa.int64())]))[0]
-    listed = InList(Column("x"), ValueSet(pa.array(range(1_000_000)), schema.field("x").type))
+    listed = ir.InList(
+        ir.Column("x"), ir.ValueSet(pa.array(range(1_000_000)), schema.field("x").type)
+    )
     written = to_datafusion(listed, schema).exact()
     assert from_datafusion(written, schema).exact() == listed
 

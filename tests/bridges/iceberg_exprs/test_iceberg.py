@@ -25,25 +25,9 @@ from rowsieve.bridges.iceberg_exprs import from_iceberg, is_iceberg_expression, 
 from rowsieve.bridges.iceberg_exprs.columns import Columns
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Opaque,
-    Or,
-    Predicate,
-    ValueSet,
-)
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Float, Int, String
@@ -135,12 +119,12 @@ def test_rows_are_those_of_pyiceberg(
 @given(predicate=predicates(1), seed=st.integers(0, 99))
 @known_texts()
 def test_random_predicates_lose_no_row(
-    semantics: Semantics, predicate: Predicate, seed: int
+    semantics: Semantics, predicate: ir.Predicate, seed: int
 ) -> None:
     check(predicate, BATCHES[seed], semantics)
 
 
-def check(predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics) -> Exactness:
+def check(predicate: ir.Predicate, batch: pa.RecordBatch, semantics: Semantics) -> Exactness:
     try:
         written = to_iceberg(predicate, SCHEMA, semantics)
     except InvalidPredicate:
@@ -164,23 +148,28 @@ def check(predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics) -> 
 
 
 @st.composite
-def simple(draw: st.DrawFn) -> Predicate:
+def simple(draw: st.DrawFn) -> ir.Predicate:
     """What pyiceberg has an expression of, and its negation, and ANDs and ORs of it."""
     name = draw(st.sampled_from([name for name in COLUMN_TYPES if name != "u64"]))
     type_ = COLUMN_TYPES[name]
-    op = draw(st.sampled_from(list(ComparisonOp)))
+    op = draw(st.sampled_from(list(ir.ComparisonOp)))
     members = draw(st.lists(st.none() | values_of(type_), max_size=5))
-    listed = InList(Column(name), ValueSet(arrow_array(members, type_), type_))
-    leaves_: list[Predicate] = [
-        Comparison(op, Column(name), draw(literals_of(type_))),
-        Comparison(op, Column(name), Column(name)),
+    listed = ir.InList(ir.Column(name), ir.ValueSet(arrow_array(members, type_), type_))
+    leaves_: list[ir.Predicate] = [
+        ir.Comparison(op, ir.Column(name), draw(literals_of(type_))),
+        ir.Comparison(op, ir.Column(name), ir.Column(name)),
         listed,
-        IsNull(Column(name)),
-        BooleanOperand(Column("b")),
-        Like(Column("s"), draw(st.sampled_from(["a%", "ab", "!%%", ""])), "!"),
+        ir.IsNull(ir.Column(name)),
+        ir.BooleanOperand(ir.Column("b")),
+        ir.Like(ir.Column("s"), draw(st.sampled_from(["a%", "ab", "!%%", ""])), "!"),
     ]
     made = draw(st.sampled_from(leaves_))
-    forms: list[Predicate] = [made, Not(made), Not(Not(made)), BooleanOperand(Condition(Not(made)))]
+    forms: list[ir.Predicate] = [
+        made,
+        ir.Not(made),
+        ir.Not(ir.Not(made)),
+        ir.BooleanOperand(ir.Condition(ir.Not(made))),
+    ]
     return draw(st.sampled_from(forms))
 
 
@@ -188,14 +177,14 @@ def simple(draw: st.DrawFn) -> Predicate:
 @examples(60)
 @given(
     terms=st.lists(simple(), min_size=1, max_size=3),
-    kind=st.sampled_from([And, Or]),
+    kind=st.sampled_from([ir.And, ir.Or]),
     seed=st.integers(0, 99),
 )
 @known_texts()
 def test_what_can_be_said_is_said(
-    semantics: Semantics, terms: list[Predicate], kind: Any, seed: int
+    semantics: Semantics, terms: list[ir.Predicate], kind: Any, seed: int
 ) -> None:
-    check(Not(kind(tuple(terms))), BATCHES[seed], semantics)
+    check(ir.Not(kind(tuple(terms))), BATCHES[seed], semantics)
     check(kind(tuple(terms)), BATCHES[seed], semantics)
 
 
@@ -252,7 +241,7 @@ def test_members_bound_elsewhere_are_not_guessed() -> None:
 )
 def test_what_pyiceberg_would_not_bind_is_left(expression: Any, reason: str) -> None:
     read = from_iceberg(ice.And(ice.IsNull("i32"), expression), SCHEMA)
-    assert read.expression == IsNull(Column("i32"))
+    assert read.expression == ir.IsNull(ir.Column("i32"))
     assert reason in read.notes[0]
     assert read.notes[0].startswith("condition 2 of 2")
     assert read.residual == expression
@@ -271,33 +260,33 @@ def test_a_scan_and_the_evaluator_differ_about_null() -> None:
         assert ours(read, schema, batch, Semantics.ICEBERG) == found
     assert scanned(other, schema, batch) == [1]
     assert judged(other, schema, batch) == [1, 2]
-    unequal = Comparison(ComparisonOp.NE, Column("x"), Literal(1, Int(64)))
+    unequal = ir.Comparison(ir.ComparisonOp.NE, ir.Column("x"), ir.Literal(1, Int(64)))
     written = to_iceberg(unequal, schema).exact()
     assert written == ice.And(ice.NotNull("x"), other)
     assert scanned(written, schema, batch) == judged(written, schema, batch) == [1]
 
 
 def test_what_pyiceberg_cannot_say_is_the_residual() -> None:
-    one = Comparison(ComparisonOp.EQ, Column("i32"), Literal(1, Int(32)))
-    two = Comparison(ComparisonOp.LT, Column("i32"), Column("i8"))
-    written = to_iceberg(And((one, two)), SCHEMA)
+    one = ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i32"), ir.Literal(1, Int(32)))
+    two = ir.Comparison(ir.ComparisonOp.LT, ir.Column("i32"), ir.Column("i8"))
+    written = to_iceberg(ir.And((one, two)), SCHEMA)
     assert written.exactness is Exactness.SUPERSET
     assert written.expression == ice.EqualTo("i32", 1)
     assert written.residual == two
-    elsewhere = Opaque("rlike(s, 'a')", "spark", ("s",))
-    for predicate in (Or((one, elsewhere)), Not(And((one, elsewhere)))):
+    elsewhere = ir.Opaque("rlike(s, 'a')", "spark", ("s",))
+    for predicate in (ir.Or((one, elsewhere)), ir.Not(ir.And((one, elsewhere)))):
         assert to_iceberg(predicate, SCHEMA).expression is None
-    infinite = Comparison(ComparisonOp.LT, Column("f32"), Literal(math.inf, Float(32)))
+    infinite = ir.Comparison(ir.ComparisonOp.LT, ir.Column("f32"), ir.Literal(math.inf, Float(32)))
     assert "infinite float32" in to_iceberg(infinite, SCHEMA).notes[0]
-    zeros = InList(Column("f64"), ValueSet(pa.array([0.0, 1.0, 2.0, 3.0]), Float(64)))
+    zeros = ir.InList(ir.Column("f64"), ir.ValueSet(pa.array([0.0, 1.0, 2.0, 3.0]), Float(64)))
     assert "-0.0" in to_iceberg(zeros, SCHEMA, Semantics.DATAFUSION).notes[0]
     assert to_iceberg(zeros, SCHEMA, Semantics.SQL).exactness is Exactness.EXACT
 
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 def test_lists_find_zeros_of_both_signs(zero: float) -> None:
-    listed = InList(Column("f64"), ValueSet(pa.array([zero, 1.0, 2.0]), Float(64)))
-    for predicate in (listed, Not(listed)):
+    listed = ir.InList(ir.Column("f64"), ir.ValueSet(pa.array([zero, 1.0, 2.0]), Float(64)))
+    for predicate in (listed, ir.Not(listed)):
         written = to_iceberg(predicate, SCHEMA, Semantics.SQL).exact()
         mine = ours(predicate, SCHEMA, BATCHES[0], Semantics.SQL)
         assert scanned(written, SCHEMA, BATCHES[0]) == mine
@@ -306,14 +295,14 @@ def test_lists_find_zeros_of_both_signs(zero: float) -> None:
 
 def test_a_dot_in_a_name_is_no_path() -> None:
     schema = schema_of(pa.schema([("a.b", pa.string())]))[0]
-    dotted = Comparison(ComparisonOp.EQ, Column("a.b"), Literal("x", String()))
+    dotted = ir.Comparison(ir.ComparisonOp.EQ, ir.Column("a.b"), ir.Literal("x", String()))
     assert "would be a path" in to_iceberg(dotted, schema).notes[0]
 
 
 def test_long_chains_and_long_lists_pass() -> None:
     chain = functools.reduce(operator.or_, [ice.EqualTo("i64", n) for n in range(10_000)])
     read = from_iceberg(chain, SCHEMA).exact()
-    assert isinstance(read, Or)
+    assert isinstance(read, ir.Or)
     assert len(read.terms) == 10_000
     written = to_iceberg(read, SCHEMA).exact()
     assert from_iceberg(written, SCHEMA).exact() == read
@@ -321,13 +310,13 @@ def test_long_chains_and_long_lists_pass() -> None:
     nested = functools.reduce(lambda inner, _: ice.Not(ice.And(inner, few)), range(300), few)
     assert "nests deeper" in from_iceberg(nested, SCHEMA).notes[0]
     count = 1_000_000 if IS_DEEP else 100_000  # pyiceberg makes an object of each, three times
-    values = ValueSet(pa.array(range(count)), Int(64))
-    listed = to_iceberg(InList(Column("i64"), values), SCHEMA).exact()
+    values = ir.ValueSet(pa.array(range(count)), Int(64))
+    listed = to_iceberg(ir.InList(ir.Column("i64"), values), SCHEMA).exact()
     assert isinstance(listed, ice.In)
     assert len(listed.literals) == count
     again = from_iceberg(listed, SCHEMA).exact()
-    assert isinstance(again, And)
-    assert isinstance(again.terms[1], InList)
+    assert isinstance(again, ir.And)
+    assert isinstance(again.terms[1], ir.InList)
     assert again.terms[1].values.ordered.equals(values.array)
 
 

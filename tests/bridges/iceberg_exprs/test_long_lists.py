@@ -9,7 +9,7 @@ import pyiceberg.expressions as ice
 import pytest
 
 from rowsieve.bridges.iceberg_exprs import from_iceberg, to_iceberg
-from rowsieve.predicate.ir import Column, InList, Not, ValueSet, walk
+from rowsieve.predicate import ir
 from rowsieve.types.logical import (
     Binary,
     Date,
@@ -49,8 +49,8 @@ def test_a_long_list_is_what_the_constructors_make(
     array = arrow_array(values, type_)
     schema = Schema(0, (Field(1, "a", type_),))
     for predicate in (
-        InList(Column("a"), ValueSet(array, type_)),
-        Not(InList(Column("a"), ValueSet(array, type_))),
+        ir.InList(ir.Column("a"), ir.ValueSet(array, type_)),
+        ir.Not(ir.InList(ir.Column("a"), ir.ValueSet(array, type_))),
     ):
         monkeypatch.undo()
         at_once = to_iceberg(predicate, schema).exact()
@@ -61,10 +61,10 @@ def test_a_long_list_is_what_the_constructors_make(
         assert at_once == plain
         assert _insides(at_once) == _insides(plain)
         again = from_iceberg(plain, schema).exact()
-        kinds = [{type(node) for node in walk(each)} for each in (read, again)]
+        kinds = [{type(node) for node in ir.walk(each)} for each in (read, again)]
         assert kinds[0] == kinds[1]
         (mine,), (theirs,) = (
-            [node.values.ordered for node in walk(each) if isinstance(node, InList)]
+            [node.values.ordered for node in ir.walk(each) if isinstance(node, ir.InList)]
             for each in (read, again)
         )
         assert mine.equals(theirs)

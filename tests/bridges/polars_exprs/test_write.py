@@ -12,25 +12,8 @@ from hypothesis import given, reject
 from rowsieve.bridges.polars_exprs import from_polars, to_polars
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    Call,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Opaque,
-    Or,
-    Predicate,
-    ValueSet,
-)
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Date, Float, Int, String, Timestamp
@@ -39,14 +22,14 @@ from tests.oracle_texts import known_texts
 from tests.profiles import examples
 from tests.strategies import IEEE, SCHEMA, SEMANTICS, arrow_array, batches, predicates
 
-ELSEWHERE = Opaque("rlike(s, 'a')", "spark", ("s",))
+ELSEWHERE = ir.Opaque("rlike(s, 'a')", "spark", ("s",))
 
 
 TEXTS = pa.array(["", "a", "a\n", "xac", "bacc", "b\na", "ab", "é", "aab", "abb", None])
 
 
-def equals(name: str, value: int) -> Comparison:
-    return Comparison(ComparisonOp.EQ, Column(name), Literal(value))
+def equals(name: str, value: int) -> ir.Comparison:
+    return ir.Comparison(ir.ComparisonOp.EQ, ir.Column(name), ir.Literal(value))
 
 
 @pytest.mark.parametrize("semantics", [Semantics.POLARS, *SEMANTICS], ids=lambda it: it.name)
@@ -54,7 +37,7 @@ def equals(name: str, value: int) -> Comparison:
 @given(predicate=predicates(1), batch=batches(min_rows=1))
 @known_texts()
 def test_random_predicates_keep_the_same_rows(
-    semantics: Semantics, predicate: Predicate, batch: pa.RecordBatch
+    semantics: Semantics, predicate: ir.Predicate, batch: pa.RecordBatch
 ) -> None:
     try:
         bind(predicate, SCHEMA, semantics)
@@ -79,7 +62,7 @@ def test_random_predicates_keep_the_same_rows(
 @examples(60)
 @given(batch=batches(min_rows=1), predicate=predicates(1))
 def test_reading_what_was_written_keeps_the_rows(
-    batch: pa.RecordBatch, predicate: Predicate
+    batch: pa.RecordBatch, predicate: ir.Predicate
 ) -> None:
     try:
         written = to_polars(predicate, SCHEMA)
@@ -115,7 +98,7 @@ def test_reading_what_was_written_keeps_the_rows(
 def test_patterns_match_alike(pattern: str, escape: str | None, *, ignore_case: bool) -> None:
     texts = ["", "a", "A", "aXb", "a\nb", "100%", "%x", "100x", "a.c", "abc", "-#&~ \n\t", None]
     rows = pa.record_batch({"s": pa.array(texts, pa.string())})
-    like = Like(Column("s"), pattern, escape, ignore_case)
+    like = ir.Like(ir.Column("s"), pattern, escape, ignore_case)
     found = theirs(to_polars(like, SCHEMA).exact(), rows)
     assert found == ours(like, SCHEMA, rows, Semantics.POLARS)
 
@@ -148,7 +131,7 @@ def test_a_regular_expression_finds_the_same_texts(pattern: str) -> None:
 def test_a_regular_expression_of_plain_text_is_read_as_its_function(pattern: str) -> None:
     schema = schema_of(pa.schema([("s", pa.string())]))[0]
     batch = pa.record_batch({"s": TEXTS})
-    predicate = BooleanOperand(Call("regex_matches", (Column("s"), Literal(pattern))))
+    predicate = ir.BooleanOperand(ir.Call("regex_matches", (ir.Column("s"), ir.Literal(pattern))))
     written = to_polars(predicate, schema).exact()
     assert theirs(written, batch) == ours(predicate, schema, batch, Semantics.POLARS)
     read = from_polars(written, schema).exact()
@@ -158,7 +141,7 @@ def test_a_regular_expression_of_plain_text_is_read_as_its_function(pattern: str
 @pytest.mark.parametrize("pattern", ["a\\\\b", r"\bword", "(?P<name>a)"])
 def test_a_regular_expression_that_flavours_take_apart_is_left(pattern: str) -> None:
     schema = schema_of(pa.schema([("s", pa.string())]))[0]
-    predicate = BooleanOperand(Call("regex_matches", (Column("s"), Literal(pattern))))
+    predicate = ir.BooleanOperand(ir.Call("regex_matches", (ir.Column("s"), ir.Literal(pattern))))
     assert "a regular expression" in to_polars(predicate, schema).notes[0]
 
 
@@ -178,8 +161,11 @@ def test_fractions_become_whole_numbers_alike(
     batch = pa.record_batch({"x": cells})
     schema = schema_of(batch.schema)[0]
     target = Int(bits, signed=signed)
-    made = Cast(Column("x"), target, try_)
-    for predicate in (IsNull(made), Comparison(ComparisonOp.LE, made, Literal(0, target))):
+    made = ir.Cast(ir.Column("x"), target, try_)
+    for predicate in (
+        ir.IsNull(made),
+        ir.Comparison(ir.ComparisonOp.LE, made, ir.Literal(0, target)),
+    ):
         written = to_polars(predicate, schema).exact()
         for row in range(len(cells)):
             one = batch.slice(row, 1)
@@ -187,23 +173,25 @@ def test_fractions_become_whole_numbers_alike(
 
 
 def test_casts_that_round_are_not_those_that_cut() -> None:
-    rounded = Comparison(ComparisonOp.EQ, Cast(Column("f64"), Int(32)), Literal(2))
+    rounded = ir.Comparison(ir.ComparisonOp.EQ, ir.Cast(ir.Column("f64"), Int(32)), ir.Literal(2))
     assert to_polars(rounded, SCHEMA, Semantics.SPARK).exactness is Exactness.EXACT
-    longs = Comparison(ComparisonOp.EQ, Cast(Column("f64"), Int(64)), Literal(2))
+    longs = ir.Comparison(ir.ComparisonOp.EQ, ir.Cast(ir.Column("f64"), Int(64)), ir.Literal(2))
     assert "too large" in to_polars(longs, SCHEMA, Semantics.SPARK).notes[0]
     for semantics in (Semantics.SQL, Semantics.DUCKDB):
         assert "fractions in another way" in to_polars(rounded, SCHEMA, semantics).notes[0]
-    floor = Comparison(ComparisonOp.GT, Call("floor", (Column("f64"),)), Literal(0.0))
+    floor = ir.Comparison(
+        ir.ComparisonOp.GT, ir.Call("floor", (ir.Column("f64"),)), ir.Literal(0.0)
+    )
     assert to_polars(floor, SCHEMA, Semantics.SPARK).expression is None
 
 
-@pytest.mark.parametrize("op", list(ComparisonOp))
-def test_nan_that_is_unequal_to_itself_is_guarded(op: ComparisonOp) -> None:
+@pytest.mark.parametrize("op", list(ir.ComparisonOp))
+def test_nan_that_is_unequal_to_itself_is_guarded(op: ir.ComparisonOp) -> None:
     rows = pa.record_batch({"f64": arrow_array([math.nan, 1.0, -math.inf, None], Float(64))})
     for value in (math.nan, 1.0, None):
         for predicate in (
-            Comparison(op, Column("f64"), Literal(value, Float(64))),
-            Not(Comparison(op, Column("f64"), Literal(value, Float(64)))),
+            ir.Comparison(op, ir.Column("f64"), ir.Literal(value, Float(64))),
+            ir.Not(ir.Comparison(op, ir.Column("f64"), ir.Literal(value, Float(64)))),
         ):
             written = to_polars(predicate, SCHEMA, IEEE)
             if "DISTINCT" in op.value:
@@ -217,9 +205,9 @@ def test_nan_that_is_unequal_to_itself_is_guarded(op: ComparisonOp) -> None:
 def test_whole_numbers_overflow_as_they_are_meant_to(semantics: Semantics, name: str) -> None:
     ends = [-(2**63), 2**63 - 1, 3, None]
     rows = pa.record_batch({"i64": pa.array(ends, pa.int64())})
-    result = Call(name, (Column("i64"), Literal(3, Int(64))))
-    for limit in (Literal(0), Literal(9)):
-        predicate = Comparison(ComparisonOp.GT, result, limit)
+    result = ir.Call(name, (ir.Column("i64"), ir.Literal(3, Int(64))))
+    for limit in (ir.Literal(0), ir.Literal(9)):
+        predicate = ir.Comparison(ir.ComparisonOp.GT, result, limit)
         found = theirs(to_polars(predicate, SCHEMA, semantics).exact(), rows)
         assert found == ours(predicate, SCHEMA, rows, semantics)
 
@@ -231,7 +219,9 @@ NUMBERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint32(
 @pytest.mark.parametrize("type_", NUMBERS, ids=str)
 def test_whole_numbers_are_negated(semantics: Semantics, type_: pa.DataType) -> None:
     schema, _ = schema_of(pa.schema([("n", type_)]))
-    predicate = Comparison(ComparisonOp.LT, Call("negate", (Column("n"),)), Literal(0))
+    predicate = ir.Comparison(
+        ir.ComparisonOp.LT, ir.Call("negate", (ir.Column("n"),)), ir.Literal(0)
+    )
     try:
         bind(predicate, schema, semantics)
     except InvalidPredicate:  # a negative number of an unsigned type
@@ -245,15 +235,15 @@ def test_whole_numbers_are_negated(semantics: Semantics, type_: pa.DataType) -> 
 
 def test_not_in_a_list_with_null_is_never_true() -> None:
     batch = pa.record_batch({"i64": pa.array([1, 2, None])})
-    listed = InList(Column("i64"), ValueSet(pa.array([1, None]), Int(64)))
+    listed = ir.InList(ir.Column("i64"), ir.ValueSet(pa.array([1, None]), Int(64)))
     assert theirs(to_polars(listed, SCHEMA).exact(), batch) == [0]
-    assert theirs(to_polars(Not(listed), SCHEMA).exact(), batch) == []
+    assert theirs(to_polars(ir.Not(listed), SCHEMA).exact(), batch) == []
 
 
 def test_zeros_that_a_long_list_tells_apart_stay_behind() -> None:
-    values = ValueSet(pa.array([0.0, 1.0, 2.0, 3.0]), Float(64))
-    listed = InList(Column("f64"), values)
-    written = to_polars(And((equals("i64", 1), listed)), SCHEMA, Semantics.DATAFUSION)
+    values = ir.ValueSet(pa.array([0.0, 1.0, 2.0, 3.0]), Float(64))
+    listed = ir.InList(ir.Column("f64"), values)
+    written = to_polars(ir.And((equals("i64", 1), listed)), SCHEMA, Semantics.DATAFUSION)
     assert written.exactness is Exactness.SUPERSET
     assert written.residual == listed
     assert "zeros of both signs" in written.notes[0]
@@ -261,7 +251,10 @@ def test_zeros_that_a_long_list_tells_apart_stay_behind() -> None:
 
 
 def test_nothing_is_dropped_under_or_and_not() -> None:
-    for predicate in (Or((equals("i64", 1), ELSEWHERE)), Not(And((equals("i64", 1), ELSEWHERE)))):
+    for predicate in (
+        ir.Or((equals("i64", 1), ELSEWHERE)),
+        ir.Not(ir.And((equals("i64", 1), ELSEWHERE))),
+    ):
         written = to_polars(predicate, SCHEMA)
         assert written.expression is None
         assert written.residual == predicate
@@ -273,7 +266,7 @@ def test_nothing_is_dropped_under_or_and_not() -> None:
 def test_names_are_no_patterns(name: str) -> None:
     batch = pa.record_batch({name: pa.array(["x", "y"])})
     schema = schema_of(batch.schema)[0]
-    predicate = Comparison(ComparisonOp.EQ, Column(name), Literal("y", String()))
+    predicate = ir.Comparison(ir.ComparisonOp.EQ, ir.Column(name), ir.Literal("y", String()))
     written = to_polars(predicate, schema)
     if name.startswith("A"):
         assert theirs(written.exact(), batch) == [1]
@@ -284,22 +277,22 @@ def test_names_are_no_patterns(name: str) -> None:
 
 def test_wide_disjunctions_and_long_lists_pass() -> None:
     batch = pa.record_batch({"i64": pa.array([-1, 3, 9_999, None])})
-    wide = Or(tuple(equals("i64", value) for value in range(6_000)))
+    wide = ir.Or(tuple(equals("i64", value) for value in range(6_000)))
     written = to_polars(wide, SCHEMA).exact()
     assert theirs(written, batch) == [1]
     read = from_polars(written, SCHEMA).exact()
-    assert isinstance(read, Or)
+    assert isinstance(read, ir.Or)
     assert len(read.terms) == 6_000
-    values = ValueSet(pa.array(range(1_000_000)), Int(64))
-    listed = to_polars(InList(Column("i64"), values), SCHEMA).exact()
-    assert from_polars(listed, SCHEMA).exact() == InList(Column("i64"), values)
+    values = ir.ValueSet(pa.array(range(1_000_000)), Int(64))
+    listed = to_polars(ir.InList(ir.Column("i64"), values), SCHEMA).exact()
+    assert from_polars(listed, SCHEMA).exact() == ir.InList(ir.Column("i64"), values)
     assert theirs(listed, batch) == [1, 2]
 
 
 @pytest.mark.parametrize(
     ("column", "literal"),
-    [("day", Literal(2**31 - 1, Date())), ("ts", Literal(2**63 - 1, Timestamp()))],
+    [("day", ir.Literal(2**31 - 1, Date())), ("ts", ir.Literal(2**63 - 1, Timestamp()))],
 )
-def test_days_beyond_the_calendar_are_refused(column: str, literal: Literal) -> None:
-    written = to_polars(Comparison(ComparisonOp.LT, Column(column), literal), SCHEMA)
+def test_days_beyond_the_calendar_are_refused(column: str, literal: ir.Literal) -> None:
+    written = to_polars(ir.Comparison(ir.ComparisonOp.LT, ir.Column(column), literal), SCHEMA)
     assert "beyond polars' calendar" in written.notes[0]

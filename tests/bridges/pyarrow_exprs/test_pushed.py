@@ -18,26 +18,7 @@ import pytest
 from rowsieve.bridges.pyarrow_exprs import is_pyarrow_expression, pushed_predicate
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import (
-    FALSE,
-    TRUE,
-    And,
-    BooleanOperand,
-    Call,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FieldAccess,
-    InList,
-    IsNull,
-    Literal,
-    Not,
-    Or,
-    PhysicalValue,
-    Predicate,
-    ValueSet,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -52,72 +33,83 @@ from rowsieve.types.logical import (
 )
 
 F = pc.field
-A = Column("a")
+A = ir.Column("a")
 YES, NO = pa.array([True, False])
 
 
-def equals(value: PhysicalValue, type_: LogicalType | None) -> Comparison:
-    return Comparison(ComparisonOp.EQ, A, Literal(value, type_))
+def equals(value: ir.PhysicalValue, type_: LogicalType | None) -> ir.Comparison:
+    return ir.Comparison(ir.ComparisonOp.EQ, A, ir.Literal(value, type_))
 
 
-def found_in(*members: int | None) -> InList:
-    return InList(A, ValueSet(pa.array(members, pa.int64()), Int(64)))
+def found_in(*members: int | None) -> ir.InList:
+    return ir.InList(A, ir.ValueSet(pa.array(members, pa.int64()), Int(64)))
 
 
 ONE = equals(1, Int(64))
 
-FORMS: list[tuple[Any, Predicate]] = [
+FORMS: list[tuple[Any, ir.Predicate]] = [
     (F("a") == 1, ONE),
-    (F("a") != 1, Comparison(ComparisonOp.NE, A, Literal(1, Int(64)))),
-    (F("a") < 1, Comparison(ComparisonOp.LT, A, Literal(1, Int(64)))),
-    (F("a") <= 1, Comparison(ComparisonOp.LE, A, Literal(1, Int(64)))),
-    (F("a") > 1, Comparison(ComparisonOp.GT, A, Literal(1, Int(64)))),
-    (F("a") >= 1, Comparison(ComparisonOp.GE, A, Literal(1, Int(64)))),
-    (F("a") == F("b.c"), Comparison(ComparisonOp.EQ, A, Column("b.c"))),
-    (F("a"), BooleanOperand(A)),
-    (~F("a"), Not(BooleanOperand(A))),
-    (pc.scalar(YES), TRUE),
-    (pc.scalar(NO), FALSE),
-    (F("a").is_null(), IsNull(A)),
-    (F("a").is_valid(), Not(IsNull(A))),
+    (F("a") != 1, ir.Comparison(ir.ComparisonOp.NE, A, ir.Literal(1, Int(64)))),
+    (F("a") < 1, ir.Comparison(ir.ComparisonOp.LT, A, ir.Literal(1, Int(64)))),
+    (F("a") <= 1, ir.Comparison(ir.ComparisonOp.LE, A, ir.Literal(1, Int(64)))),
+    (F("a") > 1, ir.Comparison(ir.ComparisonOp.GT, A, ir.Literal(1, Int(64)))),
+    (F("a") >= 1, ir.Comparison(ir.ComparisonOp.GE, A, ir.Literal(1, Int(64)))),
+    (F("a") == F("b.c"), ir.Comparison(ir.ComparisonOp.EQ, A, ir.Column("b.c"))),
+    (F("a"), ir.BooleanOperand(A)),
+    (~F("a"), ir.Not(ir.BooleanOperand(A))),
+    (pc.scalar(YES), ir.TRUE),
+    (pc.scalar(NO), ir.FALSE),
+    (F("a").is_null(), ir.IsNull(A)),
+    (F("a").is_valid(), ir.Not(ir.IsNull(A))),
     (F("a").isin([1, None]), found_in(1, None)),
-    (~F("a").isin([1, 2]), Not(found_in(1, 2))),
-    ((F("a") == 1) & F("a") & F("b"), And((ONE, BooleanOperand(A), BooleanOperand(Column("b"))))),
+    (~F("a").isin([1, 2]), ir.Not(found_in(1, 2))),
+    (
+        (F("a") == 1) & F("a") & F("b"),
+        ir.And((ONE, ir.BooleanOperand(A), ir.BooleanOperand(ir.Column("b")))),
+    ),
     (
         (F("a") == 1) & (F("a") | F("b")),
-        And((ONE, Or((BooleanOperand(A), BooleanOperand(Column("b")))))),
+        ir.And((ONE, ir.Or((ir.BooleanOperand(A), ir.BooleanOperand(ir.Column("b")))))),
     ),
     (
         (F("a") == 1) == F("b"),
-        Comparison(ComparisonOp.EQ, Condition(ONE), Column("b")),
+        ir.Comparison(ir.ComparisonOp.EQ, ir.Condition(ONE), ir.Column("b")),
     ),
     (
         F("a") + 1 > F("b") * 2 - 3,
-        Comparison(
-            ComparisonOp.GT,
-            Call("add", (A, Literal(1, Int(64)))),
-            Call(
+        ir.Comparison(
+            ir.ComparisonOp.GT,
+            ir.Call("add", (A, ir.Literal(1, Int(64)))),
+            ir.Call(
                 "subtract",
-                (Call("multiply", (Column("b"), Literal(2, Int(64)))), Literal(3, Int(64))),
+                (
+                    ir.Call("multiply", (ir.Column("b"), ir.Literal(2, Int(64)))),
+                    ir.Literal(3, Int(64)),
+                ),
             ),
         ),
     ),
     (
         pc.field("s", "x") == 1,
-        Comparison(ComparisonOp.EQ, FieldAccess(Column("s"), "x"), Literal(1, Int(64))),
+        ir.Comparison(
+            ir.ComparisonOp.EQ, ir.FieldAccess(ir.Column("s"), "x"), ir.Literal(1, Int(64))
+        ),
     ),
     (
         pc.starts_with(F("a"), "x"),
-        BooleanOperand(Call("starts_with", (A, Literal("x", String())))),
+        ir.BooleanOperand(ir.Call("starts_with", (A, ir.Literal("x", String())))),
     ),
-    (F("call") == "end", Comparison(ComparisonOp.EQ, Column("call"), Literal("end", String()))),
+    (
+        F("call") == "end",
+        ir.Comparison(ir.ComparisonOp.EQ, ir.Column("call"), ir.Literal("end", String())),
+    ),
     (
         F("a\n'\0") == "é\n",
-        Comparison(ComparisonOp.EQ, Column("a\n'\0"), Literal("é\n", String())),
+        ir.Comparison(ir.ComparisonOp.EQ, ir.Column("a\n'\0"), ir.Literal("é\n", String())),
     ),
 ]
 
-LITERALS: list[tuple[Any, PhysicalValue, LogicalType | None]] = [
+LITERALS: list[tuple[Any, ir.PhysicalValue, LogicalType | None]] = [
     (YES, True, Bool()),
     (pa.scalar(7, pa.int8()), 7, Int(8)),
     (pa.scalar(7, pa.uint64()), 7, Int(64, signed=False)),
@@ -143,13 +135,13 @@ LITERALS: list[tuple[Any, PhysicalValue, LogicalType | None]] = [
 
 
 @pytest.mark.parametrize(("expression", "tree"), FORMS, ids=lambda value: str(value)[:40])
-def test_an_expression_is_read_as(expression: Any, tree: Predicate) -> None:
+def test_an_expression_is_read_as(expression: Any, tree: ir.Predicate) -> None:
     assert pushed_predicate(expression) == tree
 
 
 @pytest.mark.parametrize(("scalar", "value", "type_"), LITERALS, ids=lambda value: str(value)[:30])
 def test_a_constant_is_read_as(
-    scalar: Any, value: PhysicalValue, type_: LogicalType | None
+    scalar: Any, value: ir.PhysicalValue, type_: LogicalType | None
 ) -> None:
     expression = F("a") == pc.scalar(scalar)
     if type_ is None and value is None and not pa.types.is_null(scalar.type):
@@ -162,8 +154,8 @@ def test_a_constant_is_read_as(
 def test_a_set_keeps_its_members_in_storage_form() -> None:
     members = pa.array([datetime.date(1970, 1, 2), None], pa.date64())
     tree = pushed_predicate(F("a").isin(members))
-    assert isinstance(tree, InList)
-    assert tree.values == ValueSet(pa.array([1, None], pa.int32()).cast(pa.date32()), Date())
+    assert isinstance(tree, ir.InList)
+    assert tree.values == ir.ValueSet(pa.array([1, None], pa.int32()).cast(pa.date32()), Date())
 
 
 @pytest.mark.parametrize(
@@ -197,7 +189,7 @@ def test_many_terms_stay_flat() -> None:
     for i in range(1, 300):
         expression |= F("a") == i
     tree = pushed_predicate(expression)
-    assert isinstance(tree, Or)
+    assert isinstance(tree, ir.Or)
     assert len(tree.terms) == 300
 
 

@@ -16,21 +16,9 @@ from rowsieve.bridges.pyarrow_exprs import from_pyarrow, to_pyarrow
 from rowsieve.bridges.pyarrow_exprs.table import FUNCTIONS
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate, matching
-from rowsieve.predicate.ir import (
-    And,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    Literal,
-    Not,
-    Opaque,
-    Or,
-    Predicate,
-    ValueSet,
-)
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
@@ -153,7 +141,7 @@ LEFT: list[tuple[Any, str]] = [
 
 
 def ours(
-    predicate: Predicate, batch: pa.RecordBatch, semantics: Semantics, schema: Any = SCHEMA
+    predicate: ir.Predicate, batch: pa.RecordBatch, semantics: Semantics, schema: Any = SCHEMA
 ) -> list[int] | None:
     outcome = evaluate(bind(predicate, schema, semantics), batch)
     if outcome.failed.any():
@@ -239,7 +227,7 @@ def test_bytes_that_are_no_text_are_left_too() -> None:
 @given(predicate=predicates(1), batch=batches(min_rows=1))
 @known_texts()
 def test_random_predicates_keep_the_same_rows(
-    semantics: Semantics, predicate: Predicate, batch: pa.RecordBatch
+    semantics: Semantics, predicate: ir.Predicate, batch: pa.RecordBatch
 ) -> None:
     try:
         written = to_pyarrow(predicate, SCHEMA, semantics)
@@ -263,7 +251,7 @@ def test_random_predicates_keep_the_same_rows(
 
 @examples(60)
 @given(predicate=predicates(1), batch=batches(min_rows=1))
-def test_what_was_written_is_read_back(predicate: Predicate, batch: pa.RecordBatch) -> None:
+def test_what_was_written_is_read_back(predicate: ir.Predicate, batch: pa.RecordBatch) -> None:
     try:
         written = to_pyarrow(predicate, SCHEMA)
     except InvalidPredicate:
@@ -280,50 +268,53 @@ def test_what_was_written_is_read_back(predicate: Predicate, batch: pa.RecordBat
 @pytest.mark.parametrize("negated", [False, True])
 @pytest.mark.parametrize("members", [[1, 2], [1, None], [], [None]])
 def test_lists_come_back_as_they_went(members: list[int | None], *, negated: bool) -> None:
-    listed = InList(Column("i64"), ValueSet(pa.array(members, pa.int64()), Int(64)))
-    predicate: Predicate = Not(listed) if negated else listed
+    listed = ir.InList(ir.Column("i64"), ir.ValueSet(pa.array(members, pa.int64()), Int(64)))
+    predicate: ir.Predicate = ir.Not(listed) if negated else listed
     read = from_pyarrow(to_pyarrow(predicate, SCHEMA).exact(), SCHEMA).exact()
     if negated:
         assert normalize(read) == normalize(predicate)
     else:  # where NULL is as good as FALSE, a member that is NULL says nothing
-        assert isinstance(read, InList)
+        assert isinstance(read, ir.InList)
         assert read.values.array.to_pylist() == [item for item in members if item is not None]
 
 
 def test_other_engines_have_nan_above_all() -> None:
     rows = pa.table({"f64": pa.array([1.0, math.nan, None, 9.0])})
-    above = Comparison(ComparisonOp.GT, Column("f64"), Literal(5.0, Float(64)))
+    above = ir.Comparison(ir.ComparisonOp.GT, ir.Column("f64"), ir.Literal(5.0, Float(64)))
     for semantics, kept in ((Semantics.SQL, [1, 3]), (Semantics.PYARROW, [3])):
         assert theirs(to_pyarrow(above, SCHEMA, semantics).exact(), rows) == kept
-    assert theirs(to_pyarrow(Not(above), SCHEMA, Semantics.SQL).exact(), rows) == [0]
+    assert theirs(to_pyarrow(ir.Not(above), SCHEMA, Semantics.SQL).exact(), rows) == [0]
 
 
 def test_lists_at_the_top_stand_bare() -> None:
-    listed = InList(Column("i64"), ValueSet(pa.array([1, 2]), Int(64)))
-    written = to_pyarrow(Or((listed, listed)), SCHEMA).exact()
+    listed = ir.InList(ir.Column("i64"), ir.ValueSet(pa.array([1, 2]), Int(64)))
+    written = to_pyarrow(ir.Or((listed, listed)), SCHEMA).exact()
     assert written.equals(F("i64").isin(pa.array([1, 2])) | F("i64").isin(pa.array([1, 2])))
 
 
 def test_what_cannot_be_written_is_the_residual() -> None:
-    one = Comparison(ComparisonOp.EQ, Column("i64"), Literal(1, Int(64)))
-    elsewhere = Opaque("rlike(s, 'a')", "spark", ("s",))
-    written = to_pyarrow(And((one, elsewhere)), SCHEMA)
+    one = ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i64"), ir.Literal(1, Int(64)))
+    elsewhere = ir.Opaque("rlike(s, 'a')", "spark", ("s",))
+    written = to_pyarrow(ir.And((one, elsewhere)), SCHEMA)
     assert written.exactness is Exactness.SUPERSET
     assert written.residual == elsewhere
-    assert to_pyarrow(Or((one, elsewhere)), SCHEMA).expression is None
+    assert to_pyarrow(ir.Or((one, elsewhere)), SCHEMA).expression is None
     with pytest.raises(UnsupportedOperation, match="another engine"):
         to_pyarrow(elsewhere, SCHEMA, strict=True)
 
 
 def test_wide_disjunctions_and_long_lists_pass() -> None:
     rows = pa.table({"i64": pa.array([-1, 3, 9_999, None])})
-    wide = Or(
-        tuple(Comparison(ComparisonOp.EQ, Column("i64"), Literal(n, Int(64))) for n in range(6_000))
+    wide = ir.Or(
+        tuple(
+            ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i64"), ir.Literal(n, Int(64)))
+            for n in range(6_000)
+        )
     )
     written = to_pyarrow(wide, SCHEMA).exact()
     assert theirs(written, rows) == [1]
     assert from_pyarrow(written, SCHEMA).exact() == wide
-    listed = InList(Column("i64"), ValueSet(pa.array(range(1_000_000)), Int(64)))
+    listed = ir.InList(ir.Column("i64"), ir.ValueSet(pa.array(range(1_000_000)), Int(64)))
     assert from_pyarrow(to_pyarrow(listed, SCHEMA).exact(), SCHEMA).exact() == listed
 
 
@@ -352,7 +343,7 @@ def test_scans_mean_what_pyarrow_means(tmp_path: Any) -> None:
 def test_a_list_of_uuids_that_is_written_is_read_back(count: int) -> None:
     schema, _ = schema_of(pa.schema([("uid", pa.uuid())]))
     uuids = [bytes([number]) * 16 for number in range(count)]
-    given = InList(Column("uid"), ValueSet(pa.array(uuids, pa.binary(16)), Uuid()))
+    given = ir.InList(ir.Column("uid"), ir.ValueSet(pa.array(uuids, pa.binary(16)), Uuid()))
     read = from_pyarrow(to_pyarrow(given, schema).exact(), schema)
     batch = pa.record_batch({"uid": pa.array([*uuids, b"x" * 16, None], pa.binary(16))})
     found, expected = (

@@ -14,12 +14,11 @@ import pytest
 import rowsieve as rs
 from rowsieve.bridges.pyarrow_exprs import from_pyarrow, to_pyarrow
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate import zoned
+from rowsieve.predicate import ir, zoned
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.interpret import Verdict, interpret
-from rowsieve.predicate.ir import Column, Comparison, ComparisonOp, Literal, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Timestamp
@@ -120,18 +119,18 @@ def test_raise_fails_where_pyarrow_fails(zone: str) -> None:
             one.to_table(filter=expression)
 
 
-def written(zone: str) -> list[Predicate]:
-    at, ts = Column("at"), Column("ts")
-    local = Literal(1_711_850_400_000_000, Timestamp())
-    made = [Comparison(ComparisonOp.GT, zoned.local_time(zone, at), local)]
+def written(zone: str) -> list[ir.Predicate]:
+    at, ts = ir.Column("at"), ir.Column("ts")
+    local = ir.Literal(1_711_850_400_000_000, Timestamp())
+    made = [ir.Comparison(ir.ComparisonOp.GT, zoned.local_time(zone, at), local)]
     for repeated, skipped in (
         (RepeatedTime.EARLIER, SkippedTime.LAST_BEFORE),
         (RepeatedTime.LATER, SkippedTime.FIRST_AFTER),
     ):
         instant = zoned.instant(zone, ts, repeated, skipped)
-        made.append(Comparison(ComparisonOp.GE, instant, at))
-        bound = Literal(1_300_000_000_000_000, Timestamp(utc=True))
-        made.append(Comparison(ComparisonOp.LT, instant, bound))
+        made.append(ir.Comparison(ir.ComparisonOp.GE, instant, at))
+        bound = ir.Literal(1_300_000_000_000_000, Timestamp(utc=True))
+        made.append(ir.Comparison(ir.ComparisonOp.LT, instant, bound))
     return list(made)
 
 

@@ -12,7 +12,7 @@ from rowsieve.bridges.spark_columns import from_spark_column, to_spark_column
 from rowsieve.bridges.spark_columns.lists import SHORT
 from rowsieve.bridges.spark_columns.read_classic import whole_of
 from rowsieve.bridges.spark_columns.tree import Node
-from rowsieve.predicate.ir import Case, Column, InList, Not, Or, Predicate, ValueSet
+from rowsieve.predicate import ir
 from rowsieve.types.logical import Int, String, Time
 from tests.bridges.spark_columns.nasty import (
     BATCH,
@@ -33,7 +33,7 @@ MANY = 1_000_000
 
 def test_lists_of_every_type_keep_the_rows(spark: Any) -> None:
     lists = [every_other(field.name, SHORT + 1, null=bool(at % 2)) for at, field in enumerate(FLAT)]
-    wanted: list[Predicate] = [*lists, *map(Not, lists)]
+    wanted: list[ir.Predicate] = [*lists, *map(ir.Not, lists)]
     columns = [to_spark_column(predicate, SCHEMA).exact() for predicate in wanted]
     rows = [ours(predicate) for predicate in wanted]
     for frame in (in_spark(spark), in_driver(spark)):
@@ -49,11 +49,11 @@ def test_a_list_of_times_passes_both_ways(spark: Any) -> None:
     schema = SCHEMA.__class__(0, (FLAT[0].__class__(1, "at", Time()),))
     spark.conf.set("spark.sql.timeType.enabled", "true")
     try:
-        listed = InList(Column("at"), ValueSet(array, Time()))
+        listed = ir.InList(ir.Column("at"), ir.ValueSet(array, Time()))
         read = from_spark_column(to_spark_column(listed, schema).exact(), schema).exact()
     finally:
         spark.conf.unset("spark.sql.timeType.enabled")
-    assert isinstance(read, InList)
+    assert isinstance(read, ir.InList)
     assert read.values.ordered.equals(array)
 
 
@@ -89,7 +89,7 @@ def test_what_is_no_list_of_constants_is_read_one_by_one(spark: Any) -> None:
 
     column = f.expr(f"i IN ({NUMBERS}, small)")
     read = from_spark_column(column, SCHEMA).exact()
-    assert isinstance(read, Or)
+    assert isinstance(read, ir.Or)
     assert [ours(read)] == theirs(in_spark(spark), [column])
 
 
@@ -131,21 +131,21 @@ def test_a_list_inside_a_choice_is_one_list(spark: Any) -> None:
 
     column = f.when(f.col("i").isin(list(range(2 * SHORT))), f.lit(1)).otherwise(f.lit(0)) == 1
     read = from_spark_column(column, SCHEMA).exact()
-    (case,) = [node for node in _operands(read) if isinstance(node, Case)]
+    (case,) = [node for node in _operands(read) if isinstance(node, ir.Case)]
     (branch,) = case.branches
-    assert isinstance(branch[0], InList)
+    assert isinstance(branch[0], ir.InList)
     assert len(branch[0].values) == 2 * SHORT
 
 
 def test_a_million_values_pass_both_ways(spark: Any) -> None:
     count = MANY if IS_DEEP else MANY // 4  # a quarter: the session has a gigabyte for all tests
-    numbers = ValueSet(pa.array(np.arange(count) * 7), Int(64))
-    texts = ValueSet(pa.array([f"n{n}" for n in range(count)]), String())
+    numbers = ir.ValueSet(pa.array(np.arange(count) * 7), Int(64))
+    texts = ir.ValueSet(pa.array([f"n{n}" for n in range(count)]), String())
     for name, values in (("k", numbers), ("s", texts)):
-        column = to_spark_column(InList(Column(name), values), SCHEMA).exact()
+        column = to_spark_column(ir.InList(ir.Column(name), values), SCHEMA).exact()
         read = from_spark_column(column, SCHEMA).exact()
-        assert isinstance(read, InList)
-        assert read.operand == Column(name)
+        assert isinstance(read, ir.InList)
+        assert read.operand == ir.Column(name)
         assert read.values.ordered.equals(values.ordered)
 
 

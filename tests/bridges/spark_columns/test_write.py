@@ -15,23 +15,9 @@ from rowsieve.bridges.spark_columns import from_spark_column, to_spark_column
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
-from rowsieve.predicate.ir import (
-    And,
-    Call,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    Like,
-    Literal,
-    Not,
-    Opaque,
-    Or,
-    Predicate,
-    ValueSet,
-)
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
@@ -43,7 +29,7 @@ from tests.strategies import IEEE, SCHEMA, batches, predicates
 
 pytestmark = pytest.mark.spark
 
-ELSEWHERE = Opaque("rlike(s, 'a')", "duckdb", ("s",))
+ELSEWHERE = ir.Opaque("rlike(s, 'a')", "duckdb", ("s",))
 # In the SQL that has a spelling for each: one text for each function of ours, and each node.
 TEXTS = [
     "b",
@@ -226,7 +212,7 @@ OTHER_FORMS = (
 )
 
 
-def written(predicate: Predicate, semantics: Semantics = Semantics.SPARK) -> Any:
+def written(predicate: ir.Predicate, semantics: Semantics = Semantics.SPARK) -> Any:
     return to_spark_column(predicate, nasty.SCHEMA, semantics).exact()
 
 
@@ -250,7 +236,7 @@ def test_what_is_written_is_read_again(spark: Any, text: str) -> None:
         assert settled(read.exact()) == settled(predicate)
 
 
-def settled(predicate: Predicate) -> Predicate:
+def settled(predicate: ir.Predicate) -> ir.Predicate:
     bound = bind(predicate, nasty.SCHEMA, Semantics.SPARK, now_us=nasty.NOW_US)
     return normalize(bound.root)
 
@@ -258,7 +244,7 @@ def settled(predicate: Predicate) -> Predicate:
 @examples(6)
 @given(several=st.lists(predicates(1), min_size=24, max_size=24), batch=batches(min_rows=3))
 def test_random_predicates_keep_the_same_rows(
-    several: list[Predicate], batch: pa.RecordBatch, spark: Any
+    several: list[ir.Predicate], batch: pa.RecordBatch, spark: Any
 ) -> None:
     columns, wanted, sound = [], [], []
     for predicate in several:
@@ -319,15 +305,17 @@ def test_a_session_without_ansi_mode_gets_what_it_says_alike(spark: Any) -> None
 
 
 def test_differences_of_semantics_are_not_passed_over(spark: Any) -> None:
-    above = Comparison(ComparisonOp.GT, Column("f"), Literal(0.0, Float(64)))
+    above = ir.Comparison(ir.ComparisonOp.GT, ir.Column("f"), ir.Literal(0.0, Float(64)))
     bound = bind(above, nasty.SCHEMA, IEEE)
     guarded = to_spark_column(above, nasty.SCHEMA, IEEE).exact()
     kept = evaluate(bound, nasty.BATCH).true.nonzero()[0].tolist()
     assert theirs(in_spark(spark), [guarded]) == [kept]
-    zeros = InList(Column("f"), ValueSet(pa.array([0.0, 1.0, 2.0, 3.0]), Float(64)))
+    zeros = ir.InList(ir.Column("f"), ir.ValueSet(pa.array([0.0, 1.0, 2.0, 3.0]), Float(64)))
     assert to_spark_column(zeros, nasty.SCHEMA, Semantics.DATAFUSION).expression is None
-    total = Comparison(ComparisonOp.GT, Call("add", (Column("i"), Column("i"))), Literal(0))
-    whole = And((Comparison(ComparisonOp.EQ, Column("i"), Literal(1)), total))
+    total = ir.Comparison(
+        ir.ComparisonOp.GT, ir.Call("add", (ir.Column("i"), ir.Column("i"))), ir.Literal(0)
+    )
+    whole = ir.And((ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i"), ir.Literal(1)), total))
     made = to_spark_column(whole, nasty.SCHEMA, Semantics.DATAFUSION)
     assert made.exactness is Exactness.SUPERSET
     assert made.residual == total
@@ -355,8 +343,8 @@ def test_operations_that_give_null_are_tried(spark: Any, semantics: Semantics) -
 
 
 def test_nothing_is_dropped_under_or_and_not(spark: Any) -> None:
-    one = Comparison(ComparisonOp.EQ, Column("i"), Literal(1))
-    for predicate in (Or((one, ELSEWHERE)), Not(And((one, ELSEWHERE)))):
+    one = ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i"), ir.Literal(1))
+    for predicate in (ir.Or((one, ELSEWHERE)), ir.Not(ir.And((one, ELSEWHERE)))):
         made = to_spark_column(predicate, nasty.SCHEMA)
         assert made.expression is None
         assert made.residual == predicate
@@ -365,22 +353,24 @@ def test_nothing_is_dropped_under_or_and_not(spark: Any) -> None:
 
 
 def test_an_empty_list_is_null_for_null(spark: Any) -> None:
-    empty = InList(Column("i"), ValueSet(pa.array([], pa.int32()), Int(32)))
-    assert theirs(in_spark(spark), [written(Not(empty))]) == [ours(Not(empty))]
+    empty = ir.InList(ir.Column("i"), ir.ValueSet(pa.array([], pa.int32()), Int(32)))
+    assert theirs(in_spark(spark), [written(ir.Not(empty))]) == [ours(ir.Not(empty))]
 
 
 def test_wide_disjunctions_and_long_lists_pass(spark: Any) -> None:
-    terms = [Comparison(ComparisonOp.EQ, Column("i"), Literal(n)) for n in range(1, 500)]
-    values = ValueSet(pa.array([math.nan, 0.0, *map(float, range(1_000))]), Float(64))
-    columns = [written(Or(tuple(terms))), written(InList(Column("f"), values))]
+    terms = [
+        ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i"), ir.Literal(n)) for n in range(1, 500)
+    ]
+    values = ir.ValueSet(pa.array([math.nan, 0.0, *map(float, range(1_000))]), Float(64))
+    columns = [written(ir.Or(tuple(terms))), written(ir.InList(ir.Column("f"), values))]
     judged = theirs(in_spark(spark), columns)
-    assert judged == [ours(Or(tuple(terms))), ours(InList(Column("f"), values))]
+    assert judged == [ours(ir.Or(tuple(terms))), ours(ir.InList(ir.Column("f"), values))]
 
 
 def test_names_are_taken_as_they_are_written(spark: Any) -> None:
     batch = pa.record_batch({"A `b`.c": pa.array(["x", "y"])})
     schema = schema_of(batch.schema)[0]
-    predicate = Comparison(ComparisonOp.EQ, Column("A `b`.c"), Literal("y", String()))
+    predicate = ir.Comparison(ir.ComparisonOp.EQ, ir.Column("A `b`.c"), ir.Literal("y", String()))
     made = to_spark_column(predicate, schema).exact()
     assert theirs(in_spark(spark, batch, schema), [made], batch) == [[1]]
     assert from_spark_column(made, schema).exact() == predicate
@@ -391,5 +381,5 @@ def test_case_is_written_where_it_is_meant_in_full(spark: Any) -> None:
     assert to_spark_column(full, nasty.SCHEMA, Semantics.SQL).expression is None
     assert theirs(in_spark(spark), [written(full)]) == [ours(full)]
     assert to_spark_column(parse_predicate("s ILIKE 'é'"), nasty.SCHEMA).expression is None
-    backslash = Like(Column("s"), "a\\b")
+    backslash = ir.Like(ir.Column("s"), "a\\b")
     assert theirs(in_spark(spark), [written(backslash)]) == [ours(backslash)]

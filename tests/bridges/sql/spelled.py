@@ -16,40 +16,40 @@ from typing import Any
 import pyarrow as pa
 
 from rowsieve.bridges.sql import parse_expression, to_sql
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute
-from rowsieve.predicate.ir import Call, Cast, Column, Literal, Operand
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Decimal, Timestamp
 
 D = decimal.Decimal
 SHARED = ("spark", "datafusion", "duckdb")
-ORIGIN = Literal(978_307_200_000_000, Timestamp())  # 2001-01-01
+ORIGIN = ir.Literal(978_307_200_000_000, Timestamp())  # 2001-01-01
 
 
-def call(name: str, *arguments: Any) -> Call:
+def call(name: str, *arguments: Any) -> ir.Call:
     """A call; names of one or two letters are columns, other plain values are literals."""
-    return Call(
+    return ir.Call(
         name,
         tuple(
             item
-            if isinstance(item, Operand)
-            else Column(item[1:])
+            if isinstance(item, ir.Operand)
+            else ir.Column(item[1:])
             if isinstance(item, str) and item.startswith("$")
-            else Literal(item)
+            else ir.Literal(item)
             for item in arguments
         ),
     )
 
 
-def _texts(name: str, *options: Sequence[Any]) -> list[Operand]:
+def _texts(name: str, *options: Sequence[Any]) -> list[ir.Operand]:
     return [call(name, "$s", *each) for each in options or [()]]
 
 
 _PARTS = ("year", "quarter", "month", "day", "week", "doy", "dow", "isodow", "isoyear")
 _CLOCK = ("hour", "minute", "whole_second")
-CALLS: Mapping[str, list[Operand]] = {
+CALLS: Mapping[str, list[ir.Operand]] = {
     "abs": [call("abs", f"${c}") for c in ("i", "f", "d")],
     "floor": [call("floor", "$f")],
     "ceil": [call("ceil", "$f")],
@@ -121,7 +121,7 @@ CALLS: Mapping[str, list[Operand]] = {
     **{f"extract_{part}": [call(f"extract_{part}", c) for c in ("$ts", "$day")] for part in _PARTS},
     **{f"extract_{part}": [call(f"extract_{part}", "$ts")] for part in _CLOCK},
 }
-OTHERS: Mapping[str, list[Operand]] = {  # not in all three
+OTHERS: Mapping[str, list[ir.Operand]] = {  # not in all three
     "date_bin": [
         *(call("date_bin", 0, micros, "$ts", ORIGIN) for micros in (900_000_000, 172_800_000_000)),
         *(call("date_bin", months, 0, "$ts", ORIGIN) for months in (1, 5)),
@@ -141,7 +141,7 @@ OTHERS: Mapping[str, list[Operand]] = {  # not in all three
     "reverse": _texts("reverse"),
     "concat": [call("concat", "$s", "$t")],
     "cast": [
-        Cast(Column(name), Decimal(precision, scale))
+        ir.Cast(ir.Column(name), Decimal(precision, scale))
         for name in ("f", "g")
         for precision, scale in ((38, 38), (38, 20), (38, 37), (20, 10), (10, 2), (5, 5))
     ],
@@ -211,7 +211,7 @@ def table(seed: int = 0) -> pa.Table:
     return pa.table(columns)
 
 
-def ours(operand: Operand, engine: str, rows: pa.Table) -> tuple[list[Any], list[bool]]:
+def ours(operand: ir.Operand, engine: str, rows: pa.Table) -> tuple[list[Any], list[bool]]:
     """What we give under the engine's semantics, and where we fail."""
     schema, _ = schema_of(rows.schema)
     bound = bind_operand(operand, schema, Semantics.named(engine))
@@ -219,11 +219,11 @@ def ours(operand: Operand, engine: str, rows: pa.Table) -> tuple[list[Any], list
     return values.to_pylist(), failed.tolist()
 
 
-def written(operand: Operand, engine: str) -> str:
+def written(operand: ir.Operand, engine: str) -> str:
     """The call in the engine's SQL."""
     return to_sql(operand, engine)
 
 
-def read_back(operand: Operand, engine: str) -> Operand:
+def read_back(operand: ir.Operand, engine: str) -> ir.Operand:
     """The call after a way to the engine's SQL and back."""
     return parse_expression(to_sql(operand, engine), engine)

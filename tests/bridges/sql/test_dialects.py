@@ -8,19 +8,7 @@ import pytest
 
 from rowsieve.bridges.sql import parse_expression, to_sql
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
-from rowsieve.predicate.ir import (
-    Call,
-    Cast,
-    Column,
-    Condition,
-    FieldAccess,
-    Like,
-    Literal,
-    Node,
-    Now,
-    Opaque,
-    Operand,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.logical import (
     Binary,
     Date,
@@ -34,52 +22,52 @@ from rowsieve.types.logical import (
     Uuid,
 )
 
-A, B = Column("a"), Column("b")
+A, B = ir.Column("a"), ir.Column("b")
 DOUBLE = Float(64)
 
-READ: list[tuple[str, str, Operand]] = [
-    ("spark", "`a b`", Column("a b")),
-    ("spark", '"a"', Literal("a")),
-    ("spark", r"'it\'s'", Literal("it's")),
-    ("spark", r"'a\\b'", Literal(r"a\b")),
-    ("spark", "1e5", Literal(1e5, DOUBLE)),
-    ("spark", "1.5", Literal(decimal.Decimal("1.5"), Decimal(2, 1))),
-    ("spark", "1.5BD", Literal(decimal.Decimal("1.5"), Decimal(2, 1))),
-    ("spark", "CAST(a AS int)", Cast(A, Int(32))),
-    ("spark", "TRY_CAST(a AS int)", Cast(A, Int(32), try_=True)),
-    ("spark", "CAST(a AS timestamp)", Cast(A, Timestamp(utc=True))),
-    ("spark", "CAST(a AS timestamp_ntz)", Cast(A, Timestamp())),
-    ("spark", "CAST(a AS float)", Cast(A, Float(32))),
-    ("spark", "CAST(a AS decimal)", Cast(A, Decimal(10, 0))),
-    ("spark", "CAST('ab' AS binary)", Literal(b"ab", Binary())),
-    ("spark", "concat(a, b)", Call("concat_strict", (A, B))),
-    ("spark", "year(a)", Call("extract_year", (A,))),
-    ("spark", "startswith(a, 'x')", Call("starts_with", (A, Literal("x")))),
-    ("spark", "a['x']", FieldAccess(A, "x")),
-    ("spark", r"a LIKE '1\\%'", Condition(Like(A, r"1\%", "\\"))),
-    ("spark", "CAST(a AS DOUBLE) / b", Call("divide", (Cast(A, DOUBLE), B))),
-    ("duckdb", "a / b", Call("divide", (Cast(A, DOUBLE), B))),
-    ("duckdb", "1e5", Literal(1e5, DOUBLE)),
-    ("duckdb", r"a LIKE 'x\%'", Condition(Like(A, r"x\%"))),
-    ("duckdb", r"'\x00a'::BLOB", Literal(b"\x00a", Binary())),
-    ("duckdb", "CAST(a AS float)", Cast(A, Float(32))),
-    ("duckdb", "now()", Now()),
+READ: list[tuple[str, str, ir.Operand]] = [
+    ("spark", "`a b`", ir.Column("a b")),
+    ("spark", '"a"', ir.Literal("a")),
+    ("spark", r"'it\'s'", ir.Literal("it's")),
+    ("spark", r"'a\\b'", ir.Literal(r"a\b")),
+    ("spark", "1e5", ir.Literal(1e5, DOUBLE)),
+    ("spark", "1.5", ir.Literal(decimal.Decimal("1.5"), Decimal(2, 1))),
+    ("spark", "1.5BD", ir.Literal(decimal.Decimal("1.5"), Decimal(2, 1))),
+    ("spark", "CAST(a AS int)", ir.Cast(A, Int(32))),
+    ("spark", "TRY_CAST(a AS int)", ir.Cast(A, Int(32), try_=True)),
+    ("spark", "CAST(a AS timestamp)", ir.Cast(A, Timestamp(utc=True))),
+    ("spark", "CAST(a AS timestamp_ntz)", ir.Cast(A, Timestamp())),
+    ("spark", "CAST(a AS float)", ir.Cast(A, Float(32))),
+    ("spark", "CAST(a AS decimal)", ir.Cast(A, Decimal(10, 0))),
+    ("spark", "CAST('ab' AS binary)", ir.Literal(b"ab", Binary())),
+    ("spark", "concat(a, b)", ir.Call("concat_strict", (A, B))),
+    ("spark", "year(a)", ir.Call("extract_year", (A,))),
+    ("spark", "startswith(a, 'x')", ir.Call("starts_with", (A, ir.Literal("x")))),
+    ("spark", "a['x']", ir.FieldAccess(A, "x")),
+    ("spark", r"a LIKE '1\\%'", ir.Condition(ir.Like(A, r"1\%", "\\"))),
+    ("spark", "CAST(a AS DOUBLE) / b", ir.Call("divide", (ir.Cast(A, DOUBLE), B))),
+    ("duckdb", "a / b", ir.Call("divide", (ir.Cast(A, DOUBLE), B))),
+    ("duckdb", "1e5", ir.Literal(1e5, DOUBLE)),
+    ("duckdb", r"a LIKE 'x\%'", ir.Condition(ir.Like(A, r"x\%"))),
+    ("duckdb", r"'\x00a'::BLOB", ir.Literal(b"\x00a", Binary())),
+    ("duckdb", "CAST(a AS float)", ir.Cast(A, Float(32))),
+    ("duckdb", "now()", ir.Now()),
     (
         "duckdb",
         "date_trunc('day', DATE '1970-01-01')",
-        Call("date_trunc", (Literal("day"), Literal(0, Date()))),
+        ir.Call("date_trunc", (ir.Literal("day"), ir.Literal(0, Date()))),
     ),
-    ("datafusion", "1.5", Literal(1.5, DOUBLE)),
-    ("datafusion", "18446744073709551616", Literal(18446744073709551616.0, DOUBLE)),
-    ("datafusion", "-9223372036854775809", Literal(-9223372036854775809.0, DOUBLE)),
-    ("datafusion", "CAST(a AS float)", Cast(A, Float(32))),
-    ("datafusion", "CAST(a AS double)", Cast(A, DOUBLE)),
-    ("datafusion", "CAST(a AS BIGINT UNSIGNED)", Cast(A, Int(64, signed=False))),
-    ("datafusion", "a / b", Call("divide", (A, B))),
+    ("datafusion", "1.5", ir.Literal(1.5, DOUBLE)),
+    ("datafusion", "18446744073709551616", ir.Literal(18446744073709551616.0, DOUBLE)),
+    ("datafusion", "-9223372036854775809", ir.Literal(-9223372036854775809.0, DOUBLE)),
+    ("datafusion", "CAST(a AS float)", ir.Cast(A, Float(32))),
+    ("datafusion", "CAST(a AS double)", ir.Cast(A, DOUBLE)),
+    ("datafusion", "CAST(a AS BIGINT UNSIGNED)", ir.Cast(A, Int(64, signed=False))),
+    ("datafusion", "a / b", ir.Call("divide", (A, B))),
     (
         "datafusion",
         "arrow_cast('1970-01-01T00:00:00Z', 'Timestamp(Microsecond, Some(\"UTC\"))')",
-        Literal(0, Timestamp(utc=True)),
+        ir.Literal(0, Timestamp(utc=True)),
     ),
 ]
 
@@ -115,27 +103,27 @@ REFUSED_TEXT: list[tuple[str, str, str]] = [
     ("trino", "CAST(a AS decimal)", "precision and scale"),
 ]
 
-_PARTS = (Literal(1, Int(64)), Literal(0, Int(64)), Literal(0, Int(64)))
-UNWRITABLE: list[tuple[str, Node, str]] = [
-    ("spark", Literal(b"\0" * 16, Uuid()), "no type for uuid"),
-    ("spark", Literal(1, Int(8, signed=False)), "no type for uint8"),
-    ("spark", Call("concat", (A, B)), "no counterpart in spark"),
-    ("spark", Call("divide", (A, B)), "divides integers"),
-    ("duckdb", Call("divide", (A, Cast(B, DOUBLE))), "divides integers"),
-    ("duckdb", Call("substr", (A, B)), "no counterpart in duckdb"),
-    ("duckdb", Call("my_function", (A,)), "no counterpart in duckdb"),
-    ("datafusion", Call("json_get", (A, Literal("x"))), "no counterpart in datafusion"),
-    ("duckdb", Call("shift", (A, *_PARTS)), "shift has no counterpart"),
-    ("spark", Call("add_interval", (A, *_PARTS)), "add_interval has no counterpart"),
-    ("spark", Call("left", (A, Literal(-1))), "no counterpart in spark"),
-    ("postgres", Literal(3_000_000, Date()), "years 1 to 9999"),
-    ("postgres", Opaque("rlike(a, 'x')", "spark"), "another engine's"),
-    ("postgres", Cast(A, List(Field(1, "element", String()))), "no type for list<string>"),
+_PARTS = (ir.Literal(1, Int(64)), ir.Literal(0, Int(64)), ir.Literal(0, Int(64)))
+UNWRITABLE: list[tuple[str, ir.Node, str]] = [
+    ("spark", ir.Literal(b"\0" * 16, Uuid()), "no type for uuid"),
+    ("spark", ir.Literal(1, Int(8, signed=False)), "no type for uint8"),
+    ("spark", ir.Call("concat", (A, B)), "no counterpart in spark"),
+    ("spark", ir.Call("divide", (A, B)), "divides integers"),
+    ("duckdb", ir.Call("divide", (A, ir.Cast(B, DOUBLE))), "divides integers"),
+    ("duckdb", ir.Call("substr", (A, B)), "no counterpart in duckdb"),
+    ("duckdb", ir.Call("my_function", (A,)), "no counterpart in duckdb"),
+    ("datafusion", ir.Call("json_get", (A, ir.Literal("x"))), "no counterpart in datafusion"),
+    ("duckdb", ir.Call("shift", (A, *_PARTS)), "shift has no counterpart"),
+    ("spark", ir.Call("add_interval", (A, *_PARTS)), "add_interval has no counterpart"),
+    ("spark", ir.Call("left", (A, ir.Literal(-1))), "no counterpart in spark"),
+    ("postgres", ir.Literal(3_000_000, Date()), "years 1 to 9999"),
+    ("postgres", ir.Opaque("rlike(a, 'x')", "spark"), "another engine's"),
+    ("postgres", ir.Cast(A, List(Field(1, "element", String()))), "no type for list<string>"),
 ]
 
 
 @pytest.mark.parametrize(("dialect", "text", "tree"), READ)
-def test_a_dialect_reads(dialect: str, text: str, tree: Operand) -> None:
+def test_a_dialect_reads(dialect: str, text: str, tree: ir.Operand) -> None:
     assert parse_expression(text, dialect) == tree
 
 
@@ -146,7 +134,7 @@ def test_a_dialect_refuses_to_read(dialect: str, text: str, message: str) -> Non
 
 
 @pytest.mark.parametrize(("dialect", "tree", "message"), UNWRITABLE)
-def test_a_dialect_refuses_to_write(dialect: str, tree: Operand, message: str) -> None:
+def test_a_dialect_refuses_to_write(dialect: str, tree: ir.Operand, message: str) -> None:
     with pytest.raises(UnsupportedOperation, match=message):
         to_sql(tree, dialect)
 

@@ -12,9 +12,9 @@ import pytest
 import rowsieve as rs
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.errors import EvaluationError
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
-from rowsieve.predicate.ir import Call, Column, Comparison, ComparisonOp, Literal
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Int
 from tests.bridges.sql.engines import duckdb_rows
@@ -167,14 +167,16 @@ def test_text_keeps_its_widths_in_another_dialect() -> None:
 @pytest.mark.parametrize(
     "operand",
     [
-        Call("add", (Literal(1, Int(64)), Literal(TOP, Int(64)))),
-        Call("multiply", (Call("negate", (Literal(-TOP, Int(64)),)), Literal(3, Int(64)))),
-        Call("abs", (Literal(-TOP - 1, Int(64)),)),
-        Call("add", (Call("coalesce", (Literal(TOP, Int(64)),)), Literal(2, Int(64)))),
+        ir.Call("add", (ir.Literal(1, Int(64)), ir.Literal(TOP, Int(64)))),
+        ir.Call(
+            "multiply", (ir.Call("negate", (ir.Literal(-TOP, Int(64)),)), ir.Literal(3, Int(64)))
+        ),
+        ir.Call("abs", (ir.Literal(-TOP - 1, Int(64)),)),
+        ir.Call("add", (ir.Call("coalesce", (ir.Literal(TOP, Int(64)),)), ir.Literal(2, Int(64)))),
     ],
 )
-def test_constants_of_64_bits_are_written_with_room(operand: Call) -> None:
-    predicate = Comparison(ComparisonOp.LT, Column("n"), operand)
+def test_constants_of_64_bits_are_written_with_room(operand: ir.Call) -> None:
+    predicate = ir.Comparison(ir.ComparisonOp.LT, ir.Column("n"), operand)
     batch = pa.RecordBatch.from_pylist([{"n": TOP}], ARROW)
     judges = {"duckdb": duckdb_rows, "postgres": postgres_rows}
     for target in ("duckdb", "postgres", "spark"):

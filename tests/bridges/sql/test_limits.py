@@ -7,7 +7,7 @@ import pytest
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.bridges.sql.limits import MAX_NESTING, MAX_TEXT
 from rowsieve.errors import InvalidPredicate
-from rowsieve.predicate.ir import And, Call, Case, InList, Or
+from rowsieve.predicate import ir
 
 NESTED = {
     "parentheses": lambda n: "(" * n + "a = 1" + ")" * n,
@@ -54,8 +54,8 @@ def test_deep_text_is_an_error_and_never_a_crash(text: str) -> None:
         parse_predicate(text)
 
 
-@pytest.mark.parametrize(("word", "node"), [("OR", Or), ("AND", And)])
-def test_ten_thousand_terms_are_one_node(word: str, node: type[And | Or]) -> None:
+@pytest.mark.parametrize(("word", "node"), [("OR", ir.Or), ("AND", ir.And)])
+def test_ten_thousand_terms_are_one_node(word: str, node: type[ir.And | ir.Or]) -> None:
     tree = parse_predicate(f" {word} ".join(f"a = {i}" for i in range(10_000)))
     assert isinstance(tree, node)
     assert len(tree.terms) == 10_000
@@ -63,13 +63,13 @@ def test_ten_thousand_terms_are_one_node(word: str, node: type[And | Or]) -> Non
 
 def test_flat_forms_may_be_long() -> None:
     tree = parse_expression(" || ".join(["a"] * 1_000))
-    assert isinstance(tree, Call)
+    assert isinstance(tree, ir.Call)
     assert len(tree.arguments) == 1_000
     tree = parse_expression("CASE " + "WHEN a = 1 THEN 2 " * 500 + "END")
-    assert isinstance(tree, Case)
+    assert isinstance(tree, ir.Case)
     assert len(tree.branches) == 500
     flat = parse_predicate(" AND ".join(["NOT a", "-b = -1", "(c)"] * 40))
-    assert isinstance(flat, And)
+    assert isinstance(flat, ir.And)
     assert len(flat.terms) == 120
 
 
@@ -80,5 +80,5 @@ def test_text_past_its_length_is_refused() -> None:
 
 def test_a_long_list_does_not_count_as_text() -> None:
     tree = parse_predicate("a IN (" + ",".join(map(str, range(400_000))) + ")")
-    assert isinstance(tree, InList)
+    assert isinstance(tree, ir.InList)
     assert len(tree.values) == 400_000

@@ -12,17 +12,7 @@ from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.dialects import DIALECTS, POSTGRES, SPARK
 from rowsieve.bridges.sql.lists import lift_lists
 from rowsieve.errors import InvalidPredicate
-from rowsieve.predicate.ir import (
-    And,
-    BooleanOperand,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    Literal,
-    Not,
-    Or,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.logical import Date, Decimal, Float, Int, Timestamp
 from tests.profiles import examples
 
@@ -30,10 +20,10 @@ NUMBERS = ", ".join(map(str, range(100)))
 TEXTS = ",".join(f"'k{i}'" for i in range(100))
 
 
-def lifted(text: str, dialect: str = "postgres") -> InList:
+def lifted(text: str, dialect: str = "postgres") -> ir.InList:
     assert lift_lists(text, DIALECTS[dialect]).lists
     tree = parse_predicate(text, dialect)
-    assert isinstance(tree, InList)
+    assert isinstance(tree, ir.InList)
     return tree
 
 
@@ -83,7 +73,7 @@ def test_dates_and_time_stamps() -> None:
 def test_a_list_of_mixed_members_is_left_to_the_grammar(member: str) -> None:
     text = f"a IN ({NUMBERS}, {member})"
     assert not lift_lists(text, POSTGRES).lists
-    assert isinstance(parse_predicate(text), InList | Or)
+    assert isinstance(parse_predicate(text), ir.InList | ir.Or)
 
 
 @pytest.mark.parametrize("member", ["2013-1-1", "2013-02-30", "today"])
@@ -112,25 +102,25 @@ def test_strings_with_backslashes_are_taken_where_they_escape_a_quote_or_themsel
     ],
 )
 def test_what_only_looks_like_a_list_stays(text: str) -> None:
-    assert isinstance(parse_predicate(text), Comparison)
+    assert isinstance(parse_predicate(text), ir.Comparison)
 
 
 def test_the_tokens_decide_where_the_scan_is_wrong() -> None:
     """A nested comment fools the scan into seeing a list inside a string."""
     text = f"/* /* */ ' */ a = 'x IN ({NUMBERS})'"
     assert lift_lists(text, POSTGRES).lists
-    assert parse_predicate(text) == Comparison(
-        ComparisonOp.EQ, Column("a"), Literal(f"x IN ({NUMBERS})")
+    assert parse_predicate(text) == ir.Comparison(
+        ir.ComparisonOp.EQ, ir.Column("a"), ir.Literal(f"x IN ({NUMBERS})")
     )
 
 
 def test_names_in_the_text_cannot_stand_for_a_list() -> None:
     text = f'"\ue0000" = 1 AND a IN ({NUMBERS})'
     tree = parse_predicate(text)
-    assert isinstance(tree, And)
-    assert isinstance(tree.terms[0], Comparison)
-    assert tree.terms[0].left == Column("\ue0000")
-    assert isinstance(tree.terms[1], InList)
+    assert isinstance(tree, ir.And)
+    assert isinstance(tree.terms[0], ir.Comparison)
+    assert tree.terms[0].left == ir.Column("\ue0000")
+    assert isinstance(tree.terms[1], ir.InList)
 
 
 def test_a_list_stands_only_after_in() -> None:
@@ -190,6 +180,6 @@ def test_the_members_read_alike_both_ways() -> None:
         text = f"a IN ({body}) OR NOT b IN ({body}) OR c"
         tree = _outcome(text)
         assert tree == _outcome(text, lift=False)
-        assert isinstance(tree, Or)
-        assert isinstance(tree.terms[1], Not)
-        assert tree.terms[2] == BooleanOperand(Column("c"))
+        assert isinstance(tree, ir.Or)
+        assert isinstance(tree.terms[1], ir.Not)
+        assert tree.terms[2] == ir.BooleanOperand(ir.Column("c"))

@@ -9,9 +9,9 @@ from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.translation import from_text, to_text
 from rowsieve.bridges.translation import Exactness
 from rowsieve.bridges.where import to_predicate
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
-from rowsieve.predicate.ir import Call, Column, Comparison, ComparisonOp, InList, Literal, ValueSet
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Float, String
 from tests.bridges.sql.engines import JUDGES
@@ -140,13 +140,17 @@ def test_what_is_spelt_so_in_datafusion_alone_is_left_too(text: str) -> None:
 
 
 def test_spaces_are_named_to_an_engine_that_trims_more() -> None:
-    trimmed = Comparison(ComparisonOp.EQ, Call("trim", (Column("s"),)), Literal("a", String()))
+    trimmed = ir.Comparison(
+        ir.ComparisonOp.EQ, ir.Call("trim", (ir.Column("s"),)), ir.Literal("a", String())
+    )
     written = to_text(trimmed, SCHEMA, dialect="duckdb").exact()
     assert JUDGES["duckdb"](written, BATCH) == [0, 2]
 
 
 def test_a_short_list_beside_what_is_computed_has_zeros_of_both_signs() -> None:
-    listed = InList(Call("floor", (Column("g"),)), ValueSet(pa.array([0.0, 3.0]), Float(64)))
+    listed = ir.InList(
+        ir.Call("floor", (ir.Column("g"),)), ir.ValueSet(pa.array([0.0, 3.0]), Float(64))
+    )
     written = to_text(listed, SCHEMA, dialect="datafusion").exact()
     assert JUDGES["datafusion"](written, BATCH) == [1, 5]
 
@@ -155,7 +159,7 @@ def test_signs_of_decimals_longer_than_spark_computes_are_left() -> None:
     for text in ("-d = 1", "abs(d) > 7"):
         assert "34 digits" in from_text(text, SCHEMA, dialect="spark").notes[0]
         assert from_text(text, SCHEMA, dialect="duckdb").exactness is Exactness.EXACT
-    negated = Comparison(ComparisonOp.EQ, Call("negate", (Column("d"),)), Literal(7))
+    negated = ir.Comparison(ir.ComparisonOp.EQ, ir.Call("negate", (ir.Column("d"),)), ir.Literal(7))
     assert "34 digits" in to_text(negated, SCHEMA, dialect="spark").notes[0]
     assert to_text(negated, SCHEMA, dialect="duckdb").exactness is Exactness.EXACT
 

@@ -15,20 +15,12 @@ import rowsieve as rs
 from rowsieve.bridges.translate import translate
 from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import EvaluationError
+from rowsieve.predicate import ir
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.codec import predicate_from_json, predicate_to_json
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.interpret import Verdict, interpret
-from rowsieve.predicate.ir import (
-    Call,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    Literal,
-    ValueSet,
-)
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from tests.bridges.sql.engines import datafusion_rows
@@ -174,14 +166,14 @@ def test_what_the_sign_of_nan_decides_is_not_translated(text: str) -> None:
 
 def test_the_sign_of_a_constant_nan_survives_the_codec() -> None:
     for value in (math.nan, -math.nan):
-        plain = Comparison(ComparisonOp.GT, Column("f"), Literal(value))
+        plain = ir.Comparison(ir.ComparisonOp.GT, ir.Column("f"), ir.Literal(value))
         assert predicate_from_json(predicate_to_json(plain)) == plain
 
 
 def test_a_list_finds_nan_of_the_sign_of_its_member_alone() -> None:
-    negated = Call("negate", (Column("f"),))
+    negated = ir.Call("negate", (ir.Column("f"),))
     for members, expected in (([-math.nan, 7.0], [1]), ([math.nan, 7.0], []), ([7.0], [])):
-        predicate = InList(negated, ValueSet(pa.array(members)))
+        predicate = ir.InList(negated, ir.ValueSet(pa.array(members)))
         outcome = evaluate(bind(predicate, SCHEMA, Semantics.DATAFUSION), BATCH)
         assert np.flatnonzero(outcome.true).tolist() == expected
     outcome = evaluate(bind(predicate, SCHEMA, Semantics.POSTGRES), BATCH)

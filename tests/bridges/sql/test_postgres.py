@@ -17,10 +17,10 @@ from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.bridges.sql.translation import from_text, to_text
 from rowsieve.bridges.sql.unread import POSTGRES, Difference
 from rowsieve.errors import InvalidPredicate, UnreadText
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import BoundOperand, bind, bind_operand
 from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.functions.registry import BUILT_IN
-from rowsieve.predicate.ir import Call, Condition, Operand, Predicate, walk
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Float
 from tests.bridges.awkward import rows
@@ -172,9 +172,9 @@ def _computed_alone(bound: BoundOperand, row: pa.RecordBatch) -> list[Any]:
     return [] if failed[0] else values.to_pylist()
 
 
-def _is_refused(parsed: Operand, text: str) -> bool:
+def _is_refused(parsed: ir.Operand, text: str) -> bool:
     """Whether a translation would leave the condition: then it may mean what it likes."""
-    condition = text if isinstance(parsed, Condition) else f"({text}) IS NULL"
+    condition = text if isinstance(parsed, ir.Condition) else f"({text}) IS NULL"
     return from_text(condition, SCHEMA).residual is not None
 
 
@@ -233,7 +233,7 @@ def test_text_in_the_order_of_bytes_is_read_and_written(text: str) -> None:
             assert postgres_rows(each, ROWS, database) == ours(read)
 
 
-def ours(predicate: Predicate) -> list[int]:
+def ours(predicate: ir.Predicate) -> list[int]:
     outcome = evaluate(bind(predicate, SCHEMA, Semantics.POSTGRES), ROWS)
     return [row for row, true in enumerate(outcome.true) if true]
 
@@ -284,7 +284,7 @@ def test_every_function_is_listed_or_refused_by_its_name() -> None:
         for count in range(4):
             with contextlib.suppress(InvalidPredicate):
                 parsed = parse_expression(f"{name}({', '.join(['s'] * count)})")
-                calls = [node.function for node in walk(parsed) if isinstance(node, Call)]
+                calls = [node.function for node in ir.walk(parsed) if isinstance(node, ir.Call)]
                 if {*calls} <= BUILT_IN:
                     read.add(name)
     assert read == FUNCTIONS

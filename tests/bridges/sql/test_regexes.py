@@ -13,11 +13,11 @@ from rowsieve.bridges.sql.regexes import Flavour, from_re2, to_re2
 from rowsieve.bridges.sql.translation import from_text
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.functions.patterns import literal_prefix
 from rowsieve.predicate.interpret import Verdict, interpret
-from rowsieve.predicate.ir import BooleanOperand, Call, Column, Literal, Not
 from rowsieve.types.encodings import schema_of
 from tests.bridges.sql.engines import JUDGES
 from tests.profiles import DEEP_FACTOR, IS_DEEP
@@ -242,10 +242,12 @@ def test_an_anchored_pattern_prunes_by_its_prefix_and_never_a_match() -> None:
     pruned = 0
     for pattern in patterns(120, seed=11):
         try:
-            call = Call("regex_matches", (Column("s"), Literal(to_re2(pattern, Flavour.RE2))))
+            call = ir.Call(
+                "regex_matches", (ir.Column("s"), ir.Literal(to_re2(pattern, Flavour.RE2)))
+            )
         except ValueError:
             continue
-        for condition in (BooleanOperand(call), Not(BooleanOperand(call))):
+        for condition in (ir.BooleanOperand(call), ir.Not(ir.BooleanOperand(call))):
             bound = bind(condition, SCHEMA)
             for verdict, batch in zip(interpret(bound, known), batches, strict=True):
                 found = matching(bound, batch)

@@ -6,26 +6,13 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.bridges.sql import parse_predicate, to_sql
-from rowsieve.predicate.ir import (
-    And,
-    BoundColumn,
-    Column,
-    Comparison,
-    ComparisonOp,
-    InList,
-    Like,
-    Literal,
-    Not,
-    Or,
-    Predicate,
-    ValueSet,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.logical import Date, Float, Int, String
 
-A, B = Column("a"), Column("b")
-CARRIER = BoundColumn(1, "carrier", String())
-DELAY = BoundColumn(2, "delay", Int(32))
-NOTHING = ValueSet(pa.array([], pa.int64()), Int(64))
+A, B = ir.Column("a"), ir.Column("b")
+CARRIER = ir.BoundColumn(1, "carrier", String())
+DELAY = ir.BoundColumn(2, "delay", Int(32))
+NOTHING = ir.ValueSet(pa.array([], pa.int64()), Int(64))
 
 WRITTEN: list[tuple[str, str, str]] = [
     ("a = 1 AND b < 2", "postgres", '"a" = 1 AND "b" < 2'),
@@ -49,27 +36,30 @@ WRITTEN: list[tuple[str, str, str]] = [
     ("a = X'00ff'", "duckdb", r""""a" = CAST('\x00\xff' AS BLOB)"""),
 ]
 
-TREES: list[tuple[Predicate, str]] = [
-    (And(()), "TRUE"),
-    (Or(()), "FALSE"),
-    (And((Like(A, "x"),)), "\"a\" LIKE 'x'"),
-    (InList(A, NOTHING), '"a" IS NULL AND NULL'),
-    (Not(InList(A, NOTHING)), 'NOT ("a" IS NULL AND NULL)'),
-    (Comparison(ComparisonOp.EQ, CARRIER, Literal("AA", String())), "\"carrier\" = 'AA'"),
-    (Comparison(ComparisonOp.GT, Literal(5, Int(32)), DELAY), '5 > "delay"'),
-    (Comparison(ComparisonOp.GT, DELAY, Literal(5, Int(16))), "\"delay\" > CAST('5' AS SMALLINT)"),
+TREES: list[tuple[ir.Predicate, str]] = [
+    (ir.And(()), "TRUE"),
+    (ir.Or(()), "FALSE"),
+    (ir.And((ir.Like(A, "x"),)), "\"a\" LIKE 'x'"),
+    (ir.InList(A, NOTHING), '"a" IS NULL AND NULL'),
+    (ir.Not(ir.InList(A, NOTHING)), 'NOT ("a" IS NULL AND NULL)'),
+    (ir.Comparison(ir.ComparisonOp.EQ, CARRIER, ir.Literal("AA", String())), "\"carrier\" = 'AA'"),
+    (ir.Comparison(ir.ComparisonOp.GT, ir.Literal(5, Int(32)), DELAY), '5 > "delay"'),
     (
-        InList(CARRIER, ValueSet(pa.array(["AA", None]), String())),
+        ir.Comparison(ir.ComparisonOp.GT, DELAY, ir.Literal(5, Int(16))),
+        "\"delay\" > CAST('5' AS SMALLINT)",
+    ),
+    (
+        ir.InList(CARRIER, ir.ValueSet(pa.array(["AA", None]), String())),
         "\"carrier\" IN ('AA', NULL)",
     ),
-    (InList(DELAY, ValueSet(pa.array([1, 2], pa.int32()), Int(32))), '"delay" IN (1, 2)'),
-    (InList(A, ValueSet(pa.array([0], pa.date32()))), "\"a\" IN (DATE '1970-01-01')"),
-    (InList(A, ValueSet(pa.nulls(1, pa.date32()), Date())), '"a" IN (CAST(NULL AS DATE))'),
+    (ir.InList(DELAY, ir.ValueSet(pa.array([1, 2], pa.int32()), Int(32))), '"delay" IN (1, 2)'),
+    (ir.InList(A, ir.ValueSet(pa.array([0], pa.date32()))), "\"a\" IN (DATE '1970-01-01')"),
+    (ir.InList(A, ir.ValueSet(pa.nulls(1, pa.date32()), Date())), '"a" IN (CAST(NULL AS DATE))'),
     (
-        Comparison(ComparisonOp.EQ, A, Literal(0.1, Float(64))),
+        ir.Comparison(ir.ComparisonOp.EQ, A, ir.Literal(0.1, Float(64))),
         "\"a\" = CAST('0.1' AS DOUBLE PRECISION)",
     ),
-    (Comparison(ComparisonOp.EQ, A, Literal(5)), '"a" = 5'),
+    (ir.Comparison(ir.ComparisonOp.EQ, A, ir.Literal(5)), '"a" = 5'),
 ]
 
 
@@ -79,5 +69,5 @@ def test_a_condition_is_written_as(text: str, dialect: str, written: str) -> Non
 
 
 @pytest.mark.parametrize(("tree", "written"), TREES, ids=[written for _, written in TREES])
-def test_a_tree_is_written_as(tree: Predicate, written: str) -> None:
+def test_a_tree_is_written_as(tree: ir.Predicate, written: str) -> None:
     assert to_sql(tree) == written

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rowsieve.bridges.sql import parse_expression, parse_predicate, to_sql
 from rowsieve.bridges.sql.dialects import DIALECTS
-from rowsieve.predicate.ir import Column, InList, IsNull, Literal, ValueSet
+from rowsieve.predicate import ir
 from rowsieve.types.logical import Decimal, Int
 from tests.bridges.sql.trees import Trees
 from tests.profiles import examples
@@ -43,7 +43,7 @@ def test_a_list_of_unsigned_numbers_reads_back_with_its_type(
     dialect: str, values: list[int | None]
 ) -> None:
     unsigned = Int(64, signed=False)
-    tree = InList(Column("x"), ValueSet(pa.array(values, pa.uint64()), unsigned))
+    tree = ir.InList(ir.Column("x"), ir.ValueSet(pa.array(values, pa.uint64()), unsigned))
     assert parse_predicate(to_sql(tree, dialect), dialect) == tree
 
 
@@ -53,7 +53,7 @@ def test_a_decimal_of_many_digits_reads_back_as_itself(text: str, scale: int) ->
     value = decimal.Decimal(text.format(scale, "123456789" * 4 + "15"))
     with decimal.localcontext(prec=60):
         scaled = value.quantize(decimal.Decimal(1).scaleb(-scale), decimal.ROUND_DOWN)
-    tree = IsNull(Literal(scaled, Decimal(38, scale)))
+    tree = ir.IsNull(ir.Literal(scaled, Decimal(38, scale)))
     for dialect in FREE:
         assert parse_predicate(to_sql(tree, dialect), dialect) == tree
 

@@ -11,30 +11,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from rowsieve.bridges.sql.dialects import Dialect
-from rowsieve.predicate.ir import (
-    FALSE,
-    TRUE,
-    And,
-    BooleanOperand,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOp,
-    Condition,
-    FieldAccess,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Now,
-    Operand,
-    Or,
-    Predicate,
-    ValueSet,
-)
+from rowsieve.predicate import ir
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
     Binary,
@@ -117,97 +94,107 @@ class Trees:
         instants = [Timestamp(utc=True)] if dialect.name == "datafusion" else []
         self.types: Sequence[LogicalType] = [*dialect.types, *instants, *_DECIMALS]
 
-    def literals(self) -> st.SearchStrategy[Literal]:
+    def literals(self) -> st.SearchStrategy[ir.Literal]:
         typed = st.sampled_from(self.types).flatmap(
-            lambda type_: st.builds(Literal, st.none() | values(type_), st.just(type_))
+            lambda type_: st.builds(ir.Literal, st.none() | values(type_), st.just(type_))
         )
-        return typed | st.builds(Literal, st.none() | _TEXTS)
+        return typed | st.builds(ir.Literal, st.none() | _TEXTS)
 
-    def columns(self) -> st.SearchStrategy[Operand]:
-        column = st.builds(Column, _NAMES)
-        return column | st.builds(FieldAccess, st.builds(FieldAccess, column, _NAMES), _NAMES)
+    def columns(self) -> st.SearchStrategy[ir.Operand]:
+        column = st.builds(ir.Column, _NAMES)
+        return column | st.builds(ir.FieldAccess, st.builds(ir.FieldAccess, column, _NAMES), _NAMES)
 
-    def operands(self, depth: int) -> st.SearchStrategy[Operand]:
-        leaves = self.columns() | self.literals() | st.just(Now())
+    def operands(self, depth: int) -> st.SearchStrategy[ir.Operand]:
+        leaves = self.columns() | self.literals() | st.just(ir.Now())
         if not depth:
             return leaves
         below = self.operands(depth - 1)
-        untyped = below.filter(lambda node: not (isinstance(node, Literal) and node.type is None))
+        untyped = below.filter(
+            lambda node: not (isinstance(node, ir.Literal) and node.type is None)
+        )
         unchained = below.filter(
-            lambda node: not (isinstance(node, Call) and node.function == "concat_strict")
+            lambda node: not (isinstance(node, ir.Call) and node.function == "concat_strict")
         )
         conditions = self.predicates(depth - 1).filter(_is_condition)
         return st.one_of(
             leaves,
-            st.builds(Cast, untyped, st.sampled_from(self.types)),
-            st.builds(Cast, untyped, st.sampled_from([*self.dialect.types]), st.just(value=True)),
-            st.builds(lambda name, one: Call(name, (one,)), st.sampled_from(_UNARY), below),
-            st.builds(lambda name, *two: Call(name, two), st.sampled_from(_BINARY), below, below),
+            st.builds(ir.Cast, untyped, st.sampled_from(self.types)),
             st.builds(
-                lambda name, many: Call(name, tuple(many)),
+                ir.Cast, untyped, st.sampled_from([*self.dialect.types]), st.just(value=True)
+            ),
+            st.builds(lambda name, one: ir.Call(name, (one,)), st.sampled_from(_UNARY), below),
+            st.builds(
+                lambda name, *two: ir.Call(name, two), st.sampled_from(_BINARY), below, below
+            ),
+            st.builds(
+                lambda name, many: ir.Call(name, tuple(many)),
                 st.sampled_from(_MANY),
                 st.lists(unchained, min_size=2, max_size=3),
             ),
             st.builds(
-                lambda unit, one: Call("date_trunc", (Literal(unit), one)),
+                lambda unit, one: ir.Call("date_trunc", (ir.Literal(unit), one)),
                 st.sampled_from(["day", "week", "month", "microsecond"]),
                 below,
             ),
             st.builds(
-                lambda one, start: Call("substr", (one, Literal(start, Int(64)))),
+                lambda one, start: ir.Call("substr", (one, ir.Literal(start, Int(64)))),
                 below,
                 st.integers(1, 9),
             ),
-            st.builds(lambda one, two: Call("divide", (Cast(one, Float(64)), two)), untyped, below),
             st.builds(
-                lambda branches, other: Case(tuple(branches), other),
+                lambda one, two: ir.Call("divide", (ir.Cast(one, Float(64)), two)), untyped, below
+            ),
+            st.builds(
+                lambda branches, other: ir.Case(tuple(branches), other),
                 st.lists(st.tuples(self.predicates(depth - 1), below), min_size=1, max_size=2),
                 below,
             ),
-            st.builds(Condition, conditions),
+            st.builds(ir.Condition, conditions),
         )
 
-    def predicates(self, depth: int) -> st.SearchStrategy[Predicate]:
+    def predicates(self, depth: int) -> st.SearchStrategy[ir.Predicate]:
         below = self.operands(max(depth - 1, 0))
         leaves = st.one_of(
-            st.just(TRUE),
-            st.just(FALSE),
-            st.builds(Comparison, st.sampled_from(ComparisonOp), below, below),
-            st.builds(InList, below, self.members()),
-            st.builds(IsNull, below),
+            st.just(ir.TRUE),
+            st.just(ir.FALSE),
+            st.builds(ir.Comparison, st.sampled_from(ir.ComparisonOp), below, below),
+            st.builds(ir.InList, below, self.members()),
+            st.builds(ir.IsNull, below),
             self.likes(below),
-            st.builds(BooleanOperand, self.columns() | st.just(Literal(None))),
+            st.builds(ir.BooleanOperand, self.columns() | st.just(ir.Literal(None))),
         )
         if not depth:
             return leaves
         inner = self.predicates(depth - 1)
         return st.one_of(
             leaves,
-            st.builds(Not, inner),
+            st.builds(ir.Not, inner),
             st.lists(
-                inner.filter(lambda term: not isinstance(term, And)), min_size=2, max_size=3
-            ).map(lambda terms: And(tuple(terms))),
+                inner.filter(lambda term: not isinstance(term, ir.And)), min_size=2, max_size=3
+            ).map(lambda terms: ir.And(tuple(terms))),
             st.lists(
-                inner.filter(lambda term: not isinstance(term, Or)), min_size=2, max_size=3
-            ).map(lambda terms: Or(tuple(terms))),
+                inner.filter(lambda term: not isinstance(term, ir.Or)), min_size=2, max_size=3
+            ).map(lambda terms: ir.Or(tuple(terms))),
         )
 
-    def members(self) -> st.SearchStrategy[ValueSet]:
-        def of(type_: LogicalType) -> st.SearchStrategy[ValueSet]:
+    def members(self) -> st.SearchStrategy[ir.ValueSet]:
+        def of(type_: LogicalType) -> st.SearchStrategy[ir.ValueSet]:
             value = values(type_).filter(lambda item: not _is_nan(item))
             return st.lists(st.none() | value, min_size=1, max_size=4).map(
-                lambda items: ValueSet(pa.array(items, arrow_type(type_)), type_)
+                lambda items: ir.ValueSet(pa.array(items, arrow_type(type_)), type_)
             )
 
         quoted = st.lists(st.none() | _TEXTS, min_size=1, max_size=90).map(
-            lambda texts: ValueSet(pa.array(texts, pa.string() if any_text(texts) else pa.null()))
+            lambda texts: ir.ValueSet(
+                pa.array(texts, pa.string() if any_text(texts) else pa.null())
+            )
         )
         numbers = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=60, max_size=70).map(
-            lambda items: ValueSet(pa.array(items, pa.int64()), Int(64))
+            lambda items: ir.ValueSet(pa.array(items, pa.int64()), Int(64))
         )
         return st.sampled_from(self.types).flatmap(of) | quoted | numbers
 
-    def likes(self, operands: st.SearchStrategy[Operand]) -> st.SearchStrategy[Like]:
+    def likes(self, operands: st.SearchStrategy[ir.Operand]) -> st.SearchStrategy[ir.Like]:
         pieces = st.lists(st.sampled_from(["%", "_", "a", "'", "\\", "!", "\n", "é"]), max_size=5)
         if self.dialect.name in ("datafusion", "spark"):  # they escape with backslashes only
             sequences = ["%", "_", "a", "'", "\\\\", "\\%", "\\_"]
@@ -227,8 +214,8 @@ class Trees:
 
 
 def _several(
-    terms: st.SearchStrategy[Predicate], node: type[And | Or]
-) -> st.SearchStrategy[Predicate]:
+    terms: st.SearchStrategy[ir.Predicate], node: type[ir.And | ir.Or]
+) -> st.SearchStrategy[ir.Predicate]:
     unlike = terms.filter(lambda term: not isinstance(term, node))
     return st.lists(unlike, min_size=2, max_size=3).map(lambda found: node(tuple(found)))
 
@@ -238,16 +225,16 @@ def any_text(texts: Sequence[str | None]) -> bool:
     return any(text is not None for text in texts)
 
 
-def _like(node: Operand, pattern: str, escape: str | None, ignore_case: bool) -> Like:
+def _like(node: ir.Operand, pattern: str, escape: str | None, ignore_case: bool) -> ir.Like:
     if escape is None or escape not in pattern:
-        return Like(node, pattern, None, ignore_case)
+        return ir.Like(node, pattern, None, ignore_case)
     dangling = (len(pattern) - len(pattern.rstrip(escape))) % 2
-    return Like(node, pattern + "a" * dangling, escape, ignore_case)
+    return ir.Like(node, pattern + "a" * dangling, escape, ignore_case)
 
 
 def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _is_condition(node: Predicate) -> bool:
-    return not isinstance(node, BooleanOperand) and node not in (TRUE, FALSE)
+def _is_condition(node: ir.Predicate) -> bool:
+    return not isinstance(node, ir.BooleanOperand) and node not in (ir.TRUE, ir.FALSE)
