@@ -33,7 +33,7 @@ _PIECES: Mapping[str, re.Pattern[str]] = {
     "duckdb": re.compile(r"(?P<field>%.)|(?P<plain>[^%]+)", re.DOTALL),
     "datafusion": re.compile(r"(?P<field>%.)|(?P<plain>[^%]+)", re.DOTALL),
     "trino": re.compile(r"(?P<field>%.)|(?P<plain>[^%]+)", re.DOTALL),
-    "spark": re.compile(rf"(?P<field>([A-Za-z])\2*)|'(?P<quoted>[^']+)'|(?P<plain>{_PLAIN})"),
+    "spark": re.compile(rf"(?P<field>([A-Za-z])\2*)|'(?P<quoted>[^']+)'(?!')|(?P<plain>{_PLAIN})"),
     "postgres": re.compile(
         rf"(?P<field>YYYY|DDD|MM|DD|HH24|MI|SS|MS|US)|\"(?P<quoted>[^\"\\]+)\"|(?P<plain>{_PLAIN})"
     ),
@@ -107,7 +107,7 @@ def in_words(call: Call, dialect: str) -> Call | None:
 
 
 def _last_string(reader: Reads, node: Any) -> str | None:
-    """The quoted text before the end of the call, where exactly one stands at its level."""
+    """The last argument of a call, where it is quoted text and nothing else."""
     tokens = reader.source.tokens
     start = node.meta.get("start")
     begun = next((i for i, token in enumerate(tokens) if token.start == start), None)
@@ -118,6 +118,7 @@ def _last_string(reader: Reads, node: Any) -> str | None:
         kind = tokens[place].token_type.name
         depth += (kind == "L_PAREN") - (kind == "R_PAREN")
         if depth == 0:
-            last = tokens[place - 1]
-            return last.text if last.token_type.name == "STRING" else None
+            before, last = tokens[place - 2 : place]
+            alone = before.token_type.name == "COMMA" and last.token_type.name == "STRING"
+            return last.text if alone else None
     return None

@@ -60,6 +60,22 @@ def test_a_format_that_is_no_constant_of_its_type_is_refused(text: str) -> None:
         bind_operand(to_operand(text, "duckdb", SCHEMA), SCHEMA, Semantics.DUCKDB)
 
 
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("duckdb", "strftime(ts, '%Y' || '-%m-%d')"),
+        ("duckdb", "strptime(s, '%d ' || '%Y-%m-%d')"),
+        ("datafusion", "to_char(ts, '%Y' || '-%m')"),
+        ("postgres", "to_char(ts, 'YYYY' || '-MM')"),
+        ("spark", "date_format(ts, 'yyyy' || '-MM')"),
+        ("spark", "date_format(ts, \"yyyy'a''b'\")"),  # a'b to Spark
+    ],
+)
+def test_a_format_in_pieces_is_refused(dialect: str, text: str) -> None:
+    with pytest.raises(InvalidPredicate, match="format"):
+        to_operand(text, dialect, SCHEMA)
+
+
 def test_the_format_is_read_from_the_text_and_not_from_what_the_grammar_makes_of_it() -> None:
     read = to_operand("date_format(ts, 'yyyy-MM')", "spark", SCHEMA)
     assert isinstance(read, Call)
