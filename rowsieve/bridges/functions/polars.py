@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from rowsieve.bridges.functions.arguments import (
     Arguments,
     Use,
+    constant_text,
     not_floats,
     of_list,
     of_text,
     one_float,
     one_type,
+    place_from_one,
+    replaced_not_empty,
 )
-from rowsieve.types.logical import String
+from rowsieve.predicate.semantics import OnFailure, Semantics
+from rowsieve.types.logical import Date, Float, Int, String, Timestamp
 
 _MOST = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of a predicate's semantics that polars shares, and the refusal where it does not."""
+
+    reason: str
+    holds: Callable[[Semantics], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +36,42 @@ class Method:
     """A function of ours as polars calls it, and the arguments for which it gives our values.
 
     `name`: a method of the first argument, such as `str.head`, or a function of the module.
-    `node`: its name in a serialised expression. `plain`: constants are handed over as they are.
+    `node`: its name in a serialised expression; `options`: what else the node holds. `keywords`:
+    the same as the method takes it. `plain`: constants are handed over as they are; `aligned`: they
+    take the type of the other arguments. `from_zero`: the second argument counts from 0 there.
+    `first`: our first argument, and what stands for it as the last there, if the name does not.
+    `instead`: another method that is written. `rule`: of the predicate's semantics, if any.
     """
 
     function: str
     name: str
     node: str
     case: Arguments
+    rule: Rule | None = None
     plain: bool = False
     of_module: bool = False
+    aligned: bool = False
+    from_zero: bool = False
+    first: Mapping[str, str] = field(default_factory=dict)
+    keywords: Mapping[str, object] = field(default_factory=dict)
+    options: object = None
+    instead: str = ""
+
+    def has_options(self, found: object) -> bool:
+        """Whether a node with these options is a call by this row."""
+        wanted = self.options
+        if isinstance(wanted, dict) and isinstance(found, dict):
+            return wanted.items() <= found.items()
+        return wanted is None or wanted == found
+
+    @property
+    def text(self) -> str:
+        """For which arguments it is used, after "only for"."""
+        words = ", ".join(filter(None, self.first.values()))
+        given = ", ".join(f"{name}={value!r}" for name, value in self.keywords.items())
+        return "".join(
+            (self.case.text, words and f", to one of {words}", given and f", with {given}")
+        )
 
 
 def _on_text(use: Use) -> bool:
@@ -49,23 +88,124 @@ _constant_count = Arguments(
     "text, with a constant count",
     lambda use: _on_text(use) and all(-_MOST <= number < _MOST for number in use.numbers),
 )
+_constant_place = Arguments(
+    "text, with a constant place and length",
+    lambda use: _on_text(use) and use.numbers[0] >= 1 and use.numbers[-1] >= 0,
+)
+_replaced_constant = Arguments(
+    "constants, what is replaced not empty",
+    lambda use: constant_text.holds(use) and replaced_not_empty.holds(use),
+)
+_signed = Arguments(
+    "signed numbers",
+    lambda use: (
+        isinstance(use.types[0], Float) or (isinstance(use.types[0], Int) and use.types[0].signed)
+    ),
+)
+_dated = Arguments("dates and timestamps", lambda use: isinstance(use.types[-1], Date | Timestamp))
+_timed = Arguments("timestamps", lambda use: isinstance(use.types[-1], Timestamp))
+
+_FLOATS = Rule(
+    "floats divided by zero and out of range differ there",
+    lambda rules: rules.float_division_by_zero is OnFailure.IEEE,
+)
+_CASES = Rule("a letter may become several in the other case there", lambda rules: rules.full_case)
+_TO_EVEN = Rule(_FLOATS.reason, lambda rules: _FLOATS.holds(rules) and rules.rounds_half_to_even)
+_FROM_ZERO = Rule(
+    _FLOATS.reason, lambda rules: _FLOATS.holds(rules) and not rules.rounds_half_to_even
+)
+_UNITS = dict(
+    zip(
+        ("second", "minute", "hour", "day", "week", "month", "quarter", "year"),
+        ("1s", "1m", "1h", "1d", "1w", "1mo", "1q", "1y"),
+        strict=True,
+    )
+)
+_PARTS = (
+    ("Year", "year", "year", _dated),
+    ("Quarter", "quarter", "quarter", _dated),
+    ("Month", "month", "month", _dated),
+    ("Week", "week", "week", _dated),
+    ("Day", "day", "day", _dated),
+    ("OrdinalDay", "ordinal_day", "doy", _dated),
+    ("Hour", "hour", "hour", _timed),
+    ("Minute", "minute", "minute", _timed),
+)
+
+
+def _rounded(mode: str, node_mode: str, rule: Rule) -> Method:
+    keywords = {"decimals": 0, "mode": mode}
+    options = {"decimals": 0, "mode": node_mode}
+    return Method("round", "round", "Round", one_float, rule, keywords=keywords, options=options)
+
+
+def _joined(function: str, *, ignore_nulls: bool) -> Method:
+    keywords = {"ignore_nulls": ignore_nulls}
+    return Method(
+        *(function, "concat_str", "StringExpr.ConcatHorizontal", of_text),
+        of_module=True,
+        keywords=keywords,
+        options=keywords | {"delimiter": ""},
+    )
+
 
 ROWS: tuple[Method, ...] = (
-    *(Method(name, name, name.title(), one_float) for name in ("abs", "floor", "ceil")),
-    Method("coalesce", "coalesce", "Coalesce", one_type, of_module=True),
-    Method("greatest", "max_horizontal", "MaxHorizontal", not_floats, of_module=True),
-    Method("least", "min_horizontal", "MinHorizontal", not_floats, of_module=True),
+    *(Method(name, name, name.title(), one_float, _FLOATS) for name in ("abs", "floor", "ceil")),
+    _rounded("half_to_even", "HalfToEven", _TO_EVEN),
+    _rounded("half_away_from_zero", "HalfAwayFromZero", _FROM_ZERO),
+    Method("negate", "neg", "Negate", _signed),
+    Method("coalesce", "coalesce", "Coalesce", one_type, of_module=True, aligned=True),
+    Method("coalesce", "fill_null", "FillNull", one_type, aligned=True, instead="coalesce"),
+    Method("greatest", "max_horizontal", "MaxHorizontal", not_floats, of_module=True, aligned=True),
+    Method("least", "min_horizontal", "MinHorizontal", not_floats, of_module=True, aligned=True),
     Method("starts_with", "str.starts_with", "StringExpr.StartsWith", of_text),
     Method("ends_with", "str.ends_with", "StringExpr.EndsWith", of_text),
-    Method("lower", "str.to_lowercase", "StringExpr.Lowercase", of_text),
-    Method("upper", "str.to_uppercase", "StringExpr.Uppercase", of_text),
+    Method(
+        *("contains", "str.contains", "StringExpr.Contains", of_text),
+        keywords={"literal": True},
+        options={"literal": True},
+    ),
+    Method("lower", "str.to_lowercase", "StringExpr.Lowercase", of_text, _CASES),
+    Method("upper", "str.to_uppercase", "StringExpr.Uppercase", of_text, _CASES),
     Method("length", "str.len_chars", "StringExpr.LenChars", of_text),
     Method("left", "str.head", "StringExpr.Head", _constant_count, plain=True),
     Method("right", "str.tail", "StringExpr.Tail", _constant_count, plain=True),
+    Method(
+        *("substr", "str.slice", "StringExpr.Slice", _constant_place), plain=True, from_zero=True
+    ),
     Method("trim", "str.strip_chars", "StringExpr.StripChars", _given_text, plain=True),
     Method("ltrim", "str.strip_chars_start", "StringExpr.StripCharsStart", _given_text, plain=True),
     Method("rtrim", "str.strip_chars_end", "StringExpr.StripCharsEnd", _given_text, plain=True),
+    Method(
+        *("replace", "str.replace_all", "StringExpr.Replace", _replaced_constant),
+        plain=True,
+        keywords={"literal": True},
+        options={"n": -1, "literal": True},
+    ),
+    _joined("concat", ignore_nulls=True),
+    _joined("concat_strict", ignore_nulls=False),
     Method("list_length", "list.len", "ListExpr.Length", of_list),
+    Method(
+        *("list_element", "list.get", "ListExpr.Get", place_from_one),
+        plain=True,
+        from_zero=True,
+        keywords={"null_on_oob": True},
+        options=True,
+    ),
+    Method("date_trunc", "dt.truncate", "TemporalExpr.Truncate", _timed, first=_UNITS),
+    *(
+        Method("extract", f"dt.{part}", f"TemporalExpr.{node}", case, first={ours: ""})
+        for node, part, ours, case in _PARTS
+    ),
 )
-BY_FUNCTION: Mapping[str, Method] = {row.function: row for row in ROWS}
-BY_NODE: Mapping[str, Method] = {row.node: row for row in ROWS}
+
+
+def _grouped(name_of: Callable[[Method], str]) -> Mapping[str, tuple[Method, ...]]:
+    found: dict[str, tuple[Method, ...]] = {}
+    for row in ROWS:
+        found[name_of(row)] = (*found.get(name_of(row), ()), row)
+    return found
+
+
+BY_FUNCTION = _grouped(lambda row: "" if row.instead else row.function)
+BY_NODE = _grouped(lambda row: row.node)

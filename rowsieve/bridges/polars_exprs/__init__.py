@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["from_polars", "is_polars_expression", "to_polars"]
 
+# Rules of other engines that the writer says or refuses; `meanings` takes care of the rest.
+_SAID_BY_THE_WRITER = (
+    *("nan", "bitwise_lists_from", "integer_overflow", "integer_division_by_zero"),
+    *("float_division_by_zero", "failed_cast", "rounds_half_to_even", "full_case"),
+)
+
 
 def is_polars_expression(value: object) -> bool:
     """Whether this is a `polars.Expr`; polars is not imported for it."""
@@ -65,11 +71,11 @@ def to_polars(
 
     A cast that fails on a row fails there even where another condition excludes the row.
     """
-    from rowsieve.bridges.polars_exprs import write, write_calls  # noqa: PLC0415 - an extra
+    from rowsieve.bridges.polars_exprs import write_calls  # noqa: PLC0415 - an extra
 
-    writer = write.Writer(semantics, write_calls.written)
+    writer = write_calls.CallWriter(semantics)
     join = partial(writer.junction, all_of=True)
-    own = {name: getattr(semantics, name) for name in write.SAID_BY_THE_WRITER}
+    own = {name: getattr(semantics, name) for name in _SAID_BY_THE_WRITER}
     theirs = replace(Semantics.POLARS, **own)
 
     def written(root: Predicate) -> Expr:

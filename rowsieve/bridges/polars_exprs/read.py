@@ -16,7 +16,7 @@ from rowsieve.bridges.base import flattened, supported
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.polars_exprs import constants, table, zones
-from rowsieve.bridges.polars_exprs.calls import Calls
+from rowsieve.bridges.polars_exprs.calls import read_call
 from rowsieve.bridges.polars_exprs.messagepack import decode
 from rowsieve.bridges.polars_exprs.operands import Operands
 from rowsieve.errors import UnsupportedOperation
@@ -221,11 +221,10 @@ class Reader(Operands):
                 return zones.converted(self, options, content["input"])
             case "TemporalExpr.ReplaceTimeZone":
                 return zones.replaced(self, options, content["input"])
+        inputs = content["input"]
         if row.ours.startswith(("extract ", "CAST")):
-            local = zones.local_argument(self, content["input"][0])
-            return Calls(self).read(name, row, (local,), options)
-        arguments = tuple(self.operand(item) for item in content["input"])
-        return Calls(self).read(name, row, arguments, options)
+            return read_call(self, name, (zones.local_argument(self, inputs[0]),), options)
+        return read_call(self, name, tuple(map(self.operand, inputs)), options)
 
     def _boolean(self, name: str, options: Any, inputs: Sequence[Any]) -> ir.Predicate | ir.Operand:
         row = table.BOOLEANS.get(name)

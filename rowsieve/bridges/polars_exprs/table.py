@@ -7,7 +7,7 @@ the reader and the writer refuse outside it. What is not in a table is refused b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rowsieve.bridges.functions import polars
 from rowsieve.bridges.translation import Exactness, Row
@@ -29,6 +29,10 @@ def _none(foreign: str, note: str) -> Row:
     return Row(foreign, "", _NO, _NO, note)
 
 
+def _nones(names: str, note: str) -> list[Row]:
+    return [_none(name, note) for name in names.split()]
+
+
 _NO_ROW = "it is no value of one row"
 _PYTHON = "a function of Python's is unknown here, and pickled code is never loaded"
 
@@ -42,11 +46,8 @@ NODES: tuple[Row, ...] = (
     _both("Ternary", "Case", "when, then, otherwise; the branches of one type"),
     _none("AnonymousFunction", _PYTHON),
     _none("Selector", "it may be several columns; name one"),
-    *(
-        _none(name, _NO_ROW)
-        for name in ("Agg", "Over", "Rolling", "Explode", "Filter", "Gather", "Len", "Slice")
-    ),
-    *(_none(name, _NO_ROW) for name in ("Sort", "SortBy", "Eval", "Element")),
+    *_nones("Agg Over Rolling Explode Filter Gather Len Slice", _NO_ROW),
+    *_nones("Sort SortBy Eval Element", _NO_ROW),
     _none("DataTypeFunction", "it is a type, not a value"),
 )
 _RANK = "of one type, whole numbers of any types, decimals, or a constant that fits"
@@ -92,17 +93,11 @@ OPERATORS: tuple[Row, ...] = (
     _both("TruncDivide", "divide", "of whole numbers of one type"),
     _read("FloorDivide", "divide", f"{_FLOORED}; written as truncdiv"),
     _read("Modulus", "modulo", f"{_FLOORED}; written with truncdiv"),
-    *(
-        _none(name, "never shown by an expression")
-        for name in ("Divide", "LogicalAnd", "LogicalOr")
-    ),
+    *_nones("Divide LogicalAnd LogicalOr", "never shown by an expression"),
 )
 
 _FLOATS = "of floats"
-_TEXT = "of text"
-_SAME = "arguments of one type"
 _ENDED = "zones have no rules after 2100 there"
-_CONSTANT = "with constant numbers"
 # The names inside polars: those of `Boolean` and of other families, and the method of each.
 BOOLEANS: Mapping[str, Row] = {
     "Not": _both("not_", "Not", "`~`, of booleans"),
@@ -117,47 +112,40 @@ BOOLEANS: Mapping[str, Row] = {
     "AnyHorizontal": _read("any_horizontal", "Or", "written as `|`"),
     "AllHorizontal": _read("all_horizontal", "And", "written as `&`"),
     "IsClose": _none("is_close", "its tolerance grows with the values; write a range"),
-    "IsEmpty": _none("is_empty", _NO_ROW),
-    "HasNulls": _none("has_nulls", _NO_ROW),
-    "Any": _none("any", _NO_ROW),
-    "All": _none("all", _NO_ROW),
-    "IsDuplicated": _none("is_duplicated", _NO_ROW),
-    "IsUnique": _none("is_unique", _NO_ROW),
-    "IsFirstDistinct": _none("is_first_distinct", _NO_ROW),
-    "IsLastDistinct": _none("is_last_distinct", _NO_ROW),
-    "IsSorted": _none("is_sorted", _NO_ROW),
+    **{
+        name.title().replace("_", ""): _none(name, _NO_ROW)
+        for name in (
+            *("is_empty", "has_nulls", "any", "all", "is_duplicated", "is_unique"),
+            *("is_first_distinct", "is_last_distinct", "is_sorted"),
+        )
+    },
 }
+
+
+def _function(rows: Sequence[polars.Method]) -> Row:
+    """The row of a node: the first function by that name, and when each is meant."""
+    part = next(iter(rows[0].first), "") if rows[0].function == "extract" else ""
+    others = {row.function: row.text for row in reversed(rows)} | {rows[0].function: rows[0].text}
+    note = "; ".join(
+        f"only {text}" if function == rows[0].function else f"{function}: {text}"
+        for function, text in reversed(others.items())
+    )
+    if rows[0].instead:
+        return _read(rows[0].name, rows[0].function, f"{note}; written as {rows[0].instead}")
+    return _both(rows[0].name, f"{rows[0].function} {part}".strip(), note)
+
+
 FUNCTIONS: Mapping[str, Row] = {
-    **{row.node: _both(row.name, row.function, f"only {row.case.text}") for row in polars.ROWS},
-    "Negate": _both("neg", "negate", "of signed numbers"),
-    "Round": _both("round", "round", f"{_FLOATS}, without digits"),
-    "FillNull": _read("fill_null", "coalesce", "with a value; written as coalesce"),
+    **{node: _function(rows) for node, rows in polars.BY_NODE.items()},
     "StringExpr.Contains": _both(
         "str.contains",
         "contains",
         "plain text; a pattern means `regex_matches`, where Rust's and RE2's agree",
     ),
     "StringExpr.Reverse": _none("str.reverse", "polars turns what belongs to one sign as one"),
-    "StringExpr.Slice": _both("str.slice", "substr", f"{_CONSTANT} of 0 or more"),
-    "StringExpr.Replace": _both(
-        "str.replace_all", "replace", "with literal=True; constants, what is replaced not empty"
-    ),
-    "StringExpr.ConcatHorizontal": _both(
-        "concat_str", "concat", "concat with ignore_nulls=True, otherwise concat_strict"
-    ),
     "StructExpr.FieldByName": _both("struct.field", "FieldAccess"),
-    "ListExpr.Get": _both("list.get", "list_element", "a constant place; null_on_oob=True"),
-    "TemporalExpr.Truncate": _both("dt.truncate", "date_trunc", "one of the units in UNITS"),
     "TemporalExpr.OffsetBy": _both("dt.offset_by", "shift", "months, days, microseconds"),
     "TemporalExpr.Date": _read("dt.date", "CAST(… AS date)", "written as a cast"),
-    "TemporalExpr.Year": _both("dt.year", "extract year"),
-    "TemporalExpr.Quarter": _both("dt.quarter", "extract quarter"),
-    "TemporalExpr.Month": _both("dt.month", "extract month"),
-    "TemporalExpr.Week": _both("dt.week", "extract week"),
-    "TemporalExpr.Day": _both("dt.day", "extract day"),
-    "TemporalExpr.OrdinalDay": _both("dt.ordinal_day", "extract doy"),
-    "TemporalExpr.Hour": _both("dt.hour", "extract hour"),
-    "TemporalExpr.Minute": _both("dt.minute", "extract minute"),
     "TemporalExpr.ConvertTimeZone": _both(
         "dt.convert_time_zone", "local_time", f"before a part, dt.date or without a zone; {_ENDED}"
     ),
@@ -167,36 +155,14 @@ FUNCTIONS: Mapping[str, Row] = {
 }
 # Functions of more families that give booleans, by their methods: none of them is a value here.
 OTHERS: tuple[Row, ...] = (
-    *(_none(name, _NO_ROW) for name in ("is_sorted", "peak_max", "peak_min")),
-    *(_none(name, "it looks into lists") for name in ("list.contains", "arr.contains")),
-    *(
-        _none(name, "it looks into lists")
-        for name in ("list.any", "list.all", "arr.any", "arr.all")
-    ),
-    *(_none(f"bin.{name}", "of bytes") for name in ("contains", "starts_with", "ends_with")),
+    *_nones("is_sorted peak_max peak_min", _NO_ROW),
+    *_nones("list.contains arr.contains list.any list.all arr.any arr.all", "it looks into lists"),
+    *_nones("bin.contains bin.starts_with bin.ends_with", "of bytes"),
     _none("str.contains_any", "many patterns at once; write OR of contains"),
-    *(
-        _none(f"cat.{name}", "categories have no type here")
-        for name in ("starts_with", "ends_with")
-    ),
+    *_nones("cat.starts_with cat.ends_with", "categories have no type here"),
     _none("dt.is_leap_year", "write the year's arithmetic"),
     _none("dt.is_business_day", "it wants a calendar"),
 )
-UNITS: Mapping[str, str] = {
-    "second": "1s",
-    "minute": "1m",
-    "hour": "1h",
-    "day": "1d",
-    "week": "1w",
-    "month": "1mo",
-    "quarter": "1q",
-    "year": "1y",
-}
-PARTS: Mapping[str, str] = {
-    row.ours.removeprefix("extract "): row.foreign.removeprefix("dt.")
-    for row in FUNCTIONS.values()
-    if row.ours.startswith("extract ")
-}
 NODE_ROWS: Mapping[str, Row] = {row.foreign: row for row in NODES}
 OPERATOR_ROWS: Mapping[str, Row] = {row.foreign: row for row in OPERATORS}
 # Kinds of types between which a cast gives the same value or fails alike.

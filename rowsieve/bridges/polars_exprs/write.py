@@ -53,27 +53,13 @@ _COMPARE: dict[ir.ComparisonOp, Callable[[Any, Any], Any]] = {
 }
 
 
-# What of other engines' rules is said or refused here; the rest is seen to before (`meanings`).
-SAID_BY_THE_WRITER = (
-    "nan",
-    "bitwise_lists_from",
-    "integer_overflow",
-    "integer_division_by_zero",
-    "float_division_by_zero",
-    "failed_cast",
-    "rounds_half_to_even",
-    "full_case",
-)
-
-
 class Writer(TreeWriter["Expr"]):
-    """Writes bound trees that are meant under the semantics given; `call` writes its calls."""
+    """Writes bound trees that are meant under the semantics given."""
 
     engine = "polars"
 
-    def __init__(self, semantics: Semantics, call: Callable[[Writer, ir.Call], Expr]) -> None:
+    def __init__(self, semantics: Semantics) -> None:
         self.semantics = semantics
-        self._call = call
         self.polars: Any = recorded(imported("polars", "polars"), "pl", "import polars as pl")
 
     def pair(self, left: Expr, right: Expr, *, all_of: bool) -> Expr:
@@ -87,10 +73,6 @@ class Writer(TreeWriter["Expr"]):
     def is_null(self, operand: Expr) -> Expr:
         """`is_null`."""
         return operand.is_null()
-
-    def call(self, node: ir.Call) -> Expr:
-        """A function of values."""
-        return self._call(self, node)
 
     def column(self, node: ir.BoundColumn) -> Expr:
         """A column, unless its name would be a pattern."""
