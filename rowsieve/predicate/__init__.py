@@ -1,12 +1,13 @@
-"""Predicates: the tree, its binding to a schema, its exact evaluation and its interpretation.
+"""Predicates: the expression tree, binding, exact evaluation and abstract interpretation.
 
-`bind` gives names and constants their types, `evaluate` says what a predicate is on each row of a
-batch, `interpret` what it may be on parts of which only statistics are known. The interpreter never
-refutes a part that holds a row the evaluator keeps, or one that it fails on.
+`bind` resolves names and types, `evaluate` computes a predicate on each row of a batch, and
+`interpret` computes which outcomes are possible on parts of which only statistics are known. The
+interpreter never refutes a part that holds a row that the evaluator keeps, or a row on which it
+fails.
 
-What `__all__` lists is public, for engines that take plans and conditions from here, and so are the
+The names in `__all__` are public, for engines that receive plans and conditions. So are the
 functions `bind`, `evaluate`, `interpret` and `normalize`, each in the module of its name. A name is
-imported when it is first used. Nodes are frozen, so a tree may be shared freely.
+imported at its first use. Nodes are frozen, so a tree may be shared freely.
 """
 
 from __future__ import annotations
@@ -113,11 +114,11 @@ _HOMES: Final = {
     "predicate_from_json": "codec",
     "predicate_to_json": "codec",
 }
-"""Modules of the names that are no part of the tree."""
+"""The module of each public name that is not part of the tree."""
 
 
 def __getattr__(name: str) -> Any:
-    """A public name from the module that defines it."""
+    """Import a public name from its module at first use."""
     if name not in __all__:
         raise AttributeError(f"module 'rowsieve.predicate' has no attribute {name!r}")
     return getattr(import_module(f"rowsieve.predicate.{_HOMES.get(name, 'ir')}"), name)

@@ -1,13 +1,14 @@
-"""Abstract values: what an operand or a predicate may be on the rows of each of n parts.
+"""Abstract values: the possible values of an operand or a predicate in each of n parts.
 
-A value may be too wide, never too narrow: that is the soundness of all pruning. Bounds are
-inclusive and hold for the values that are neither NULL nor NaN; a NULL bound is no bound. Where NaN
-may occur there is no upper bound, since NaN sorts above all numbers; where it may be below them
-(`NanOrder.SIGNED`, of computed values) no lower one. Bounds that contradict each other mean that
-nothing is known, never that nothing is there.
+Soundness: a value may be too wide, never too narrow; all pruning depends on this. Bounds are
+inclusive and hold for the values that are neither NULL nor NaN; a NULL bound is unbounded. NaN
+sorts above all numbers, so where it is possible there is no upper bound; where it may also sort
+below them (`NanOrder.SIGNED`, computed values only), there is no lower bound either. Contradictory
+bounds mean that nothing is known, never that there are no values.
 
-A value with holes is a union of few values without: its alternatives, and its own bounds are their
-hull. What changes a value's bounds to say of other values must drop its alternatives.
+A value with holes is a union of a few values without holes, its alternatives; its own bounds are
+their hull. Code that changes the bounds of a value to describe other values must drop its
+alternatives.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ MOST_ALTERNATIVES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class AbstractColumn:
-    """What is known of one column in n parts; all members have length n.
+    """Statistics of one column in n parts; all fields have length n.
 
-    `lower` and `upper` are in the column's storage type; `empty`: it has no non-NULL value there.
-    `may_be_nan` is read for floats only; None means that nothing is known of NaN. `all_nan`: every
-    value that is not NULL is NaN; None claims that of no part. `ranges`: inclusive bounds, one
-    array a side, of which each value that is not NULL lies in some; none claims nothing.
+    `lower` and `upper` are in the column's storage type. `empty`: every value is NULL. `may_be_nan`
+    applies to floats only; None means unknown. `all_nan`: every non-NULL value is NaN; None means
+    unknown in every part. `ranges`: inclusive bounds, one array for each side; every non-NULL value
+    lies in one of the ranges. An empty tuple means unknown.
     """
 
     lower: pa.Array
@@ -54,32 +55,32 @@ class AbstractColumns(Protocol):
 
     @property
     def part_count(self) -> int:
-        """N."""
+        """The number of parts, n."""
         ...
 
     def column(self, column: BoundColumn) -> AbstractColumn | None:
-        """What is known of the column; None if nothing is."""
+        """Return the statistics of the column; None if there are none."""
         ...
 
 
 @runtime_checkable
 class KnownExpressions(Protocol):
-    """Columns that speak of more than columns: members of structs, paths in JSON, parsed text."""
+    """Columns with statistics of expressions too: struct fields, JSON paths, parsed text."""
 
     def expression(self, operand: Operand) -> AbstractValue | None:
-        """What is known of a bound call, cast or member besides what follows from its arguments.
+        """Statistics of a bound call, cast or field access, beyond what its arguments imply.
 
-        None says nothing. What is said must hold whatever the semantics.
+        None if there are none. They must hold under all semantics.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class AbstractValue:
-    """What an operand may be: a value within bounds, NaN, NULL, a failure; (n,) masks.
+    """The possible outcomes of an operand: a value within bounds, NaN, NULL, failure; (n,) masks.
 
-    A value that is not NULL lies in one of the `alternatives`, if there are any. They have none
-    themselves, and say nothing of NULL and failures.
+    Every non-NULL value lies in one of the `alternatives`, if there are any. Alternatives have no
+    alternatives themselves, and do not describe NULL and failures.
     """
 
     type: LogicalType
@@ -94,7 +95,7 @@ class AbstractValue:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What a predicate may be on some row of each part; (n,) masks."""
+    """The possible outcomes of a predicate on the rows of each part; (n,) masks."""
 
     true: Mask
     false: Mask
@@ -103,24 +104,24 @@ class Truth:
 
 
 def nowhere(part_count: int) -> Mask:
-    """No part."""
+    """Return an empty mask."""
     return np.zeros(part_count, dtype=np.bool_)
 
 
 def everywhere(part_count: int) -> Mask:
-    """Every part."""
+    """Return a full mask."""
     return np.ones(part_count, dtype=np.bool_)
 
 
 def anything(type_: LogicalType, present: Mask, null: Mask, fails: Mask) -> AbstractValue:
-    """Any value of the type."""
+    """Return an unbounded value of the type."""
     unbounded = pa.nulls(len(present), arrow_type(type_))
     nan = present if isinstance(type_, Float) else nowhere(len(present))
     return AbstractValue(type_, unbounded, unbounded, present, null, fails, nan)
 
 
 def constant(literal: Literal, part_count: int, nan: NanOrder) -> AbstractValue:
-    """Exactly this value."""
+    """Return the abstract value of a constant."""
     assert literal.type is not None
     value = scalar(literal)
     null = literal.value is None
@@ -139,7 +140,7 @@ def constant(literal: Literal, part_count: int, nan: NanOrder) -> AbstractValue:
 def from_column(
     column: BoundColumn, known: AbstractColumn | None, part_count: int
 ) -> AbstractValue:
-    """A column's statistics as an abstract value; what does not fit the contract is unknown."""
+    """Convert a column's statistics to an abstract value; invalid statistics count as unknown."""
     none, all_ = nowhere(part_count), everywhere(part_count)
     if known is None:
         return anything(column.type, all_, all_, none)
@@ -161,23 +162,23 @@ def from_column(
 
 
 def _cut(value: AbstractValue, lower: pa.Array, upper: pa.Array) -> AbstractValue:
-    """The values of a range, if there may be any."""
+    """Restrict a value to a range, where it may have a value at all."""
     low = inner_bound(ComparisonOp.GE, value.lower, lower)
     high = inner_bound(ComparisonOp.LE, value.upper, upper)
     return limited(replace(value, lower=low, upper=high), ~inverted(low, high))
 
 
 def nan_alone(value: AbstractValue, known: AbstractColumn | None) -> AbstractValue:
-    """A column's value where all of it is NaN: from NaN upward, which sorts above all numbers."""
+    """Set the bounds of a float column where every value is NaN: NaN is above all numbers."""
     if known is None or known.all_nan is None or not known.all_nan.any():
         return value
-    where = known.all_nan & value.nan & null_mask(value.lower)  # a bound is that of a number
+    where = known.all_nan & value.nan & null_mask(value.lower)  # bounds are numbers
     nans = pa.array(np.full(len(where), np.nan)).cast(value.lower.type)
     return replace(value, lower=pc.if_else(pa.array(where), nans, value.lower))
 
 
 def settled(value: AbstractValue) -> AbstractValue:
-    """The value with no upper bound where NaN may be, and no bounds where they contradict."""
+    """Drop the upper bound where NaN is possible, and both bounds where they contradict."""
     if is_nested(value.type):
         return value
     upper = without(value.upper, value.nan)
@@ -186,15 +187,15 @@ def settled(value: AbstractValue) -> AbstractValue:
 
 
 def inverted(lower: pa.Array, upper: pa.Array) -> Mask:
-    """(n,) where both bounds exist and the lower one is above the upper one, NaN being greatest.
+    """Where both bounds exist and the lower one is above the upper one; NaN is greatest.
 
-    The one test of bounds that contradict each other: whoever finds such bounds believes neither.
+    The only test for contradictory bounds: callers then ignore both.
     """
     return known(ComparisonOp.GT, lower, upper)
 
 
 def join(left: AbstractValue, right: AbstractValue) -> AbstractValue:
-    """Either of the two, as alternatives."""
+    """Return the union of two values, as alternatives."""
     both = hull_of_two(left, right)
     if not is_ordered(left.type) or isinstance(left.type, Bool):  # the hull of booleans is exact
         return both
@@ -203,7 +204,7 @@ def join(left: AbstractValue, right: AbstractValue) -> AbstractValue:
 
 
 def hull_of_two(left: AbstractValue, right: AbstractValue) -> AbstractValue:
-    """Either of the two, or anything between them."""
+    """Return the convex hull of two values."""
     both = replace(
         left,
         present=left.present | right.present,
@@ -220,12 +221,12 @@ def hull_of_two(left: AbstractValue, right: AbstractValue) -> AbstractValue:
 
 
 def spans_of(value: AbstractValue) -> tuple[AbstractValue, ...]:
-    """The alternatives of a value; the value itself if it has none."""
+    """Return the alternatives of a value; the value itself if it has none."""
     return value.alternatives or (value,)
 
 
 def with_alternatives(value: AbstractValue, spans: Sequence[AbstractValue]) -> AbstractValue:
-    """The value as these; as it is where they would leave nothing of it, a contradiction."""
+    """Replace the alternatives of a value; unchanged where that would leave a contradiction."""
     lost = value.present & ~np.logical_or.reduce([span.present for span in spans])
     if lost.any():
         free = anything(value.type, lost, lost, lost)
@@ -234,7 +235,7 @@ def with_alternatives(value: AbstractValue, spans: Sequence[AbstractValue]) -> A
 
 
 def _few(spans: Sequence[AbstractValue]) -> tuple[AbstractValue, ...]:
-    """As many alternatives as there may be: equal ones and the last ones become one."""
+    """Limit the number of alternatives: merge equal ones, then the last ones."""
     found: list[AbstractValue] = []
     for span in spans:
         none = nowhere(len(span.present))
@@ -254,7 +255,7 @@ def _have_equal_bounds(one: AbstractValue, other: AbstractValue) -> bool:
 
 
 def meet(left: AbstractValue, right: AbstractValue) -> AbstractValue:
-    """Both of the two, of one operand: what one of them excludes does not occur."""
+    """Return the intersection of two values of one operand: outcomes that both allow."""
     both = _met(left, right)
     if not left.alternatives or not is_ordered(left.type):
         return replace(both, alternatives=())
@@ -286,7 +287,7 @@ def _inner_bounds(left: AbstractValue, right: AbstractValue) -> tuple[pa.Array, 
 
 
 def inner_bound(op: ComparisonOp, left: pa.Array, right: pa.Array) -> pa.Array:
-    """The narrower bound; where one is missing, the other."""
+    """Return the narrower bound; the existing one where the other is missing."""
     narrower = pc.if_else(compare(op, left, right, NanOrder.GREATEST), left, right)
     return pc.coalesce(narrower, left, right)
 
@@ -294,14 +295,14 @@ def inner_bound(op: ComparisonOp, left: pa.Array, right: pa.Array) -> pa.Array:
 def _outer(
     op: ComparisonOp, left: pa.Array, right: pa.Array, left_present: Mask, right_present: Mask
 ) -> pa.Array:
-    """The bound that holds for both; where one side has no value, the other's."""
+    """Return the wider bound; where one side has no value, the other side's."""
     both = pc.if_else(compare(op, left, right, NanOrder.GREATEST), left, right)
     one = pc.if_else(pa.array(right_present), both, left)
     return pc.if_else(pa.array(left_present), one, right)
 
 
 def limited(value: AbstractValue, where: Mask) -> AbstractValue:
-    """The value on the parts where it can occur at all, and nothing on the others."""
+    """Return the value where it is possible at all, and no value elsewhere."""
     return replace(
         value,
         present=value.present & where,
@@ -313,21 +314,21 @@ def limited(value: AbstractValue, where: Mask) -> AbstractValue:
 
 
 def known(op: ComparisonOp, left: pa.Array, right: pa.Array) -> Mask:
-    """Where both bounds exist and the comparison holds, NaN being greatest."""
+    """Where both bounds exist and the comparison holds; NaN is greatest."""
     return as_mask(compare(op, left, right, NanOrder.GREATEST))
 
 
 def is_point(value: AbstractValue) -> Mask:
-    """Where it has exactly one value, if it has one: -0.0 and 0.0 count as one."""
+    """Where the value has exactly one non-NULL value; -0.0 and 0.0 count as one."""
     return known(ComparisonOp.EQ, value.lower, value.upper) & ~value.nan
 
 
 def over_alternatives(
     values: Sequence[AbstractValue], apply: Callable[[Sequence[AbstractValue]], AbstractValue]
 ) -> AbstractValue:
-    """What a function gives of values, one alternative of one of them after another.
+    """Apply a function to each combination of alternatives, and return the union of the results.
 
-    Each row has NULL, a failure or a value of some alternative there, so the union holds for all.
+    Each row has NULL, a failure or a value of some alternative, so the union holds for all rows.
     """
     place = next((i for i, value in enumerate(values) if value.alternatives), None)
     if place is None:

@@ -1,7 +1,8 @@
-"""Functions and casts over abstract values: end points through the concrete evaluator.
+"""Functions and casts over abstract values: evaluate the end points with the concrete evaluator.
 
-Claims come from the registry and nowhere else. What a row does not claim, or what fails or is
-missing at an end, gives anything, NULL or an error.
+Soundness: all properties of a function come from the registry. Where the function's row does not
+claim a property, or an end point is missing or fails, the result may be any value, NULL or an
+error.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def call(
     arguments: Sequence[AbstractValue],
     semantics: Semantics,
 ) -> AbstractValue:
-    """What the call may give."""
+    """Return the possible results of a call."""
     if row.nulls is NullRule.ALL:
         return _within(_one_of(row, arguments), row, signature, arguments, semantics)
     part_count = len(arguments[0].present)
@@ -80,18 +81,18 @@ def call(
     else:
         present, null = everywhere(part_count), everywhere(part_count)
     lower, upper = found.lower, found.upper
-    if row.nulls is NullRule.ANY:  # bounds are of rows whose arguments are all present
+    if row.nulls is NullRule.ANY:  # bounds hold only for rows with all arguments present
         lower, upper = without(lower, any_null), without(upper, any_null)
     if isinstance(signature.result, Float):
         if semantics.nan is NanOrder.SIGNED and row.name in UNSETTLED_NAN:
             risky = risky | np.logical_and.reduce([value.nan for value in arguments])
         nan = nan | np.logical_or.reduce([value.nan for value in arguments])
     elif semantics.integer_overflow is OnFailure.WRAP and row.can_fail(signature):
-        lower, upper = without(lower, ~safe), without(upper, ~safe)  # it may come out anywhere
+        lower, upper = without(lower, ~safe), without(upper, ~safe)  # the result may be anything
     result = AbstractValue(
         signature.result, lower, upper, present, null, fails | risky, nan & present
     )
-    if row.nulls is NullRule.STRICT and row.name in BUILT_IN:  # others may give what they like
+    if row.nulls is NullRule.STRICT and row.name in BUILT_IN:  # others may return anything
         return _at_points(settled(result), row, signature, arguments, semantics)
     return settled(result)
 
@@ -103,7 +104,7 @@ def _at_points(
     arguments: Sequence[AbstractValue],
     semantics: Semantics,
 ) -> AbstractValue:
-    """Exactly the value in parts where every argument has one; -0.0 and 0.0 are not one."""
+    """Set the exact value in parts where each argument is one value; -0.0 and 0.0 count as two."""
     if not is_ordered(result.type) or any(isinstance(v.type, Float) for v in arguments):
         return result
     if not all(is_ordered(value.type) for value in arguments):
@@ -118,7 +119,7 @@ def _at_points(
     points = [value.lower.take(places) for value in arguments]
     try:
         computed = row.evaluate(points, signature, semantics)
-    except UnreadText:  # the rows that a condition asks for it say so, if there are any
+    except UnreadText:  # evaluating the condition raises it, if a row has such text
         return replace(result, fails=result.fails | vague)
     failed = np.zeros(len(where), np.bool_) if computed.failed is None else computed.failed
     absent = null_mask(computed.values)
@@ -141,7 +142,7 @@ def _at_points(
 def cast_value(
     value: AbstractValue, target: LogicalType, semantics: Semantics, *, quiet: bool
 ) -> AbstractValue:
-    """What the cast may give; `quiet`: a value that does not fit gives NULL."""
+    """Return the possible results of a cast; `quiet`: a value that does not fit gives NULL."""
     rule = cast_rule(value.type, target)
     assert rule is not None
     risky = value.present if rule.can_fail else nowhere(len(value.present))
@@ -154,7 +155,7 @@ def cast_value(
         lower, upper = (_usable(end) for end in ends)
         risky = risky & (null_mask(lower) | null_mask(upper) | _may_be_no_number(value, target))
         if not quiet and wraps(value.type, target, semantics):
-            lower, upper = without(lower, risky), without(upper, risky)  # it may come out anywhere
+            lower, upper = without(lower, risky), without(upper, risky)  # it may be anything
             risky = nowhere(len(risky))
         if rule.rises_at is not None:
             unordered = ~(rule.rises_at(value.lower) & rule.rises_at(value.upper))
@@ -172,7 +173,7 @@ def cast_value(
 
 
 def _may_be_no_number(value: AbstractValue, target: LogicalType) -> Mask:
-    """Infinity may be cast where the greatest numbers fail, and NaN lies between no bounds."""
+    """Where infinity may be cast although the greatest numbers fail, or NaN may occur."""
     if not isinstance(value.type, Float):
         return nowhere(len(value.present))
     if isinstance(target, Int):
@@ -185,7 +186,7 @@ def _usable(end: Computed) -> pa.Array:
 
 
 def _strict(semantics: Semantics) -> Semantics:
-    """The semantics under which nothing wraps or turns into NULL unseen."""
+    """Return the semantics under which every overflow and failed cast is an error."""
     return replace(
         semantics,
         integer_overflow=OnFailure.ERROR,
@@ -200,7 +201,7 @@ def _strict(semantics: Semantics) -> Semantics:
 
 
 def _one_of(row: Function, arguments: Sequence[AbstractValue]) -> AbstractValue:
-    """One of the arguments, NULL if all are; a lazy function stops at the first that is not."""
+    """Return the union of the arguments; a lazy function stops at the first that is never NULL."""
     result = arguments[0]
     null = arguments[0].null
     for value in arguments[1:]:
@@ -216,7 +217,7 @@ def _within(
     arguments: Sequence[AbstractValue],
     semantics: Semantics,
 ) -> AbstractValue:
-    """One of the arguments, within the row's own bounds too."""
+    """Return the union of the arguments, intersected with the bounds that the row computes."""
     found = row.bounds(arguments, signature, semantics) if row.bounds is not None else None
     if found is None:
         return value
@@ -224,7 +225,7 @@ def _within(
 
 
 def _may_be_equal(arguments: Sequence[AbstractValue]) -> Mask:
-    """Where the first argument may equal another, or nothing tells them apart."""
+    """Where the first argument may equal another one, or the bounds cannot exclude it."""
     first = arguments[0]
     equal = nowhere(len(first.present))
     for other in arguments[1:]:
@@ -235,10 +236,10 @@ def _may_be_equal(arguments: Sequence[AbstractValue]) -> Mask:
 
 
 def _are_equal(arguments: Sequence[AbstractValue], semantics: Semantics) -> Mask:
-    """Where the first argument is always another, which is never NULL."""
+    """Where the first argument always equals another one, which is never NULL."""
     first = arguments[0]
     if semantics.nested_zeros_differ and isinstance(first.type, Float):
-        return nowhere(len(first.present))  # bounds do not tell zeros apart
+        return nowhere(len(first.present))  # bounds do not distinguish -0.0 from 0.0
     equal = nowhere(len(first.present))
     for other in arguments[1:]:
         same = is_point(first) & is_point(other) & known(ComparisonOp.EQ, first.lower, other.lower)
@@ -247,7 +248,7 @@ def _are_equal(arguments: Sequence[AbstractValue], semantics: Semantics) -> Mask
 
 
 def _without_points(value: AbstractValue, other: AbstractValue) -> AbstractValue:
-    """The value with a hole where the other is one value and never NULL."""
+    """Exclude the other value where it is a single value that is never NULL."""
     if value.alternatives or not isinstance(value.type, DISCRETE):
         return value
     point = is_point(other) & other.present & ~other.null
@@ -274,7 +275,7 @@ def _bounds(
     arguments: Sequence[AbstractValue],
     semantics: Semantics,
 ) -> Range:
-    """Where the results lie: by the row's own rule, else by its directions, else anywhere."""
+    """Return bounds of the results: by the row's own rule, else by its directions, else none."""
     if row.bounds is not None:
         found = row.bounds(arguments, signature, _strict(semantics))
         if found is not None:
@@ -312,9 +313,9 @@ def _corner(
     uppers: dict[int, bool],
     semantics: Semantics,
 ) -> pa.Array:
-    """The value at one choice of bounds: NULL where a bound is missing, infinite, or it fails.
+    """Evaluate one choice of bounds; NULL where a bound is missing or infinite, or the call fails.
 
-    Infinity is no end point for arithmetic: infinity - infinity is NaN in the midst of a range.
+    Infinity is not an end point for arithmetic: infinity - infinity is NaN inside a range.
     """
     ends = []
     for index, value in enumerate(arguments):
@@ -334,7 +335,7 @@ def _hull(
     corners: list[dict[int, bool]],
     semantics: Semantics,
 ) -> Range:
-    """The least and the greatest corner, where all of them are known."""
+    """Return the least and the greatest corner, where all corners are known."""
     part_count = len(arguments[0].present)
     none, all_ = nowhere(part_count), everywhere(part_count)
     safe, hull = all_, None

@@ -1,8 +1,8 @@
-"""Arrow arrays as numpy masks and back, and how values compare: what every evaluator stands on.
+"""Conversions between Arrow arrays and numpy masks, and comparison of values.
 
 A mask is (n,) bool, one entry per row. A computed column is an Arrow array and the mask of the rows
-on which it failed; the array is NULL there. Order is the one of the types: numbers by value, text
-and bytes by unsigned bytes, false before true, NaN as `NanOrder` says, -0.0 equal to 0.0.
+on which it failed; the array is NULL there. Values order by type: numbers by value, text and bytes
+by unsigned bytes, false before true, NaN by `NanOrder`, -0.0 equal to 0.0.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ MAX_DECIMAL256_DIGITS = 76
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """Values with the rows that have none because they failed; NULL stands in their place."""
+    """Values and the mask of failed rows; failed rows are NULL in the values."""
 
     values: pa.Array
     failed: Mask | None = None
 
 
 def as_mask(values: pa.Array) -> Mask:
-    """TRUE of a boolean array; NULL counts as false."""
+    """Convert a boolean array to a mask of its TRUE rows; NULL counts as false."""
     if isinstance(values, pa.ChunkedArray) or not pa.types.is_boolean(values.type):
         values = pc.fill_null(values, False)  # noqa: FBT003 - the kernel takes it by position
         chunked: Mask = values.to_numpy(zero_copy_only=False)
@@ -45,7 +45,7 @@ def as_mask(values: pa.Array) -> Mask:
 
 
 def _unpacked(bits: pa.Buffer | None, values: pa.Array) -> Mask:
-    """One byte a row of a buffer of bits, ten times as fast as Arrow's own conversion."""
+    """Unpack a buffer of bits to one byte per row, ten times as fast as Arrow's conversion."""
     if bits is None or not len(values):
         return np.zeros(len(values), dtype=np.bool_)
     stop = values.offset + len(values)
@@ -55,14 +55,14 @@ def _unpacked(bits: pa.Buffer | None, values: pa.Array) -> Mask:
 
 
 def null_mask(values: pa.Array) -> Mask:
-    """Where values are NULL; NaN is not."""
+    """Return the mask of NULLs; NaN is not NULL."""
     if values.null_count == 0:
         return np.zeros(len(values), dtype=np.bool_)
     return as_mask(pc.is_null(values))
 
 
 def any_of(*masks: Mask | None) -> Mask | None:
-    """Union of masks, None being empty."""
+    """Return the union of masks; None is an empty mask."""
     union: Mask | None = None
     for mask in masks:
         if mask is not None:
@@ -71,7 +71,7 @@ def any_of(*masks: Mask | None) -> Mask | None:
 
 
 def filled(values: pa.Array) -> npt.NDArray[Any]:
-    """Numbers, dates and times as numpy integers or floats, 0 where NULL."""
+    """Convert numbers, dates and times to numpy integers or floats, with 0 for NULL."""
     plain = plain_numbers(values)
     if plain.null_count:
         plain = pc.fill_null(plain, pa.scalar(0, plain.type))
@@ -80,7 +80,7 @@ def filled(values: pa.Array) -> npt.NDArray[Any]:
 
 
 def plain_numbers(values: pa.Array) -> pa.Array:
-    """The integers beneath dates, times and timestamps; other numbers as they are."""
+    """Return the integers that store dates, times and timestamps; other numbers unchanged."""
     if pa.types.is_date32(values.type):
         return values.view(pa.int32())
     if pa.types.is_time64(values.type) or pa.types.is_timestamp(values.type):
@@ -89,7 +89,7 @@ def plain_numbers(values: pa.Array) -> pa.Array:
 
 
 def with_nulls(values: npt.NDArray[Any], nulls: Mask, type_: pa.DataType) -> pa.Array:
-    """An Arrow array of numpy numbers, NULL where the mask says; dates and times from integers."""
+    """Build an Arrow array from numpy numbers and a NULL mask; dates and times from integers."""
     mask = nulls if nulls.any() else None
     if pa.types.is_date32(type_):
         return pa.array(values.astype(np.int32, copy=False), mask=mask).view(type_)
@@ -99,20 +99,20 @@ def with_nulls(values: npt.NDArray[Any], nulls: Mask, type_: pa.DataType) -> pa.
 
 
 def without(values: pa.Array, mask: Mask | None) -> pa.Array:
-    """The values with NULL where the mask says."""
+    """Set values to NULL where the mask is true."""
     if mask is None or not mask.any():
         return values
     return pc.if_else(pa.array(mask), pa.scalar(None, values.type), values)
 
 
 def as_type(values: pa.Array, type_: pa.DataType) -> pa.Array:
-    """The values in this type; the same object if they are already, because a cast costs a call."""
+    """Cast values to a type; the same object if unchanged, because a cast costs a call."""
     return values if values.type == type_ else values.cast(type_)
 
 
 def repeated(scalar: pa.Scalar, row_count: int) -> pa.Array:
-    """A constant as an array."""
-    if pa.types.is_nested(scalar.type):  # Arrow joins as many arrays, and fails on none
+    """Repeat a constant as an array."""
+    if pa.types.is_nested(scalar.type):  # Arrow concatenates that many arrays, and fails on none
         return pa.repeat(scalar, 1).take(pa.array(np.zeros(row_count, dtype=np.int64)))
     return pa.repeat(scalar, row_count)
 
@@ -128,9 +128,9 @@ _KERNELS: dict[ComparisonOp, Callable[..., Any]] = {
 
 
 def compare(op: ComparisonOp, left: Any, right: Any, nan: NanOrder) -> pa.Array:
-    """`left op right` of two arrays, or an array and a scalar, of one type; NULL if a side is.
+    """Compute `left op right` of two arrays, or an array and a scalar; NULL if a side is NULL.
 
-    Decimals may differ in precision and scale; they compare exactly.
+    Both sides have one type, but decimals may differ in precision and scale; they compare exactly.
     """
     if pa.types.is_decimal(left.type) and left.type != right.type:
         left, right = _aligned(left, right)
@@ -142,10 +142,10 @@ def compare(op: ComparisonOp, left: Any, right: Any, nan: NanOrder) -> pa.Array:
 
 
 def _is_nan(values: Any) -> Any:
-    """The NaN mask of an array or the flag of a scalar; None when there is no NaN."""
+    """Return the NaN mask of an array, or the flag of a scalar; None without NaN."""
     if isinstance(values, pa.Scalar):
         return True if pc.is_nan(values).as_py() else None
-    if isinstance(values, pa.Array) and not values.null_count:  # otherwise numpy's NULL is NaN
+    if isinstance(values, pa.Array) and not values.null_count:  # numpy would turn NULL into NaN
         mask: Mask = np.isnan(values.to_numpy(zero_copy_only=False))
     else:
         mask = as_mask(pc.is_nan(values))
@@ -153,7 +153,7 @@ def _is_nan(values: Any) -> Any:
 
 
 def _compare_with_nan(op: ComparisonOp, left: Any, right: Any, *, signed: bool) -> pa.Array:
-    """NaN above every number, or with `signed` on the side that its sign bit says."""
+    """Compare with NaN above every number; with `signed`, above or below by its sign bit."""
     row_count = len(left) if isinstance(left, pa.Array) else len(right)
     sides = [
         side if isinstance(side, pa.Array) else repeated(side, row_count) for side in (left, right)
@@ -175,7 +175,7 @@ def _compare_with_nan(op: ComparisonOp, left: Any, right: Any, *, signed: bool) 
 
 
 def _nan_rank(numbers: npt.NDArray[Any], *, signed: bool) -> npt.NDArray[np.int8]:
-    """0 of a number, 1 of NaN, and with `signed` -1 of NaN whose sign bit is set."""
+    """Return 0 for a number and 1 for NaN; with `signed`, -1 for NaN with its sign bit set."""
     rank: npt.NDArray[np.int8] = np.isnan(numbers).astype(np.int8)
     if signed:
         rank[np.signbit(numbers)] *= -1
@@ -183,7 +183,7 @@ def _nan_rank(numbers: npt.NDArray[Any], *, signed: bool) -> npt.NDArray[np.int8
 
 
 def _aligned(left: Any, right: Any) -> tuple[Any, Any]:
-    """Both decimals at the larger scale; 38 digits before and 38 after the point fit in 76."""
+    """Cast decimals to the larger scale; 38 digits before and 38 after the point fit in 76."""
     scale = max(left.type.scale, right.type.scale)
     common = pa.decimal256(MAX_DECIMAL256_DIGITS, scale)
     return left.cast(common), right.cast(common)

@@ -1,8 +1,8 @@
-"""Names to columns, text to values, calls to functions: a tree that is well typed in one schema.
+"""Bind a predicate to a schema: resolve columns, constants and functions, and check types.
 
-Binding happens once per predicate. The result says with its `Semantics` how it is to be evaluated;
-after it every literal has a type, both sides of a comparison have one comparable type, and every
-conversion is a `Cast` in the tree. What has no meaning is refused here, before any row is read.
+Binding happens once per predicate. The result carries the `Semantics` of its evaluation. Every
+literal has a type, both sides of a comparison have one comparable type, and every conversion is a
+`Cast` in the tree. Invalid predicates are rejected here, before any row is read.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ class BoundPredicate:
 
     @cached_property
     def columns(self) -> tuple[ir.BoundColumn, ...]:
-        """The columns it reads, each once, in order of appearance."""
+        """The columns that the predicate reads, each once, in order of appearance."""
         return _columns(self.root)
 
     @cached_property
     def remembered(self) -> dict[Hashable, Any]:
-        """What was found out by this very object, by question; it goes with the object.
+        """A cache of results derived from this predicate object, with its lifetime.
 
-        Whoever puts something here bounds how much, and makes the question say all that the answer
-        depends on beside the predicate.
+        Code that adds an entry must bound its size, and the key must contain everything that the
+        result depends on besides the predicate.
         """
         return {}
 
@@ -82,7 +82,7 @@ class BoundOperand:
 
     @property
     def columns(self) -> tuple[ir.BoundColumn, ...]:
-        """The columns it reads, each once, in order of appearance."""
+        """The columns that the expression reads, each once, in order of appearance."""
         return _columns(self.root)
 
 
@@ -98,10 +98,10 @@ def bind(
     simplified: bool = True,
     within_limits: bool = False,
 ) -> BoundPredicate:
-    """Resolve names and types; `now_us` (microseconds since 1970, UTC) becomes the one `Now`.
+    """Resolve names and types; `now_us` (microseconds since 1970, UTC) replaces every `Now`.
 
-    Unless told otherwise, constants are computed and functions of columns undone (`simplify`).
-    `within_limits`: whether `check_limits` has passed the tree.
+    By default, constants are computed and functions of columns are inverted (`simplify`).
+    `within_limits`: `check_limits` has already accepted the tree.
     """
     if not within_limits:
         check_limits(predicate)
@@ -164,9 +164,9 @@ class _Binder:
     def sides(
         self, left: ir.Operand, right: ir.Operand
     ) -> tuple[ir.Operand, LogicalType | None, ir.Operand, LogicalType | None]:
-        """Both sides; the constants of a list or struct made here adapt to the other side.
+        """Bind both sides; constants inside a list or struct constructor adapt to the other side.
 
-        The statement's time beside a number is its milliseconds since 1970.
+        `now()` compared with a number becomes its milliseconds since 1970.
         """
         if isinstance(left, ir.Now) and not isinstance(right, ir.Now):
             other, other_type = self.operand(right)
@@ -179,7 +179,7 @@ class _Binder:
         return (one, one_type, *self.operand(adapted(right, one_type, self.semantics)))
 
     def time_beside(self, node: ir.Operand, type_: LogicalType | None) -> ir.Operand:
-        """`now()` as a number beside one, where no engine's rules say otherwise."""
+        """Convert `now()` to a number if compared with one, except by an engine's own rule."""
         if not isinstance(node, ir.Now) or not isinstance(type_, Int | Decimal):
             return node
         if self.semantics.name not in (Semantics.SQL.name, Semantics.POSTGRES.name):
@@ -187,7 +187,7 @@ class _Binder:
         return ir.Call("divide", (ir.Call("epoch_us", (node,)), ir.Literal(1000, Int(64))))
 
     def operand(self, node: ir.Operand) -> tuple[ir.Operand, LogicalType | None]:
-        """The bound operand and its type; bare text and NULL stay as they are, without one."""
+        """Return the bound operand and its type; the type of a bare text or NULL is None."""
         match node:
             case ir.Column(name=name):
                 field = self.schema.field(name)
@@ -216,7 +216,7 @@ class _Binder:
                 assert_never(node)
 
     def typed_operand(self, node: ir.Operand) -> tuple[ir.Operand, LogicalType]:
-        """The same, with bare text and NULL as text."""
+        """Return the bound operand and its type; bare text and NULL become text."""
         operand, type_ = self.operand(node)
         if type_ is None:
             assert isinstance(operand, ir.Literal)
@@ -226,7 +226,7 @@ class _Binder:
     def bound_column(self, column: ir.BoundColumn) -> ir.BoundColumn:
         if all(field.id != column.field_id for field in self.schema):
             raise UnknownColumn(
-                f"the column {column.name!r} (id {column.field_id}) is no column of the schema "
+                f"the column {column.name!r} (id {column.field_id}) is not in the schema "
                 f"({', '.join(self.schema.names)})",
                 name=column.name,
             )
@@ -244,7 +244,7 @@ class _Binder:
     def nested_in_list(
         self, operand: ir.Operand, type_: LogicalType, values: ir.ValueSet
     ) -> ir.Predicate:
-        """Lists and structs have no sets: IN is an OR of equals."""
+        """Rewrite IN over lists or structs as an OR of equalities; `ValueSet` cannot hold them."""
         if not len(values):
             return ir.And((ir.IsNull(operand), ir.BooleanOperand(ir.Literal(None, Bool()))))
         terms = (
@@ -276,7 +276,7 @@ class _Binder:
             return typed(operand, Bool(), self.semantics)
         if not isinstance(type_, Bool):
             raise InvalidPredicate(
-                f"a condition is wanted where a {type_name(type_)} stands; compare it with a value"
+                f"expected a condition, got a {type_name(type_)}; compare it with a value"
             )
         return operand
 
@@ -301,7 +301,7 @@ class _Binder:
     def truncated_in_zone(
         self, unit: _Typed, operand: _Typed, name: _Typed
     ) -> tuple[ir.Operand, LogicalType]:
-        """`date_trunc(unit, instant, zone)`."""
+        """Bind `date_trunc(unit, instant, zone)`."""
         instant = Timestamp(utc=True)
         spelled = name[0].value if isinstance(name[0], ir.Literal) else None
         if not isinstance(spelled, str) or operand[1] not in (None, instant):
@@ -346,7 +346,7 @@ class _Binder:
             return self.call(ir.Call("map_value", (operand, ir.Literal(name))))
         if not isinstance(type_, Struct):
             raise InvalidPredicate(
-                f"a member {name!r} is asked of a {type_name(type_)}, which is no struct"
+                f"a {type_name(type_)} has no field {name!r}; only a struct has fields"
             )
         member = _member(type_, name)
         return ir.FieldAccess(operand, member.name), member.type
@@ -376,5 +376,7 @@ def _member(type_: Struct, name: str) -> Field:
     found = exact or [field for field in type_.fields if field.name.lower() == name.lower()]
     if len(found) != 1:
         names = ", ".join(field.name for field in type_.fields)
-        raise UnknownColumn(f"no single member {name!r} in the struct ({names})", name=name)
+        raise UnknownColumn(
+            f"the struct ({names}) does not have exactly one field {name!r}", name=name
+        )
     return found[0]

@@ -1,8 +1,9 @@
-"""Predicates as JSON, for plans that travel: each node an object with its kind under `node`.
+"""Serialise predicates as JSON for plans: each node is an object with its kind under `node`.
 
-Values carry their kind, so that nothing rests on how a JSON library reads numbers: whole numbers
-beyond 2^53, floats (their shortest exact text) and decimals are text, bytes are base64, IN lists an
-Arrow IPC stream in base64. Reading never runs code and never nests deeper than a predicate may.
+Values carry their kind, so the result does not depend on how a JSON library reads numbers: integers
+beyond 2^53, floats (their shortest exact text) and decimals are text, bytes are base64, and IN
+lists are Arrow IPC streams in base64. Decoding never runs code and rejects input that nests deeper
+than a predicate may.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ _MALFORMED = (
 
 
 def predicate_to_json(predicate: ir.Predicate) -> Json:
-    """The predicate as objects, lists, text and numbers."""
+    """Convert the predicate to objects, lists, text and numbers."""
     check_limits(predicate)
     return _predicate(predicate)
 
 
 def operand_to_json(operand: ir.Operand) -> Json:
-    """The operand as objects, lists, text and numbers."""
+    """Convert the operand to objects, lists, text and numbers."""
     check_limits(operand)
     return _operand(operand)
 
 
 def predicate_from_json(value: Any) -> ir.Predicate:
-    """Read what `predicate_to_json` wrote; anything else is `CorruptData`."""
+    """Decode the output of `predicate_to_json`; CorruptData for any other value."""
     with _Reading():
         predicate = _read_predicate(value, MAX_DEPTH)
         check_limits(predicate)
@@ -59,7 +60,7 @@ def predicate_from_json(value: Any) -> ir.Predicate:
 
 
 def operand_from_json(value: Any) -> ir.Operand:
-    """Read what `operand_to_json` wrote; anything else is `CorruptData`."""
+    """Decode the output of `operand_to_json`; CorruptData for any other value."""
     with _Reading():
         operand = _read_operand(value, MAX_DEPTH)
         check_limits(operand)
@@ -67,7 +68,7 @@ def operand_from_json(value: Any) -> ir.Operand:
 
 
 def semantics_to_json(semantics: Semantics) -> Json:
-    """The name, and the fields in which it differs from the built-in semantics of that name."""
+    """Return the name, and the fields that differ from the built-in semantics of that name."""
     found: Json = {"name": semantics.name}
     built_in = Semantics.named(semantics.name)
     for field in dataclasses.fields(Semantics):
@@ -78,7 +79,7 @@ def semantics_to_json(semantics: Semantics) -> Json:
 
 
 def semantics_from_json(value: Any) -> Semantics:
-    """Read what `semantics_to_json` wrote; anything else is `CorruptData`."""
+    """Decode the output of `semantics_to_json`; CorruptData for any other value."""
     with _Reading():
         semantics = Semantics.named(value["name"])
         changed = {name: _field(name, given) for name, given in value.items() if name != "name"}
@@ -86,7 +87,7 @@ def semantics_from_json(value: Any) -> Semantics:
 
 
 def _field(name: str, given: Any) -> Any:
-    """The value of a field of `Semantics`, by the type of the field's default."""
+    """Decode a field of `Semantics`, by the type of its default."""
     defaults = {field.name: field.default for field in dataclasses.fields(Semantics)}
     default = defaults[name]
     if isinstance(default, Enum):
@@ -99,7 +100,7 @@ def _field(name: str, given: Any) -> Any:
 
 
 class _Reading:
-    """Turns whatever goes wrong over malformed input into `CorruptData`."""
+    """Convert every error caused by malformed input to `CorruptData`."""
 
     def __enter__(self) -> None:
         return None
@@ -265,13 +266,13 @@ def _below(depth: int) -> int:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"text is wanted, not {value!r}")
+        raise TypeError(f"expected text, got {value!r}")
     return value
 
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise TypeError(f"true or false is wanted, not {value!r}")
+        raise TypeError(f"expected true or false, got {value!r}")
     return value
 
 

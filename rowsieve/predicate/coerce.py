@@ -1,10 +1,10 @@
-"""Bringing the two sides of a comparison, and the members of an IN list, to one type, exactly.
+"""Convert both sides of a comparison, and the members of an IN list, to one type, exactly.
 
-A constant moves to the column's type rather than the column to the constant's, so that statistics,
-blooms and page indexes apply. Whole numbers, decimals and dates form a grid: a constant that lies
-between two of its points or outside it turns into the comparison with the next point that has the
-same answer on every row, or into one that is constant but for NULL. Nothing is rounded, with one
-exception that SQL makes too: what meets a float becomes float64.
+The constant is converted to the column's type, not the column to the constant's type, so that
+statistics, blooms and page indexes apply. Integers, decimals and dates form a grid. A constant
+between two grid points, or outside the grid, becomes a comparison with the nearest point that has
+the same result on every row, or a comparison that is constant except for NULL. Nothing is rounded,
+with one exception that SQL makes too: a value compared with a float becomes a float64.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _MIRRORED = {
     ir.ComparisonOp.GT: ir.ComparisonOp.LT,
     ir.ComparisonOp.GE: ir.ComparisonOp.LE,
 }
-_WHEN_BELOW = {  # x op v, where every x is below v
+_WHEN_BELOW = {  # `x op v` where every x is below v
     ir.ComparisonOp.EQ: ir.ComparisonOp.NE,
     ir.ComparisonOp.NE: ir.ComparisonOp.EQ,
     ir.ComparisonOp.LT: ir.ComparisonOp.EQ,
@@ -65,7 +65,7 @@ _WHEN_BELOW = {  # x op v, where every x is below v
     ir.ComparisonOp.DISTINCT: ir.ComparisonOp.NOT_DISTINCT,
     ir.ComparisonOp.NOT_DISTINCT: ir.ComparisonOp.DISTINCT,
 }
-_BETWEEN_POINTS = {  # x op v, where v lies above the point and below the next
+_BETWEEN_POINTS = {  # `x op v` where v lies above one grid point and below the next
     ir.ComparisonOp.LT: ir.ComparisonOp.LE,
     ir.ComparisonOp.LE: ir.ComparisonOp.LE,
     ir.ComparisonOp.GT: ir.ComparisonOp.GT,
@@ -81,7 +81,7 @@ def compare_operands(
     right_type: LogicalType | None,
     semantics: Semantics,
 ) -> ir.Predicate:
-    """`left op right` with both sides of one comparable type; None is the type of bare text."""
+    """Bind `left op right` with both sides of one comparable type; bare text has type None."""
     if left_type is None and right_type is None:
         left, left_type = _adapted(left, String(), semantics)
         right, right_type = _adapted(right, String(), semantics)
@@ -90,7 +90,7 @@ def compare_operands(
     for type_ in (left_type, right_type):
         if type_ is not None and not is_ordered(type_):
             raise InvalidPredicate(
-                f"values of type {type_name(type_)} cannot be compared; compare a member of them"
+                f"values of type {type_name(type_)} cannot be compared; compare a field of them"
             )
     if isinstance(left, ir.Literal) and not isinstance(right, ir.Literal):
         op = _MIRRORED.get(op, op)
@@ -112,17 +112,17 @@ def compare_operands(
 def convert(
     operand: ir.Operand, source: LogicalType | None, target: LogicalType, semantics: Semantics
 ) -> ir.Operand:
-    """The operand as a value of the target type: a constant is converted now, if it can be."""
+    """Convert the operand to the target type; a constant is converted immediately if possible."""
     if source is None:
         assert isinstance(operand, ir.Literal)
         return typed(operand, target, semantics)
     if source == target:
         if isinstance(operand, ir.Literal):
-            check_literal(operand)  # refuses a number of more digits than any decimal
+            check_literal(operand)  # rejects numbers with more digits than any decimal type
         return operand
     if cast_rule(source, target) is None:
         raise InvalidPredicate(
-            f"a value of type {type_name(source)} cannot become {type_name(target)}"
+            f"a value of type {type_name(source)} cannot be converted to {type_name(target)}"
         )
     own = cast_of_session(operand, source, target, semantics, try_=False)
     if own is not None:
@@ -137,7 +137,7 @@ def convert(
 
 
 def _as_float(value: int | decimal.Decimal, target: Float) -> ir.PhysicalValue:
-    """The nearest float; a number beyond all floats is refused, as SQL does."""
+    """Return the nearest float; InvalidPredicate for a number beyond all floats, as in SQL."""
     nearest = float(decimal.Decimal(value))
     converted = from_scalar(scalar(ir.Literal(nearest, target)), target).value
     if isinstance(converted, float) and math.isinf(converted):
@@ -146,7 +146,7 @@ def _as_float(value: int | decimal.Decimal, target: Float) -> ir.PhysicalValue:
 
 
 def typed(literal: ir.Literal, type_: LogicalType, semantics: Semantics) -> ir.Literal:
-    """Bare text or NULL as a constant of the type; text that spells none is refused."""
+    """Give bare text or NULL the type; InvalidPredicate if the text is not such a value."""
     if literal.value is None:
         return ir.Literal(None, type_)
     assert isinstance(literal.value, str)
@@ -168,33 +168,33 @@ def typed(literal: ir.Literal, type_: LogicalType, semantics: Semantics) -> ir.L
 
 
 def _local_instant(text: str, semantics: Semantics) -> ir.Literal:
-    """Text as an instant: without an offset it is a local time of the session's zone."""
+    """Parse text as an instant: without an offset it is a local time of the session's zone."""
     type_ = Timestamp(utc=True)
     computed = cast(pa.array([text], pa.string()), String(), type_, semantics)
     if computed.failed is not None:
         raise InvalidPredicate(
-            f"the text {text!r} is no timestamptz in the time zone {semantics.time_zone!r}; write "
-            "an offset behind it"
+            f"the text {text!r} is not a timestamptz in the time zone {semantics.time_zone!r}; "
+            "write it with an offset"
         )
     return from_scalar(computed.values[0], type_)
 
 
 def unmatched(op: ir.ComparisonOp, operand: ir.Operand) -> ir.Predicate:
-    """`operand op value` for a value that the operand never has and that has no order with it."""
+    """Build `operand op value` for a value that the operand never has and that has no order."""
     return ir.Comparison(_WHEN_BELOW[op], operand, operand)
 
 
 def compare_with_number(
     op: ir.ComparisonOp, operand: ir.Operand, type_: LogicalType, number: Fraction
 ) -> ir.Predicate:
-    """`operand op number` in the operand's own type: a number, a day or a microsecond."""
+    """Build `operand op number` in the operand's type; the unit is a number, day or microsecond."""
     return _narrow(op, operand, type_, _scaled(type_, number))
 
 
 def _narrow(
     op: ir.ComparisonOp, operand: ir.Operand, type_: LogicalType, number: Fraction
 ) -> ir.Predicate:
-    """The same with a number of the type's grid. A constant answer is `x = x` or `x <> x`."""
+    """Compare with the nearest grid number. A constant result becomes `x = x` or `x <> x`."""
     low, high = _limits(type_)
     floor = number.numerator // number.denominator
     if number > high:
@@ -211,7 +211,7 @@ def _narrow(
 def _adapted(
     literal: ir.Operand, type_: LogicalType, semantics: Semantics
 ) -> tuple[ir.Operand, LogicalType]:
-    """Bare text beside a value of the type: a number keeps its own, narrower or wider, type."""
+    """Type a bare text that is compared with a value; a numeric text keeps its natural type."""
     assert isinstance(literal, ir.Literal)
     if literal.value is not None and isinstance(type_, Int | Decimal):
         assert isinstance(literal.value, str)
@@ -222,7 +222,7 @@ def _adapted(
 def _on_grid(
     type_: LogicalType, value: ir.PhysicalValue, value_type: LogicalType
 ) -> Fraction | None:
-    """The constant as a number of the grid of the type; None if they do not share one."""
+    """Return the constant as a number on the grid of the type; None if they share no grid."""
     match type_, value_type:
         case (Int() | Decimal(), Int() | Decimal()):
             assert isinstance(value, int | decimal.Decimal)
@@ -238,7 +238,7 @@ def _small(value: int | decimal.Decimal) -> bool:
 
 
 def _fraction(value: int | decimal.Decimal) -> Fraction:
-    """The number, or one as good to compare with where it is beyond every grid."""
+    """Return the number, clamped if it lies beyond every grid: it compares the same."""
     if isinstance(value, int) or _small(value):
         return Fraction(value)
     sign = -1 if value < 0 else 1
@@ -250,7 +250,7 @@ def _scaled(type_: LogicalType, number: Fraction) -> Fraction:
 
 
 def _limits(type_: LogicalType) -> tuple[int, int]:
-    """The first and the last point of the grid of a type."""
+    """Return the first and the last point of the grid of a type."""
     match type_:
         case Int():
             return int_range(type_)
@@ -292,7 +292,7 @@ def _compare_typed(
 
 
 def _settled(operand: ir.Operand, type_: LogicalType) -> tuple[ir.Operand, LogicalType]:
-    """A number without a type of its own gets its natural one."""
+    """Give an untyped number its natural type."""
     if isinstance(operand, ir.Literal) and operand.type is None and operand.value is not None:
         own = natural_type(operand.value) or type_
         return ir.Literal(operand.value, own), own
@@ -302,7 +302,7 @@ def _settled(operand: ir.Operand, type_: LogicalType) -> tuple[ir.Operand, Logic
 def _comparison_types(
     left: LogicalType, right: LogicalType
 ) -> tuple[LogicalType, LogicalType] | None:
-    """The types in which the sides compare exactly; two decimals compare whatever their scales."""
+    """Return the types in which both sides compare exactly; decimals compare at any scale."""
     if left == right:
         return left, right
     match left, right:

@@ -1,7 +1,7 @@
-"""Sums with dates: a date and whole days, and the days between two dates.
+"""Date arithmetic: a date plus or minus whole days, and the days between two dates.
 
-Whether `+` and `-` mean that hangs on the types of their sides, which only binding knows. Engines
-whose difference of two dates is an interval have no such sums.
+The meaning of `+` and `-` depends on operand types, which only binding knows. Engines whose
+difference of two dates is an interval do not support these sums.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def days_moved(
     sides: list[tuple[Operand, LogicalType | None]],
     semantics: Semantics,
 ) -> Call | None:
-    """`date + days`, `days + date`, `date - days` or `date - date`; None of any other sum."""
+    """Rewrite `date + days`, `days + date`, `date - days` or `date - date`; None for other sums."""
     if name not in ("add", "subtract") or len(sides) != 2 or semantics.name not in _IN_DAYS:
         return None
     (left, left_type), (right, right_type) = sides
@@ -36,7 +36,7 @@ def days_moved(
 
 
 def later_by(date: Operand, days: Operand, *, negate: bool) -> Call:
-    """The date so many whole days later, or earlier."""
+    """Return the date moved by whole days, backward if `negate`."""
     if isinstance(days, Literal) and isinstance(days.value, int):
         count: Operand = Literal(-days.value if negate else days.value, _WIDE)
     else:

@@ -1,10 +1,12 @@
-"""The concrete evaluator: a bound predicate or operand over a record batch.
+"""The concrete evaluator: computes a bound predicate or operand on a record batch.
 
-On a row a predicate is TRUE, FALSE, NULL or failed. FALSE wins an AND and TRUE an OR against
-anything; below the top a failure wins against NULL. At the top, each conjunct judges for itself: a
-row with a FALSE or a NULL conjunct is out, and what fails on it is nobody's concern (invariant 27).
-A text whose cast is not known here fails, tried or not, and is an error of its own.
-Everything that prunes is tested against this module. Nothing here runs per row in Python.
+On a row, a predicate is TRUE, FALSE, NULL or failed. FALSE decides an AND, and TRUE decides an OR,
+whatever the other terms are; below the top, a failure takes precedence over NULL. At the top, each
+conjunct is evaluated for itself: a row with a FALSE or NULL conjunct is dropped, and failures of
+other conjuncts on it are ignored (invariant 27). A cast of text whose meaning is not known here
+fails, even as TRY_CAST, with an error of its own.
+
+All pruning is tested against this module. Nothing here runs per row in Python.
 """
 
 from __future__ import annotations
@@ -60,9 +62,9 @@ class _Unread:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """(n,) bool each, at most one set per row; a row with none set is FALSE.
+    """(n,) bool masks, at most one set per row; a row with none set is FALSE.
 
-    `unread` says why some of the failed rows have failed, and may say it of others.
+    `unread` names reasons of failed rows; it may also cover rows that have not failed.
     """
 
     true: Mask
@@ -72,11 +74,11 @@ class Outcome:
 
     @property
     def false(self) -> Mask:
-        """Rows that are plainly FALSE."""
+        """Rows on which the predicate is FALSE, neither NULL nor failed."""
         return ~(self.true | self.null | self.failed)
 
     def refuse_unread(self, rows: Mask) -> None:
-        """Raise `UnreadText` if one of these rows has failed because of a text that is unread."""
+        """Raise `UnreadText` if one of these rows failed because of a text that cannot be read."""
         _refuse_unread(self.unread, self.failed & rows)
 
 
@@ -87,7 +89,7 @@ def _refuse_unread(unread: Iterable[_Unread], failed: Mask) -> None:
 
 
 def evaluate(predicate: BoundPredicate, batch: pa.RecordBatch) -> Outcome:
-    """The outcome on each row. Columns are taken by name, in the storage types of the schema."""
+    """Compute the outcome on each row. Columns are matched by name and must have storage types."""
     evaluator = _Evaluator(batch, predicate.semantics)
     outcomes = [evaluator.predicate(term) for term in ir.root_conjuncts(predicate.root)]
     unread = tuple(evaluator.unread)
@@ -103,7 +105,7 @@ def evaluate(predicate: BoundPredicate, batch: pa.RecordBatch) -> Outcome:
 
 
 def matching(predicate: BoundPredicate, batch: pa.RecordBatch) -> Mask:
-    """(n,) bool: the rows on which the predicate is TRUE; EvaluationError if one failed."""
+    """Return the rows on which the predicate is TRUE; EvaluationError if a row failed."""
     outcome = evaluate(predicate, batch)
     if outcome.failed.any():
         outcome.refuse_unread(outcome.failed)
@@ -112,7 +114,7 @@ def matching(predicate: BoundPredicate, batch: pa.RecordBatch) -> Mask:
 
 
 def compute(operand: BoundOperand, batch: pa.RecordBatch) -> tuple[pa.Array, Mask]:
-    """The values in the operand's storage type, NULL where failed, and (n,) bool where it did."""
+    """Compute values in the operand's storage type, NULL on failed rows, and the failed mask."""
     evaluator = _Evaluator(batch, operand.semantics)
     computed, _ = evaluator.operand(operand.root)
     failed = computed.failed
@@ -123,7 +125,7 @@ def compute(operand: BoundOperand, batch: pa.RecordBatch) -> tuple[pa.Array, Mas
 
 
 def _shown(cell: pa.Scalar) -> object:
-    """The value for a message; as text where Python has no such date."""
+    """Format a value for a message; as text where Python cannot represent the date."""
     try:
         return cell.as_py()
     except (OverflowError, ValueError):
@@ -135,14 +137,14 @@ def _failure(predicate: BoundPredicate, batch: pa.RecordBatch, row: int) -> Eval
     shown = {name: _shown(batch.column(name)[row]) for name in names[:8]}
     values = ", ".join(f"{name} = {str(value)[:80]!r}" for name, value in shown.items())
     return EvaluationError(
-        "the filter has no answer on a row it must decide: an overflow, a division by zero or a "
+        "the filter cannot be evaluated on a row: an overflow, a division by zero or a "
         f"value that does not fit a cast, with {values or 'no column'}; guard the expression with "
         "CASE, NULLIF or TRY_CAST"
     )
 
 
 def _spelt_as(arguments: Sequence[pa.Array], error: UnreadText) -> tuple[int, Mask]:
-    """Which argument has texts of the error, and on which rows; raises it where none has."""
+    """Find the argument with the texts of the error, and its rows; re-raise if there is none."""
     for place, values in enumerate(arguments):
         if isinstance(error.texts, pa.Array) and error.texts.type == values.type:
             whole = as_mask(pc.is_in(values, value_set=error.texts))
@@ -158,7 +160,7 @@ def _constant(row_count: int, *, value: bool) -> Outcome:
 
 
 def _outcome(truth: pa.Array, failed: Mask | None) -> Outcome:
-    """From a boolean array: NULL on failed rows counts as failed only."""
+    """Build the outcome from a boolean array; failed rows do not count as NULL."""
     true, null = as_mask(truth), null_mask(truth)
     if failed is None:
         return Outcome(true, null, np.zeros(len(true), dtype=np.bool_))
@@ -209,7 +211,7 @@ class _Evaluator:
                 assert_never(node)
 
     def junction(self, terms: tuple[ir.Predicate, ...], *, decided: bool) -> Outcome:
-        """AND (decided by FALSE) or OR (decided by TRUE) below the top."""
+        """Compute AND (decided by FALSE) or OR (decided by TRUE) below the top."""
         row_count = self.batch.num_rows
         decision = np.zeros(row_count, dtype=np.bool_)
         failed, null = decision.copy(), decision.copy()
@@ -250,13 +252,13 @@ class _Evaluator:
     def arrays(
         self, left: pa.Array | pa.Scalar, right: pa.Array | pa.Scalar
     ) -> tuple[pa.Array, pa.Array]:
-        """The sides with one value per row."""
+        """Return both sides as arrays with one value per row."""
         rows = self.batch.num_rows
         one, other = (repeated(s, rows) if isinstance(s, pa.Scalar) else s for s in (left, right))
         return one, other
 
     def side(self, node: ir.Operand) -> tuple[pa.Array | pa.Scalar, Mask | None]:
-        """A side of a comparison: a literal stays a scalar."""
+        """Compute one side of a comparison; a literal stays a scalar."""
         if isinstance(node, ir.Literal):
             return scalar(node), None
         computed, _ = self.operand(node)
@@ -286,7 +288,7 @@ class _Evaluator:
 
     @staticmethod
     def canonical(values: pa.Array, *, zeros_differ: bool) -> pa.Array:
-        """Floats whose bits are equal where the values are."""
+        """Make the bits of equal floats equal."""
         nulls = null_mask(values)
         numbers = filled(values).copy()
         numbers[np.isnan(numbers)] = np.nan
@@ -328,7 +330,7 @@ class _Evaluator:
                 return Computed(truth, outcome.failed), Bool()
             case ir.Now():
                 raise InvalidPredicate(
-                    "now() has no value before a statement fixes it; bind the filter with `now_us`"
+                    "now() has no value until a statement sets it; bind the filter with `now_us`"
                 )
             case ir.Column(name=name):
                 raise InvalidPredicate(f"the column {name!r} is not bound; call `bind` first")
@@ -339,7 +341,7 @@ class _Evaluator:
         index = self.batch.schema.get_field_index(node.name)
         if index < 0:
             raise SchemaMismatch(
-                f"the filter reads the column {node.name!r}, which is not among the batch's "
+                f"the filter reads the column {node.name!r}, but the batch has only "
                 f"({', '.join(self.batch.schema.names)})"
             )
         values = self.batch.column(index)
@@ -369,9 +371,9 @@ class _Evaluator:
     def readable(
         self, arguments: list[pa.Array], kernel: Callable[[list[pa.Array]], Computed]
     ) -> tuple[Computed, Mask | None]:
-        """What the kernel gives where it reads all texts, and the rows where it does not."""
+        """Run the kernel, and return its result and the rows whose text it cannot read."""
         unread = None
-        while True:  # each turn takes out texts; a reader refuses them in a few places
+        while True:  # each iteration removes texts; readers raise in a few places
             try:
                 return kernel(arguments), unread
             except UnreadText as error:
@@ -401,7 +403,7 @@ class _Evaluator:
         return Computed(values, computed.failed), member.type
 
     def case(self, node: ir.Case) -> tuple[Computed, LogicalType]:
-        """A branch counts, and fails, only on the rows that take it."""
+        """Evaluate each branch, and its failures, only on the rows that take it."""
         result, type_ = self.operand(node.otherwise)
         values, failed = result.values, result.failed
         for when, then in reversed(node.branches):
@@ -415,7 +417,7 @@ class _Evaluator:
 
 
 def _with_signed_nan(found: Mask, values: pa.Array, members: pa.Array) -> Mask:
-    """What is found, where NaN is a member only beside NaN of its sign."""
+    """Restrict matches: NaN is a member only if the list has NaN of the same sign."""
     numbers, own = filled(values), filled(members)
     nan = np.isnan(numbers)
     signs = np.signbit(own[np.isnan(own)])
@@ -424,7 +426,7 @@ def _with_signed_nan(found: Mask, values: pa.Array, members: pa.Array) -> Mask:
 
 
 def _first_present(computed: list[Computed]) -> Computed:
-    """The first argument that is not NULL; one that fails before it decides as a failure."""
+    """Return the first non-NULL argument; a failure before it is a failure of the result."""
     values, failed = computed[-1].values, computed[-1].failed
     for earlier in reversed(computed[:-1]):
         present = ~null_mask(earlier.values)

@@ -1,9 +1,9 @@
-"""What conditions on columns that cannot fail say of the rows on which they hold.
+"""Facts about column values, implied by conditions that cannot fail.
 
 A comparison of a column with a constant or with another column of its type, IN, IS NULL and their
-negations have no failures. So a row that survives, or raises, satisfies every one of them that
-stands in the AND at the top (invariant 27), and a branch of CASE is reached only by rows that do
-not satisfy the conditions before it.
+negations never fail. So a row that is kept, or raises, satisfies all such conditions in the
+top-level AND (invariant 27), and only rows that do not satisfy the earlier conditions of a CASE
+reach a later branch.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ DISCRETE = Int | Date | Timestamp
 
 
 Range: TypeAlias = tuple[pa.Scalar | None, pa.Scalar | None]
-"""Inclusive bounds; None is no bound."""
+"""Inclusive bounds; None means unbounded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Inclusive bounds of a column's values, and values it does not have; None is no bound.
+    """Inclusive bounds of a column's values, and values that it excludes; None means unbounded.
 
-    The values lie in one of the `ranges`, too, if there are any.
+    Values also lie in one of the `ranges`, if there are any.
     """
 
     lower: pa.Scalar | None = None
     upper: pa.Scalar | None = None
     excluded: frozenset[int] = frozenset()
     ranges: tuple[Range, ...] = ()
-    sources: int = 0  # conditions that say so
+    sources: int = 0  # number of conditions behind these bounds
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`null` and `present`: columns that are NULL, and that are not; `pairs`: `a op b`."""
+    """Facts about columns. `null` and `present`: always NULL, never NULL; `pairs`: `a op b`."""
 
     spans: Mapping[ir.BoundColumn, Span] = field(default_factory=dict)
     null: frozenset[ir.BoundColumn] = frozenset()
@@ -66,19 +66,19 @@ class Facts:
 
     @property
     def columns(self) -> frozenset[ir.BoundColumn]:
-        """Those of which something is said."""
+        """All columns with a fact."""
         paired = (column for _, *pair in self.pairs for column in pair)
         return frozenset([*self.spans, *self.null, *self.present, *paired])
 
     @property
     def connected(self) -> frozenset[ir.BoundColumn]:
-        """Columns of which several conditions speak: together they exclude more than each does."""
+        """Columns with facts of several conditions, which may exclude more than each alone."""
         several = (column for column, span in self.spans.items() if span.sources > 1)
         paired = (column for _, *pair in self.pairs for column in pair)
         return frozenset([*several, *paired, *(self.null & self.present)])
 
     def about(self, columns: frozenset[ir.BoundColumn]) -> Facts:
-        """The facts of these columns alone; both sides of a pair must be among them."""
+        """Keep the facts of these columns only; a pair needs both of its columns."""
         return Facts(
             {column: span for column, span in self.spans.items() if column in columns},
             self.null & columns,
@@ -88,7 +88,7 @@ class Facts:
 
 
 def facts_of(terms: Iterable[ir.Predicate]) -> Facts:
-    """What holds on rows on which all of these are TRUE."""
+    """Derive the facts that hold on rows on which all terms are TRUE."""
     found = Facts()
     for term in terms:
         found = _with(found, term)
@@ -96,7 +96,7 @@ def facts_of(terms: Iterable[ir.Predicate]) -> Facts:
 
 
 def facts_against(term: ir.Predicate) -> Facts:
-    """What holds of the values, NULL aside, on rows on which this is not TRUE."""
+    """Derive the facts that hold for the non-NULL values on rows on which the term is not TRUE."""
     found = Facts()
     for each in term.terms if isinstance(term, ir.Or) else (term,):
         match each:
@@ -166,7 +166,7 @@ def _bounded(
 
 
 def _inside(found: Facts, column: ir.BoundColumn, listed: ir.InList) -> Facts:
-    """Between the least and the greatest member; one of them, if they are few."""
+    """Bound a column by the least and the greatest member; by the members if they are few."""
     members = listed.values.array.drop_null()
     if listed.values.type != column.type or not len(members) or not is_ordered(column.type):
         return found
@@ -183,9 +183,9 @@ def _inside(found: Facts, column: ir.BoundColumn, listed: ir.InList) -> Facts:
 
 
 def _in_a_range(found: Facts, term: ir.Or) -> Facts:
-    """What all branches of an OR say of one column: its values lie in the range of one of them.
+    """Derive ranges of one column that all branches of an OR restrict.
 
-    Only of branches that cannot fail: a row that raises may satisfy none of them.
+    Only from branches that cannot fail: a row that raises may satisfy none of them.
     """
     if len(term.terms) > MOST_RANGES:
         return found
@@ -218,12 +218,12 @@ def _is_plain(term: ir.Predicate) -> bool:
 
 
 def ranges_of(span: Span) -> list[Range]:
-    """The ranges of a span within its bounds; values that are excluded stay inside."""
+    """Return the ranges of a span within its bounds; excluded values are not removed."""
     return list(_intersected(span.ranges, [(span.lower, span.upper)]))
 
 
 def _intersected(left: Sequence[Range], right: Sequence[Range]) -> tuple[Range, ...]:
-    """The ranges of the values that both allow; one that is empty if they allow none."""
+    """Intersect two unions of ranges; a single empty range if nothing is left."""
     if not left:
         return tuple(right)
     found = [
@@ -285,7 +285,7 @@ def _is_usable(constant: ir.Literal, column: ir.BoundColumn) -> bool:
 
 
 def _stepped(constant: ir.Literal, step: int) -> ir.Literal:
-    """The next value of a type that has one."""
+    """Return the next value, for types that have one."""
     type_, value = constant.type, constant.value
     if not isinstance(type_, DISCRETE) or not isinstance(value, int):
         return constant
@@ -294,7 +294,7 @@ def _stepped(constant: ir.Literal, step: int) -> ir.Literal:
 
 
 def whole_range(type_: Int | Date | Timestamp) -> tuple[int, int]:
-    """The least and the greatest of a type whose values are whole numbers beneath."""
+    """Return the least and the greatest value of a type that is stored as integers."""
     return int_range(type_ if isinstance(type_, Int) else Int(32 if type_ == Date() else 64))
 
 

@@ -1,11 +1,13 @@
 """The abstract interpreter: which parts can hold rows on which a predicate is TRUE, or fails.
 
 One walk over the tree computes, for all parts at once, whether the predicate may be TRUE, FALSE,
-NULL or failed on some row. A part is refuted (`NONE`) only if no row of it can survive and none can
-raise; it is certain (`ALL`) only if every row is TRUE. Everything else is `SOME`. The rule at the
-top is the evaluator's: a conjunct that is never TRUE and never fails silences the others.
+NULL or failed on some row.
 
-After the interpreter of Materialize (`src/expr/src/interpret.rs`), over arrays of parts.
+Soundness: a part is refuted (`NONE`) only if none of its rows can be kept and none can raise. It is
+certain (`ALL`) only if every row is TRUE. Every other part is `SOME`. At the top, as in the
+evaluator, a conjunct that is never TRUE and never fails makes the others irrelevant.
+
+Modelled on the interpreter of Materialize (`src/expr/src/interpret.rs`), over arrays of parts.
 """
 
 from __future__ import annotations
@@ -57,8 +59,8 @@ from rowsieve.predicate.plain_comparisons import plain_truth
 from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
 from rowsieve.types.logical import Bool, Float, Int, Struct, Timestamp, is_nested, is_ordered
 
-_MANY: Final = 32  # terms of an OR or AND from which on its comparisons are made together
-_MOST_AT_ONCE: Final = 1_000_000  # parts times constants
+_MANY: Final = 32  # from this many terms of an AND or OR on, its comparisons are batched
+_MOST_AT_ONCE: Final = 1_000_000  # parts times constants in one batch
 _END_OF_TIME = 253_402_300_799_999_999  # the year 9999: no statement runs later
 
 
@@ -73,9 +75,9 @@ class Verdict(IntEnum):
 def interpret(
     predicate: BoundPredicate, columns: AbstractColumns, *, now_us: int | None = None
 ) -> npt.NDArray[np.int8]:
-    """(n,) `Verdict` values, one per part. Sound, not complete.
+    """Return one `Verdict` per part, (n,) int8. Sound, not complete.
 
-    `now_us`: the earliest time that a `Now` of the predicate may stand for (invariant 30).
+    `now_us`: the earliest time that a `Now` in the predicate may have (invariant 30).
     """
     part_count = columns.part_count
     interpreter = _Interpreter(columns, predicate.semantics, part_count, now_us)
@@ -95,7 +97,7 @@ def interpret(
 def _refuted_together(
     predicate: BoundPredicate, terms: Sequence[ir.Predicate], interpreter: _Interpreter
 ) -> Mask:
-    """Parts none of whose rows satisfies all conjuncts that cannot fail, and the others besides."""
+    """Refute parts by the conjuncts that cannot fail, combined, and the others within them."""
     facts, others = said_together(predicate, terms)
     if not facts.columns:
         return nowhere(interpreter.part_count)
@@ -111,7 +113,7 @@ def _refuted_together(
 def interpret_operand(
     operand: BoundOperand, columns: AbstractColumns, *, now_us: int | None = None
 ) -> AbstractValue:
-    """What the operand may be in each part."""
+    """Compute the possible values of the operand in each part."""
     interpreter = _Interpreter(columns, operand.semantics, columns.part_count, now_us)
     return interpreter.operand(operand.root)
 
@@ -122,7 +124,7 @@ class _Interpreter:
     semantics: Semantics
     part_count: int
     now_us: int | None
-    compared: Mapping[int, Truth] = field(default_factory=dict)  # of comparisons, by `id`
+    compared: Mapping[int, Truth] = field(default_factory=dict)  # batched comparisons, by `id`
 
     def predicate(self, node: ir.Predicate) -> Truth:
         count = self.part_count
@@ -158,7 +160,7 @@ class _Interpreter:
                 assert_never(node)
 
     def comparing(self, terms: Sequence[ir.Predicate]) -> _Interpreter:
-        """The same, with the comparisons of columns and constants in many terms made together."""
+        """Return an interpreter that batches comparisons of columns and constants in the terms."""
         if len(terms) < _MANY:
             return self
         alike: dict[tuple[ir.BoundColumn, ir.ComparisonOp], list[ir.Comparison]] = {}
@@ -178,7 +180,7 @@ class _Interpreter:
     def compared_with_each(
         self, column: ir.BoundColumn, op: ir.ComparisonOp, nodes: Sequence[ir.Comparison]
     ) -> Iterator[Truth]:
-        """What `comparison` gives of each: parts times constants as that many parts."""
+        """Compute `comparison` for each node in one batch of parts times constants."""
         count, each = len(nodes), self.part_count
         value = self.operand(column)
         again = pa.array(np.tile(np.arange(each), count))
@@ -225,7 +227,7 @@ class _Interpreter:
     def nested_comparison(
         self, node: ir.Comparison, left: AbstractValue, right: AbstractValue
     ) -> Truth:
-        """Of lists and structs nothing is known as a whole; of what equality implies, it is."""
+        """Compare lists or structs: by facts that equality implies, because there are no bounds."""
         both = left.present & right.present
         same = both
         constant = node.right if isinstance(node.right, ir.Literal) else ir.Literal(None)
@@ -254,7 +256,7 @@ class _Interpreter:
         return Truth(found, false, null, value.fails)
 
     def membership(self, value: AbstractValue, node: ir.InList) -> tuple[Mask, Mask]:
-        """Whether a value without holes may be a member, and whether it is one for sure."""
+        """Whether a value without holes may be a member, and whether it certainly is."""
         members = node.values.array
         found, certain = members_within(value.lower, value.upper, node.values)
         certain &= is_point(value)
@@ -299,7 +301,7 @@ class _Interpreter:
         )
 
     def may_hold(self, operand: ir.Operand) -> Mask:
-        """Where what a boolean call implies of its arguments may hold."""
+        """Where the conditions that a boolean call implies for its arguments may hold."""
         match operand:
             case ir.Call(function="regex_matches", arguments=(text, ir.Literal() as pattern, *_)):
                 prefix = literal_prefix(str(pattern.value))
@@ -308,9 +310,7 @@ class _Interpreter:
                 function="list_contains" | "equals_any",
                 arguments=(ir.BoundColumn() | ir.FieldAccess() as values, sought),
             ):
-                item = ir.Call(
-                    "list_element", (values, ir.Literal(1, Int(64)))
-                )  # stands for any item
+                item = ir.Call("list_element", (values, ir.Literal(1, Int(64))))  # any item
                 types = type_of(item), type_of(sought)
                 if any(map(is_nested, types)):
                     return everywhere(self.part_count)
@@ -329,12 +329,12 @@ class _Interpreter:
             known_value = self.columns.expression(node)
             value = value if known_value is None else meet(value, known_value)
         signed = self.semantics.nan is NanOrder.SIGNED and bool(value.nan.any())
-        if signed and may_be_negative_nan(node):  # such a NaN is below every number
+        if signed and may_be_negative_nan(node):  # such a NaN sorts below every number
             return unbounded_below(value)
         return value
 
     def derived(self, node: ir.Operand) -> AbstractValue:
-        """What follows from the arguments."""
+        """Derive the value from the arguments."""
         match node:
             case ir.BoundColumn():
                 said = self.columns.column(node)
@@ -383,9 +383,9 @@ class _Interpreter:
                 assert_never(node)
 
     def case(self, node: ir.Case) -> AbstractValue:
-        """Any branch that can be taken, with the failures of the conditions on the way.
+        """Return the union of the branches that can be taken, with failures of reached conditions.
 
-        A branch sees the rows on which its condition is TRUE and those before it are not.
+        A branch is evaluated on rows where its condition is TRUE and no earlier condition is.
         """
         reached = everywhere(self.part_count)
         fails = nowhere(self.part_count)
@@ -405,7 +405,7 @@ class _Interpreter:
         return replace(result, fails=result.fails | fails)
 
     def within(self, facts: Facts) -> tuple[_Interpreter, Mask]:
-        """The interpreter of the rows on which these hold, and the parts that have none."""
+        """Return the interpreter of the rows with these facts, and the parts without such rows."""
         if not facts.columns:
             return self, nowhere(self.part_count)
         inner = narrowed(self.columns, facts)
@@ -413,25 +413,25 @@ class _Interpreter:
 
 
 def _comparisons(terms: Sequence[ir.Predicate]) -> Iterator[ir.Comparison]:
-    """Those of a column and a constant of its type, in the terms and in ANDs or ORs of them."""
+    """Yield comparisons of a column and a constant of its type, also inside nested AND and OR."""
     for term in terms:
         for node in term.terms if isinstance(term, ir.And | ir.Or) else (term,):
             match node:
                 case ir.Comparison(
                     left=ir.BoundColumn(type=type_), right=ir.Literal(value=value, type=other)
                 ) if value is not None and type_ == other and is_ordered(type_):
-                    if not isinstance(type_, Float):  # of NaN each case is looked at for itself
+                    if not isinstance(type_, Float):  # NaN is handled by the general path
                         yield node
 
 
 def unbounded_below(value: AbstractValue) -> AbstractValue:
-    """No lower bound where NaN may be, which may be below every number."""
+    """Drop the lower bound where NaN is possible, since it may be below every number."""
     spans = tuple(map(unbounded_below, value.alternatives))
     return replace(value, lower=without(value.lower, value.nan), alternatives=spans)
 
 
 def _matches(value: AbstractValue, pattern: Pattern, *, ignore_case: bool) -> tuple[Mask, Mask]:
-    """Whether a value without holes may match, and may not."""
+    """Whether a value without holes may match, and may not match."""
     true, false = like_at_points(value, pattern, ignore_case=ignore_case)
     if ignore_case:
         return true, false
@@ -451,7 +451,7 @@ def _matches(value: AbstractValue, pattern: Pattern, *, ignore_case: bool) -> tu
 def like_at_points(
     value: AbstractValue, pattern: Pattern, *, ignore_case: bool
 ) -> tuple[Mask, Mask]:
-    """Whether the pattern may match, and may not, as far as parts with one text tell."""
+    """Whether the pattern may match, and may not match; exact in parts with a single text."""
     points = is_point(value) & value.present
     if not points.any():
         return value.present, value.present
@@ -480,7 +480,7 @@ def prefix_truth(value: AbstractValue, prefix: str) -> tuple[Mask, Mask]:
 
 
 def _compared(op: ir.ComparisonOp, left: AbstractValue, right: AbstractValue, nan: Mask) -> Truth:
-    """`left op right` of two values that are not nested; `nan`: IEEE's NaN."""
+    """Compute `left op right` of values that are not nested; `nan`: NaN compares as in IEEE 754."""
     if op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
         return _distinct(op, left, right, _ordered(ir.ComparisonOp.EQ, left, right, nan))
     true, false = _ordered(op, left, right, nan)
@@ -491,7 +491,7 @@ def _compared(op: ir.ComparisonOp, left: AbstractValue, right: AbstractValue, na
 def _ordered(
     op: ir.ComparisonOp, left: AbstractValue, right: AbstractValue, nan: Mask
 ) -> tuple[Mask, Mask]:
-    """Whether the comparison of two values may be TRUE and may be FALSE; `nan`: IEEE's NaN."""
+    """Whether the comparison may be TRUE, and may be FALSE; `nan`: NaN compares as in IEEE 754."""
     if op is ir.ComparisonOp.NE:
         same, different = _ordered(ir.ComparisonOp.EQ, left, right, nan)
         return different, same
@@ -539,7 +539,7 @@ def _distinct(
 
 
 def _reflexive(op: ir.ComparisonOp, value: AbstractValue) -> Truth:
-    """`x op x`."""
+    """Compute `x op x`."""
     none = np.zeros_like(value.null)
     null_safe = op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT)
     occurs = value.present | value.null if null_safe else value.present
@@ -551,7 +551,7 @@ def _reflexive(op: ir.ComparisonOp, value: AbstractValue) -> Truth:
 
 
 def _conjunction(terms: list[Truth], all_: Mask) -> Truth:
-    """AND below the top; a part on which a term can have no outcome has no rows."""
+    """Compute AND below the top; a part in which a term has no possible outcome has no rows."""
     true, false = all_.copy(), ~all_
     never_false, null, fails = all_.copy(), ~all_, ~all_
     for term in terms:
@@ -568,7 +568,7 @@ def _negated(truth: Truth) -> Truth:
 
 
 def _as_value(truth: Truth) -> AbstractValue:
-    """A predicate's outcome as a boolean value."""
+    """Convert a predicate's outcome to a boolean value."""
     none = nowhere(len(truth.true))
     lower = with_nulls(~truth.false, none, pa.bool_())
     upper = with_nulls(truth.true, none, pa.bool_())

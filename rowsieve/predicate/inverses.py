@@ -1,8 +1,8 @@
-"""Functions undone: `f(x) op constant` as a condition on x with the same outcome on every row.
+"""Invert functions: rewrite `f(x) op constant` as a condition on x with the same outcome.
 
-Three kinds are undone. A function that maps values one to one is undone by its inverse; one that
-never falls, by where it reaches the constant and where it passes it; one that may fail, for `=`
-only and beside a term that fails where it does. None means that there is no such form.
+Three kinds of functions can be inverted. An injective function: by its inverse. A monotonic one: by
+the points at which it reaches and passes the constant. One that may fail: only for `=`, and
+together with a term that fails on the same rows. None means that there is no inverse.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FARTHEST_YEAR = 290_000
 _FARTHEST_DAY = 100_000_000
 _FARTHEST_MONTHS = 12 * 1000
 _FARTHEST_US = 9_150_000_000_000_000_000  # more than a millennium before the last timestamp
-_SPELT_ONE_WAY = (Int, Decimal, Uuid, Time, Bool)  # each value has one text, and text one value
+_SPELT_ONE_WAY = (Int, Decimal, Uuid, Time, Bool)  # each value has one text and vice versa
 
 
 def undone(
@@ -58,7 +58,7 @@ def undone(
     constant: ir.Literal,
     semantics: Semantics,
 ) -> ir.Predicate | None:
-    """`operand op constant` without the outermost function of the operand."""
+    """Rewrite `operand op constant` without the outermost function of the operand."""
     if constant.value is None:
         return None
     if isinstance(operand, ir.Cast):
@@ -69,7 +69,7 @@ def undone(
 
 
 def undone_list(node: ir.InList, type_: LogicalType) -> ir.InList | None:
-    """`CAST(x AS text) IN (…)` as x among the values that the texts spell."""
+    """Rewrite `CAST(x AS text) IN (…)` as `x IN` the values of the texts."""
     operand = node.operand
     if not isinstance(operand, ir.Cast) or not isinstance(type_, String):
         return None
@@ -83,7 +83,7 @@ def undone_list(node: ir.InList, type_: LogicalType) -> ir.InList | None:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """`call op constant`; the call gives values of `type`."""
+    """`call op constant`; the call has the type `type`."""
 
     op: ir.ComparisonOp
     call: ir.Call
@@ -92,7 +92,7 @@ class _Question:
     semantics: Semantics
 
     def argument(self, place: int) -> ir.Literal | None:
-        """An argument that is a constant and not NULL."""
+        """Return an argument that is a non-NULL constant."""
         found = self.call.arguments[place]
         return found if isinstance(found, ir.Literal) and found.value is not None else None
 
@@ -123,7 +123,7 @@ def _cast(op: ir.ComparisonOp, node: ir.Cast, constant: ir.Literal) -> ir.Predic
 
 
 def _keeps_numbers(source: LogicalType, target: LogicalType) -> bool:
-    """Whether the cast changes no number."""
+    """Whether the cast preserves every number."""
     rule = cast_rule(source, target)
     assert rule is not None
     scales = [type_.scale if isinstance(type_, Decimal) else 0 for type_ in (source, target)]
@@ -131,7 +131,7 @@ def _keeps_numbers(source: LogicalType, target: LogicalType) -> bool:
 
 
 def _spelt_values(texts: pa.Array, source: LogicalType) -> pa.Array:
-    """The values whose text each one is, to the letter; NULL where it is nobody's."""
+    """Return the value whose canonical text is each text; NULL if there is none."""
     read = cast(texts, String(), source, Semantics.SQL).values
     written = cast(read, source, String(), Semantics.SQL).values
     return without(read, ~as_mask(pc.equal(written, texts)))
@@ -140,9 +140,9 @@ def _spelt_values(texts: pa.Array, source: LogicalType) -> pa.Array:
 def _between_steps(
     op: ir.ComparisonOp, operand: ir.Operand, type_: LogicalType, reached: int, passed: int
 ) -> ir.Predicate | None:
-    """Of a function that never falls: at the constant from `reached` on, above it from `passed` on.
+    """Invert a monotonic function: it equals the constant from `reached` to below `passed`.
 
-    Where the two are one, no value gives the constant.
+    If the two are equal, no argument gives the constant.
     """
 
     def at(op: ir.ComparisonOp, place: int) -> ir.Predicate:
@@ -182,7 +182,7 @@ def _truncation(question: _Question) -> ir.Predicate | None:
 
 
 def _bin(question: _Question) -> ir.Predicate | None:
-    """A bin is reached at its start and passed at that of the next one."""
+    """Invert `date_bin`: a bin is reached at its start and passed at the start of the next bin."""
     parts, moment = [question.argument(place) for place in (0, 1, 3)], question.constant.value
     if None in parts or not isinstance(moment, int) or abs(moment) > _FARTHEST_US:
         return None
@@ -208,7 +208,7 @@ def _bin(question: _Question) -> ir.Predicate | None:
 
 
 def _month_end(question: _Question) -> ir.Predicate | None:
-    """A last day is reached on the first of its month, and passed on that of the next."""
+    """Invert `last_day`: reached on the first of the month, passed on the first of the next."""
     operand, last = question.call.arguments[0], question.constant.value
     source = type_of(operand)
     if not isinstance(last, int) or abs(last) > _FARTHEST_DAY:
@@ -221,13 +221,13 @@ def _month_end(question: _Question) -> ir.Predicate | None:
 
 
 def _instant(question: _Question) -> ir.Predicate | None:
-    """`epoch_us(x)` is the time itself."""
+    """Invert `epoch_us(x)`, which is the stored value itself."""
     operand = question.call.arguments[0]
     return compare_with_number(question.op, operand, type_of(operand), _number(question.constant))
 
 
 def _field(question: _Question) -> ir.Predicate | None:
-    """The year is reached and passed; seconds since 1970 are the time itself."""
+    """Invert the year, by the years that reach and pass it, and the seconds since 1970."""
     part, operand = question.argument(0), question.call.arguments[1]
     source = type_of(operand)
     is_date = isinstance(source, Date)
@@ -245,7 +245,7 @@ def _field(question: _Question) -> ir.Predicate | None:
 
 
 def _prefix(question: _Question) -> ir.Predicate | None:
-    """`substr(s, 1, n)` and `left(s, n)`."""
+    """Invert `substr(s, 1, n)` and `left(s, n)`."""
     text, count = question.constant.value, question.argument(-1)
     arguments = question.call.arguments
     if question.op not in (_EQ, _NE) or not isinstance(text, str) or count is None:
@@ -289,7 +289,7 @@ def _opposite(question: _Question) -> ir.Predicate | None:
 
 
 def _linear(question: _Question, slope: Fraction, sign: int) -> ir.Predicate | None:
-    """`x + c`, `c + x`, `x - c` and `c - x`."""
+    """Invert `x + c`, `c + x`, `x - c` and `c - x`."""
     if not isinstance(question.type, Int | Decimal):
         return None
     left, right = question.argument(0), question.argument(1)
@@ -303,7 +303,7 @@ def _linear(question: _Question, slope: Fraction, sign: int) -> ir.Predicate | N
 def _solved(
     question: _Question, operand: ir.Operand, slope: Fraction, offset: Fraction
 ) -> ir.Predicate | None:
-    """`slope * x + offset op constant`, exact numbers all of them."""
+    """Solve `slope * x + offset op constant` with exact numbers."""
     op, source = question.op, type_of(operand)
     number = (_number(question.constant) - offset) / slope
     plain = compare_with_number(op if slope > 0 else _MIRRORED.get(op, op), operand, source, number)
@@ -328,7 +328,7 @@ def _solved(
         or op is not _EQ
         or not isinstance(of_column, ir.BoundColumn)
     ):
-        return None  # a term that fails holds the whole call: chains of them would add up
+        return None  # the failing term repeats the whole call, so chains would multiply
     beyond = [
         compare_with_number(side, operand, source, Fraction(end))
         for side, end, is_inside in (
@@ -342,7 +342,7 @@ def _solved(
 
 
 def _reach(operand: ir.Operand, type_: Int) -> tuple[int, int]:
-    """The least and the greatest whole number that the operand may be."""
+    """Return the least and the greatest integer that the operand may be."""
     inner = type_of(operand.operand) if isinstance(operand, ir.Cast) else type_of(operand)
     return int_range(inner) if isinstance(inner, Int) else int_range(type_)
 

@@ -1,13 +1,13 @@
-"""The tree: a predicate over a row, as plain data.
+"""The predicate tree: conditions and expressions over a row, as plain data.
 
-Nodes are frozen values with structural equality and hash. AND and OR take any number of terms; IN
-lists hold one Arrow array. A predicate is TRUE, FALSE, NULL or an error on a row; an operand has a
-value, NULL or an error. Nothing here knows an engine or a file.
+Nodes are frozen values with structural equality and hash. AND and OR take any number of terms; an
+IN list holds one Arrow array. On a row, a predicate is TRUE, FALSE, NULL or an error; an operand
+has a value, NULL or an error. This module does not depend on an engine or a file format.
 
-Values of a `Literal` are the physical ones of its type: a date is its days since 1970, a timestamp
-and a time are microseconds, a UUID is 16 bytes, a decimal a `decimal.Decimal`, a list the tuple of
-its items and a struct the tuple of its members in the order of its type. `type` is None for a bare
-NULL and for a quoted SQL string, which `bind` gives the type of what it is compared with.
+A `Literal` holds the physical value of its type: a date is days since 1970, a timestamp or time is
+microseconds, a UUID is 16 bytes, a decimal is a `decimal.Decimal`, a list is the tuple of its
+items, and a struct is the tuple of its fields in the order of its type. `type` is None for a bare
+NULL and for a quoted SQL string; `bind` then derives it from the other side of the comparison.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PhysicalValue: TypeAlias = FlatValue | tuple["PhysicalValue", ...]
 
 
 class ComparisonOp(Enum):
-    """The comparisons, spelt as SQL spells them."""
+    """Comparison operators; the value is the SQL spelling."""
 
     EQ = "="
     NE = "<>"
@@ -54,7 +54,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class BoundColumn:
-    """A column of the table: `bind` puts it where a `Column` stood."""
+    """A column of the table; `bind` replaces a `Column` by it."""
 
     field_id: int
     name: str
@@ -63,10 +63,10 @@ class BoundColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A constant. Two are one only if their values are the same thing to every function.
+    """A constant. Two literals are equal only if no function can distinguish their values.
 
-    So 0.0 is not -0.0 and 4 is not 4.0, though Python takes them for equal: a term may not stand in
-    for another on its word. Two NaNs are one if their sign bits are equal.
+    So 0.0 differs from -0.0, and 4 from 4.0, although they are equal in Python: replacing one
+    literal by an equal one must not change a result. Two NaNs are equal if their sign bits are.
     """
 
     value: PhysicalValue
@@ -82,7 +82,7 @@ class Literal:
 
 
 def _identity(value: PhysicalValue) -> tuple[type, object]:
-    """Equal for values that no function tells apart, and for no others."""
+    """Return a key that is equal only for values that no function can distinguish."""
     match value:
         case float():
             sign = "-" if math.copysign(1, value) < 0 else ""
@@ -97,7 +97,7 @@ def _identity(value: PhysicalValue) -> tuple[type, object]:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of the registry by its name in lower case: `date_trunc`, `add`, `lower`."""
+    """A call of a registered function by its lower-case name: `date_trunc`, `add`, `lower`."""
 
     function: str
     arguments: tuple[Operand, ...]
@@ -114,7 +114,7 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class FieldAccess:
-    """A member of a struct by name."""
+    """A field of a struct, by name."""
 
     operand: Operand
     name: str
@@ -130,7 +130,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The statement's time, an instant; folded to one literal per statement."""
+    """The time of the statement, an instant; replaced by one literal per statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ Operand: TypeAlias = (
 
 
 class ShownAsSql:
-    """Text that reads like SQL, of bounded length, as `repr`; see `rowsieve.predicate.spelled`."""
+    """Provides a `repr` of bounded length that reads like SQL; see `rowsieve.predicate.spelled`."""
 
     __slots__ = ()
 
@@ -175,7 +175,7 @@ FALSE = FalsePredicate()
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(ShownAsSql):
-    """`left op right`; NULL if a side is NULL, but for IS [NOT] DISTINCT FROM."""
+    """`left op right`; NULL if a side is NULL, except for IS [NOT] DISTINCT FROM."""
 
     op: ComparisonOp
     left: Operand
@@ -184,27 +184,27 @@ class Comparison(ShownAsSql):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Not(ShownAsSql):
-    """NOT; NULL stays NULL."""
+    """NOT; NULL for a NULL operand."""
 
     term: Predicate
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class And(ShownAsSql):
-    """FALSE if a term is FALSE, whatever the others are."""
+    """AND: FALSE if any term is FALSE, even if another term is NULL or fails."""
 
     terms: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Or(ShownAsSql):
-    """TRUE if a term is TRUE, whatever the others are."""
+    """OR: TRUE if any term is TRUE, even if another term is NULL or fails."""
 
     terms: tuple[Predicate, ...]
 
 
 class ValueSet:
-    """The members of an IN list as one Arrow array, which may hold NULLs. Immutable."""
+    """The members of an IN list as one immutable Arrow array, which may contain NULLs."""
 
     __slots__ = ("_array", "_hash", "_ordered", "type")
 
@@ -218,12 +218,12 @@ class ValueSet:
 
     @property
     def array(self) -> pa.Array:
-        """The members, in the order given."""
+        """The members in the order given."""
         return self._array
 
     @property
     def ordered(self) -> pa.Array:
-        """The members without NULLs, ascending; sorted at the first use and kept."""
+        """The members without NULLs, ascending; sorted at first use and cached."""
         if self._ordered is None:
             members = self._array.drop_null()
             self._ordered = members.take(pc.sort_indices(members))
@@ -251,7 +251,7 @@ class ValueSet:
 
 
 def _bits(array: pa.Array) -> pa.Array:
-    """Floats as the integers of their bits, so that NaN is itself and -0.0 is not 0.0."""
+    """Cast floats to the integers of their bits, so NaN equals itself and -0.0 differs from 0.0."""
     if pa.types.is_float64(array.type):
         return array.view(pa.int64())
     return array.view(pa.int32()) if pa.types.is_float32(array.type) else array
@@ -259,7 +259,7 @@ def _bits(array: pa.Array) -> pa.Array:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class InList(ShownAsSql):
-    """`operand IN (values)`; NULL for a NULL operand, and for no match when a member is NULL."""
+    """`operand IN (values)`; NULL for a NULL operand, or without a match if a member is NULL."""
 
     operand: Operand
     values: ValueSet
@@ -267,7 +267,7 @@ class InList(ShownAsSql):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IsNull(ShownAsSql):
-    """`operand IS NULL`; never NULL itself. NaN is not NULL."""
+    """`operand IS NULL`; never NULL. NaN is not NULL."""
 
     operand: Operand
 
@@ -284,14 +284,14 @@ class Like(ShownAsSql):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BooleanOperand(ShownAsSql):
-    """A boolean operand standing as a predicate."""
+    """A boolean operand used as a predicate."""
 
     operand: Operand
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Opaque(ShownAsSql):
-    """Something another engine evaluates: here it may be TRUE, FALSE, NULL or an error."""
+    """A condition that another engine evaluates; here it may be TRUE, FALSE, NULL or an error."""
 
     description: str
     source: str
@@ -319,7 +319,7 @@ _T = TypeVar("_T")
 
 
 def conjoin(terms: Iterable[Predicate]) -> Predicate:
-    """AND of the terms: flat, without TRUE, FALSE if one is FALSE; TRUE of none."""
+    """Return a flat AND without TRUE terms; FALSE if a term is FALSE, TRUE for no terms."""
     flat: list[Predicate] = []
     for term in terms:
         flat.extend(term.terms if isinstance(term, And) else (term,))
@@ -330,7 +330,7 @@ def conjoin(terms: Iterable[Predicate]) -> Predicate:
 
 
 def disjoin(terms: Iterable[Predicate]) -> Predicate:
-    """OR of the terms: flat, without FALSE, TRUE if one is TRUE; FALSE of none."""
+    """Return a flat OR without FALSE terms; TRUE if a term is TRUE, FALSE for no terms."""
     flat: list[Predicate] = []
     for term in terms:
         flat.extend(term.terms if isinstance(term, Or) else (term,))
@@ -341,7 +341,7 @@ def disjoin(terms: Iterable[Predicate]) -> Predicate:
 
 
 def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
-    """The terms of a top-level AND; TRUE has none."""
+    """Return the terms of a top-level AND; () for TRUE."""
     match predicate:
         case TruePredicate():
             return ()
@@ -352,10 +352,10 @@ def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
 
 
 def root_conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
-    """The conjuncts that judge a row each for itself: those of a top-level AND.
+    """Return the conjuncts that are evaluated independently: those of the top-level AND.
 
-    Nested ANDs, double NOTs, junctions of one term and conditions as booleans are seen through, so
-    that rewriting them away changes no outcome.
+    Looks through nested ANDs, double NOTs, junctions of one term and conditions as booleans, so
+    rewriting these away changes no outcome.
     """
     found: list[Predicate] = []
     stack = [predicate]
@@ -377,7 +377,7 @@ def root_conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The nodes directly below, in the order written."""
+    """Return the direct children, in the order written."""
     match node:
         case Comparison(left=left, right=right):
             return (left, right)
@@ -405,7 +405,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(root: Node) -> Iterator[Node]:
-    """Every node, parents first; iterative, so that depth cannot overflow the stack."""
+    """Yield every node, parents first; iterative, so depth cannot overflow the stack."""
     stack: list[Node] = [root]
     while stack:
         node = stack.pop()
@@ -416,9 +416,9 @@ def walk(root: Node) -> Iterator[Node]:
 def map_children(
     node: _N, predicate: Callable[[Predicate], Predicate], operand: Callable[[Operand], Operand]
 ) -> _N:
-    """The node with each child put through `predicate` or `operand`; itself where none changes.
+    """Apply `predicate` or `operand` to each child; the same node if no child changes.
 
-    A rewriting handles the nodes that it changes and leaves the others to this.
+    Rewrites handle the nodes that they change, and call this for all others.
     """
     changed: Node = node
     match node:
@@ -459,9 +459,9 @@ def map_children(
 
 
 def fold(root: Node, combine: Callable[[Node, tuple[_T, ...]], _T]) -> _T:
-    """What `combine` makes of each node and of what it made of the node's children, at the root.
+    """Compute a value bottom-up: `combine` gets a node and the results of its children.
 
-    Leaves come first, with (). Iterative, so that depth cannot overflow the stack.
+    Leaves get (). Iterative, so depth cannot overflow the stack.
     """
     stack: list[tuple[Node, bool]] = [(root, False)]
     made: list[_T] = []
@@ -478,12 +478,12 @@ def fold(root: Node, combine: Callable[[Node, tuple[_T, ...]], _T]) -> _T:
 
 
 def _same(one: Iterable[object], other: Iterable[object]) -> bool:
-    """Whether two tuples of one length hold the very same objects."""
+    """Whether two tuples of one length contain the identical objects."""
     return all(map(operator.is_, one, other))
 
 
 def column_names(root: Node) -> tuple[str, ...]:
-    """Names of the columns that the tree reads, each once, in order of appearance."""
+    """Return the names of the columns that the tree reads, each once, in order of appearance."""
     found: dict[str, None] = {}
     for node in walk(root):
         if isinstance(node, Column | BoundColumn):
@@ -494,12 +494,12 @@ def column_names(root: Node) -> tuple[str, ...]:
 
 
 def literal(value: Any, type_: LogicalType | None = None) -> Literal:
-    """A literal of a physical Python value."""
+    """Make a literal from a physical Python value."""
     return Literal(value, type_)
 
 
 def _shown(value: pa.Scalar) -> str:
     try:
         return str(value)
-    except (OverflowError, ValueError):  # a moment that Python cannot hold
+    except (OverflowError, ValueError):  # a time that Python cannot represent
         return str(value.value)

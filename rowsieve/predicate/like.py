@@ -1,7 +1,7 @@
-"""LIKE patterns: literal text and wildcards, told apart once.
+"""Parse LIKE patterns into literal text and wildcards.
 
-`%` matches any run of characters, `_` one; newlines are characters. The escape makes the next
-character literal and must have one.
+`%` matches any sequence of characters, `_` a single one; newlines count as characters. The escape
+character makes the next character literal and must be followed by one.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from rowsieve.errors import InvalidPredicate
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """`prefix` is the literal text before the first wildcard, `regex` all of it for RE2.
+    """A parsed pattern: the literal text before the first wildcard, and the whole as a RE2 regex.
 
-    `is_prefix`: the pattern is its prefix and then `%`. `is_exact`: it has no wildcard.
+    `is_prefix`: the pattern is its prefix followed by `%`. `is_exact`: it has no wildcard.
     """
 
     prefix: str
@@ -26,7 +26,7 @@ class Pattern:
 
 
 def parse_pattern(pattern: str, escape: str | None) -> Pattern:
-    """The pattern's parts; None as escape means that there is none."""
+    """Parse a pattern; None as escape means no escape character."""
     if escape is not None and len(escape) != 1:
         raise InvalidPredicate(f"the escape of LIKE must be one character, not {escape!r}")
     tokens: list[tuple[str, bool]] = []
@@ -54,10 +54,10 @@ def parse_pattern(pattern: str, escape: str | None) -> Pattern:
 
 
 def after_prefix(prefix: str) -> str | None:
-    """The least text above every text with the prefix; None if every text from it on has it.
+    """Return the least text above all texts with the prefix; None if there is none.
 
-    The last code point is raised by one, over the surrogates; the greatest ones are cut off first,
-    for whatever follows the prefix with them begins with them too.
+    Increments the last code point, skipping the surrogates. Greatest code points at the end are
+    removed first, since no text can be above them.
     """
     head = prefix.rstrip("\U0010ffff")
     if not head:

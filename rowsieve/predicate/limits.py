@@ -1,4 +1,4 @@
-"""The size of a predicate is bounded before anything recursive meets it."""
+"""Limits on the size of a predicate, checked before any recursive function gets it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_IN_VALUES = 10_000_000
 
 
 def check_limits(root: ir.Node) -> None:
-    """Refuse a tree that is too deep, too large, or holds too many IN values; iterative."""
+    """Raise for a tree that is too deep, too large, or has too many IN values; iterative."""
     node_count = value_count = 0
     level: list[ir.Node] = [root]
     depth = 0
@@ -45,13 +45,13 @@ def check_limits(root: ir.Node) -> None:
 
 
 def check_text(text: str) -> None:
-    """Refuse half of a surrogate pair, which no text of a column can hold."""
+    """Raise for an unpaired surrogate, which text columns cannot hold."""
     if text.isascii():
         return
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise InvalidPredicate(
-            f"text holds half a character ({text[error.start]!r}) at offset {error.start}; give "
-            "whole ones"
+            f"text has an unpaired surrogate ({text[error.start]!r}) at offset {error.start}; "
+            "write whole characters"
         ) from error

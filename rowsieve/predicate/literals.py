@@ -1,6 +1,6 @@
-"""Constants: the type a bare one has, the text that spells one, and its Arrow scalar.
+"""Constants: their natural types, parsing from text, and conversion to Arrow scalars.
 
-Text is read strictly: what is not exactly a value of the type is `InvalidPredicate`, never a guess.
+Parsing is strict: text that is not exactly a value of the type is `InvalidPredicate`.
 """
 
 from __future__ import annotations
@@ -56,19 +56,21 @@ _FALSE = frozenset({"f", "false", "n", "no", "off", "0"})
 
 
 def int_range(type_: Int) -> tuple[int, int]:
-    """The least and the greatest value."""
+    """Return the least and the greatest value."""
     if type_.signed:
         return -(1 << (type_.bits - 1)), (1 << (type_.bits - 1)) - 1
     return 0, (1 << type_.bits) - 1
 
 
 def natural_type(value: PhysicalValue) -> LogicalType | None:
-    """The type of a constant that says none; None for NULL and for text, which adapt."""
+    """Return the type of an untyped constant; None for NULL and text, which adapt."""
     match value:
         case None | str():
             return None
         case tuple():
-            raise InvalidPredicate("a list or struct without a type cannot stand in a predicate")
+            raise InvalidPredicate(
+                "a list or struct without a type is not supported in a predicate"
+            )
         case bool():
             return Bool()
         case int():
@@ -86,9 +88,9 @@ def natural_type(value: PhysicalValue) -> LogicalType | None:
 
 
 def constant_type(value: PhysicalValue) -> LogicalType | None:
-    """The natural type; for a number of more than 38 digits the widest decimal.
+    """Return the natural type; for a number with more than 38 digits the widest decimal.
 
-    Such a number can be compared, with what it is beyond or beside, but has no Arrow scalar.
+    Such a number can be compared with others, but cannot become an Arrow scalar.
     """
     try:
         return natural_type(value)
@@ -99,9 +101,9 @@ def constant_type(value: PhysicalValue) -> LogicalType | None:
 
 
 def decimal_type(value: decimal.Decimal) -> Decimal:
-    """The narrowest decimal type that holds the value exactly."""
+    """Return the narrowest decimal type that holds the value exactly."""
     if not value.is_finite():
-        raise InvalidPredicate(f"{value} is no number of a decimal type; use a float")
+        raise InvalidPredicate(f"{value} is not a finite decimal; use a float")
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     scale = max(0, -exponent)
@@ -112,7 +114,7 @@ def decimal_type(value: decimal.Decimal) -> Decimal:
 
 
 def parse_text(text: str, type_: LogicalType) -> PhysicalValue:
-    """The physical value that the text spells in this type."""
+    """Parse text to the physical value of the type."""
     stripped = text.strip()
     match type_:
         case String() | Json():
@@ -143,13 +145,13 @@ def parse_text(text: str, type_: LogicalType) -> PhysicalValue:
             return _parse_timestamp(stripped, text, type_)
         case _:
             raise InvalidPredicate(
-                f"the text {text!r} stands where a {type_name(type_)} is wanted, which has no "
-                "literal; compare one of its members instead"
+                f"the text {text!r} cannot become a {type_name(type_)}, which has no "
+                "literal; compare one of its fields instead"
             )
 
 
 def scalar(literal: Literal) -> pa.Scalar:
-    """The Arrow scalar of a bound literal."""
+    """Return the Arrow scalar of a bound literal."""
     assert literal.type is not None
     storage, value = arrow_type(literal.type), literal.value
     try:
@@ -160,11 +162,13 @@ def scalar(literal: Literal) -> pa.Scalar:
             return pa.array([value], plain).view(storage)[0]
         return pa.scalar(value, storage)
     except (pa.ArrowException, TypeError, OverflowError) as error:
-        raise InvalidPredicate(f"the constant {value!r} is no {type_name(literal.type)}") from error
+        raise InvalidPredicate(
+            f"the constant {value!r} is not a valid {type_name(literal.type)}"
+        ) from error
 
 
 def array_of(values: Sequence[PhysicalValue], type_: LogicalType) -> pa.Array:
-    """Physical values of the type as an Arrow array, lists and structs included."""
+    """Convert physical values of the type, lists and structs included, to an Arrow array."""
     storage = arrow_type(type_)
     missing = pa.array([value is None for value in values], pa.bool_())
     match type_:
@@ -182,7 +186,9 @@ def array_of(values: Sequence[PhysicalValue], type_: LogicalType) -> pa.Array:
             ]
             return pa.StructArray.from_arrays(columns, fields=list(storage), mask=missing)
         case Map():
-            raise InvalidPredicate(f"a {type_name(type_)} has no constants; compare a value of it")
+            raise InvalidPredicate(
+                f"a {type_name(type_)} has no constants; compare one of its values"
+            )
     if pa.types.is_temporal(storage):
         plain = pa.int32() if pa.types.is_date32(storage) else pa.int64()
         return pa.array(values, plain).view(storage)
@@ -190,16 +196,16 @@ def array_of(values: Sequence[PhysicalValue], type_: LogicalType) -> pa.Array:
 
 
 def _members(value: PhysicalValue, count: int | None) -> tuple[PhysicalValue, ...]:
-    """The items of a list or the members of a struct; none of NULL."""
+    """Return the items of a list or the fields of a struct; () for NULL."""
     if value is None:
         return ()
     if not isinstance(value, tuple) or count not in (None, len(value)):
-        raise TypeError(f"{value!r} has other members than its type")
+        raise TypeError(f"{value!r} does not have the fields of its type")
     return value
 
 
 def check_literal(literal: Literal) -> None:
-    """Refuse a value that is none of its literal's type."""
+    """Raise if the value does not belong to the literal's type."""
     value = literal.value
     match literal.type:
         case Int() as type_ if type(value) is int:
@@ -218,7 +224,7 @@ def check_literal(literal: Literal) -> None:
 
 
 def from_scalar(value: pa.Scalar, type_: LogicalType) -> Literal:
-    """The bound literal of an Arrow scalar of the type."""
+    """Return the bound literal of an Arrow scalar of the type."""
     if not value.is_valid:
         return Literal(None, type_)
     match type_:
@@ -237,7 +243,7 @@ def from_scalar(value: pa.Scalar, type_: LogicalType) -> Literal:
 
 
 def _refuse(text: str, type_: LogicalType) -> NoReturn:
-    raise InvalidPredicate(f"the text {text!r} is no {type_name(type_)}")
+    raise InvalidPredicate(f"the text {text!r} is not a valid {type_name(type_)}")
 
 
 def _parse_bool(stripped: str, text: str, type_: LogicalType) -> bool:

@@ -1,7 +1,7 @@
-"""The members of an IN list in the operand's type: exactly, or not at all.
+"""Convert the members of an IN list to the operand's type, exactly.
 
-A member that equals no value of the type is dropped; NULL members stay, for they make a non-match
-NULL. Where SQL compares as float64, the operand's type changes with the members'.
+A member that equals no value of the type is dropped. NULL members are kept, because they make a
+non-match NULL. Where SQL compares as float64, the operand is converted too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _US_PER = {"s": 1_000_000, "ms": 1_000, "us": 1}
 def bind_members(
     type_: LogicalType, values: ValueSet, semantics: Semantics
 ) -> tuple[LogicalType, ValueSet]:
-    """The type to compare in, and the members in it."""
+    """Return the type of the comparison, and the members in that type."""
     if not is_ordered(type_):
         raise InvalidPredicate(f"values of type {type_name(type_)} cannot be looked up with IN")
     array, member_type = _plain(values.array)
@@ -56,14 +56,14 @@ def bind_members(
         raise InvalidPredicate(
             f"{type_name(type_)} IN a list of {type_name(member_type)} has no meaning; cast a side"
         )
-    if zoned:  # a local time and an instant meet as instants
+    if zoned:  # a local time and an instant compare as instants
         instants = instants_of(array, member_type, semantics)
         return Timestamp(utc=True), ValueSet(instants, Timestamp(utc=True))
     return common, ValueSet(_exactly(array, member_type, common, semantics), common)
 
 
 def _plain(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
-    """The members in storage form with their type; None if all are NULL."""
+    """Return the members in storage form and their type; None if all are NULL."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     type_ = array.type
@@ -100,7 +100,7 @@ _SIMPLE: tuple[LogicalType, ...] = (
 
 
 def _in_microseconds(array: pa.Array) -> tuple[pa.Array, LogicalType]:
-    """Times and timestamps of any unit; nanoseconds between two microseconds are dropped."""
+    """Convert times and timestamps to microseconds; drop those between two microseconds."""
     unit = array.type.unit
     type_: LogicalType = (
         Timestamp(array.type.tz is not None) if pa.types.is_timestamp(array.type) else Time()
@@ -118,7 +118,7 @@ def _in_microseconds(array: pa.Array) -> tuple[pa.Array, LogicalType]:
 
 
 def _parsed(array: pa.Array, type_: LogicalType, semantics: Semantics) -> pa.Array:
-    """Bare texts as values of the type; a text that spells none is refused."""
+    """Parse texts as values of the type; InvalidPredicate if one is not such a value."""
     if cast_rule(String(), type_) is None:
         values = [
             scalar(Literal(None if text is None else parse_text(text, type_), type_))
@@ -128,12 +128,12 @@ def _parsed(array: pa.Array, type_: LogicalType, semantics: Semantics) -> pa.Arr
     computed = cast(array, String(), type_, semantics)
     if computed.failed is not None:
         text = array[int(np.argmax(computed.failed))].as_py()
-        raise InvalidPredicate(f"the text {text!r} in an IN list is no {type_name(type_)}")
+        raise InvalidPredicate(f"the text {text!r} in an IN list is not a valid {type_name(type_)}")
     return computed.values
 
 
 def _common(type_: LogicalType, member: LogicalType) -> LogicalType | None:
-    """The type in which operand and members are compared."""
+    """Return the type in which operand and members are compared."""
     match type_, member:
         case (Float(bits=32), Float(bits=32)):
             return type_
@@ -154,7 +154,7 @@ def _common(type_: LogicalType, member: LogicalType) -> LogicalType | None:
 def _exactly(
     array: pa.Array, member: LogicalType, target: LogicalType, semantics: Semantics
 ) -> pa.Array:
-    """The members that are values of the target type, in it."""
+    """Convert the members that equal a value of the target type; drop the others."""
     if member == target:
         return array
     if isinstance(target, Uuid):

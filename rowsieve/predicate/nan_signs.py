@@ -1,8 +1,10 @@
-"""Whether the sign bit of a NaN can decide a bound condition.
+"""Whether the sign bit of a NaN can affect a bound condition.
 
-Engines that order NaN by its sign bit (`NanOrder.SIGNED`) agree with those that take every NaN for
-the greatest number as long as no NaN has it set. Stored values, nested ones too, never have it.
-Soundness: what is not known to keep NaN positive may make it negative.
+Engines that order NaN by its sign bit (`NanOrder.SIGNED`) agree with engines for which NaN is the
+greatest number as long as no NaN has its sign bit set. Stored values, also nested ones, never have
+it set.
+
+Soundness: an operation that is not known to keep NaN positive may make it negative.
 """
 
 from __future__ import annotations
@@ -20,17 +22,17 @@ from rowsieve.types.logical import Float, Int
 
 _ORDERING = frozenset({"greatest", "least", "nullif"})
 _POSITIVE = frozenset({"abs", "sign"})
-# What gives NaN of its argument's sign, and no NaN for a number; what makes or reads nested values.
+# Functions that return NaN only for NaN, with its sign; and functions of nested values.
 _KEEPING = _ORDERING | {
     *("floor", "ceil", "round", "degrees", "radians", "sqrt", "coalesce"),
     *("make_list", "make_struct", "list_element", "map_value"),
 }
-# Beside a finite constant other than 0 these give NaN for NaN alone, with its sign.
+# With a finite constant other than 0, they return NaN for NaN only, with its sign.
 _STEADY = frozenset({"add", "subtract", "multiply", "divide"})
 
 
 def check_nan_signs(root: ir.Predicate) -> None:
-    """Refuse a bound condition in which the order of a NaN with its sign bit set could count."""
+    """Raise for a bound condition that may compare a NaN with its sign bit set."""
     for node in ir.walk(root):
         if any(may_be_negative_nan(operand) for operand in _ordered(node)):
             raise UnsupportedOperation(
@@ -39,7 +41,7 @@ def check_nan_signs(root: ir.Predicate) -> None:
 
 
 def may_be_negative_nan(node: ir.Operand) -> bool:
-    """Whether a float operand may be NaN with its sign bit set, or a nested one may hold such."""
+    """Whether a float operand may be NaN with its sign bit set, or a nested one may contain it."""
     match node:
         case ir.BoundColumn():
             return False
@@ -76,7 +78,7 @@ def _is_steady(node: ir.Operand) -> bool:
 
 
 def _ordered(node: ir.Node) -> list[ir.Operand]:
-    """The floats that the node compares."""
+    """Return the float operands that the node compares."""
     match node:
         case ir.Comparison(left=left, right=right):
             found: tuple[ir.Operand, ...] = (left, right)
@@ -90,7 +92,7 @@ def _ordered(node: ir.Node) -> list[ir.Operand]:
 
 
 def _negative_members(members: pa.Array) -> list[ir.Literal]:
-    """One NaN with its sign bit set if there is one among the members."""
+    """Return one NaN with its sign bit set, if the members contain one."""
     if not pa.types.is_floating(members.type):
         return []
     numbers = filled(members)

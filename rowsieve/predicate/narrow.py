@@ -1,10 +1,11 @@
-"""What the conjuncts of a predicate say of a column to each other.
+"""Restrict the statistics of a column by the other conjuncts of a predicate.
 
-A row that survives, or raises, satisfies every conjunct that cannot fail: `ts >= a AND ts < b`
-holds on it, whatever stands beside it (invariant 27). So the other conjuncts need to be looked at
-between a and b only: `extract(month FROM ts) = 7` beside one year refutes parts that hold other
-Julys. Where nothing is left between the bounds, no row of the part is left either. This serves to
-refute parts, never to prove that all of their rows match.
+A row that is kept, or raises, satisfies every conjunct that cannot fail: `ts >= a AND ts < b` holds
+on it, whatever the other conjuncts are (invariant 27). So the other conjuncts are interpreted
+between a and b only: `extract(month FROM ts) = 7` together with one year refutes parts that hold
+July of other years. If no value is possible within the bounds, no row of the part is kept.
+
+Soundness: the result only refutes parts. It never proves that all rows of a part match.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ from rowsieve.types.logical import Date, Float, Int, Timestamp
 _EQ, _NE, _LT, _LE = ir.ComparisonOp.EQ, ir.ComparisonOp.NE, ir.ComparisonOp.LT, ir.ComparisonOp.LE
 _GT, _GE = ir.ComparisonOp.GT, ir.ComparisonOp.GE
 _MIRRORED = {_LT: _GT, _LE: _GE, _GT: _LT, _GE: _LE}
-_LEAVES: dict[ir.ComparisonOp, frozenset[str]] = {  # what of less, same and greater it allows
+_LEAVES: dict[
+    ir.ComparisonOp, frozenset[str]
+] = {  # which of less, equal and greater each operator allows
     _EQ: frozenset("="),
     _NE: frozenset("<>"),
     _LT: frozenset("<"),
@@ -58,7 +61,7 @@ _TOGETHER = "what the conjuncts say together"
 
 
 def touches(term: ir.Predicate, facts: Facts) -> bool:
-    """Whether a conjunct says of a column, of which there are facts, more than they do."""
+    """Whether a conjunct restricts a column of the facts beyond the facts themselves."""
     if isinstance(term, ir.Comparison) and isinstance(term.left, ir.BoundColumn):
         if isinstance(term.right, ir.Literal) and term.op in _LEAVES:
             return False
@@ -71,10 +74,10 @@ def touches(term: ir.Predicate, facts: Facts) -> bool:
 def said_together(
     predicate: BoundPredicate, terms: Sequence[ir.Predicate]
 ) -> tuple[Facts, Sequence[ir.Predicate]]:
-    """What the conjuncts say together, but none by itself, and the conjuncts to hold against it.
+    """Return the facts that the conjuncts imply together, and the conjuncts to test within them.
 
-    `terms` are those of the predicate, which remembers the answer: parts, row groups and pages are
-    asked one after another.
+    `terms` are those of the predicate. The result is cached on the predicate, since parts, row
+    groups and pages are tested one after another.
     """
     known = predicate.remembered
     if _TOGETHER not in known:
@@ -91,10 +94,10 @@ def said_together(
 
 
 def adds_nothing(facts: Facts) -> bool:
-    """Whether the facts refute no part that one of their conjuncts does not refute by itself.
+    """Whether the facts refute only parts that a single conjunct already refutes.
 
-    So it is of bounds of columns that leave room between them: a range of values meets all of
-    `a <= x`, `x <= b` and `a <= b`, or fails one of the first two.
+    True for bounds with room between them: a range of values intersects all of `a <= x`, `x <= b`
+    and `a <= b`, or fails one of the first two.
     """
     if facts.pairs or facts.null:
         return False
@@ -110,7 +113,7 @@ def _is_void(span: Span) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NarrowedColumns:
-    """The statistics of the rows on which the facts hold; `refuted`: parts without such a row."""
+    """Statistics of the rows with the facts; `refuted`: parts without such rows."""
 
     inner: AbstractColumns
     known: dict[ir.BoundColumn, AbstractColumn]
@@ -118,22 +121,22 @@ class NarrowedColumns:
 
     @property
     def part_count(self) -> int:
-        """N."""
+        """The number of parts, n."""
         return self.inner.part_count
 
     def column(self, column: ir.BoundColumn) -> AbstractColumn | None:
-        """What is known of the column on those rows."""
+        """Return the statistics of the column on those rows."""
         return self.known.get(column) or self.inner.column(column)
 
     def expression(self, operand: ir.Operand) -> AbstractValue | None:
-        """What is known of expressions on all rows holds on these."""
+        """Return the statistics of an expression on all rows, which hold on these rows too."""
         if isinstance(self.inner, KnownExpressions):
             return self.inner.expression(operand)
         return None
 
 
 def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
-    """The columns within the facts."""
+    """Restrict the columns by the facts."""
     part_count = columns.part_count
     refuted = np.zeros(part_count, dtype=np.bool_)
     if facts.null & facts.present or _contradict(facts.pairs):
@@ -159,7 +162,7 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
         span_of = facts.spans.get(column)
         bounded = span_of is not None and (span_of.sources > 1 or column not in facts.present)
         compared = bounded or column in paired
-        if compared and not isinstance(column.type, Float):  # NaN lies beyond every bound
+        if compared and not isinstance(column.type, Float):  # NaN lies outside all bounds
             gone = gone | known(_GT, within.lower, within.upper)
         if span_of is not None and (ranges := _ranges(column, span_of, part_count)):
             within = replace(within, ranges=ranges)  # noqa: PLW2901
@@ -175,7 +178,7 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
 
 def _within(own: AbstractColumn, column: ir.BoundColumn, span: Span) -> AbstractColumn:
     nan, all_nan = own.may_be_nan, own.all_nan
-    if span.upper is not None:  # a row within it has no NaN there
+    if span.upper is not None:  # rows within the span are not NaN
         nan, all_nan = None if nan is None else np.zeros_like(nan), None
     lower = _tightened(own.lower, span.lower, _GT)
     upper = _tightened(own.upper, span.upper, _LT)
@@ -188,7 +191,7 @@ def _within(own: AbstractColumn, column: ir.BoundColumn, span: Span) -> Abstract
 def _ranges(
     column: ir.BoundColumn, span: Span, part_count: int
 ) -> tuple[tuple[pa.Array, pa.Array], ...]:
-    """The ranges of a span around the values that it excludes; none of floats, for their NaN."""
+    """Return the ranges of a span between its excluded values; none for floats, because of NaN."""
     if isinstance(column.type, Float):
         return ()
     ends = ranges_of(span) if span.ranges else []
@@ -211,7 +214,7 @@ def _ranges(
 
 
 def _around(column: ir.BoundColumn, span: Span, ends: Range) -> Iterator[Range]:
-    """A range without the values that a span excludes."""
+    """Split a range at the values that a span excludes."""
     assert isinstance(column.type, DISCRETE)
     low, (least, greatest) = ends[0], whole_range(column.type)
     for value in sorted(span.excluded):
@@ -231,7 +234,7 @@ def _later(one: pa.Scalar, other: pa.Scalar) -> pa.Scalar:
 
 
 def _reached(within: AbstractColumn) -> Mask:
-    """(n,) parts in which some range has a value between the bounds."""
+    """Return the parts, (n,) bool, in which a range contains a value between the bounds."""
     met = np.zeros(len(within.empty), dtype=np.bool_)
     for lower, upper in within.ranges:
         met |= ~known(_GT, _inner(within.lower, lower, _GT), _inner(within.upper, upper, _LT))
@@ -245,7 +248,7 @@ def _tightened(bound: pa.Array, end: pa.Scalar | None, op: ir.ComparisonOp) -> p
 
 
 def _inner(bound: pa.Array, other: pa.Array, op: ir.ComparisonOp) -> pa.Array:
-    """The narrower of two bounds; where one is missing, the other."""
+    """Return the narrower of two bounds; the existing one where one is missing."""
     closer = compare(op, other, bound, NanOrder.GREATEST)
     return pc.coalesce(pc.if_else(closer, other, bound), bound, other)
 
@@ -253,7 +256,7 @@ def _inner(bound: pa.Array, other: pa.Array, op: ir.ComparisonOp) -> pa.Array:
 def _beyond(
     bound: pa.Array, column: ir.BoundColumn, excluded: Sequence[int] | frozenset[int], step: int
 ) -> pa.Array:
-    """A bound moved off the values that the column does not have."""
+    """Move a bound past the values that the column does not have."""
     numbers, nulls = filled(bound).copy(), null_mask(bound)
     assert isinstance(column.type, DISCRETE)
     low, high = whole_range(column.type)
@@ -266,7 +269,7 @@ def _beyond(
 def _paired(
     op: ir.ComparisonOp, column: ir.BoundColumn, left: AbstractColumn, right: AbstractColumn
 ) -> tuple[AbstractColumn, AbstractColumn]:
-    """Both sides of `left op right`, each within what the other allows."""
+    """Restrict both sides of `left op right` by each other."""
     if op in _MIRRORED and op in (_GT, _GE):
         right, left = _paired(_MIRRORED[op], column, right, left)
         return left, right
@@ -286,7 +289,7 @@ def _paired(
 
 
 def neighbours(values: pa.Array, type_: Int | Date | Timestamp, step: int) -> pa.Array:
-    """The next values, upward or downward; a value itself where there is none."""
+    """Return the next values, upward or downward; the same value where there is none."""
     numbers, nulls = filled(values), null_mask(values)
     end = whole_range(type_)[step > 0]
     one = numbers.dtype.type(1)
@@ -295,7 +298,7 @@ def neighbours(values: pa.Array, type_: Int | Date | Timestamp, step: int) -> pa
 
 
 def _contradict(pairs: Sequence[tuple[ir.ComparisonOp, ir.BoundColumn, ir.BoundColumn]]) -> bool:
-    """Whether no two values satisfy all comparisons of the same two columns."""
+    """Whether no two values satisfy all the comparisons of two columns."""
     left: dict[tuple[ir.BoundColumn, ir.BoundColumn], frozenset[str]] = {}
     for op, a, b in pairs:
         if (b, a) in left:

@@ -1,4 +1,4 @@
-"""Lists and structs made of constants, put so that bare text in them has the type it meets."""
+"""Adapt text inside list and struct constructors to the type of the other side."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rowsieve.types.logical import Field, List, LogicalType, String, Struct
 
 
 def is_made(node: Operand) -> bool:
-    """Whether it is a list or struct made of values."""
+    """Whether it is a list or struct constructor."""
     return isinstance(node, Call) and node.function in ("make_list", "make_struct")
 
 
 def adapted(node: Operand, type_: LogicalType | None, semantics: Semantics) -> Operand:
-    """An unbound operand beside a value of the type: quoted texts, NULLs and `[]` take its types.
+    """Give quoted texts, NULLs and `[]` inside an unbound operand the type of the other side.
 
-    Text that spells no such value is `InvalidPredicate`.
+    InvalidPredicate if a text is not such a value.
     """
     match node, type_:
         case (Call(function="make_list", arguments=()), List()):

@@ -1,7 +1,9 @@
-"""What equality with a constant list or struct says of length, items and members.
+"""Conditions on length, items and fields, implied by equality with a constant list or struct.
 
-Statistics are kept of those, not of lists and structs as wholes. Soundness: each condition is TRUE
-on every row on which the equality is, so a part on which one of them is never TRUE has no match.
+Statistics describe these, not whole lists and structs.
+
+Soundness: each condition is TRUE on every row on which the equality is TRUE, so a part where one of
+them is never TRUE has no match.
 """
 
 from __future__ import annotations
@@ -11,13 +13,13 @@ from rowsieve.predicate.coerce import compare_operands
 from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
 from rowsieve.types.logical import Int, List, LogicalType, Struct, is_nested
 
-_MOST_ITEMS = 8  # statistics do not tell items apart: the first ones speak for all
+_MOST_ITEMS = 8  # statistics do not distinguish items, so the first ones are enough
 
 
 def implied_by_equality(
     operand: ir.Operand, type_: LogicalType, constant: ir.Literal, semantics: Semantics
 ) -> list[ir.Predicate]:
-    """Bound conditions that hold wherever `operand`, of this type, equals the constant."""
+    """Return bound conditions that hold wherever `operand`, of this type, equals the constant."""
     value, own = constant.value, constant.type
     if not isinstance(value, tuple) or semantics.nan is NanOrder.IEEE:
         return []

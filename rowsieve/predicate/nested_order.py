@@ -1,10 +1,10 @@
-"""How lists and structs compare: item by item and member by member, without a loop over rows.
+"""Compare lists and structs, item by item and field by field, without a loop over rows.
 
-A list that is the beginning of another is the lesser one; structs compare by their members in
-order. Two NULLs inside are equal, and `NestedNulls` says where NULL stands beside a value; under
-`UNKNOWN` it makes equality NULL instead, as SQL's standard has it. NaN equals itself and is
-greatest unless `NanOrder` says otherwise; IEEE's order counts under `UNKNOWN` alone. Columns of
-different widths compare by value. A list or struct that is NULL itself compares as any NULL does.
+A list sorts before every longer list that begins with it; structs compare by their fields in order.
+Two NULLs inside are equal, and `NestedNulls` orders NULL and values; under `UNKNOWN` NULL makes
+equality NULL, as in the SQL standard. NaN equals itself and is greatest unless `NanOrder` differs;
+the IEEE order applies under `UNKNOWN` only. Fields of different widths compare by value. A list or
+struct that is NULL itself makes the comparison NULL.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _HOLDS = {
 def compare_nested(
     op: ComparisonOp, left: pa.Array, right: pa.Array, semantics: Semantics
 ) -> pa.Array:
-    """`left op right` of two arrays of lists or structs, (n,) bool; NULL if a side is.
+    """Compute `left op right` of two arrays of lists or structs, (n,) bool; NULL if a side is.
 
-    Under `NestedNulls.UNKNOWN` only `=` and `<>` have a meaning. O(items) of both sides.
+    Under `NestedNulls.UNKNOWN` only `=` and `<>` are defined. O(items) of both sides.
     """
     nulls = null_mask(left) | null_mask(right)
     if semantics.nested_nulls is NestedNulls.UNKNOWN:
@@ -48,7 +48,7 @@ def compare_nested(
 
 
 def differ_nested(left: pa.Array, right: pa.Array, semantics: Semantics) -> Mask:
-    """(n,) bool: where `left IS DISTINCT FROM right`; NULLs are equal at every depth."""
+    """Return (n,) bool: `left IS DISTINCT FROM right`; NULLs are equal at every depth."""
     order = _Order.of(semantics, nulls_first=False)
     signs: Mask = order.signs(left, right) != 0
     return signs
@@ -62,12 +62,12 @@ class _Order:
 
     @classmethod
     def of(cls, semantics: Semantics, *, nulls_first: bool) -> _Order:
-        """The order inside lists and structs, where NaN always has a place."""
+        """Return the order inside lists and structs, where NaN is always ordered."""
         nan = NanOrder.GREATEST if semantics.nan is NanOrder.IEEE else semantics.nan
         return cls(nulls_first, semantics.nested_zeros_differ, nan)
 
     def signs(self, left: pa.Array, right: pa.Array) -> _Signs:
-        """(n,) -1, 0 or 1: below, equal or above, NULL being a value."""
+        """Return (n,) -1, 0 or 1 for less, equal or greater; NULL is a value here."""
         absent = null_mask(left), null_mask(right)
         if pa.types.is_struct(left.type):
             signs = self._structs(left, right)
@@ -117,7 +117,7 @@ class _Order:
 
 
 def _equality(left: pa.Array, right: pa.Array, nan: NanOrder) -> tuple[Mask, Mask]:
-    """(n,) bool each: where the two differ for certain, and where a NULL inside leaves it open."""
+    """Return two masks, (n,) bool: certainly different; unknown because of a NULL inside."""
     absent = null_mask(left) | null_mask(right)
     if pa.types.is_struct(left.type):
         differs, unknown = np.zeros_like(absent), np.zeros_like(absent)
@@ -150,25 +150,25 @@ def _equality_of_lists(
 
 
 def _member(values: pa.Array, place: int) -> pa.Array:
-    """A member of each struct; where the struct is NULL, whatever lies beneath."""
+    """Return a field of each struct; undefined where the struct is NULL."""
     return values.field(place)
 
 
 def _ranges(values: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where the items of each list start in `values.values`, and how many there are."""
+    """Return the start of each list in `values.values`, and its length."""
     offsets = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     return offsets[:-1], np.diff(offsets)
 
 
 def _pairs(counts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """For each item to be compared, the row it belongs to and its place in the list."""
+    """Return the row of each item to be compared, and its position in the list."""
     rows = np.repeat(np.arange(len(counts)), counts)
     before = np.cumsum(counts) - counts
     return rows, np.arange(len(rows)) - before[rows]
 
 
 def _aligned(left: pa.Array, right: pa.Array) -> tuple[Any, Any]:
-    """Both in one type that holds either: numbers of several kinds and widths."""
+    """Cast both sides to one type that holds either: numbers of several kinds and widths."""
     if left.type == right.type or (pa.types.is_decimal(left.type) and _is_decimal(right)):
         return left, right
     sides = left, right
@@ -195,7 +195,7 @@ def _as_decimal(values: pa.Array) -> pa.Array:
 
 
 def equal_items(left: pa.Array, right: pa.Array, semantics: Semantics) -> Mask:
-    """(n,) bool: where neither is NULL and the two are equal as values inside a list."""
+    """Return (n,) bool: where neither is NULL and both are equal as values inside a list."""
     absent = null_mask(left) | null_mask(right)
     if semantics.nested_nulls is NestedNulls.UNKNOWN or semantics.nan is NanOrder.IEEE:
         differs, unknown = _equality(left, right, semantics.nan)
@@ -206,7 +206,7 @@ def equal_items(left: pa.Array, right: pa.Array, semantics: Semantics) -> Mask:
 
 
 def item_rows(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
-    """The items of all lists that are not NULL, in order, and the row that each belongs to."""
+    """Return the items of all non-NULL lists, in order, and the row of each item."""
     starts, lengths = _ranges(values)
     rows, places = _pairs(np.where(null_mask(values), 0, lengths))
     return values.values.take(pa.array(starts[rows] + places)), rows

@@ -1,8 +1,8 @@
-"""What a comparison of lists or structs means in types, before any row is read.
+"""Type checks for comparisons of lists and structs.
 
-Two nested types compare if they have one shape and each pair of values inside compares by value
-without rounding, a float64 beside a number aside. Maps, JSON, and an order where the engine has
-none are refused here.
+Two nested types are comparable if they have one shape, and each pair of values inside compares by
+value without rounding, except for float64 with another number. Maps, JSON, and orders that the
+engine does not define are rejected.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ def compare_nested_operands(
     right_type: LogicalType | None,
     semantics: Semantics,
 ) -> ir.Predicate:
-    """`left op right` where a side is a list or a struct; None is the type of bare text or NULL."""
+    """Bind `left op right` if a side is a list or struct; bare text and NULL have type None."""
     if left_type is None or right_type is None:
         left, left_type = _null_of(left, left_type, right_type)
         right, right_type = _null_of(right, right_type, left_type)
     if semantics.nested_nulls is NestedNulls.REFUSED:
         raise InvalidPredicate(
-            f"{semantics.name} compares no lists and structs; compare an item or a member"
+            f"{semantics.name} does not compare lists and structs; compare an item or a field"
         )
     if not are_comparable(left_type, right_type):
         raise InvalidPredicate(
             f"{type_name(left_type)} {op.value} {type_name(right_type)} has no meaning; compare "
-            "lists and structs of one shape, or a member of them"
+            "lists and structs of one shape, or one of their fields"
         )
     if op not in _EQUALITIES and semantics.nested_nulls is NestedNulls.UNKNOWN:
         raise InvalidPredicate(
-            f"{semantics.name} has no order of lists and structs that hold NULL; compare an item "
-            "or a member"
+            f"{semantics.name} does not order lists and structs with NULL; compare an item "
+            "or a field"
         )
     return ir.Comparison(op, left, right)
 
@@ -80,7 +80,7 @@ def are_comparable(left: LogicalType, right: LogicalType) -> bool:
 
 
 def _named_alike(one: Field, other: Field) -> bool:
-    """A member of a row that names none, as `ROW(1, 2)`, stands for any."""
+    """Whether two fields have one name; a field of an unnamed row, as `ROW(1, 2)`, fits any."""
     return not one.name or not other.name or one.name.lower() == other.name.lower()
 
 
@@ -93,7 +93,7 @@ def _null_of(
     assert isinstance(operand, ir.Literal)
     if operand.value is not None:
         raise InvalidPredicate(
-            f"the text {operand.value!r} stands beside a {type_name(other)}; write its items, as "
-            "in ARRAY[1, 2]"
+            f"the text {operand.value!r} is compared with a {type_name(other)}; write its items, "
+            "as in ARRAY[1, 2]"
         )
     return ir.Literal(None, other), other

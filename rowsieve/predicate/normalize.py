@@ -1,8 +1,8 @@
-"""One shape for predicates that mean the same: flat, without needless NOT, OR of equals as IN.
+"""Normalise predicates: flatten, remove needless NOT, and merge an OR of equalities into IN.
 
-Every rewriting keeps each row's outcome: TRUE, FALSE, NULL or failed. So nothing moves into or out
-of an AND at the top, whose conjuncts judge each for itself, beyond what `root_conjuncts` sees
-through; De Morgan's laws are left alone for that reason. Idempotent.
+Soundness: every rewrite keeps the outcome of each row: TRUE, FALSE, NULL or failed. So no term
+moves into or out of the top-level AND, whose conjuncts are evaluated independently, except as in
+`root_conjuncts`; for the same reason De Morgan's laws are not applied. Idempotent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.logical import Date, Float, Int, LogicalType, Timestamp
 
 _Points: TypeAlias = tuple[ir.Operand, LogicalType | None, type | None, ir.ComparisonOp]
-_WEAKEST = {  # of constants that one operand is compared with so, which an OR needs alone
+_WEAKEST = {  # which of several constants implies the rest of an OR
     ir.ComparisonOp.LT: max,
     ir.ComparisonOp.LE: max,
     ir.ComparisonOp.GT: min,
@@ -46,11 +46,10 @@ _OPPOSITE_IN_A_TOTAL_ORDER = {
 def normalize(
     predicate: ir.Predicate, semantics: Semantics | None = None, *, within_limits: bool = False
 ) -> ir.Predicate:
-    """The normal form of a bound or unbound tree.
+    """Return the normal form of a bound or unbound tree.
 
-    NOT over `<` turns into `>=` only where the semantics say that NaN has a place in the order;
-    equals turn into IN unless lists compare otherwise than `=` does. `within_limits`: whether
-    `check_limits` has passed the tree.
+    NOT over `<` becomes `>=` only if the semantics order NaN. Equalities become IN unless IN
+    compares differently from `=`. `within_limits`: `check_limits` has already accepted the tree.
     """
     if not within_limits:
         check_limits(predicate)
@@ -61,7 +60,7 @@ def normalize(
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """What holds under the semantics at hand."""
+    """Which rewrites the semantics allow."""
 
     total_order: bool
     lists: bool
@@ -106,7 +105,7 @@ def _negated(term: ir.Predicate, *, total_order: bool) -> ir.Predicate:
 
 
 def _folded(node: ir.Comparison) -> ir.Predicate:
-    """A comparison of two bound constants that is TRUE or FALSE; NULL has no node of its own."""
+    """Evaluate a comparison of two bound constants if TRUE or FALSE; NULL has no node."""
     left, right = node.left, node.right
     if not isinstance(left, ir.Literal) or not isinstance(right, ir.Literal):
         return node
@@ -115,7 +114,7 @@ def _folded(node: ir.Comparison) -> ir.Predicate:
     if isinstance(left.type, Float) or type(left.type) is not type(right.type):
         return node
     if isinstance(left.type, Timestamp) and left.type != right.type:
-        return node  # the session's time zone says how they compare
+        return node  # the session's time zone decides the result
     if node.op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
         op = ir.ComparisonOp.NE if node.op is ir.ComparisonOp.DISTINCT else ir.ComparisonOp.EQ
     else:
@@ -125,9 +124,10 @@ def _folded(node: ir.Comparison) -> ir.Predicate:
 
 
 def _with_lists(disjunction: ir.Or) -> ir.Predicate:
-    """Equals and INs of one operand as one IN, where the first of them stood; `<` and such as one.
+    """Merge equalities and INs of one operand into one IN, and comparisons into the weakest.
 
-    Of `x > 1 OR x > 2` the first is enough, whatever x is, NULL or failed.
+    The result takes the position of the first. `x > 1 OR x > 2` becomes `x > 1`, which has the same
+    outcome for every x, NULL or failed included.
     """
     groups: dict[_Points, list[ir.Predicate]] = {}
     for term in disjunction.terms:
@@ -141,10 +141,10 @@ def _with_lists(disjunction: ir.Or) -> ir.Predicate:
 
 
 def _factored(node: ir.Predicate) -> ir.Predicate:
-    """Pairs such as `a = 1 AND b = 2 OR a = 3 AND b = 2` as `a IN (1, 3) AND b = 2`.
+    """Factor terms: `a = 1 AND b = 2 OR a = 3 AND b = 2` becomes `a IN (1, 3) AND b = 2`.
 
-    By the side that leaves fewer terms, until none can be joined: keys of two columns, listed by
-    the thousand, share few values in one of them.
+    Factors by the side that leaves fewer terms, until nothing can be joined. This helps with long
+    lists of two-column keys, which often share values in one column.
     """
     while isinstance(node, ir.Or):
         joined = min((_joined(node, side) for side in (0, 1)), key=len)
@@ -155,7 +155,7 @@ def _factored(node: ir.Predicate) -> ir.Predicate:
 
 
 def _joined(node: ir.Or, side: int) -> list[ir.Predicate]:
-    """The terms, those pairs joined that differ in the points of one side only."""
+    """Join the pairs that differ in the points of one side only, and return all terms."""
     groups: dict[object, list[ir.Predicate]] = {}
     for term in node.terms:
         key: object = id(term)
@@ -168,7 +168,7 @@ def _joined(node: ir.Or, side: int) -> list[ir.Predicate]:
 
 
 def _asks_a_column(term: ir.Predicate) -> bool:
-    """Whether this cannot fail: at the top a failure counts otherwise than within an OR."""
+    """Whether the term cannot fail: at the top, a failure has another effect than within an OR."""
     match term:
         case ir.Comparison(left=operand, right=ir.Literal()) | ir.InList(operand=operand):
             return isinstance(operand, ir.Column | ir.BoundColumn)
@@ -184,9 +184,9 @@ def _one_pair(terms: Sequence[ir.Predicate], side: int) -> ir.Predicate:
 
 
 def _points_of(term: ir.Predicate) -> _Points | None:
-    """The operand, the kind of constants and `=`, or `<` and such, of a term that is one of these.
+    """Return the operand, the kind of constants and the operator of a mergeable term.
 
-    Floats are left out: IN may tell -0.0 from 0.0 where `=` does not.
+    Not for floats, because IN may distinguish -0.0 from 0.0 where `=` does not.
     """
     match term:
         case ir.Comparison(op=op, left=operand, right=ir.Literal(value=int(), type=type_)) if (

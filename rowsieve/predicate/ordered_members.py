@@ -1,4 +1,4 @@
-"""IN lists in order: which ranges hold a member, and which values are one."""
+"""Sorted IN lists: find ranges that contain a member, and values that are members."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rowsieve.predicate.arrays import Mask, as_mask, compare, filled, null_mask
 from rowsieve.predicate.ir import ComparisonOp, ValueSet
 from rowsieve.predicate.semantics import NanOrder
 
-_LONG_LIST = 2  # members per row from which searching beats hashing all of them
+_LONG_LIST = 2  # from this many members per row on, searching is faster than hashing
 
 
 def members_within(lower: pa.Array, upper: pa.Array, values: ValueSet) -> tuple[Mask, Mask]:
-    """(n,) whether a member lies in [lower, upper], and whether one equals `lower`.
+    """Return masks, (n,): a member lies in [lower, upper]; a member equals `lower`.
 
-    A NULL bound is no bound, and equals no member. O((n + m) log m) for m members.
+    A NULL bound is unbounded, and equals no member. O((n + m) log m) for m members.
     """
     ordered = values.ordered
     no_lower, no_upper = null_mask(lower), null_mask(upper)
@@ -29,7 +29,7 @@ def members_within(lower: pa.Array, upper: pa.Array, values: ValueSet) -> tuple[
 
 
 def are_members(lower: pa.Array, upper: pa.Array, values: ValueSet) -> Mask:
-    """(n,) whether every whole number of [lower, upper] is a member; not where a bound is NULL."""
+    """Return (n,): every integer in [lower, upper] is a member; false where a bound is NULL."""
     members = np.unique(filled(values.ordered))
     low, high = filled(lower), filled(upper)
     first, stop = np.searchsorted(members, low), np.searchsorted(members, high, side="right")
@@ -42,10 +42,10 @@ def are_members(lower: pa.Array, upper: pa.Array, values: ValueSet) -> Mask:
 
 
 def is_member(column: pa.Array, values: ValueSet) -> Mask | None:
-    """(n,) whether each value is a member, for long lists of whole numbers, dates and times.
+    """Return (n,): the value is a member, for long lists of integers, dates and times.
 
-    None where a hash table is the better way: its cost is that of the list at every call, whereas
-    the order of the members is kept. NULL gives any answer.
+    None if a hash table is faster: it is rebuilt for each call, while the sorted members are
+    cached. The result for NULL is undefined.
     """
     if pa.types.is_floating(column.type) or not _is_plain(column.type):
         return None
@@ -60,7 +60,7 @@ def is_member(column: pa.Array, values: ValueSet) -> Mask | None:
 
 
 def _insertion_points(ordered: pa.Array, keys: pa.Array, *, right: bool) -> npt.NDArray[np.int64]:
-    """How many members are below each key, or at most it with `right`."""
+    """Count the members below each key, or up to it with `right`."""
     if _is_plain(ordered.type):
         found = np.searchsorted(filled(ordered), filled(keys), side="right" if right else "left")
         return found.astype(np.int64)
@@ -77,7 +77,7 @@ def _insertion_points(ordered: pa.Array, keys: pa.Array, *, right: bool) -> npt.
 
 
 def _is_plain(type_: Any) -> bool:
-    """Numbers whose numpy order is ours: numpy sorts NaN last and knows -0.0 = 0.0."""
+    """Whether numpy orders the type as we do: NaN is last, and -0.0 equals 0.0."""
     return bool(
         pa.types.is_integer(type_)
         or pa.types.is_floating(type_)

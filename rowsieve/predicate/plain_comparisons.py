@@ -1,12 +1,11 @@
-"""Comparisons of a column with a constant, both whole numbers beneath, from the bounds alone.
+"""Fast path: compare an integer-like column with a constant by the bounds alone.
 
-Most of what is asked of statistics is of this kind, and a small read asks it three times: of parts,
-of row groups and of pages. The general path makes abstract values of both sides and compares them
-by Arrow's kernels, at ten times the cost of the same in numpy.
+Most questions to statistics are of this kind, and a small read asks three times: for parts, row
+groups and pages. The general path builds abstract values and compares them with Arrow kernels, at
+ten times the cost of numpy.
 
-Soundness: what is not that simple is left to the general path: other types, NaN, a bound that is
-missing, bounds that contradict each other, a constant of another type. Where there is an answer, it
-is the one that the general path gives.
+Soundness: all other cases use the general path: other types, NaN, a missing bound, contradictory
+bounds, a constant of another type. The answer is always the one of the general path.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _ORDERED = frozenset(
 
 
 def plain_truth(node: Comparison, columns: AbstractColumns) -> Truth | None:
-    """What the comparison may be in each part; None where the general path has to say it."""
+    """Return the possible outcomes in each part; None if the general path must decide."""
     column, constant = node.left, node.right
     if not isinstance(column, BoundColumn) or not isinstance(constant, Literal):
         return None
@@ -77,7 +76,7 @@ def _outcomes(
 
 
 def _is_bounded(known: AbstractColumn, type_: pa.DataType) -> bool:
-    """Whether both bounds are there in every part, in the column's own type."""
+    """Whether both bounds exist in every part, in the column's own type."""
     lower, upper = known.lower, known.upper
     is_typed: bool = lower.type == type_ and upper.type == type_
     return is_typed and not (lower.null_count or upper.null_count)

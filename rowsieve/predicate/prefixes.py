@@ -1,8 +1,8 @@
-"""What all texts between two bounds begin with, for many pairs of bounds at once.
+"""Common prefixes of all texts between two bounds, for many pairs of bounds at once.
 
-Text sorts by bytes, so every text between two others begins with what those have in common. A
-prefix ends on a character boundary. Nothing here runs per row in Python, but for bounds whose last
-character is beyond ASCII, once for each distinct one.
+Text sorts by bytes, so every text between two others has their common prefix. A prefix ends at a
+character boundary. Nothing here runs per row in Python, except for bounds whose last character is
+not ASCII, once for each distinct one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from rowsieve.predicate.arrays import null_mask, without
 from rowsieve.predicate.like import after_prefix
 
 _CHUNK = 65_536
-_LONGEST = 256  # bytes looked at
+_LONGEST = 256  # bytes compared
 
 
 def common_prefix(lower: pa.Array, upper: pa.Array) -> pa.Array:
-    """(n,) string: what texts from `lower` to `upper` begin with; NULL where a bound is missing."""
+    """Return (n,) string: the common prefix of texts from `lower` to `upper`, or NULL."""
     missing = null_mask(lower) | null_mask(upper)
     pieces = [
         _common(lower.slice(start, _CHUNK), upper.slice(start, _CHUNK))
@@ -32,7 +32,7 @@ def common_prefix(lower: pa.Array, upper: pa.Array) -> pa.Array:
 
 
 def above_prefix(prefix: pa.Array) -> pa.Array:
-    """(n,) string: a bound above every text with the prefix; NULL where there is none."""
+    """Return (n,) string: a bound above all texts with the prefix; NULL where there is none."""
     nulls = null_mask(prefix)
     starts, content = _buffers(prefix)
     ends = starts[1:]
@@ -53,7 +53,7 @@ def above_prefix(prefix: pa.Array) -> pa.Array:
 
 
 def is_ascii(text: pa.Array) -> npt.NDArray[np.bool_]:
-    """Where all characters are ASCII; not where NULL."""
+    """Return the mask of texts with ASCII characters only; false for NULL."""
     found = pc.fill_null(pc.string_is_ascii(text), False)  # noqa: FBT003
     mask: npt.NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
     return mask
@@ -68,14 +68,14 @@ def _common(lower: pa.Array, upper: pa.Array) -> pa.Array:
     differs[:, -1] = True
     shared = np.minimum(differs.argmax(axis=1), lengths)
     rows = np.arange(len(a))
-    for _ in range(3):  # a character has at most three bytes after its first
+    for _ in range(3):  # a character has at most three more bytes after its first
         inside = (a[rows, shared] & 0xC0) == 0x80
         shared = np.where(inside & (shared > 0), shared - 1, shared)
     return _cut(low, shared)
 
 
 def _matrix(text: pa.Array, width: int) -> npt.NDArray[np.uint8]:
-    """(n, width) bytes of the texts, 0 beyond their ends."""
+    """Return (n, width) bytes of the texts, padded with 0."""
     offsets, content = _buffers(text)
     padded = np.concatenate([content, np.zeros(width, np.uint8)])
     windows = np.lib.stride_tricks.sliding_window_view(padded, width)[offsets[:-1]]
@@ -84,7 +84,7 @@ def _matrix(text: pa.Array, width: int) -> npt.NDArray[np.uint8]:
 
 
 def _cut(text: pa.Array, lengths: npt.NDArray[Any]) -> pa.Array:
-    """The first so many bytes of each text."""
+    """Return the first bytes of each text, by length."""
     offsets, content = _buffers(text)
     ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     places = np.repeat(offsets[:-1] - ends[:-1], lengths) + np.arange(ends[-1])

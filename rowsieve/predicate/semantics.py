@@ -1,7 +1,7 @@
-"""What engines disagree on, as a value that travels with a predicate.
+"""Semantics: the rules on which engines differ, carried by each bound predicate.
 
-The same text means different rows to different engines: NaN, division by zero, overflow. A bound
-predicate carries the `Semantics` it is to be evaluated under; bridges attach their engine's.
+The same text selects different rows in different engines: NaN, division by zero, overflow. A bound
+predicate carries the `Semantics` of its evaluation; bridges attach those of their engine.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from rowsieve.types.zones import RepeatedTime, SkippedTime
 class NanOrder(Enum):
     """How NaN compares."""
 
-    GREATEST = "greatest"  # equal to itself, above every other number
-    SIGNED = "signed"  # by its sign bit above or below every number; equal to NaN of its sign
-    IEEE = "ieee"  # every comparison with it is false, <> is true
+    GREATEST = "greatest"  # equal to itself, above all numbers
+    SIGNED = "signed"  # below or above all numbers by its sign bit; equal to NaN with that sign
+    IEEE = "ieee"  # every comparison with NaN is false, except <>
 
 
 class OnFailure(Enum):
-    """What an operation gives where it has no value."""
+    """The result of an operation that has no value."""
 
     ERROR = "error"
     NULL = "null"
@@ -31,48 +31,48 @@ class OnFailure(Enum):
 
 
 class DigitRounding(Enum):
-    """How a float is taken to some digits after its point, by `round` or a cast to a decimal."""
+    """How `round` or a cast to a decimal rounds a float to a number of decimal digits."""
 
-    DECIMAL = "decimal"  # its shortest decimal text, rounded half away from zero
-    WIDE_DECIMAL = "wide decimal"  # the same; of a float32 the text of the float64 that it is
-    SHORT_DECIMAL = "short decimal"  # a cast takes 15 digits, of a float32 6; `round` as DECIMAL
-    SCALED = "scaled"  # times a power of ten as it is multiplied up, to the whole number, and back
-    SCALED_FINITE = "scaled, finite"  # the nearest power; what overflows on the way stays
+    DECIMAL = "decimal"  # its shortest decimal text, half away from zero
+    WIDE_DECIMAL = "wide decimal"  # the same; a float32 is converted to float64 first
+    SHORT_DECIMAL = "short decimal"  # a cast uses 15 digits, or 6 for float32; `round` is DECIMAL
+    SCALED = "scaled"  # multiplied by a power of ten, rounded to an integer, divided
+    SCALED_FINITE = "scaled, finite"  # the same with the nearest power; overflow keeps the value
 
 
 class NestedNulls(Enum):
-    """How NULL inside a list or a struct compares; with another NULL there it is equal."""
+    """How NULL inside a list or a struct compares with values; two such NULLs are equal."""
 
-    GREATEST = "greatest"  # above every value
-    LEAST = "least"  # below every value
-    UNKNOWN = "unknown"  # it makes an equality NULL, and there is no order
-    REFUSED = "refused"  # lists and structs do not compare
+    GREATEST = "greatest"  # above all values
+    LEAST = "least"  # below all values
+    UNKNOWN = "unknown"  # equality is NULL, and there is no order
+    REFUSED = "refused"  # lists and structs cannot be compared
 
 
 class TimestampText(Enum):
-    """How a cast spells a timestamp, such as half past six, and an instant of it."""
+    """How a cast to text formats timestamps and instants."""
 
-    OFFSET = "offset"  # 2024-07-03 06:30:00.5, and +00, +05:30 or +00:53:28 behind an instant
-    OFFSET_IN_MINUTES = "offset in minutes"  # the same without the seconds of an offset
-    LOCAL = "local"  # the local time of the session alone
-    RFC_3339 = "rfc 3339"  # 2024-07-03T06:30:00.500, and Z behind an instant; 0, 3 or 6 digits
-    REFUSED = "refused"  # by the unit of a column, or not known
+    OFFSET = "offset"  # 2024-07-03 06:30:00.5; instants end in +00, +05:30 or +00:53:28
+    OFFSET_IN_MINUTES = "offset in minutes"  # the same without seconds in the offset
+    LOCAL = "local"  # the local time in the session's zone, without offset
+    RFC_3339 = "rfc 3339"  # 2024-07-03T06:30:00.500; instants end in Z; 0, 3 or 6 digits
+    REFUSED = "refused"  # depends on the unit of the column, or unknown
 
 
 class FarYears(Enum):
-    """How the years before 1 and after 9999 are written as text; 44 BC is the year -43."""
+    """How years before 1 and after 9999 are written as text; 44 BC is the year -43."""
 
     SIGNED = "signed"  # +10000-01-01, 0000-12-31, -0043-03-15
-    SIGNED_SHORT = "signed, short"  # the same of the years -262143 to 262142; others fail
+    SIGNED_SHORT = "signed, short"  # the same for years -262143 to 262142; others fail
     BC_BRACKETS = "bc in brackets"  # 10000-01-01, 0044-03-15 (BC), and infinity
-    BC_SUFFIX = "bc as suffix"  # 10000-01-01, 0044-03-15 BC, from 4714 BC on; others fail
-    FAIL = "fail"  # not known
+    BC_SUFFIX = "bc as suffix"  # 10000-01-01, 0044-03-15 BC, from 4714 BC; others fail
+    FAIL = "fail"  # unknown
 
 
 class TextReading(Enum):
-    """Which texts a cast reads as numbers, booleans, times and UUIDs."""
+    """Which texts a cast parses as numbers, booleans, times and UUIDs."""
 
-    STRICT = "strict"  # what most engines read alike: see `text_casts`
+    STRICT = "strict"  # only texts that most engines parse alike: see `text_casts`
     DUCKDB = "duckdb"  # 1_000, 0x1F, 1.5 as a whole number: see `duckdb_texts`
     POSTGRES = "postgres"  # 1_000, 0x1F, 1e3 as a decimal: see `postgres_texts`
     DATAFUSION = "datafusion"  # 1e400 as infinity, 20240703 as a date: see `datafusion_texts`
@@ -82,33 +82,45 @@ class TextReading(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Semantics:
-    """One engine's answers.
+    """The rules of one engine.
 
-    `bitwise_lists_from`: IN compares floats bit by bit in lists of so many members or more.
-    `casts_cut_fractions`: a cast to a whole number drops the fraction; otherwise floats round half
-    to even, decimals half away from zero. `rounds_half_to_even`: `round` does so with floats;
-    otherwise half away from zero. `first_duplicate_wins`: of two equal keys of JSON.
-    `negative_roots_fail`: otherwise they are NaN. `shifts_wrap`: bits shifted out on the left are
-    lost; otherwise that is an overflow, as is a shift of a negative number. `remainders_overflow`:
-    the remainder of the least whole number by -1 is an overflow; otherwise 0. `nan_has_sign`: the
-    sign of NaN is NaN; otherwise 0. `full_case`: a letter may become several in the other case, and
-    a sigma at the end of a word is one of its own (upper('ß') is 'SS'); otherwise one by one.
-    `floors_are_longs`: `floor` and `ceil` of a float fail where 64 bits do not hold the result, and
-    give 0 for NaN. `lenient_float_casts`: of floats, 2^63 becomes the greatest whole number of 64
-    bits, one beyond all of 32 bits infinity, and what is not finite as a decimal NULL; otherwise
-    these casts fail. `decimal_overflow`: of a sum, product or quotient of decimals that has more
-    digits than its type. `casts_wrap`: a CAST of a number to a whole number keeps the lowest bits,
-    as Java does. `nested_nulls`: how NULL compares inside lists and structs.
-    `nested_zeros_differ`: inside them, and to nullif, greatest and least, -0.0 is below 0.0;
-    otherwise the two are equal.
-    `time_zone`: the session's; it decides casts, fields, truncations and
-    intervals of instants. `repeated_time`, `skipped_time`: which instant a local time has that
-    occurs twice, or never; `skipped_midnight`: the same of a date that becomes an instant, and of
-    one truncated to more than a day; `moved_time`: of an instant moved by months or days, or
-    truncated to the day; `truncated_clock`: of one truncated to the hour. `hours_make_days`: 36
-    hours of an interval without months are a day of the calendar and 12 hours. `timestamp_text`:
-    how a cast spells a timestamp or an instant. `far_years`: how years before 1 and after 9999 are
-    spelt by casts and formats. `text_reading`: which texts a cast reads.
+    `bitwise_lists_from`: IN compares floats bit by bit in lists with at least this many members.
+
+    `casts_cut_fractions`: a cast to an integer truncates; otherwise it rounds floats half to even
+    and decimals half away from zero. `rounds_half_to_even`: `round` of floats rounds half to even;
+    otherwise half away from zero.
+
+    `first_duplicate_wins`: the first of duplicate JSON keys counts. `negative_roots_fail`: the
+    square root of a negative number fails; otherwise it is NaN.
+
+    `shifts_wrap`: a left shift drops the bits shifted out; otherwise that is an overflow, as is a
+    shift of a negative number. `remainders_overflow`: the remainder of the least integer by -1 is
+    an overflow; otherwise 0.
+
+    `nan_has_sign`: the sign of NaN is NaN; otherwise 0. `full_case`: case conversion may change the
+    number of letters, and a final sigma has its own form (upper('ß') is 'SS'); otherwise it maps
+    letters one to one.
+
+    `floors_are_longs`: `floor` and `ceil` of a float fail if the result does not fit in 64 bits,
+    and return 0 for NaN.
+
+    `lenient_float_casts`: casts of floats convert 2^63 to the greatest 64-bit integer, 32-bit
+    overflow to infinity, and infinity or NaN as a decimal to NULL; otherwise these casts fail.
+    `decimal_overflow`: the outcome of a decimal sum, product or quotient with more digits than its
+    type. `casts_wrap`: a CAST of a number to an integer keeps the lowest bits, as in Java.
+
+    `nested_nulls`: how NULL compares inside lists and structs. `nested_zeros_differ`: -0.0 is below
+    0.0 inside them, and for nullif, greatest and least; otherwise the two are equal.
+
+    `time_zone`: the session's zone for casts, fields, truncations and intervals of instants.
+    `repeated_time`, `skipped_time`: which instant belongs to a local time that occurs twice, or
+    never. `skipped_midnight`: the same for a date that becomes an instant, and for truncation to
+    more than a day. `moved_time`: the same for an instant moved by months or days, or truncated to
+    the day. `truncated_clock`: the same for truncation to the hour.
+
+    `hours_make_days`: 36 hours of an interval without months are one calendar day and 12 hours.
+    `timestamp_text`: how a cast formats a timestamp or an instant. `far_years`: how casts and
+    formats write years before 1 and after 9999. `text_reading`: which texts a cast parses.
     """
 
     name: str
@@ -156,17 +168,17 @@ class Semantics:
     SUBSTRAIT: ClassVar[Semantics]
 
     def compares_bits(self, member_count: int) -> bool:
-        """Whether an IN list of so many floats tells -0.0 from 0.0."""
+        """Whether an IN list with this many floats distinguishes -0.0 from 0.0."""
         return self.bitwise_lists_from is not None and member_count >= self.bitwise_lists_from
 
     @property
     def is_ansi(self) -> bool:
-        """Whether a cast that fails is an error: of Spark's semantics, those of its ANSI mode."""
+        """Whether a failed cast is an error: in Spark's semantics, its ANSI mode."""
         return self.failed_cast is OnFailure.ERROR
 
     @classmethod
     def of_spark(cls, *, ansi: bool, time_zone: str) -> Semantics:
-        """Those of a Spark session: `spark.sql.ansi.enabled`, `spark.sql.session.timeZone`."""
+        """Semantics of a Spark session: `spark.sql.ansi.enabled`, `spark.sql.session.timeZone`."""
         semantics = replace(cls.SPARK, time_zone=time_zone)
         if ansi:
             return semantics
@@ -182,7 +194,7 @@ class Semantics:
 
     @classmethod
     def named(cls, name: str) -> Semantics:
-        """The built-in semantics of this name; KeyError for an unknown one."""
+        """Return the built-in semantics with this name; KeyError if unknown."""
         return _BY_NAME[name]
 
 

@@ -1,9 +1,11 @@
-"""Bound trees made simpler: constants computed, functions of a column undone.
+"""Simplify bound trees: compute constants, and invert functions of a column.
 
 `date_trunc('day', ts) = d` becomes a range of `ts`, `id + 1 = 5` becomes `id = 4`: then blooms,
-page indexes and the other conjuncts apply. Every row keeps its outcome: TRUE, FALSE, NULL or
-failed. So a function is undone only where it is defined on all values, or beside a term that fails
-where it fails; a constant that fails stays as it is.
+page indexes and the other conjuncts apply.
+
+Soundness: every row keeps its outcome: TRUE, FALSE, NULL or failed. So a function is inverted only
+if it is defined on all values, or together with a term that fails on the same rows; a constant
+expression that fails is not changed.
 """
 
 from __future__ import annotations
@@ -30,11 +32,11 @@ from rowsieve.types.logical import (
     Timestamp,
 )
 
-_MOST_STEPS = 32  # functions of functions that are undone one after another
+_MOST_STEPS = 32  # limit of nested functions that are inverted
 
 
 def simplify(predicate: ir.Predicate, semantics: Semantics) -> ir.Predicate:
-    """The same outcome on every row, in a form that says more. The tree must be bound."""
+    """Rewrite a bound tree to a form with the same outcome on every row that prunes better."""
     terms = [_predicate(term, semantics) for term in ir.root_conjuncts(predicate)]
     return terms[0] if len(terms) == 1 else ir.And(tuple(terms))
 
@@ -83,9 +85,9 @@ def _comparison(
 
 
 def _one_step(found: ir.Predicate, semantics: Semantics) -> ir.Predicate | None:
-    """The outermost function undone, in each comparison that the step before has left.
+    """Invert the outermost function of each comparison that the previous step produced.
 
-    An AND within an OR is where a function is kept because it may fail.
+    An AND inside an OR marks a call that is kept because it may fail.
     """
     match found:
         case ir.Comparison(op=op, left=left, right=ir.Literal() as constant):
@@ -123,7 +125,7 @@ _MIRRORED = {
 
 
 def _operand(node: ir.Operand, semantics: Semantics) -> tuple[ir.Operand, LogicalType]:
-    """The operand with its constants computed, and its type."""
+    """Return the operand with its constants computed, and its type."""
     match node:
         case ir.BoundColumn(type=type_):
             return node, type_
@@ -173,7 +175,7 @@ def _call(
 
 
 def _has_constants(type_: LogicalType) -> bool:
-    """Whether a computed value of the type may stand as a literal."""
+    """Whether a computed value of the type can become a literal."""
     return not isinstance(type_, Json | Map)
 
 

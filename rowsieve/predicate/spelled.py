@@ -1,8 +1,8 @@
-"""A predicate as short text that reads like SQL: what `repr` gives.
+"""Format a predicate as short text that reads like SQL, for `repr`.
 
-For people only: no engine reads it (that is `rowsieve.bridges.sql`), and it is cut at a length, so
-that a predicate of a million terms costs no more than one of ten. Names and values are data of
-others: control characters are escaped. Walks without recursion.
+For people only: no engine parses it (see `rowsieve.bridges.sql`). Its length is bounded, so
+formatting a predicate of a million terms costs no more than one of ten. Names and values are
+untrusted: control characters are escaped. The walk is iterative.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Piece: TypeAlias = str | ir.Predicate | ir.Operand
-"""Text, or a node that is still to be written."""
+"""Text, or a node that is not formatted yet."""
 
 
 def text_of(node: ir.Predicate | ir.Operand, most: int = MOST_CHARACTERS) -> str:
-    """The node as text of at most `most` characters and an ellipsis."""
+    """Format the node with at most `most` characters and an ellipsis."""
     written: list[str] = []
     length = 0
     pending: list[Piece] = [node]
@@ -99,7 +99,7 @@ def _operand(node: ir.Operand, most: int) -> Sequence[Piece]:
 
 
 def _joined(word: str, terms: Sequence[ir.Predicate], most: int) -> Sequence[Piece]:
-    """Terms with `word` between them; more than `most` do not fit into as many characters."""
+    """Join terms by `word`; at most `most` terms, since more cannot fit."""
     if not terms:
         return ("TRUE" if word == " AND " else "FALSE",)
     pieces: list[Piece] = []
@@ -120,7 +120,7 @@ def _members(values: ir.ValueSet) -> str:
     for value in values.array[:_MOST_MEMBERS]:
         try:
             plain = value.as_py()
-        except (OverflowError, ValueError):  # a moment that Python cannot hold
+        except (OverflowError, ValueError):  # a time that Python cannot represent
             plain = value.value
         temporal = isinstance(values.type, Date | Time | Timestamp | Uuid)
         shown.append(_quoted(str(plain)) if temporal and plain is not None else _constant(plain))
@@ -150,7 +150,7 @@ def _constant(value: Any, type_: LogicalType | None = None) -> str:
 
 
 def _moment(value: int, type_: Date | Time | Timestamp) -> str:
-    """A date, time or instant written out, as its number where Python holds no such one."""
+    """Format a date, time or instant; as its number if Python cannot represent it."""
     word = type_name(type_).upper()
     days = isinstance(type_, Date)
     try:

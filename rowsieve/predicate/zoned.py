@@ -1,8 +1,8 @@
-"""What the session's time zone decides, written into the tree when it is bound.
+"""Rewrite casts and calls that depend on the session's time zone, during binding.
 
-Casts, fields, truncations and intervals of instants mean the local time of a zone. In UTC they stay
-as they are; in another zone they become calls that name it (`functions/zones.py`), so that the
-evaluator, the interpreter and everything that rewrites trees need not know of a session.
+Casts, fields, truncations and intervals of instants use the local time of a zone. In UTC they are
+unchanged. In another zone they become calls that name the zone (`functions/zones.py`), so the
+evaluator, the interpreter and all rewrites are independent of the session.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _OF_LOCAL_TIME = frozenset({"extract", "last_day", "days_between"})
 
 
 def is_utc(semantics: Semantics) -> bool:
-    """Whether local times of the session are those of UTC; an unknown zone is refused."""
+    """Whether local times of the session are those of UTC; raises for an unknown zone."""
     return zone(semantics.time_zone).is_utc
 
 
 def depends_on_zone(source: LogicalType, target: LogicalType) -> bool:
-    """Whether a cast between the types goes by way of local time."""
+    """Whether a cast between the types uses local time."""
     return (
         (source == INSTANT and isinstance(target, Date | Time | String))
         or (isinstance(source, Date) and target == INSTANT)
@@ -62,7 +62,7 @@ def cast_of_session(
     *,
     try_: bool,
 ) -> ir.Operand | None:
-    """A cast that the session or its engine does in a way of its own; None for any other."""
+    """Bind a cast with a rule of the session or its engine; None for any other cast."""
     if isinstance(source, Timestamp) and target == String():
         return _spelt(operand, source, semantics, try_=try_)
     if (source, target) == (String(), INSTANT) and semantics.text_reading is TextReading.SPARK:
@@ -85,8 +85,8 @@ def _spelt(
     style = semantics.timestamp_text
     if style is TimestampText.REFUSED:
         raise InvalidPredicate(
-            f"a cast of {type_name(source)} to text is not supported by the rules of "
-            f"{semantics.name}, which spell it by the unit of its column; compare the value with "
+            f"a cast of {type_name(source)} to text is not supported under the rules of "
+            f"{semantics.name}, which depend on the unit of its column; compare the value with "
             "a timestamp"
         )
     if not source.utc:
@@ -105,7 +105,7 @@ def _spelt(
 
 
 def _check_in_utc(operand: ir.Operand, semantics: Semantics) -> None:
-    """Refuse an instant that may be of another type than UTC's, by which its text would go."""
+    """Raise for an instant that may not be in UTC, because its text depends on its type's zone."""
     for node in ir.walk(operand):
         match node:
             case ir.BoundColumn(name=name, type=Timestamp(zone=own)) if own != "UTC":
@@ -113,13 +113,13 @@ def _check_in_utc(operand: ir.Operand, semantics: Semantics) -> None:
             case ir.BoundColumn(name=name, type=type_) if is_nested(type_):
                 found = f"the column {name!r} is nested"
             case ir.Cast() | ir.Now() | ir.Literal() if type_of(node) == INSTANT:
-                found = "constants, casts to an instant and now() may have no zone there"
+                found = "constants, casts to an instant and now() may have no zone in that engine"
             case ir.Call(function="instant" | "try_instant"):
-                found = "the instant of a local time has the zone that was named"
+                found = "AT TIME ZONE gives an instant the zone that it names"
             case _:
                 continue
         raise InvalidPredicate(
-            f"a cast of an instant to text by the rules of {semantics.name} is supported of "
+            f"a cast of an instant to text under the rules of {semantics.name} is supported for "
             f"columns in UTC only, and {found}; compare the instant with a timestamp"
         )
 
@@ -132,7 +132,7 @@ def zoned_cast(
     *,
     try_: bool,
 ) -> ir.Operand:
-    """A cast that depends on the zone, in one that is not UTC; constants are not computed."""
+    """Bind a cast that depends on the zone, if it is not UTC; constants are not computed."""
     name = semantics.time_zone
     if target == INSTANT:
         midnight = isinstance(source, Date)
@@ -144,7 +144,7 @@ def zoned_cast(
 
 
 def instants_of(array: pa.Array, type_: LogicalType, semantics: Semantics) -> pa.Array:
-    """Dates, local times or instants as instants of the session's zone."""
+    """Convert dates, local times or instants to instants, in the session's zone."""
     if type_ == INSTANT:
         return array
     midnight = isinstance(type_, Date)
@@ -157,14 +157,14 @@ def instants_of(array: pa.Array, type_: LogicalType, semantics: Semantics) -> pa
     failed = (failed | null_mask(local.values)) & ~nulls
     if failed.any():
         raise InvalidPredicate(
-            f"{array[int(np.argmax(failed))]} in an IN list is no instant in the time zone "
-            f"{semantics.time_zone!r}; write an offset behind it"
+            f"{array[int(np.argmax(failed))]} in an IN list is not an instant in the time zone "
+            f"{semantics.time_zone!r}; write it with an offset"
         )
     return with_nulls(found, nulls | null, arrow_type(INSTANT))
 
 
 def local_time(name: str, operand: ir.Operand) -> ir.Operand:
-    """The local time of an instant in a zone."""
+    """Return the local time of an instant in a zone."""
     return _call("local_time", name, operand)
 
 
@@ -176,7 +176,7 @@ def instant(
     *,
     quiet: bool = False,
 ) -> ir.Operand:
-    """The instant of a local time in a zone; `quiet`: NULL where it has none."""
+    """Return the instant of a local time in a zone; `quiet`: NULL if it has none."""
     quiet = quiet or repeated is RepeatedTime.NULL or skipped is SkippedTime.NULL
     function = "try_instant" if quiet else "instant"
     return _call(function, name, operand, repeated.value, skipped.value)
@@ -185,10 +185,10 @@ def instant(
 def at_time_zone(
     name: ir.Operand, operand: ir.Operand, type_: LogicalType | None, semantics: Semantics
 ) -> tuple[ir.Operand, LogicalType]:
-    """`operand AT TIME ZONE name`: local time of an instant, or the instant of a local time."""
+    """Bind `operand AT TIME ZONE name`: instant to local time, or local time to instant."""
     if not isinstance(name, ir.Literal) or not isinstance(name.value, str):
         raise InvalidPredicate(
-            "a time zone must be a constant text, such as 'Europe/Berlin'; a zone that differs "
+            "a time zone must be constant text, such as 'Europe/Berlin'; a zone that differs "
             "from row to row is not supported"
         )
     spelled = zone(name.value).name
@@ -208,7 +208,7 @@ def zoned_call(
     types: Sequence[LogicalType],
     semantics: Semantics,
 ) -> ir.Operand | None:
-    """A call that depends on the zone, in one that is not UTC; None for any other."""
+    """Bind a call that depends on the zone, if it is not UTC; None for any other call."""
     if INSTANT not in types or is_utc(semantics):
         return None
     name = semantics.time_zone
@@ -238,15 +238,15 @@ def zoned_call(
 def zoned_trunc(
     unit: ir.Operand, name: str, operand: ir.Operand, semantics: Semantics
 ) -> ir.Operand:
-    """`date_trunc(unit, operand, zone)` of an instant."""
+    """Bind `date_trunc(unit, operand, zone)` of an instant."""
     if _unit(unit) in CLOCK_UNITS:
         clock = semantics.truncated_clock
         if _unit(unit) != "hour" and clock is not RepeatedTime.SAME:
-            clock = RepeatedTime.KEPT  # no engine looks at a zone for less than an hour
+            clock = RepeatedTime.KEPT  # engines ignore zones below an hour
         rules = clock.value, semantics.skipped_time.value
     elif _unit(unit) == "day":
         rules = semantics.moved_time.value, semantics.skipped_time.value
-    else:  # by way of a date
+    else:  # truncate as a date
         rules = semantics.repeated_time.value, semantics.skipped_midnight.value
     given = (ir.Literal(text, String()) for text in (zone(name).name, *rules))
     spelled, repeated, skipped = given
@@ -254,7 +254,7 @@ def zoned_trunc(
 
 
 def folded(operand: ir.Operand, semantics: Semantics) -> ir.Operand:
-    """Calls and casts of this module over constants as the constant that they give, if any."""
+    """Compute calls and casts of this module over constants, if they have a value."""
     match operand:
         case ir.Call(function=function, arguments=arguments):
             values = [folded(argument, semantics) for argument in arguments]
@@ -277,7 +277,7 @@ def folded(operand: ir.Operand, semantics: Semantics) -> ir.Operand:
 
 
 def _with_days(parts: Sequence[ir.Operand]) -> Sequence[ir.Operand]:
-    """Constant days and microseconds with as many whole days as they hold together."""
+    """Convert whole days among constant microseconds to days."""
     numbers = [part.value if isinstance(part, ir.Literal) else None for part in parts]
     months, days, micros = numbers
     if months != 0 or not isinstance(days, int) or not isinstance(micros, int):

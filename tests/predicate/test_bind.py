@@ -216,7 +216,10 @@ NESTED = Schema(
         ),
         (ir.Comparison(ir.ComparisonOp.EQ, ir.Column("pair"), ir.Column("list")), "of one shape"),
         (ir.InList(ir.Column("json"), ir.ValueSet(pa.array(["1"]))), "IN"),
-        (ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i"), ir.Literal("x")), "'x' is no int32"),
+        (
+            ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i"), ir.Literal("x")),
+            "'x' is not a valid int32",
+        ),
         (
             ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i"), ir.Literal("x", String())),
             "no meaning",
@@ -229,16 +232,19 @@ NESTED = Schema(
             ir.Comparison(ir.ComparisonOp.EQ, ir.Column("ts"), ir.Literal("2013-01-01 00:00Z")),
             "offset",
         ),
-        (ir.Comparison(ir.ComparisonOp.EQ, ir.Column("u"), ir.Literal("abc")), "'abc' is no uuid"),
+        (
+            ir.Comparison(ir.ComparisonOp.EQ, ir.Column("u"), ir.Literal("abc")),
+            "'abc' is not a valid uuid",
+        ),
         (ir.Comparison(ir.ComparisonOp.EQ, ir.Column("s"), ir.Literal(5)), "cast a side"),
-        (ir.BooleanOperand(ir.Column("i")), "a condition is wanted"),
+        (ir.BooleanOperand(ir.Column("i")), "expected a condition"),
         (ir.Like(ir.Column("i"), "a%"), "LIKE needs text"),
         (ir.Like(ir.Column("s"), "a!", "!"), "ends in its escape"),
         (ir.IsNull(ir.Call("frobnicate", ())), "no function 'frobnicate'"),
         (ir.IsNull(ir.Call("lower", (ir.Column("i"),))), r"lower\(int32\) has no meaning"),
         (ir.IsNull(ir.Call("date_trunc", (ir.Literal("eon"), ir.Column("ts")))), "date_trunc"),
-        (ir.IsNull(ir.FieldAccess(ir.Column("i"), "x")), "no struct"),
-        (ir.IsNull(ir.FieldAccess(ir.Column("pair"), "y")), "no single member 'y'"),
+        (ir.IsNull(ir.FieldAccess(ir.Column("i"), "x")), "only a struct has fields"),
+        (ir.IsNull(ir.FieldAccess(ir.Column("pair"), "y")), "not have exactly one field 'y'"),
         (ir.IsNull(ir.Cast(ir.Column("ts"), Bool())), "CAST from timestamp to bool"),
         (
             ir.IsNull(ir.Case(((ir.IsNull(ir.Column("i")), ir.Column("i")),), ir.Column("s"))),
@@ -248,9 +254,9 @@ NESTED = Schema(
         (ir.InList(ir.Column("i"), ir.ValueSet(pa.array(["1"]), String())), "no meaning"),
         (
             ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i"), ir.Literal(300, Int(8))),
-            "300 is no int8",
+            "300 is not a valid int8",
         ),
-        (ir.IsNull(ir.Call("add", (ir.Column("i"), ir.Literal(10**40)))), "is no decimal"),
+        (ir.IsNull(ir.Call("add", (ir.Column("i"), ir.Literal(10**40)))), "is not a valid decimal"),
     ],
 )
 def test_what_has_no_meaning_is_refused_by_name(predicate: ir.Predicate, fragment: str) -> None:
@@ -313,9 +319,9 @@ def test_an_assignment_converts_to_its_target(target: LogicalType, wanted: list[
 
 
 def test_an_assignment_without_a_conversion_is_refused() -> None:
-    with pytest.raises(InvalidPredicate, match="int32 cannot become date"):
+    with pytest.raises(InvalidPredicate, match="int32 cannot be converted to date"):
         bind_operand(ir.Column("i32"), SCHEMA, target=Date())
-    with pytest.raises(InvalidPredicate, match="'x' is no time"):
+    with pytest.raises(InvalidPredicate, match="'x' is not a valid time"):
         bind_operand(ir.Literal("x"), SCHEMA, target=Time())
 
 

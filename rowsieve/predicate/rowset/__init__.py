@@ -1,4 +1,4 @@
-"""A set of row ids of one source: `RowSet`, immutable, with its algebra and its bytes."""
+"""`RowSet`: an immutable set of row ids of one source, with set operations and serialisation."""
 
 from rowsieve.predicate.rowset.rowset import RowSet
 

@@ -1,7 +1,7 @@
-"""Row ids as a roaring bitmap: the backing of sets of many runs.
+"""Row ids as a roaring bitmap: the representation of sets with many runs.
 
-The same operations as `Ranges`, linear in the bitmap's bytes. Nothing here changes a bitmap that
-it was given, and who makes a `Bitmap` lets nobody else hold its bitmap.
+The operations are those of `Ranges`, linear in the bitmap's bytes. No function here modifies a
+given bitmap, and the creator of a `Bitmap` must not share its roaring bitmap.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from rowsieve.predicate.rowset.roaring import (
     runs_of_bitmap,
 )
 
-SHORT_RUN = 4  # rows a run: roaring takes so few ids quicker than numpy lays out their run
+SHORT_RUN = 4  # rows per run: for shorter runs, adding ids is faster than building run containers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bitmap:
-    """The rows of a roaring bitmap that nobody else holds."""
+    """The rows of a roaring bitmap that no other object holds."""
 
     bitmap: pyroaring.BitMap
 
@@ -35,56 +35,56 @@ class Bitmap:
 
     @property
     def run_count(self) -> int:
-        """How many ranges it would be."""
+        """The number of ranges of the same set."""
         return run_count(self.bitmap)
 
     @property
     def id_count(self) -> int:
-        """How many rows."""
+        """The number of rows."""
         return len(self.bitmap)
 
     @property
     def first(self) -> int:
-        """The least id of a set that is not empty."""
+        """The least id; the set must not be empty."""
         return int(self.bitmap.min())
 
     @property
     def last(self) -> int:
-        """The greatest id of a set that is not empty."""
+        """The greatest id; the set must not be empty."""
         return int(self.bitmap.max())
 
     def same(self, other: Bitmap) -> bool:
-        """Whether both hold the same rows."""
+        """Whether both contain the same rows."""
         return bool(self.bitmap == other.bitmap)
 
     def union(self, other: Bitmap) -> Bitmap:
-        """Rows of either."""
+        """Return the rows in either set."""
         return _optimized(self.bitmap | other.bitmap)
 
     def intersect(self, other: Bitmap) -> Bitmap:
-        """Rows of both."""
+        """Return the rows in both sets."""
         return _optimized(self.bitmap & other.bitmap)
 
     def difference(self, other: Bitmap) -> Bitmap:
-        """Rows of this set that are not in `other`."""
+        """Return the rows of this set that are not in `other`."""
         return _optimized(self.bitmap - other.bitmap)
 
     def complement(self, row_count: int) -> Bitmap:
-        """Every other row below `row_count`."""
+        """Return all other rows below `row_count`."""
         return _optimized(self.bitmap.flip(0, row_count))
 
     def slice(self, start: int, stop: int) -> Bitmap:
-        """Rows [start, stop), renumbered from 0."""
+        """Return the rows in [start, stop), renumbered from 0."""
         window = pyroaring.BitMap()
         window.add_range(start, stop)
         return _optimized((self.bitmap & window).shift(-start))
 
     def shift(self, offset: int) -> Bitmap:
-        """Each id plus `offset`."""
+        """Add `offset` to each id."""
         return _optimized(self.bitmap.shift(offset))
 
     def contains(self, ids: Ids) -> Mask:
-        """(n,) bool: which of `ids`, in any order, are held."""
+        """Return (n,) bool: which of `ids`, in any order, are in the set."""
         held = ids_view(self.bitmap & bitmap_of_ids(np.sort(ids)))
         if not len(held):
             return np.zeros(len(ids), dtype=np.bool_)
@@ -93,18 +93,18 @@ class Bitmap:
         return found
 
     def to_ids(self) -> Ids:
-        """(len,) int64, ascending. Linear in rows."""
+        """Return the ids, (len,) int64, ascending. Linear in rows."""
         return ids_view(self.bitmap).astype(np.int64)
 
     def to_mask(self, row_count: int) -> Mask:
-        """(row_count,) bool."""
+        """Return the mask of the rows, (row_count,) bool."""
         mask = np.zeros(row_count, dtype=np.bool_)
         mask[ids_view(self.bitmap)] = True
         return mask
 
 
 def as_bitmap(rows: Ranges | Bitmap) -> Bitmap:
-    """The same rows as a bitmap."""
+    """Convert to a bitmap of the same rows."""
     if isinstance(rows, Bitmap):
         return rows
     if rows.id_count <= SHORT_RUN * rows.run_count:
@@ -113,11 +113,11 @@ def as_bitmap(rows: Ranges | Bitmap) -> Bitmap:
 
 
 def as_ranges(rows: Ranges | Bitmap) -> Ranges:
-    """The same rows as ranges."""
+    """Convert to ranges of the same rows."""
     return rows if isinstance(rows, Ranges) else Ranges(*runs_of_bitmap(rows.bitmap))
 
 
 def _optimized(bitmap: pyroaring.BitMap) -> Bitmap:
-    """Take a bitmap just made, in its smallest form."""
+    """Wrap a new bitmap, after shrinking it to its smallest form."""
     bitmap.run_optimize()
     return Bitmap(bitmap)

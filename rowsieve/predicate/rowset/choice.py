@@ -1,7 +1,7 @@
-"""Which backing a set of rows calls for: ranges, unless a bitmap is surely smaller.
+"""Choose the representation of a set of rows: ranges, unless a bitmap is surely smaller.
 
-The choice rests on the number of runs and rows alone, so a set is held alike however it came
-about. Where many ids or a mask come in, runs are counted first and spelt out only if they are kept.
+The choice depends on the numbers of runs and rows only, so equal sets have one representation. For
+ids and masks, runs are counted first and materialised only if ranges are chosen.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from rowsieve.predicate.rowset.bitmap import SHORT_RUN, Bitmap, as_bitmap, as_ra
 from rowsieve.predicate.rowset.ranges import Ids, Mask, Ranges, joined, ranges_of_mask
 from rowsieve.predicate.rowset.roaring import CONTAINER_ROWS, bitmap_of_ids
 
-FEW_RUNS = 1024  # so few runs are quicker as ranges, and 16 KB at most
+FEW_RUNS = 1024  # ranges are faster for so few runs, and take at most 16 KB
 _RUN_BYTES = 16  # two int64
-_ROARING_RUN_BYTES = 4  # at most: a run of a run container
-_ROARING_CONTAINER_BYTES = 14  # at most: its header, and one run more where a run is cut
+_ROARING_RUN_BYTES = 4  # upper bound, for a run in a run container
+_ROARING_CONTAINER_BYTES = 14  # upper bound: header, and another run where one is split
 
 
 def chosen(rows: Ranges | Bitmap, row_count: int) -> Ranges | Bitmap:
-    """The rows, of a source of `row_count` rows, in the backing that their runs call for."""
+    """Convert the rows of a source of `row_count` rows to the representation for their runs."""
     return as_ranges(rows) if _fit_ranges(rows.run_count, row_count) else as_bitmap(rows)
 
 
 def chosen_of_ids(ids: Ids, row_count: int) -> Ranges | Bitmap:
-    """The rows of ascending ids, which may repeat."""
+    """Build the set of ascending ids, which may repeat."""
     run_count = int(np.count_nonzero(np.diff(ids) > 1)) + 1
     if _fit_ranges(run_count, row_count) or len(ids) > SHORT_RUN * run_count:
         return chosen(joined(ids, ids + 1), row_count)
@@ -32,7 +32,7 @@ def chosen_of_ids(ids: Ids, row_count: int) -> Ranges | Bitmap:
 
 
 def chosen_of_mask(mask: Mask) -> Ranges | Bitmap:
-    """The true rows of a mask."""
+    """Build the set of the true rows of a mask."""
     run_count = int(np.count_nonzero(mask[1:] > mask[:-1])) + int(mask[:1].sum())
     if _fit_ranges(run_count, len(mask)) or np.count_nonzero(mask) > SHORT_RUN * run_count:
         return chosen(ranges_of_mask(mask), len(mask))

@@ -1,11 +1,11 @@
-"""Row sets as bytes, and back only if they are what was written.
+"""Serialise row sets; decoding verifies them.
 
-    "RSRS" | version u8 | backing u8 | 0 u16 | row count u64 | rows u64 | payload | checksum u64
+  "RSRS" | version u8 | backing u8 | 0 u16 | row count u64 | rows u64 | payload | checksum u64
 
-Little-endian. The payload of ranges is their first ids, then their last ids, u32 each; that of a
-bitmap is roaring's portable format. The checksum is XXH3-64 of everything before it, in every
-version, so that damage is never taken for a newer version. Bytes that do not hold are
-`CorruptData`: a set is read as it was, or not at all.
+Little-endian. The payload of ranges is their first ids, then their last ids, u32 each; the payload
+of a bitmap is roaring's portable format. The checksum is XXH3-64 of all bytes before it, in every
+version, so damage is never mistaken for a newer version. Invalid bytes are `CorruptData`; decoding
+never returns another set.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CHECKSUM = struct.Struct("<Q")
 
 
 def encode(rows: Ranges | Bitmap, row_count: int) -> bytes:
-    """The bytes of a set of rows of a source of `row_count` rows."""
+    """Serialise a set of rows of a source of `row_count` rows."""
     if isinstance(rows, Ranges):
         backing = _RANGES
         ends = np.concatenate((rows.starts, rows.stops - 1))
@@ -43,13 +43,13 @@ def encode(rows: Ranges | Bitmap, row_count: int) -> bytes:
 
 
 def decode(data: bytes, row_count: int) -> Ranges | Bitmap:
-    """The rows that were encoded, of a source of `row_count` rows; CorruptData otherwise."""
+    """Decode the rows of a source of `row_count` rows; CorruptData if invalid."""
     magic_size = len(_MAGIC)
     if data[:magic_size] != _MAGIC or len(data) < _HEADER.size + _CHECKSUM.size:
-        raise _corrupt(data, "they are not a row set")
+        raise _corrupt(data, "the bytes are not a row set")
     body, checksum = data[: -_CHECKSUM.size], data[-_CHECKSUM.size :]
     if _CHECKSUM.pack(xxhash.xxh3_64_intdigest(body)) != checksum:
-        raise _corrupt(data, "their checksum does not hold")
+        raise _corrupt(data, "the checksum does not match")
     if (version := body[magic_size]) > _VERSION:
         raise UnsupportedProtocol(
             f"a row set of format {version} was written by a newer Rowsieve; this one reads "
@@ -57,9 +57,7 @@ def decode(data: bytes, row_count: int) -> Ranges | Bitmap:
         )
     _, version, backing, zero, stored_row_count, id_count = _HEADER.unpack_from(body)
     if stored_row_count != row_count:
-        raise _corrupt(
-            data, f"they speak of a source of {stored_row_count} rows, not of one of {row_count}"
-        )
+        raise _corrupt(data, f"the set is of a source of {stored_row_count} rows, not {row_count}")
     payload = body[_HEADER.size :]
     rows: Ranges | Bitmap | None = None
     if version == _VERSION and zero == 0:
@@ -68,9 +66,11 @@ def decode(data: bytes, row_count: int) -> Ranges | Bitmap:
         elif backing == _BITMAP:
             rows = _bitmap(payload)
     if rows is None:
-        raise _corrupt(data, "their structure does not hold")
+        raise _corrupt(data, "the structure is invalid")
     if rows.id_count != id_count or (id_count and rows.last >= row_count):
-        raise _corrupt(data, f"they do not hold {id_count} of {row_count} rows, as they say")
+        raise _corrupt(
+            data, f"the set does not have {id_count} of {row_count} rows, as the header says"
+        )
     return rows
 
 
@@ -85,7 +85,7 @@ def _ranges(payload: bytes) -> Ranges | None:
 
 
 def _bitmap(payload: bytes) -> Bitmap | None:
-    """The bitmap, checked container by container by roaring; it tolerates bytes after its end."""
+    """Decode a bitmap; roaring checks each container, but ignores bytes after its end."""
     try:
         bitmap = pyroaring.BitMap.deserialize(payload)
     except (ValueError, IndexError):
@@ -95,6 +95,6 @@ def _bitmap(payload: bytes) -> Bitmap | None:
 
 def _corrupt(data: bytes, found: str) -> CorruptData:
     return CorruptData(
-        f"reading a row set from {len(data)} bytes: {found}; make the plan or file that holds "
-        "them again, or restore it from a copy"
+        f"reading a row set from {len(data)} bytes: {found}; create the plan or file again, "
+        "or restore it from a copy"
     )

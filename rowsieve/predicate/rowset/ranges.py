@@ -1,8 +1,8 @@
-"""Row ids as half-open ranges: the backing of sets of few runs.
+"""Row ids as half-open ranges: the representation of sets with few runs.
 
-Range i is [starts[i], stops[i]); ranges ascend with a gap between any two, so that a set has one
-form only. Every operation is linear in ranges, whatever the number of rows they span. The arrays
-cannot be written to.
+Range i is [starts[i], stops[i]). Ranges ascend with a gap between any two, so each set has one
+form. Every operation is linear in the number of ranges, whatever rows they span. The arrays are
+read-only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranges:
-    """Rows [starts[i], stops[i]): ascending, none empty, no two touching."""
+    """Rows [starts[i], stops[i]): ascending, none empty, no two adjacent."""
 
     starts: Ids
     stops: Ids
@@ -34,39 +34,39 @@ class Ranges:
 
     @property
     def run_count(self) -> int:
-        """How many ranges."""
+        """The number of ranges."""
         return len(self.starts)
 
     @property
     def id_count(self) -> int:
-        """How many rows."""
+        """The number of rows."""
         if len(self.starts) < 2:
             return int(self.stops[0] - self.starts[0]) if len(self.starts) else 0
         return int(self.stops.sum()) - int(self.starts.sum())
 
     @property
     def first(self) -> int:
-        """The least id of a set that is not empty."""
+        """The least id; the set must not be empty."""
         return int(self.starts[0])
 
     @property
     def last(self) -> int:
-        """The greatest id of a set that is not empty."""
+        """The greatest id; the set must not be empty."""
         return int(self.stops[-1]) - 1
 
     def same(self, other: Ranges) -> bool:
-        """Whether both hold the same rows."""
+        """Whether both contain the same rows."""
         return np.array_equal(self.starts, other.starts) and np.array_equal(self.stops, other.stops)
 
     def union(self, other: Ranges) -> Ranges:
-        """Rows of either."""
+        """Return the rows in either set."""
         starts = np.concatenate((self.starts, other.starts))
         stops = np.concatenate((self.stops, other.stops))
         order = np.argsort(starts, kind="stable")  # two ascending runs: one linear merge
         return joined(starts[order], stops[order])
 
     def intersect(self, other: Ranges) -> Ranges:
-        """Rows of both: each range of the smaller set, cut by the ranges it meets."""
+        """Return the rows in both sets: cut each range of the smaller set by the other's ranges."""
         few, many = sorted((self, other), key=lambda ranges: ranges.run_count)
         begin = np.searchsorted(many.stops, few.starts, side="right")
         counts = np.searchsorted(many.starts, few.stops, side="left") - begin
@@ -78,29 +78,29 @@ class Ranges:
         )
 
     def difference(self, other: Ranges) -> Ranges:
-        """Rows of this set that are not in `other`."""
+        """Return the rows of this set that are not in `other`."""
         return self.intersect(other.complement(self.last + 1)) if self.run_count else self
 
     def complement(self, row_count: int) -> Ranges:
-        """Every other row below `row_count`."""
+        """Return all other rows below `row_count`."""
         starts = np.concatenate(([0], self.stops))
         stops = np.minimum(np.concatenate((self.starts, [row_count])), row_count)
         kept = starts < stops
         return Ranges(starts[kept], stops[kept])
 
     def slice(self, start: int, stop: int) -> Ranges:
-        """Rows [start, stop), renumbered from 0."""
+        """Return the rows in [start, stop), renumbered from 0."""
         begin = np.searchsorted(self.stops, start, side="right")
         end = np.searchsorted(self.starts, stop, side="left") if start < stop else begin
         starts = np.maximum(self.starts[begin:end], start) - start
         return Ranges(starts, np.minimum(self.stops[begin:end], stop) - start)
 
     def shift(self, offset: int) -> Ranges:
-        """Each id plus `offset`."""
+        """Add `offset` to each id."""
         return Ranges(self.starts + offset, self.stops + offset)
 
     def contains(self, ids: Ids) -> Mask:
-        """(n,) bool: which of `ids`, in any order, are held."""
+        """Return (n,) bool: which of `ids`, in any order, are in the set."""
         if not self.run_count:
             return np.zeros(len(ids), dtype=np.bool_)
         at = np.searchsorted(self.starts, ids, side="right") - 1
@@ -108,14 +108,14 @@ class Ranges:
         return held
 
     def to_ids(self) -> Ids:
-        """(len,) int64, ascending. Linear in rows."""
+        """Return the ids, (len,) int64, ascending. Linear in rows."""
         counts = self.stops - self.starts
         before = np.cumsum(counts) - counts
         ids: Ids = np.arange(counts.sum()) + np.repeat(self.starts - before, counts)
         return ids
 
     def to_mask(self, row_count: int) -> Mask:
-        """(row_count,) bool."""
+        """Return the mask of the rows, (row_count,) bool."""
         edges = np.zeros(2 * self.run_count + 2, dtype=np.int64)
         edges[1:-1:2], edges[2:-1:2], edges[-1] = self.starts, self.stops, row_count
         held = np.zeros(len(edges) - 1, dtype=np.bool_)
@@ -125,7 +125,7 @@ class Ranges:
 
 
 def joined(starts: Ids, stops: Ids) -> Ranges:
-    """The set of ranges that ascend by start, and may touch, overlap and repeat; none empty."""
+    """Merge ranges that ascend by start; they may touch, overlap and repeat, but none is empty."""
     if len(starts) == 0:
         return Ranges(starts.copy(), stops.copy())
     reach = np.maximum.accumulate(stops)
@@ -136,7 +136,7 @@ def joined(starts: Ids, stops: Ids) -> Ranges:
 
 
 def ranges_of_mask(mask: Mask) -> Ranges:
-    """The ranges of true rows."""
+    """Return the ranges of the true rows."""
     inner = np.flatnonzero(mask[1:] != mask[:-1]) + 1
     head = [0] if len(mask) and mask[0] else []
     tail = [len(mask)] if len(mask) and mask[-1] else []

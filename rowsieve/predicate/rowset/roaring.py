@@ -1,9 +1,9 @@
-"""Runs to roaring bitmaps and back, linear in runs and in the bitmap's bytes, never in rows.
+"""Convert runs to roaring bitmaps and back, linear in runs and bitmap bytes, never in rows.
 
-pyroaring has no way in for many runs but one call per run, and none out. In: the runs are laid out
-by numpy as the run containers of roaring's portable format, and read as such. Out: a run starts at
-an id whose predecessor is absent, and stops before an absent id whose predecessor is present, so
-both are differences of the bitmap and itself moved by one.
+pyroaring can add runs only with one call each, and cannot return them. To build a bitmap, numpy
+lays out the runs as run containers of roaring's portable format, which is then decoded. To extract
+runs: a run starts at an id whose predecessor is absent, and stops before an absent id whose
+predecessor is present, so both are differences of the bitmap and a copy shifted by one.
 
 Source: github.com/RoaringBitmap/RoaringFormatSpec, "Standard 32-bit Roaring Bitmap".
 """
@@ -22,12 +22,12 @@ ID_LIMIT = 1 << 32
 CONTAINER_ROWS = 1 << 16
 _LOW = CONTAINER_ROWS - 1
 _RUN_COOKIE = 12347
-_NO_OFFSETS_BELOW = 4  # the format leaves out the offsets of so few containers
-_BLOCK_RUNS = 1 << 20  # bounds the bytes laid out at once
+_NO_OFFSETS_BELOW = 4  # with fewer containers, the format omits offsets
+_BLOCK_RUNS = 1 << 20  # bounds the memory of one block
 
 
 def bitmap_of_runs(starts: Ids, stops: Ids) -> pyroaring.BitMap:
-    """The bitmap of runs that ascend with gaps between them, in its smallest form."""
+    """Build the bitmap of ascending runs with gaps between them, in its smallest form."""
     bitmap = pyroaring.BitMap()
     for begin in range(0, len(starts), _BLOCK_RUNS):
         block = slice(begin, begin + _BLOCK_RUNS)
@@ -37,34 +37,34 @@ def bitmap_of_runs(starts: Ids, stops: Ids) -> pyroaring.BitMap:
 
 
 def bitmap_of_ids(ids: Ids) -> pyroaring.BitMap:
-    """The bitmap of ids in any order, best ascending, in its smallest form."""
+    """Build the bitmap of ids in any order, preferably ascending, in its smallest form."""
     bitmap = pyroaring.BitMap(array.array("I", ids.astype(np.uint32).tobytes()))
     bitmap.run_optimize()
     return bitmap
 
 
 def ids_view(bitmap: pyroaring.BitMap) -> npt.NDArray[np.uint32]:
-    """The ids, ascending, on the buffer that roaring filled."""
+    """Return the ids, ascending, as a view of the buffer that roaring filled."""
     return np.frombuffer(bitmap.to_array(), dtype=np.uint32)
 
 
 def run_count(bitmap: pyroaring.BitMap) -> int:
-    """How many runs the bitmap has."""
+    """Return the number of runs in the bitmap."""
     return int(bitmap.difference_cardinality(bitmap.shift(1)))
 
 
 def runs_of_bitmap(bitmap: pyroaring.BitMap) -> tuple[Ids, Ids]:
-    """The bitmap's runs [starts[i], stops[i])."""
+    """Return the bitmap's runs [starts[i], stops[i])."""
     moved = bitmap.shift(1)
     starts = ids_view(bitmap - moved).astype(np.int64)
     stops = ids_view(moved - bitmap).astype(np.int64)
-    if len(stops) < len(starts):  # the last possible id has no successor to stand at
+    if len(stops) < len(starts):  # the last possible id has no successor
         stops = np.append(stops, ID_LIMIT)
     return starts, stops
 
 
 def _run_containers(starts: Ids, lasts: Ids) -> bytes:
-    """Runs [starts[i], lasts[i]], at least one, in roaring's portable format."""
+    """Encode runs [starts[i], lasts[i]], at least one, in roaring's portable format."""
     keys, lows, highs = _cut_at_containers(starts, lasts)
     heads = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
     count = len(heads)
@@ -89,7 +89,7 @@ def _run_containers(starts: Ids, lasts: Ids) -> bytes:
 
 
 def _cut_at_containers(starts: Ids, lasts: Ids) -> tuple[Ids, Ids, Ids]:
-    """(container, first low half, last low half) of each piece of a run within one container."""
+    """Split runs at container boundaries: container, first and last low half of each piece."""
     first, final = starts >> 16, lasts >> 16
     pieces = final - first + 1
     run = np.repeat(np.arange(len(starts)), pieces)

@@ -1,14 +1,14 @@
-"""A set of row ids of one source: the currency in which every stage of a read says which rows.
+"""`RowSet`: row ids of one source, which every stage of a read uses to select rows.
 
-Row ids belong to one file of a known number of rows and die with it (trap T23); sets of different
-id spaces never meet, which every operation of two sets checks by the row count (trap T34). A set
-is what it holds: the rows of `p` and the complement of the rows of `NOT p` differ by those on which
-`p` is NULL, so matches are never complemented (trap T8).
+Row ids belong to one file with a known number of rows, and are meaningless elsewhere (trap T23).
+Operations on two sets check that their row counts are equal, because ids of different sources must
+not be mixed (trap T34). The rows of `p` and the complement of the rows of `NOT p` differ by the
+rows where `p` is NULL, so callers must not complement matches (trap T8).
 
-Held as ranges while these are few, else as a roaring bitmap; which one never shows. Immutable:
-nothing that comes in is kept, nothing that goes out can change it. Operations are linear in runs
-or in the bitmap's bytes, never in rows, except where rows themselves come in or go out (`from_ids`,
-`from_mask`, `to_ids`, `to_mask`, iterating).
+A set with few ranges is stored as ranges, any other as a roaring bitmap; the API does not expose
+which. Sets are immutable: inputs are copied, and results are copies or read-only. Operations are
+linear in runs or bitmap bytes, never in rows, except for conversions of rows (`from_ids`,
+`from_mask`, `to_ids`, `to_mask`, iteration).
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ _NO_RANGES = Ranges(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowSet:
-    """Some of the rows 0 to `row_count` - 1 of one source. Make one by a class method."""
+    """A subset of the rows 0 to `row_count` - 1 of one source. Create it with a class method."""
 
     _rows: Ranges | Bitmap
     row_count: int
 
     @classmethod
     def empty(cls, row_count: int) -> RowSet:
-        """No row."""
+        """Return the empty set."""
         _check_space(row_count)
         return cls(_NO_RANGES, row_count)
 
     @classmethod
     def full(cls, row_count: int) -> RowSet:
-        """Every row."""
+        """Return the set of all rows."""
         _check_space(row_count)
         if not row_count:
             return cls(_NO_RANGES, 0)
@@ -55,7 +55,7 @@ class RowSet:
     def from_ranges(
         cls, ranges: Sequence[tuple[int, int]] | npt.NDArray[np.integer], row_count: int
     ) -> RowSet:
-        """From half-open ranges, pairs or (n, 2) integers; in any order, touching, overlapping."""
+        """Build from half-open ranges, pairs or (n, 2) integers, in any order; they may overlap."""
         _check_space(row_count)
         pairs = _integers(ranges, "ranges", 2)
         starts, stops = pairs[:, 0], pairs[:, 1]
@@ -73,7 +73,7 @@ class RowSet:
 
     @classmethod
     def from_ids(cls, ids: npt.NDArray[np.integer], row_count: int) -> RowSet:
-        """From (n,) ascending integers, which may repeat."""
+        """Build from (n,) ascending integers, which may repeat."""
         _check_space(row_count)
         rows = _integers(ids, "ids", 1)
         if (rows[1:] < rows[:-1]).any():
@@ -84,20 +84,20 @@ class RowSet:
 
     @classmethod
     def from_mask(cls, mask: Mask) -> RowSet:
-        """The rows where `mask`, (n,) bool, is true; n is the row count."""
+        """Build from a mask, (n,) bool, of the rows; n is the row count."""
         if mask.ndim != 1 or mask.dtype != np.bool_:
             raise InvalidInput(
-                f"a row mask must be (n,) bool, got {mask.shape} {mask.dtype}: a NULL or a number "
-                "says nothing of a row"
+                f"a row mask must be (n,) bool, got {mask.shape} {mask.dtype}; replace NULLs, "
+                "and cast numbers to bool"
             )
         _check_space(len(mask))
         return cls(chosen_of_mask(mask), len(mask))
 
     @classmethod
     def from_row_groups(cls, kept: Mask, group_rows: int, row_count: int) -> RowSet:
-        """The rows of the row groups where `kept`, (g,) bool, is true.
+        """Build from a mask of row groups, (g,) bool.
 
-        Every group holds `group_rows` rows but the last, which holds what is left.
+        Every group has `group_rows` rows, except the last one, which has the remaining rows.
         """
         _check_space(row_count)
         groups = cls.from_mask(kept)
@@ -112,7 +112,7 @@ class RowSet:
 
     @classmethod
     def from_bitmap(cls, bitmap: pyroaring.AbstractBitMap, row_count: int) -> RowSet:
-        """From a roaring bitmap of row ids below `row_count`; it is copied."""
+        """Build from a roaring bitmap of row ids below `row_count`; it is copied."""
         _check_space(row_count)
         if len(bitmap) and bitmap.max() >= row_count:
             raise InvalidInput(f"row id {bitmap.max()} is outside a source of {row_count} rows")
@@ -122,7 +122,7 @@ class RowSet:
 
     @classmethod
     def from_bytes(cls, data: bytes, row_count: int) -> RowSet:
-        """From what `to_bytes` gave for a source of `row_count` rows; CorruptData otherwise."""
+        """Decode the output of `to_bytes`; CorruptData unless it has `row_count` rows."""
         _check_space(row_count)
         return _made(decode(data, row_count), row_count)
 
@@ -158,28 +158,28 @@ class RowSet:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it holds no row."""
+        """Whether the set has no rows."""
         return len(self) == 0
 
     @property
     def is_full(self) -> bool:
-        """Whether it holds every row."""
+        """Whether the set has all rows."""
         return len(self) == self.row_count
 
     @property
     def span(self) -> tuple[int, int]:
-        """The smallest half-open range that holds every row; (0, 0) if there is none."""
+        """The smallest half-open range that contains all rows of the set; (0, 0) if it is empty."""
         return (self._rows.first, self._rows.last + 1) if len(self) else (0, 0)
 
     @property
     def size_bytes(self) -> int:
-        """About how much memory it takes."""
+        """The approximate memory size."""
         if isinstance(self._rows, Ranges):
             return self._rows.starts.nbytes + self._rows.stops.nbytes
         return len(self._rows.bitmap.serialize())
 
     def contains(self, ids: npt.NDArray[np.integer]) -> Mask:
-        """(n,) bool: which of `ids`, (n,) integers of this source in any order, it holds."""
+        """Return (n,) bool: which of `ids`, (n,) integers in any order, are in the set."""
         rows = _integers(ids, "ids", 1)
         if len(rows) and (rows.min() < 0 or rows.max() >= self.row_count):
             raise InvalidInput(
@@ -188,7 +188,7 @@ class RowSet:
         return self._rows.contains(rows.astype(np.int64))
 
     def union(self, other: RowSet) -> RowSet:
-        """Rows of either."""
+        """Return the rows in either set."""
         self._check(other)
         mine, theirs = self._rows, other._rows
         if isinstance(mine, Ranges) and isinstance(theirs, Ranges):
@@ -196,7 +196,7 @@ class RowSet:
         return _made(as_bitmap(mine).union(as_bitmap(theirs)), self.row_count)
 
     def intersect(self, other: RowSet) -> RowSet:
-        """Rows of both."""
+        """Return the rows in both sets."""
         self._check(other)
         mine, theirs = self._rows, other._rows
         if isinstance(mine, Ranges) and isinstance(theirs, Ranges):
@@ -204,7 +204,7 @@ class RowSet:
         return _made(as_bitmap(mine).intersect(as_bitmap(theirs)), self.row_count)
 
     def difference(self, other: RowSet) -> RowSet:
-        """Rows of this one that are not in `other`."""
+        """Return the rows of this set that are not in `other`."""
         self._check(other)
         mine, theirs = self._rows, other._rows
         if isinstance(mine, Ranges) and isinstance(theirs, Ranges):
@@ -212,21 +212,21 @@ class RowSet:
         return _made(as_bitmap(mine).difference(as_bitmap(theirs)), self.row_count)
 
     def complement(self, within: RowSet | None = None) -> RowSet:
-        """Every other row, of the source or of `within`. Not the rows of a NOT: see above."""
+        """Return all other rows of the source or of `within`. Not the rows of a NOT: see above."""
         if within is not None:
             return within.difference(self)
         return _made(self._rows.complement(self.row_count), self.row_count)
 
     def slice(self, start: int, stop: int) -> RowSet:
-        """Rows [start, stop), renumbered from 0, of a source of stop - start rows."""
+        """Return the rows in [start, stop), renumbered from 0, of a source of stop - start rows."""
         if not 0 <= start <= stop <= self.row_count:
             raise InvalidInput(
-                f"rows [{start}, {stop}) are no slice of a source of {self.row_count} rows"
+                f"rows [{start}, {stop}) are not within a source of {self.row_count} rows"
             )
         return _made(self._rows.slice(start, stop), stop - start)
 
     def shift(self, offset: int, row_count: int) -> RowSet:
-        """Each row id plus `offset`, in a source of `row_count` rows that must hold them all."""
+        """Add `offset` to each id; the new source, of `row_count` rows, must contain them all."""
         _check_space(row_count)
         if self.is_empty:
             return RowSet.empty(row_count)
@@ -239,25 +239,25 @@ class RowSet:
         return _made(self._rows.shift(offset), row_count)
 
     def ranges(self) -> tuple[Ids, Ids]:
-        """(starts, stops): half-open ranges, ascending, none touching; cannot be written to."""
+        """Return (starts, stops): half-open ranges, ascending, not adjacent; read-only arrays."""
         ranges = as_ranges(self._rows)
         return ranges.starts, ranges.stops
 
     def to_ids(self) -> Ids:
-        """(len,) int64, ascending."""
+        """Return the ids, (len,) int64, ascending."""
         return self._rows.to_ids()
 
     def to_mask(self) -> Mask:
-        """(row_count,) bool."""
+        """Return the mask of the rows, (row_count,) bool."""
         return self._rows.to_mask(self.row_count)
 
     def to_bitmap(self) -> pyroaring.BitMap:
-        """A roaring bitmap of the caller's own."""
+        """Return a new roaring bitmap, which the caller owns."""
         bitmap = as_bitmap(self._rows).bitmap
         return bitmap.copy() if isinstance(self._rows, Bitmap) else bitmap
 
     def to_bytes(self) -> bytes:
-        """Versioned, checksummed, for `from_bytes`."""
+        """Serialise with version and checksum, for `from_bytes`."""
         return encode(self._rows, self.row_count)
 
     def _check(self, other: RowSet) -> None:
@@ -280,7 +280,7 @@ def _check_space(row_count: int) -> None:
 
 
 def _integers(values: object, what: str, dimensions: int) -> npt.NDArray[np.integer]:
-    """The values as (n,) or (n, 2) integers, refusing what would be cut, wrapped or regrouped."""
+    """Convert to (n,) or (n, 2) integers; raise rather than truncate, wrap or reshape values."""
     shape = "(n,)" if dimensions == 1 else "(n, 2)"
     try:
         array = np.asarray(values)
