@@ -30,6 +30,10 @@ class SchemaMismatch(InvalidData):
     """Columns or types of the data do not match the table's schema."""
 
 
+class InvalidSchemaChange(InvalidInput):
+    """A change of the columns that the table cannot make, or that would lose data unseen."""
+
+
 class KeyViolation(InvalidData):
     """A NULL or duplicate key."""
 

@@ -122,12 +122,21 @@ LogicalType: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column or a nested field: `id` is unique in its table and never reused."""
+    """A column or a nested field: `id` is unique in its table and never reused.
+
+    `added` is the id of the schema that added the column; 0 for the columns of the table's creation
+    and nested fields. In rows of older schemas it has the value `fill`, which never changes
+    (invariant 14). `default` is the value for new rows that lack the column. Both are text, see
+    `rowsieve.types.constants`; None is NULL.
+    """
 
     id: int
     name: str
     type: LogicalType
     nullable: bool = True
+    added: int = 0
+    fill: str | None = None
+    default: str | None = None
 
 
 def type_name(type_: LogicalType) -> str:

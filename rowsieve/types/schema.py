@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any, assert_never
 
-from rowsieve.errors import CorruptData, UnknownColumn, UnsupportedProtocol
+from rowsieve.errors import CorruptData, InvalidInput, UnknownColumn, UnsupportedProtocol
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -132,6 +132,17 @@ def schema_from_json(value: Mapping[str, Any]) -> Schema:
         raise CorruptData(f"a schema in the log is malformed: {error!r}") from error
 
 
+def named_type(text: str) -> LogicalType:
+    """Return the type with this name, such as `int64`; InvalidInput for an unknown name."""
+    try:
+        return _type_from_json(text)
+    except UnsupportedProtocol as error:
+        raise InvalidInput(
+            f"there is no type {text!r}; the types are {', '.join(_SIMPLE)} and decimal(10,2), "
+            "lists, structs and maps are given as pyarrow types"
+        ) from error
+
+
 def _field_to_json(field: Field) -> dict[str, Any]:
     found: dict[str, Any] = {
         "id": field.id,
@@ -141,6 +152,12 @@ def _field_to_json(field: Field) -> dict[str, Any]:
     }
     if isinstance(field.type, Timestamp) and field.type.zone != "UTC":
         found["zone"] = field.type.zone
+    if field.added:
+        found["added"] = field.added
+    if field.fill is not None:
+        found["fill"] = field.fill
+    if field.default is not None:
+        found["default"] = field.default
     return found
 
 
@@ -148,7 +165,22 @@ def _field_from_json(value: Mapping[str, Any]) -> Field:
     type_ = _type_from_json(value["type"])
     if type_ == Timestamp(utc=True) and "zone" in value:
         type_ = Timestamp(utc=True, zone=str(value["zone"]))
-    return Field(int(value["id"]), str(value["name"]), type_, bool(value["nullable"]))
+    return Field(
+        int(value["id"]),
+        str(value["name"]),
+        type_,
+        bool(value["nullable"]),
+        int(value.get("added", 0)),
+        _text_or_none(value, "fill"),
+        _text_or_none(value, "default"),
+    )
+
+
+def _text_or_none(value: Mapping[str, Any], name: str) -> str | None:
+    found = value.get(name)
+    if not isinstance(found, str | None):
+        raise TypeError(f"{name} of a column is {found!r}, not text")
+    return found
 
 
 def _type_to_json(type_: LogicalType) -> str | dict[str, Any]:
