@@ -1,5 +1,8 @@
 """Decodes one row group of a part column by column, or only its pages with wanted rows.
 
+A column is found by its field id, never by its name, which another column may have had when the
+file was written (trap T19). A column that was added later is a constant, its fill default.
+
 Several row groups with few wanted pages are decoded together, like one row group. Text that is
 stored with a dictionary is decoded to dictionary arrays, because these are cheaper to filter;
 `as_stored` converts batches to the table's storage types.
@@ -15,20 +18,23 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from rowsieve.errors import CorruptData
 from rowsieve.executor.joined_groups import FEW
 from rowsieve.executor.repeats import Rows
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, Place
 from rowsieve.parquet.chunks import chunk_span
-from rowsieve.parquet.columns import leaves_of
+from rowsieve.parquet.columns import leaves_of, names_by_id, schema_id_of
 from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.page_reader import PageReader
 from rowsieve.parquet.pages import PageDirectory, Pages
 from rowsieve.parquet.reader import ParquetReader
 from rowsieve.parquet.spans import Span, requests
-from rowsieve.predicate.arrays import as_type
+from rowsieve.predicate.arrays import as_type, repeated
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import FileRef
+from rowsieve.types.constants import constant
+from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 
 COLUMNS_AT_ONCE = 4  # per decoding call: amortizes the call, and fits into the processor's cache
@@ -101,7 +107,7 @@ class RowGroup:
                 return True
         if not self.file.fetches_together:
             return False
-        spans = self.file.spans(self.number, columns.names, pages)
+        spans = self.file.spans(self.number, columns, pages)
         return sum(stop - start for start, stop in spans) <= BYTES_OF_A_ROUND_TRIP
 
     def places(self, columns: Schema) -> Iterator[Place]:
@@ -115,13 +121,13 @@ class RowGroup:
             yield from self._places(columns, run)
 
     def _places(self, columns: Schema, pages: Pages | None) -> Iterator[Place]:
-        for start, stop in self.file.spans(self.number, columns.names, pages):
+        for start, stop in self.file.spans(self.number, columns, pages):
             yield self.file.path, start, stop
 
     def _read(self, columns: Schema, pages: Pages | None) -> pa.RecordBatch:
         """Decode these pages of these columns, in the decoder's types; None for all pages."""
-        row_count = self.row_count if pages is None else self._rows_of(pages)
-        return _as_batch(list(self._arrays(columns, pages)), columns.names, row_count)
+        arrays = list(self._arrays(columns, pages))
+        return _as_batch(arrays, columns.names, self._row_count(pages))
 
     def _pages(self, rows: Rows | RowSet | None) -> Pages | None:
         """The pages with these rows; None if decoding all pages is better."""
@@ -139,6 +145,9 @@ class RowGroup:
         pages = np.flatnonzero(held)
         few = len(pages) * page_rows <= FEW * self.row_count
         return pages if few else None
+
+    def _row_count(self, pages: Pages | None) -> int:
+        return self.row_count if pages is None else self._rows_of(pages)
 
     def _rows_of(self, pages: Pages) -> int:
         page_rows = self.file.page_rows
@@ -163,12 +172,21 @@ class RowGroup:
         size_bytes = 0
         few = self.row_count <= FEW_ROWS
         together = pages is not None or few or self.file.fetches_together
-        names = columns.names
-        step = max(len(names), 1) if together else COLUMNS_AT_ONCE
-        for first in range(0, len(names), step):
-            table, read_bytes = self.file.read(self.number, names[first : first + step], pages)
-            size_bytes += read_bytes
-            yield from (_joined(column) for column in table.columns)
+        stored = self.file.stored(columns)
+        step = max(len(stored), 1) if together else COLUMNS_AT_ONCE
+        for first in range(0, len(stored), step):
+            some = stored[first : first + step]
+            names = [each for each in some if isinstance(each, str)]
+            table = None
+            if names:
+                table, read_bytes = self.file.read(self.number, names, pages)
+                size_bytes += read_bytes
+            for each in some:
+                if isinstance(each, str):
+                    assert table is not None
+                    yield _joined(table.column(each))
+                else:
+                    yield repeated(each, self._row_count(pages))
         read = [(self.number, self.row_count)]
         if pages is not None:
             read = self.file.rows_by_group(self.number, pages)
@@ -183,14 +201,15 @@ class OpenFile:
     `page_rows`: the rows of a page; 0 if single pages cannot be read.
     """
 
-    __slots__ = ("_idle", "_leaves", "_metadata", "_pages", "_ref", "_store", "fetches_together",
-                 "page_rows")  # fmt: skip
+    __slots__ = ("_idle", "_leaves", "_metadata", "_names", "_pages", "_ref", "_store",
+                 "fetches_together", "page_rows")  # fmt: skip
 
     def __init__(self, store: ObjectStore, ref: FileRef) -> None:
         self._store = store
         self._ref = ref
         self._metadata = read_metadata(store, ref)
         self._leaves = leaves_of(self._metadata)
+        self._names = names_by_id(self._metadata)
         self._idle: deque[ParquetReader] = deque()
         directory = PageDirectory.of(self._metadata)
         self._pages = None if directory is None else PageReader(store, ref, directory, self._leaves)
@@ -202,8 +221,31 @@ class OpenFile:
         """The file's path in its store."""
         return self._ref.path
 
-    def spans(self, row_group: int, names: Sequence[str], pages: Pages | None) -> list[Span]:
+    def stored(self, columns: Schema) -> list[str | pa.Scalar]:
+        """The name in this file of each column, or its value in all rows if the file lacks it.
+
+        Columns are found by their ids; a file lacks those that were added after it was written.
+        CorruptData if it lacks another one.
+        """
+        names = self._names
+        return [
+            names[field.id] if field.id in names else self._fill(field) for field in columns.fields
+        ]
+
+    def _fill(self, field: Field) -> pa.Scalar:
+        written_with = schema_id_of(self._metadata)
+        if written_with is None or written_with >= field.added:
+            raise CorruptData(
+                f"{self._ref.path} lacks column {field.name!r} (field id {field.id}), which the "
+                f"schema {written_with} that it was written with has; restore the file from a copy"
+            )
+        return constant(field.fill, field.type)
+
+    def spans(self, row_group: int, columns: Schema, pages: Pages | None) -> list[Span]:
         """The byte ranges that one `read` of all these columns requests from the store."""
+        names = [each for each in self.stored(columns) if isinstance(each, str)]
+        if not names:
+            return []
         if pages is not None:
             assert self._pages is not None
             return self._pages.spans(row_group, names, pages)

@@ -6,7 +6,7 @@ wanted row where these are few.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +17,7 @@ from rowsieve.executor.row_groups import OpenFile, RowGroup, as_stored, in_piece
 from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, Place
+from rowsieve.parquet.columns import names_by_id
 from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.planner.candidates import Candidates, find_candidates
@@ -155,8 +156,9 @@ class PartSource:
         metadata = read_metadata(self._store, ref)
         count = metadata.num_row_groups
         some = range(0, count, max(1, count // _SAMPLED_GROUPS))
+        names = names_by_id(metadata)
         return max(
-            (_decoded_size(metadata.row_group(i), arrow_schema(columns)) for i in some),
+            (_decoded_size(metadata.row_group(i), columns, names) for i in some),
             key=lambda size: size[1],
             default=(0, 0),
         )
@@ -254,13 +256,21 @@ def _pieces(
                 yield group.start + first + start, as_stored(batch, target)
 
 
-def _decoded_size(group: Any, schema: pa.Schema) -> tuple[int, int]:
-    """Rows and bytes; the size of variable-width columns is estimated from their stored size."""
+def _decoded_size(group: Any, columns: Schema, names: Mapping[int, str]) -> tuple[int, int]:
+    """Rows and bytes; the size of variable-width columns is estimated from their stored size.
+
+    `names` are the names in the file, by field id; other columns have their fill default.
+    """
+    schema = arrow_schema(columns)
     fixed = sum(int(field.type.bit_width) for field in schema if _is_fixed(field.type))
-    varying = frozenset(field.name for field in schema if not _is_fixed(field.type))
+    both = zip(columns, schema, strict=True)
+    varying = [column for column, field in both if not _is_fixed(field.type)]
     rows, size_bytes = int(group.num_rows), fixed // 8 * int(group.num_rows)
     if varying:
-        encoded = sum(chunk.total_uncompressed_size for chunk in _chunks(group, varying))
+        stored = frozenset(names[column.id] for column in varying if column.id in names)
+        encoded = sum(chunk.total_uncompressed_size for chunk in _chunks(group, stored))
+        filled = [column.fill or "" for column in varying if column.id not in names]
+        size_bytes += rows * sum(len(fill.encode()) for fill in filled)
         size_bytes += 8 * rows * len(varying) + 2 * int(encoded)
     return rows, size_bytes
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,8 @@ import pyarrow.parquet as pq
 
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.types.encodings import FIELD_ID_KEY
+
+SCHEMA_KEY: Final = b"rowsieve.schema"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,22 @@ def leaves_by_name(schema: pa.Schema) -> dict[str, list[int]]:
         field.name: list(range(start, end))
         for field, start, end in zip(schema, starts, ends, strict=True)
     }
+
+
+@cached_per_footer
+def names_by_id(metadata: pq.FileMetaData) -> dict[int, str]:
+    """The names in the file of its top-level columns, by field id; cached with its metadata."""
+    return {
+        int(field_id): field.name
+        for field in metadata.schema.to_arrow_schema()
+        if (field_id := (field.metadata or {}).get(FIELD_ID_KEY)) is not None
+    }
+
+
+def schema_id_of(metadata: pq.FileMetaData) -> int | None:
+    """The id of the schema that a file of our writer was written with; None if unknown."""
+    text = (metadata.metadata or {}).get(SCHEMA_KEY, b"")
+    return int(text) if text.isdigit() else None
 
 
 @cached_per_footer

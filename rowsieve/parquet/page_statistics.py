@@ -64,7 +64,9 @@ class PageStatistics:
         if type_ is None or not isinstance(subject, int) or not is_ordered(type_):
             return None
         stored = self._statistics.file_column(subject)
-        return None if stored is None else abstract_column(self._read(stored), stored, type_)
+        if stored is None:
+            return self._statistics.filled(subject, self.part_count)
+        return abstract_column(self._read(stored), stored, type_)
 
     def _read(self, column: FileColumn) -> StoredBounds:
         count = self.part_count

@@ -22,13 +22,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowsieve.parquet.columns import FileColumn, file_columns
+from rowsieve.parquet.columns import FileColumn, file_columns, schema_id_of
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.stored_bounds import StoredBounds, abstract_column
 from rowsieve.predicate.abstract import AbstractColumn, AbstractValue
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.ir import BoundColumn, Operand
 from rowsieve.stats.expressions import value_of
+from rowsieve.stats.fills import fills_of
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.subjects import describe
 from rowsieve.types.logical import LogicalType, is_ordered
@@ -65,6 +66,7 @@ class RowGroupStatistics:
         self.part_count = int(metadata.num_row_groups)
         self._metadata = metadata
         self._types = _types_of(schema)
+        self._fills = fills_of(schema)
         self._known = None if known is None else frozenset(known)
         self._footer = _footer_of(metadata)
 
@@ -75,12 +77,27 @@ class RowGroupStatistics:
     def subject(self, subject: Subject) -> AbstractColumn | None:
         """The statistics of a column or struct member in every row group; None if unknown."""
         type_ = self.type_of(subject)
-        if type_ is None or not isinstance(subject, int) or self.file_column(subject) is None:
+        if type_ is None or not isinstance(subject, int):
             return None
+        if self.file_column(subject) is None:
+            return self.filled(subject, self.part_count)
         decoded = self._footer.decoded
         if (subject, type_) not in decoded:
             decoded[subject, type_] = self._decode(subject, type_)
         return decoded[subject, type_]
+
+    def filled(self, subject: Subject, count: int) -> AbstractColumn | None:
+        """The statistics of `count` row groups or pages without a column that was added later.
+
+        None if the column may not be used, or it is not known that the file is older.
+        """
+        fill = self._fills.get(subject)
+        usable = self._known is None or subject in self._known
+        if fill is None or not usable or not is_ordered(fill.type):
+            return None
+        written_with = schema_id_of(self._metadata) if self._footer.columns else None
+        older = written_with is not None and written_with < fill.added
+        return fill.repeated(count) if older else None
 
     def type_of(self, subject: Subject) -> LogicalType | None:
         """The type of a column or struct member; None for other subjects."""

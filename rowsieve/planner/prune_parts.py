@@ -36,6 +36,9 @@ Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
+_OF_PARTS = ("data.rows", "deletes.rows", "schema_id")
+
+
 class Reason(IntEnum):
     """The reason why a part is not read."""
 
@@ -91,7 +94,7 @@ def prune_parts(
         kept, by_key = kept[by_key != Verdict.NONE], by_key[by_key != Verdict.NONE]
     names = _statistics_names(schema, predicate)
     # Only the manifest columns that the later steps use; the others are not read.
-    facts = _only(parts.select("key.", *names, "data.rows", "deletes.rows"), kept)
+    facts = _only(parts.select("key.", *names, *_OF_PARTS), kept)
     has_rows = facts.data_rows() > 0
     verdicts = np.full(len(kept), Verdict.SOME, dtype=np.int8)
     if predicate is not None and len(kept):

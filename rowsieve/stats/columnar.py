@@ -3,7 +3,8 @@
 Soundness: a missing column and a NULL mean "unknown". So do contradictory facts: a lower bound
 above the upper bound, a NaN bound, more NULLs than rows. A column that may have NaN has no upper
 bound (trap T13). Statistics of key columns include tombstones (trap T4). The first and last key of
-a part bound its first key column, even if that column has no statistics.
+a part bound its first key column, even if that column has no statistics. A part that is older than
+a column has the statistics of the column's fill default (trap T20).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from rowsieve.predicate.abstract import AbstractColumn, AbstractValue, inverted
 from rowsieve.predicate.arrays import as_mask
 from rowsieve.predicate.ir import BoundColumn, Operand
 from rowsieve.stats.expressions import value_of
+from rowsieve.stats.fills import fills_of
 from rowsieve.stats.json_kinds import EVERYTHING
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.subjects import Described, derived, describe
@@ -71,6 +73,7 @@ class PartStatistics:
         self._schema = schema
         self._subjects = {described.subject: described for described in describe(schema)}
         self._field_ids = None if field_ids is None else frozenset(field_ids)
+        self._fills = fills_of(schema)
         self._known: dict[Subject, AbstractColumn | None] = {}
         self.part_count = len(manifest.columns)
         self.contradictions = 0
@@ -154,8 +157,25 @@ class PartStatistics:
     def _counts(self, subject: Subject, fact: str) -> npt.NDArray[np.int64]:
         column = self._column(subject, fact, pa.int64())
         if column is None:
-            return np.full(self.part_count, -1, dtype=np.int64)
-        return np.maximum(_int64(column, missing=-1), -1)
+            counts = np.full(self.part_count, -1, dtype=np.int64)
+        else:
+            counts = np.maximum(_int64(column, missing=-1), -1)
+        if (older := self._older(subject)) is None:
+            return counts
+        fill = self._fills[subject]
+        filled = {"null_count": fill.is_null, "nan_count": fill.is_nan}[fact]
+        rows = _int64(self._manifest.columns.column("data.rows"), missing=0)
+        return np.where(older, rows if filled else np.int64(0), counts)
+
+    def _older(self, subject: Subject) -> Mask | None:
+        """(n,) whether the part is older than the subject's column; None if no part is."""
+        if subject not in self._fills:
+            return None
+        columns = self._manifest.columns
+        if columns.schema.get_field_index("schema_id") < 0:
+            return None
+        older = _int64(columns.column("schema_id"), missing=0) < self._fills[subject].added
+        return older if older.any() else None
 
     def _bounds(
         self, described: Described, sane: Mask, nan_free: Mask
@@ -182,6 +202,8 @@ class PartStatistics:
         if bound.null_count and self._manifest.key_ids[:1] == (subject,):
             column = self._of_type(f"key.{subject}.{fact}", type_)
             bound = bound if column is None else pc.coalesce(bound, _joined(column))
+        if (older := self._older(subject)) is not None:
+            bound = pc.if_else(pa.array(older), self._fills[subject].bound, bound)
         return bound
 
     def _column(self, subject: Subject, fact: str, type_: pa.DataType) -> pa.ChunkedArray | None:

@@ -50,6 +50,7 @@ from rowsieve.storage.commit_request import (
     OnConflict,
     check_against,
     check_request,
+    check_schemas,
     rebased,
 )
 from rowsieve.storage.create_only import prove_create_only
@@ -145,12 +146,15 @@ class CommitLog(LogReader):
         """
         retries = retries or Retries(request.operation)
         head, draft = base, None
+        schemas: dict[int, Schema] = {}
         while True:
+            schemas[head.schema.id] = head.schema
             _check_writable(head)
             if (earlier := self.committed_before(request.token, head)) is not None:
                 return earlier, head
             check_request(request)
             check_against(request, head)
+            check_schemas(request, head, schemas)
             if request.info is not None:
                 _check_info(request.info)
             draft = self._prove_and_stage(request, head, draft)
@@ -401,6 +405,8 @@ def _entry_of(draft: _Draft, head: Snapshot) -> LogEntry:
         token=request.token,
         metadata=request.metadata,
         info=request.info,
+        schema=request.schema,
+        next_field_id=request.next_field_id,
         removed=request.removed,
         file=draft.file,
     )

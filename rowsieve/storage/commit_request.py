@@ -20,6 +20,8 @@ from rowsieve.storage.log_entry import LogEntry
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.sealed_lines import seal
 from rowsieve.storage.snapshot import Snapshot, TableInfo
+from rowsieve.types.evolution import why_not_written_before
+from rowsieve.types.schema import Schema
 
 _MOST_METADATA_BYTES: Final = 1024 * 1024
 _LONGEST_APPLICATION_ID: Final = 256
@@ -33,8 +35,9 @@ class CommitRequest:
     `added` are new parts; those without commit_ts get the commit's version (invariant I1).
     `restored` are parts that keep their commit_ts. `token` is (application id, sequence): after a
     sequence was committed, it and lower sequences of the same application are not committed again.
-    `info` is the new table information, if it changes. `uploads` are uploads of the parts' files
-    that may still be running; the commit waits for them.
+    `info` is the new table information, if it changes, `schema` the new schema with the next free
+    field id. `uploads` are uploads of the parts' files that may still be running; the commit waits
+    for them.
     """
 
     operation: str
@@ -46,6 +49,8 @@ class CommitRequest:
     rows_deleted: int = 0
     restored: PartTable | None = None
     info: TableInfo | None = None
+    schema: Schema | None = None
+    next_field_id: int | None = None
     uploads: Uploads | None = None
 
 
@@ -96,6 +101,35 @@ def check_against(request: CommitRequest, head: Snapshot) -> None:
                 f"this {request.operation} adds a part with commit_ts {newest}, which is after "
                 f"version {head.version}"
             )
+
+
+def check_schemas(request: CommitRequest, head: Snapshot, known: Mapping[int, Schema]) -> None:
+    """CommitConflict if new parts were written with columns that the head has no more (rule 14).
+
+    `known` are the schemas since the change began, by id. Parts that are removed and added again
+    are not new.
+    """
+    if not request.added or _schema_ids(request.added) == {head.schema.id}:
+        return
+    fresh = request.added.without(request.removed)
+    for schema_id in sorted(_schema_ids(fresh) - {head.schema.id}):
+        old = known.get(schema_id)
+        if schema_id > head.schema.id:
+            why = f"it has only schema {head.schema.id}"
+        elif old is None:
+            why = f"it has schema {head.schema.id}"
+        else:
+            why = why_not_written_before(old, head.schema)
+        if why:
+            raise CommitConflict(
+                f"this {request.operation} wrote rows with schema {schema_id}, and version "
+                f"{head.version} of the table has changed since: {why}; nothing was committed. "
+                "Refresh the table and do it again"
+            )
+
+
+def _schema_ids(parts: PartTable) -> set[int]:
+    return set(pc.unique(parts.column("schema_id")).to_pylist())
 
 
 def rebased(

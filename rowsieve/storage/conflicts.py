@@ -1,12 +1,13 @@
 """The conflict matrix: how a commit reacts to commits that were published since it was based.
 
-| ours / theirs | blind    | reading  | overwrite, restore | compact  | set      |
-|---------------|----------|----------|--------------------|----------|----------|
-| blind         | REBASE   | REBASE   | REBASE             | REBASE   | REBASE   |
-| reading       | CHECK    | CHECK    | CONFLICT           | REBASE   | CONFLICT |
-| replacing     | CONFLICT | CONFLICT | CONFLICT           | CONFLICT | CONFLICT |
-| compact       | REBASE   | REBASE   | CONFLICT           | CONFLICT | REBASE   |
-| set           | CONFLICT | CONFLICT | CONFLICT           | CONFLICT | CONFLICT |
+| ours / theirs | blind    | reading  | overwrite, restore | compact  | set      | alter    |
+|---------------|----------|----------|--------------------|----------|----------|----------|
+| blind         | REBASE   | REBASE   | REBASE             | REBASE   | REBASE   | REBASE   |
+| reading       | CHECK    | CHECK    | CONFLICT           | REBASE   | CONFLICT | CONFLICT |
+| replacing     | CONFLICT | CONFLICT | CONFLICT           | CONFLICT | CONFLICT | CONFLICT |
+| compact       | REBASE   | REBASE   | CONFLICT           | CONFLICT | REBASE   | REBASE   |
+| set           | CONFLICT | CONFLICT | CONFLICT           | CONFLICT | CONFLICT | CONFLICT |
+| alter         | CONFLICT | CONFLICT | CONFLICT           | CONFLICT | CONFLICT | CONFLICT |
 
 - Blind operations are `append`, `upsert`, `apply` and `delete_keys`. They never conflict: per key
   the last commit wins.
@@ -21,6 +22,9 @@
 - `set_properties` and `unset_properties` (set) are computed again on any new head: they change the
   properties that they name and keep all others. A reading operation starts again after them,
   because the isolation level may have changed.
+- `alter` changes the columns. It is computed again on any new head, and gives up if that has other
+  columns than the version it began with. The commit log itself checks that no commit brings rows
+  with a column that was dropped or changed since they were written (invariants, rule 14).
 
 Under `serializable` every change reads the version directly before its own: the commits are
 equivalent to a serial execution in the order of their versions. CHECK finds a commit that touched a
@@ -55,6 +59,7 @@ class Kind(Enum):
     REPLACING = "replacing"  # on the list of parts: it replaces all of them
     REWRITING = "rewriting"  # on the parts that it rewrites, not on rows
     SETTING = "setting"  # on the properties of the table, not on rows
+    ALTERING = "altering"  # on the columns of the table, not on rows
 
 
 class Isolation(Enum):
@@ -76,6 +81,7 @@ OPERATIONS: Final[Mapping[str, Kind]] = {
     "compact": Kind.REWRITING,
     "set_properties": Kind.SETTING,
     "unset_properties": Kind.SETTING,
+    "alter": Kind.ALTERING,
 }
 MATRIX: Final[Mapping[tuple[Kind, Kind], Resolution]] = {
     (Kind.BLIND, Kind.BLIND): Resolution.REBASE,
@@ -83,26 +89,37 @@ MATRIX: Final[Mapping[tuple[Kind, Kind], Resolution]] = {
     (Kind.BLIND, Kind.REPLACING): Resolution.REBASE,
     (Kind.BLIND, Kind.SETTING): Resolution.REBASE,
     (Kind.BLIND, Kind.REWRITING): Resolution.REBASE,
+    (Kind.BLIND, Kind.ALTERING): Resolution.REBASE,
     (Kind.READING, Kind.BLIND): Resolution.CHECK,
     (Kind.READING, Kind.READING): Resolution.CHECK,
     (Kind.READING, Kind.REPLACING): Resolution.CONFLICT,
     (Kind.READING, Kind.SETTING): Resolution.CONFLICT,
     (Kind.READING, Kind.REWRITING): Resolution.REBASE,
+    (Kind.READING, Kind.ALTERING): Resolution.CONFLICT,
     (Kind.REPLACING, Kind.BLIND): Resolution.CONFLICT,
     (Kind.REPLACING, Kind.READING): Resolution.CONFLICT,
     (Kind.REPLACING, Kind.REPLACING): Resolution.CONFLICT,
     (Kind.REPLACING, Kind.SETTING): Resolution.CONFLICT,
     (Kind.REPLACING, Kind.REWRITING): Resolution.CONFLICT,
+    (Kind.REPLACING, Kind.ALTERING): Resolution.CONFLICT,
     (Kind.REWRITING, Kind.BLIND): Resolution.REBASE,
     (Kind.REWRITING, Kind.READING): Resolution.REBASE,
     (Kind.REWRITING, Kind.REPLACING): Resolution.CONFLICT,
     (Kind.REWRITING, Kind.SETTING): Resolution.REBASE,
     (Kind.REWRITING, Kind.REWRITING): Resolution.CONFLICT,
+    (Kind.REWRITING, Kind.ALTERING): Resolution.REBASE,
     (Kind.SETTING, Kind.BLIND): Resolution.CONFLICT,
     (Kind.SETTING, Kind.READING): Resolution.CONFLICT,
     (Kind.SETTING, Kind.REPLACING): Resolution.CONFLICT,
     (Kind.SETTING, Kind.REWRITING): Resolution.CONFLICT,
     (Kind.SETTING, Kind.SETTING): Resolution.CONFLICT,
+    (Kind.SETTING, Kind.ALTERING): Resolution.CONFLICT,
+    (Kind.ALTERING, Kind.BLIND): Resolution.CONFLICT,
+    (Kind.ALTERING, Kind.READING): Resolution.CONFLICT,
+    (Kind.ALTERING, Kind.REPLACING): Resolution.CONFLICT,
+    (Kind.ALTERING, Kind.SETTING): Resolution.CONFLICT,
+    (Kind.ALTERING, Kind.REWRITING): Resolution.CONFLICT,
+    (Kind.ALTERING, Kind.ALTERING): Resolution.CONFLICT,
 }
 
 

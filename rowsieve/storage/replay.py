@@ -15,6 +15,7 @@ from rowsieve.errors import CorruptData
 from rowsieve.storage.log_entry import LogEntry, log_path
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot, TableInfo, Token
+from rowsieve.types.schema import Schema
 
 _MOST_CHUNKS: Final = 64  # per column of the manifest, before they are combined
 
@@ -31,6 +32,7 @@ def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
     for entry in entries:
         info = _same_table(info, entry)
         if entry.schema is not None and entry.next_field_id is not None:
+            _check_later(entry, entry.schema, entry.next_field_id, schema, next_field_id)
             schema, next_field_id = entry.schema, entry.next_field_id
         if entry.token is not None:
             tokens = {**tokens, entry.token[0]: _token(entry, entry.token[1])}
@@ -83,6 +85,18 @@ def _same_table(info: TableInfo, entry: LogEntry) -> TableInfo:
             f"{(info.uuid, info.key, info.mode)} to {(new.uuid, new.key, new.mode)}"
         )
     return new
+
+
+def _check_later(
+    entry: LogEntry, schema: Schema, next_field_id: int, before: Schema, next_before: int
+) -> None:
+    """CorruptData unless ids only grow (rule 7), since rows and statistics are found by them."""
+    if schema.id <= before.id or next_field_id < next_before:
+        raise CorruptData(
+            f"{log_path(entry.version)} has schema {schema.id} and the next field id "
+            f"{next_field_id}, after schema {before.id} and {next_before}: these never go back; "
+            "restore the log from a copy"
+        )
 
 
 def _check_first(entry: LogEntry) -> None:

@@ -17,7 +17,8 @@ from rowsieve.types.schema import Schema
 READER_VERSION: Final = 1  # the newest protocol that this code reads
 WRITER_VERSION: Final = 2
 ISOLATION_WRITER: Final = 2  # the first writer that keeps tables serializable
-FEATURES: Final[frozenset[str]] = frozenset()  # the optional features that this code supports
+SCHEMA_CHANGES: Final = "schema_changes"  # columns were added, dropped or changed: read by id
+FEATURES: Final[frozenset[str]] = frozenset({SCHEMA_CHANGES})  # what this code supports
 MODES: Final = ("upsert", "append")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

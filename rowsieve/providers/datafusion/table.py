@@ -19,7 +19,7 @@ import pyarrow as pa
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.pyarrow_exprs import pushed_predicate
 from rowsieve.config import OnViolation, Pruning
-from rowsieve.errors import RowsieveError
+from rowsieve.errors import RowsieveError, UnsupportedOperation
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.read_settings import ReadSettings, read_settings
 from rowsieve.metrics import Reporter, ScanMetrics
@@ -34,6 +34,7 @@ from rowsieve.providers.datafusion.statement import StatementScan
 from rowsieve.types.encodings import relabelled, zoned_schema
 
 if TYPE_CHECKING:
+    from rowsieve.storage.snapshot import Snapshot
     from rowsieve.table import Table
 
 COUNT_BATCH_ROWS = 1_000_000
@@ -88,6 +89,7 @@ class TableDataset(UnreadableDataset):
         """One fragment per split of the plan, at least one."""
         OPEN_READS.check_planning()
         snapshot, predicate = self._table.snapshot_for_engines(), _pushed(filter)
+        self._check_columns(snapshot)
         now_us = time.time_ns() // 1000
         split_bytes = split_bytes_for_cores(snapshot.parts, least=SMALLEST_SPLIT_BYTES)
 
@@ -116,6 +118,18 @@ class TableDataset(UnreadableDataset):
             time.perf_counter() - started_s,
         )
         return [SplitFragment(self._table, scan, i) for i in range(scan.fragments)]
+
+    def _check_columns(self, snapshot: Snapshot) -> None:
+        """UnsupportedOperation if the table has other columns than those that DataFusion knows."""
+        if zoned_schema(snapshot.schema) == self._arrow_schema:
+            return
+        error = UnsupportedOperation(
+            f"the columns of {self._table.uri} have changed since the table was registered in "
+            f"DataFusion: version {snapshot.version} has ({', '.join(snapshot.schema.names)}); "
+            "deregister the table and register it again"
+        )
+        self._table.engine_error = error
+        raise error
 
 
 class SplitFragment(Use):
