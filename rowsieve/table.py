@@ -30,6 +30,7 @@ from rowsieve.arguments.annotations import (
 )
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
+from rowsieve.changes.altering import check_same_columns
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.handle import changes, nothing_done
 from rowsieve.changes.ingest import (
@@ -112,7 +113,7 @@ class Table(Reading):
         its statistics are checked against the column. Soundness: whether its bounds cover every
         value is not checked; the collector must guarantee that.
         """
-        self._collecting.overrides[self._newest.schema.field(column).name] = make
+        self._collecting.overrides[self._newest.schema.field(column).id] = make
 
     def report_to(self, reporter: Reporter | None) -> None:
         """Send a report to `reporter` for each read of a scan and for each commit of this object.
@@ -285,8 +286,8 @@ class Table(Reading):
         The data must have every column. A duplicate key is a KeyViolation unless
         `on_duplicate="last"`. Upserts never conflict: for each key the later commit wins.
         """
-        order = self._order("upsert")
         change = self._change("upsert", metadata, token)
+        order = self._order("upsert")
         schema = self._newest.schema
         table = read_data(data, "upsert", schema)
         rows = prepare_rows(table, schema, order, on_duplicate, "upsert")
@@ -326,8 +327,8 @@ class Table(Reading):
         `op` names the column of actions: i, u, c, r, insert, update, upsert, create and read write
         the row; d and delete remove its key. A deleted row needs only its key columns.
         """
-        order = self._order("apply_changes")
         change = self._change("apply", metadata, token)
+        order = self._order("apply_changes")
         schema = self._newest.schema
         table = read_data(data, "apply_changes", schema)
         return self._commit_blind(
@@ -402,12 +403,12 @@ class Table(Reading):
             raise InvalidInput("update: assignments is empty; give e.g. {'delay': 'delay + 5'}")
         if where is not None and plan is not None:
             raise InvalidInput("update takes where= or plan=, not both; remove one of them")
+        change = self._change("update", metadata, token, retry_timeout_s)
         schema, semantics = self._newest.schema, semantics_of(dialect, None, session)
         operands = {
             schema.field(name).name: _assigned(value, dialect, schema, semantics)
             for name, value in assignments.items()
         }
-        change = self._change("update", metadata, token, retry_timeout_s)
         if plan is not None:
             return self._commit_planned(
                 change, plan, lambda head: update_planned(change, head, plan, operands)
@@ -455,6 +456,7 @@ class Table(Reading):
         base = self._latest()
         if (done := self._log.committed_before(change.token, base)) is not None:
             return done
+        check_same_columns("overwrite", change.schema_id, base)
         added = change.write(base, Changes(rows, None)).added
         assert added is not None
         return self._commit(
@@ -500,6 +502,7 @@ class Table(Reading):
             lambda snapshot: plan_compaction(
                 self._store, snapshot, notes, progress, self._collecting
             ),
+            any_columns=True,
         )
 
     @changes("set_properties")

@@ -13,6 +13,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 from rowsieve.arguments.annotations import Metadata, StorageOptions, Token
+from rowsieve.changes.altering import check_same_columns
 from rowsieve.changes.change import Change
 from rowsieve.changes.ingest import Changes
 from rowsieve.changes.mutation import Mutation, commit_mutation
@@ -108,7 +109,8 @@ class Handle:
         retries = Retries(operation, retry_timeout_s)
         notes = dict(metadata or {})
         check_request(CommitRequest(operation, metadata=notes, token=token))  # before any write
-        return Change(self._store, operation, notes, token, self._collecting, retries)
+        schema_id = self._newest.schema.id
+        return Change(self._store, operation, notes, token, self._collecting, retries, schema_id)
 
     def _writable(self, operation: str) -> None:
         if self._read_only:
@@ -130,6 +132,7 @@ class Handle:
         base = self._latest()
         if (done := self._log.committed_before(change.token, base)) is not None:
             return done
+        check_same_columns(change.operation, change.schema_id, base)
         if changes.is_empty:
             return nothing_done(change.operation, base)
         request = change.write(base, changes)
@@ -181,12 +184,20 @@ class Handle:
         build: Callable[[Snapshot], Mutation | None],
         *,
         recompute: bool = True,
+        any_columns: bool = False,
     ) -> Commit:
+        """Commit what `build` returns; `any_columns`: it depends on no names of columns."""
         head = self._latest()
         if (done := self._log.committed_before(change.token, head)) is not None:
             return done
         retries = change.retries or Retries(change.operation)
-        commit, snapshot = commit_mutation(self._log, build, head, retries, recompute=recompute)
+
+        def checked(snapshot: Snapshot) -> Mutation | None:
+            if not any_columns:
+                check_same_columns(change.operation, change.schema_id, snapshot)
+            return build(snapshot)
+
+        commit, snapshot = commit_mutation(self._log, checked, head, retries, recompute=recompute)
         self._pin(snapshot)
         if commit is not None:
             return self._reported(commit, change.started_s)

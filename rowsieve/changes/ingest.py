@@ -20,8 +20,10 @@ from rowsieve.changes.pandas_data import from_pandas, is_pandas
 from rowsieve.changes.polars_data import refuse_polars_objects
 from rowsieve.changes.python_data import from_python, gives, is_python_data, kind_of
 from rowsieve.errors import InvalidData, InvalidInput, KeyViolation, SchemaMismatch
+from rowsieve.predicate.arrays import repeated as repeated_constant
 from rowsieve.types.conform import canonical_key, conform
-from rowsieve.types.encodings import arrow_schema, arrow_type, check_nesting
+from rowsieve.types.constants import constant
+from rowsieve.types.encodings import arrow_schema, check_nesting
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
@@ -182,13 +184,22 @@ def prepare_rows(
 
 
 def prepare_appended(table: pa.Table, schema: Schema) -> pa.Table:
-    """Convert rows of a table without a key to the schema's types; missing columns become NULL."""
+    """Convert rows of a table without a key to the schema's types.
+
+    Missing columns get their default, which is NULL unless they have another one.
+    """
     have = {name.lower() for name in table.column_names}
-    absent = [each for each in schema if each.name.lower() not in have and each.nullable]
+    absent = [
+        each
+        for each in schema
+        if each.name.lower() not in have and (each.nullable or each.default is not None)
+    ]
     if absent:
-        nulls = [pa.nulls(table.num_rows, arrow_type(each.type)) for each in absent]
+        defaults = [
+            repeated_constant(constant(each.default, each.type), table.num_rows) for each in absent
+        ]
         names = [*table.column_names, *(each.name for each in absent)]
-        table = pa.table([*table.columns, *nulls], names=names)
+        table = pa.table([*table.columns, *defaults], names=names)
     return conform(table, schema)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.changes.altering import check_restorable
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.hiding import hide_and_append
 from rowsieve.changes.ingest import Changes, prepare_keys
@@ -149,7 +150,11 @@ def overwrite_all(change: Change, snapshot: Snapshot, added: PartTable, rows: in
 
 
 def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitRequest:
-    """Replace the head's files with those of `target`; parts keep their commit_ts (I1)."""
+    """Replace the head's files with those of `target`; parts keep their commit_ts (I1).
+
+    The columns stay those of the head.
+    """
+    check_restorable(head, target)
     kept = {
         part_id
         for part_id, dv in _identities(head.parts)

@@ -47,9 +47,9 @@ MakeCollector: TypeAlias = Callable[[Field], ColumnCollector]
 
 @dataclass(frozen=True, slots=True)
 class Collecting:
-    """Custom collectors by column name, which replace the built-in ones, and the metrics."""
+    """Custom collectors by field id, which replace the built-in ones, and the metrics."""
 
-    overrides: dict[str, MakeCollector] = dataclass_field(default_factory=dict)
+    overrides: dict[int, MakeCollector] = dataclass_field(default_factory=dict)
     metrics: WriterMetrics = dataclass_field(default_factory=WriterMetrics)
 
 
@@ -70,8 +70,8 @@ class StatisticsCollector:
         self._columns: list[FieldCollector] = []
         self._extra: list[tuple[Field, ColumnCollector]] = []
         for field in self._fields if options.enabled else ():
-            if field.name in overrides:
-                self._extra.append((field, overrides[field.name](field)))
+            if field.id in overrides:
+                self._extra.append((field, overrides[field.id](field)))
                 continue
             self._columns.append(FieldCollector(field))
             if field.id in options.text:

@@ -159,7 +159,7 @@ def test_a_collector_may_be_replaced_and_what_cannot_be_is_left_out() -> None:
     ]
     good = (2, ColumnStatistics(null_count=0, lower=pa.scalar("a")))
     metrics = WriterMetrics()
-    collecting = Collecting({"s": lambda _: Fixed(*wrong, good)}, metrics)
+    collecting = Collecting({2: lambda _: Fixed(*wrong, good)}, metrics)
     collector = StatisticsCollector(fields, collecting=collecting)
     collector.add(pa.table({"id": [1, 2], "s": ["x", "y"]}))
     found = collector.finish()

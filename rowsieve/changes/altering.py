@@ -1,0 +1,93 @@
+"""Change the columns of a table: a commit without rows, which touches no data file.
+
+Soundness: a schema change is computed on the newest version. It takes effect on that version's
+columns only: if another commit changes the columns meanwhile, this one is a CommitConflict. The
+first change makes the table need a reader that finds columns by id, so that an older Rowsieve
+refuses the table instead of reading it by name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from rowsieve.changes.change import Change
+from rowsieve.errors import CommitConflict, InvalidInput, InvalidSchemaChange, UnsupportedOperation
+from rowsieve.stats.options import statistics_options
+from rowsieve.storage.commit_log import CommitRequest
+from rowsieve.storage.snapshot import SCHEMA_CHANGES, Snapshot
+from rowsieve.types.evolution import SchemaChange, evolve
+from rowsieve.types.schema import Schema
+
+
+def alter_columns(
+    change: Change, base: Snapshot, head: Snapshot, changes: Sequence[SchemaChange]
+) -> CommitRequest:
+    """Apply changes to the columns of the head; `base` is the version that they were made for."""
+    if head.schema.id != base.schema.id:
+        raise CommitConflict(
+            f"the columns of the table were changed by another commit after version "
+            f"{base.version}; nothing was changed: look at the columns of version {head.version} "
+            "and make the change again"
+        )
+    schema, next_field_id = evolve(head.schema, changes, head.next_field_id, head.table.key)
+    _check_properties(head, schema)
+    features = tuple(sorted({*head.table.features, SCHEMA_CHANGES}))
+    info = dataclasses.replace(head.table, features=features)
+    return dataclasses.replace(
+        change.request(None), info=info, schema=schema, next_field_id=next_field_id
+    )
+
+
+def check_same_columns(operation: str, schema_id: int, head: Snapshot) -> None:
+    """CommitConflict if the head has other columns than the schema that data was prepared for.
+
+    Names in a condition, and the columns of the data, have their meaning in that schema.
+    """
+    if head.schema.id != schema_id:
+        raise CommitConflict(
+            f"{operation}: the columns of the table were changed by another commit, up to version "
+            f"{head.version}: they are ({', '.join(head.schema.names)}) now. Nothing was written; "
+            "check the data and the condition, and do it again"
+        )
+
+
+def check_restorable(head: Snapshot, target: Snapshot) -> None:
+    """UnsupportedOperation if the head lacks a column of the version to restore."""
+    kept = {field.id: field for field in head.schema}
+    lost = [field.name for field in target.schema if field.id not in kept]
+    changed = [
+        field.name
+        for field in target.schema
+        if field.id in kept and kept[field.id].type != field.type
+    ]
+    if lost or changed:
+        what = f"dropped {', '.join(lost)}" if lost else f"changed {', '.join(changed)}"
+        raise UnsupportedOperation(
+            f"restore: the table has {what} since version {target.version}, so the rows of that "
+            f"version would not come back whole; read it with scan(version={target.version}) and "
+            "write what you need"
+        )
+
+
+def _check_properties(head: Snapshot, schema: Schema) -> None:
+    """InvalidSchemaChange if a property names a column that is dropped or renamed."""
+    key = [head.schema.field(name) for name in head.table.key]
+    before = statistics_options(head.table.properties, head.schema, key)
+    names = ("critical_columns", "text_statistics", "json_statistics")
+    named = {name: head.table.properties[name] for name in names if name in head.table.properties}
+    try:
+        after = statistics_options(head.table.properties, schema, key)
+    except InvalidInput as error:
+        raise InvalidSchemaChange(
+            f"{error}; change the property with set_properties first, then the columns"
+        ) from error
+    if named and (before.critical, before.text, before.json) != (
+        after.critical,
+        after.text,
+        after.json,
+    ):
+        raise InvalidSchemaChange(
+            f"the properties {', '.join(sorted(named))} name a column that gets another name; "
+            "unset them first, and set them again after the change"
+        )

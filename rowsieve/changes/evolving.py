@@ -1,0 +1,143 @@
+"""The methods of `Table` that change its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from rowsieve.arguments.annotations import Metadata
+from rowsieve.changes.altering import alter_columns
+from rowsieve.changes.handle import Handle, changes
+from rowsieve.errors import InvalidInput, InvalidSchemaChange
+from rowsieve.storage.log_entry import Commit
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.encodings import arrow_field
+from rowsieve.types.evolution import AddColumn, DropColumn, RenameColumn, SchemaChange
+from rowsieve.types.logical import Field
+from rowsieve.types.schema import named_type
+
+
+class Alteration:
+    """Several changes of a table's columns, committed together; from `Table.alter`.
+
+    Used in a `with` block: the end of the block commits, an exception in it does not. `commit` is
+    the commit, once it is made.
+    """
+
+    def __init__(self, finish: Callable[[Sequence[SchemaChange]], Commit]) -> None:
+        self._finish = finish
+        self._changes: list[SchemaChange] = []
+        self.commit: Commit | None = None
+
+    def add_column(
+        self,
+        name: str,
+        type: Any,  # noqa: A002 - the word that users expect
+        default: Any = None,
+        after: str | None = None,
+        *,
+        nullable: bool = True,
+    ) -> Alteration:
+        """Add a column, as `Table.add_column` does."""
+        return self._append(AddColumn(_field(name, type, nullable=nullable), default, after))
+
+    def drop_column(self, name: str) -> Alteration:
+        """Remove a column, as `Table.drop_column` does."""
+        return self._append(DropColumn(name))
+
+    def rename_column(self, name: str, new_name: str) -> Alteration:
+        """Rename a column, as `Table.rename_column` does."""
+        return self._append(RenameColumn(name, new_name))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.commit = self._finish(tuple(self._changes))
+
+    def _append(self, change: SchemaChange) -> Alteration:
+        if self.commit is not None:
+            raise InvalidInput("alter: these changes are committed already; begin with t.alter()")
+        self._changes.append(change)
+        return self
+
+
+class Evolving(Handle):
+    """Base class of `Table` with the changes of columns; none of them reads or writes a row."""
+
+    def alter(self, *, metadata: Metadata | None = None) -> Alteration:
+        """Return an `Alteration` that makes several changes of columns in one commit.
+
+        `with t.alter() as a: a.drop_column("b"); a.add_column("b", "int64", default=50)`
+        """
+        self._writable("alter")
+        base = self._latest()
+        return Alteration(lambda wanted: self._alter(base, wanted, metadata))
+
+    def add_column(
+        self,
+        name: str,
+        type: Any,  # noqa: A002 - the word that users expect
+        default: Any = None,
+        after: str | None = None,
+        *,
+        nullable: bool = True,
+        metadata: Metadata | None = None,
+    ) -> Commit:
+        """Add a column as the last one, or behind the column `after`.
+
+        `type` is a pyarrow type, or text such as "int64" or "decimal(10,2)". All rows that exist
+        have the value `default`, for ever; an append that lacks the column gets it too. No file is
+        written or read. InvalidSchemaChange if the table has a column of that name.
+        """
+        field = _field(name, type, nullable=nullable)
+        return self._alter(self._latest(), (AddColumn(field, default, after),), metadata)
+
+    def drop_column(self, name: str, *, metadata: Metadata | None = None) -> Commit:
+        """Remove a column from the next version on; earlier versions still show it.
+
+        A column that is added later under the same name is another column: it has none of the
+        values of this one. InvalidSchemaChange for a key column and for the last column.
+        """
+        return self._alter(self._latest(), (DropColumn(name),), metadata)
+
+    def rename_column(
+        self, name: str, new_name: str, *, metadata: Metadata | None = None
+    ) -> Commit:
+        """Rename a column from the next version on; its values and statistics stay.
+
+        InvalidSchemaChange for a key column, and if the table has a column of the new name.
+        """
+        return self._alter(self._latest(), (RenameColumn(name, new_name),), metadata)
+
+    @changes("alter")
+    def _alter(
+        self, base: Snapshot, wanted: Sequence[SchemaChange], metadata: Metadata | None
+    ) -> Commit:
+        if not wanted:
+            raise InvalidInput("alter: no change was given; add, drop or rename a column")
+        change = self._change("alter", metadata, None)
+        return self._commit(change, base, lambda head: alter_columns(change, base, head, wanted))
+
+
+def _field(name: str, type_: Any, *, nullable: bool) -> pa.Field:
+    """Return the Arrow field of a column; `type_` is an Arrow type, a field with one, or text."""
+    if isinstance(type_, pa.Field):
+        return type_.with_name(name).with_nullable(nullable and bool(type_.nullable))
+    if isinstance(type_, pa.DataType):
+        return pa.field(name, type_, nullable)
+    if isinstance(type_, str):
+        return arrow_field(Field(0, name, named_type(type_), nullable))
+    raise InvalidSchemaChange(
+        f"column {name!r}: the type is a {type(type_).__name__}; give a pyarrow type, or text such "
+        "as 'int64'"
+    )
