@@ -20,9 +20,9 @@ from rowsieve.planner.explanation import (
     GroupReason,
     PartReason,
 )
-from rowsieve.planner.pieces import stored_bytes
+from rowsieve.planner.part_facts import Verdicts, part_facts
 from rowsieve.planner.plan import Piece, PlannedPart, ScanPlan
-from rowsieve.planner.prune_parts import Reason, Verdicts, prune_parts
+from rowsieve.planner.prune_parts import Reason, prune_parts
 from rowsieve.planner.statistics import plain_value
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
@@ -31,7 +31,6 @@ from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.tabulate import statistics_name
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.keys import KeyOrder
 
 Describe = Callable[[ir.Predicate], str]
 
@@ -154,12 +153,12 @@ def _skipped(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[Pa
     if not plan.pruned:
         return ()
     schema = snapshot.schema
-    order = KeyOrder.of(schema, plan.key) if plan.key else None
+    facts = part_facts(snapshot)
     predicate, limit = None, None
     if plan.pruning:
         limit = None if plan.ordered else plan.limit
         predicate = plan.filter
-    reasons = prune_parts(snapshot.parts, schema, order, predicate, limit=limit).reasons
+    reasons = prune_parts(facts, predicate, limit=limit).reasons
     indices = np.flatnonzero(reasons != Reason.KEPT)
     parts, reasons = snapshot.parts.take(indices), reasons[indices]
     terms, refuting = _refuting(plan, snapshot, parts, reasons)
@@ -185,7 +184,7 @@ def _skipped(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[Pa
             zip(
                 parts.part_ids,
                 parts.data_rows().tolist(),
-                stored_bytes(parts).tolist(),
+                facts.size_bytes[indices].tolist(),
                 reasons.tolist(),
                 refuting.tolist(),
                 strict=True,

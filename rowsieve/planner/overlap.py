@@ -6,7 +6,7 @@ never too narrow: overlap is <=, a missing bound is infinite, and after a trunca
 later columns are infinite (invariant 24). If a lower bound is above the upper one, both are
 ignored: the part may hold any key. An overlap group is never cut by file (trap T5).
 
-Grouping is vectorised: bounds become integers that sort like the keys (`_codes`), so a plan over
+Grouping is vectorised: bounds become integers that sort like the keys (`key_codes`), so a plan over
 100,000 parts costs sorts, not comparisons in Python. Use `KeyRange` for a few parts.
 """
 
@@ -92,7 +92,11 @@ class Groups:
 
 def overlap_groups(parts: pa.Table, order: KeyOrder) -> Groups:
     """Group the parts of a manifest by overlap; groups ascend, and their keys are disjoint."""
-    lower, upper = _codes(parts, order)
+    return group_by_codes(*key_codes(parts, order))
+
+
+def group_by_codes(lower: Codes, upper: Codes) -> Groups:
+    """Group parts by the codes of their bounds (`key_codes`); (n,) each."""
     wrong = lower > upper
     if wrong.any():
         lower, upper = np.where(wrong, lower.min(), lower), np.where(wrong, upper.max(), upper)
@@ -103,7 +107,7 @@ def overlap_groups(parts: pa.Table, order: KeyOrder) -> Groups:
     return Groups(members, np.append(np.flatnonzero(first), len(members)))
 
 
-def _codes(parts: pa.Table, order: KeyOrder) -> tuple[Codes, Codes]:
+def key_codes(parts: pa.Table, order: KeyOrder) -> tuple[Codes, Codes]:
     """Return integers that compare like the lower and upper bounds: (n,) each.
 
     An infinite bound may get the code of the least or greatest finite bound. This does not change

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import compress, count, pairwise
 
 import numpy as np
 
+from rowsieve.planner.part_facts import PartFacts, Verdicts
 from rowsieve.planner.plan import Piece, PlannedPart, Pruned, Read
-from rowsieve.planner.prune_parts import Indices, Pruning, Reason, Verdicts
+from rowsieve.planner.prune_parts import Pruning, Reason
 from rowsieve.predicate.interpret import Verdict
-from rowsieve.storage.manifest import PartEntry, PartTable
-
-_FACTS = ("part_id", "commit_ts_max")
-_FILES = ("data.", "deletes.", "dv.")
+from rowsieve.storage.manifest import PartEntry
 
 
 def planned_part(entry: PartEntry) -> PlannedPart:
@@ -22,16 +19,16 @@ def planned_part(entry: PartEntry) -> PlannedPart:
     return PlannedPart(entry.part_id, entry.commit_ts_max, entry.data, entry.deletes, entry.dv)
 
 
-def pieces_of(parts: PartTable, pruning: Pruning, *, filtered: bool) -> list[Piece]:
+def pieces_of(facts: PartFacts, pruning: Pruning, *, filtered: bool) -> list[Piece]:
     """Return a piece per group, in order; `filtered`: whether the scan has a predicate."""
     members, starts = pruning.groups.members, pruning.groups.starts.tolist()
-    chosen = _planned_parts(parts, members)
+    chosen = facts.planned(members)
     undecided = np.zeros(len(members), dtype=np.bool_)
     if filtered:
         undecided = pruning.verdicts != Verdict.ALL
     reads, residual = pruning.reads.tolist(), undecided.tolist()
-    has_rows = parts.data_rows()[members] > 0
-    sizes = stored_bytes(parts)[members]
+    has_rows = facts.rows[members] > 0
+    sizes = facts.size_bytes[members]
     if not len(pruning.groups):
         return []
     first = pruning.groups.starts[:-1]
@@ -51,38 +48,13 @@ def pieces_of(parts: PartTable, pruning: Pruning, *, filtered: bool) -> list[Pie
     ]
 
 
-def summary(parts: PartTable, reasons: Verdicts) -> tuple[Pruned, ...]:
+def summary(facts: PartFacts, reasons: Verdicts) -> tuple[Pruned, ...]:
     """Count the skipped parts by reason."""
-    rows, sizes = parts.data_rows(), stored_bytes(parts)
+    counts = np.bincount(reasons, minlength=len(Reason)).tolist()
     found = []
     for reason in Reason:
-        mask = reasons == reason
-        if reason is not Reason.KEPT and mask.any():
-            found.append(
-                Pruned(
-                    reason.name.lower(),
-                    int(mask.sum()),
-                    int(rows[mask].sum()),
-                    int(sizes[mask].sum()),
-                )
-            )
+        if reason is not Reason.KEPT and counts[reason]:
+            mask = reasons == reason
+            rows, sizes = int(facts.rows[mask].sum()), int(facts.size_bytes[mask].sum())
+            found.append(Pruned(reason.name.lower(), counts[reason], rows, sizes))
     return tuple(found)
-
-
-def stored_bytes(parts: PartTable) -> Indices:
-    """(n,) stored bytes of the rows and tombstones of each part."""
-    return parts.numbers("data.size_bytes") + parts.numbers("deletes.size_bytes")
-
-
-def _planned_parts(parts: PartTable, indices: Indices) -> Sequence[PlannedPart]:
-    taken = parts.select(*_FACTS, *_FILES).take(indices)
-    return [
-        PlannedPart(*values)
-        for values in zip(
-            *(taken.column(name).to_pylist() for name in _FACTS),
-            taken.files("data"),
-            taken.files("deletes"),
-            taken.deletion_vectors(),
-            strict=True,
-        )
-    ]

@@ -17,26 +17,15 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-import numpy.typing as npt
 
 from rowsieve.errors import CorruptData
-from rowsieve.planner.overlap import Groups, overlap_groups
+from rowsieve.planner.overlap import Groups
+from rowsieve.planner.part_facts import Indices, Mask, PartFacts, Verdicts
 from rowsieve.predicate.bind import BoundPredicate
-from rowsieve.predicate.interpret import Verdict, interpret
-from rowsieve.stats.columnar import PartStatistics
-from rowsieve.stats.shard_unions import ShardUnions
+from rowsieve.predicate.interpret import Verdict
 from rowsieve.stats.tabulate import statistics_name
-from rowsieve.storage.manifest import PartTable
-from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Field, List, Map, Struct
 from rowsieve.types.schema import Schema
-
-Verdicts = npt.NDArray[np.int8]
-Indices = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-
-
-_OF_PARTS = ("data.rows", "deletes.rows", "schema_id")
 
 
 class Reason(IntEnum):
@@ -69,53 +58,39 @@ class Pruning:
 
 
 def prune_parts(
-    parts: PartTable,
-    schema: Schema,
-    order: KeyOrder | None,
-    predicate: BoundPredicate | None,
-    *,
-    limit: int | None = None,
+    facts: PartFacts, predicate: BoundPredicate | None, *, limit: int | None = None
 ) -> Pruning:
     """Return the groups that may hold a matching row; without a predicate, nothing is refuted.
 
-    `order` is None for a table without a key, whose parts never share rows. `limit` is a number of
-    rows that is enough; any rows will do.
+    `limit` is a number of rows that is enough; any rows will do.
     """
+    parts, key_ids = facts.parts, facts.key_ids
     reasons = np.full(len(parts), Reason.KEY, dtype=np.int8)
     kept = np.arange(len(parts))
-    key_ids = frozenset(() if order is None else (field.id for field in order.fields))
     contradicting = 0
     by_key: Verdicts | None = None
     if predicate is not None and len(parts) and _keys_may_refute(predicate, key_ids):
-        kept = np.flatnonzero(~refuted_by_unions(parts, schema, predicate, key_ids))
-        keys = PartStatistics(_only(parts, kept), schema, key_ids)
-        by_key = interpret(predicate, keys)
-        contradicting = keys.contradictions
-        kept, by_key = kept[by_key != Verdict.NONE], by_key[by_key != Verdict.NONE]
-    names = _statistics_names(schema, predicate)
-    # Only the manifest columns that the later steps use; the others are not read.
-    facts = _only(parts.select("key.", *names, *_OF_PARTS), kept)
-    has_rows = facts.data_rows() > 0
+        by_key, contradicting = facts.judge_by_key(predicate)
+        kept = np.flatnonzero(by_key != Verdict.NONE)
+        by_key = by_key[kept]
+    names = _statistics_names(facts.schema, predicate)
+    has_rows = facts.rows[kept] > 0
     verdicts = np.full(len(kept), Verdict.SOME, dtype=np.int8)
     if predicate is not None and len(kept):
         if by_key is not None and _uses_only(predicate, key_ids):
             verdicts = by_key
         else:
-            verdicts, contradictions = _judge(facts, schema, predicate)
+            verdicts, contradictions = facts.judge(predicate, kept, names)
             contradicting = max(contradicting, contradictions)
     verdicts[~has_rows] = Verdict.NONE  # only tombstones: no row can match
-    if order is None:
-        groups = Groups.singles(len(kept))
-    else:
-        groups = overlap_groups(facts.select("key.").table, order)
-    left = _needed(parts, kept, groups, verdicts)
+    left = _needed(facts, kept, facts.groups(kept), verdicts)
     reasons[kept] = np.where(has_rows, Reason.STATISTICS, Reason.VISIBILITY)
     reasons[kept[left.members]] = Reason.KEPT
     verdicts = verdicts[left.members]
     left = Groups(kept[left.members], left.starts)
     if limit is not None:
         certain = verdicts == Verdict.ALL if predicate is not None else verdicts != Verdict.NONE
-        enough = _enough(parts, left, certain, limit)
+        enough = _enough(facts, left, certain, limit)
         reasons[left.members[~enough]] = Reason.LIMIT
         left, verdicts = left.only(enough), verdicts[enough]
     unreadable = parts.columns.unreadable(*names)
@@ -131,33 +106,6 @@ def _keys_may_refute(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool
 def _uses_only(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:
     """Whether it uses only key columns, so that other statistics cannot change the verdict."""
     return all(column.field_id in key_ids for column in predicate.columns)
-
-
-def refuted_by_unions(
-    parts: PartTable,
-    schema: Schema,
-    predicate: BoundPredicate,
-    field_ids: frozenset[int] | None = None,
-) -> Mask:
-    """(n,) whether the part's whole shard is refuted, so that its statistics need not be read."""
-    refuted = np.zeros(len(parts), dtype=np.bool_)
-    for start, shards, unions in parts.unions():
-        verdicts = interpret(predicate, ShardUnions(unions, schema, field_ids))
-        refuted[start : start + len(shards)] = (verdicts == Verdict.NONE)[shards]
-    return refuted
-
-
-def _judge(facts: PartTable, schema: Schema, predicate: BoundPredicate) -> tuple[Verdicts, int]:
-    """Return the verdict on each part, and the number of contradictory statistics."""
-    verdicts = np.full(len(facts), Verdict.NONE, dtype=np.int8)
-    open_ = np.flatnonzero(~refuted_by_unions(facts, schema, predicate))
-    statistics = PartStatistics(_only(facts, open_), schema)
-    verdicts[open_] = interpret(predicate, statistics)
-    return verdicts, statistics.contradictions
-
-
-def _only(parts: PartTable, indices: Indices) -> PartTable:
-    return parts if len(indices) == len(parts) else parts.take(indices)
 
 
 def _statistics_names(schema: Schema, predicate: BoundPredicate | None) -> tuple[str, ...]:
@@ -183,7 +131,7 @@ def _ids(field: Field) -> Iterator[int]:
             yield from _ids(value)
 
 
-def _needed(parts: PartTable, kept: Indices, groups: Groups, verdicts: Verdicts) -> Groups:
+def _needed(facts: PartFacts, kept: Indices, groups: Groups, verdicts: Verdicts) -> Groups:
     """Return the parts of each group down to the oldest that is read, newest first.
 
     Older parts hide no row that is read. Groups without a part to read are dropped. `groups` and
@@ -195,7 +143,7 @@ def _needed(parts: PartTable, kept: Indices, groups: Groups, verdicts: Verdicts)
     alive[number[read[groups.members]]] = True
     members, number = groups.members[alive[number]], number[alive[number]]
     if len(members) > int(alive.sum()):  # otherwise each group has one part
-        members = _newest_first(parts, kept, members, number)
+        members = _newest_first(facts, kept, members, number)
         last_read = np.full(len(groups), -1)
         places = np.flatnonzero(read[members])
         last_read[number[places]] = places  # ascending, so the last one stays
@@ -205,27 +153,25 @@ def _needed(parts: PartTable, kept: Indices, groups: Groups, verdicts: Verdicts)
     return Groups(members, np.append(starts, len(members)))
 
 
-def _enough(parts: PartTable, left: Groups, certain: Mask, limit: int) -> Mask:
+def _enough(facts: PartFacts, left: Groups, certain: Mask, limit: int) -> Mask:
     """(n,) the first members that certainly return `limit` rows; all members if none do.
 
     A row is certainly returned if all rows of its part match (`certain`), no other part shares its
     keys, and its part has no deletion vector.
     """
     alone = np.repeat(np.diff(left.starts) == 1, np.diff(left.starts))
-    vectors = parts.select("dv.path").take(left.members).column("dv.path")
+    vectors = facts.parts.select("dv.path").take(left.members).column("dv.path")
     plain = ~np.asarray(vectors.is_valid().to_numpy())
-    sure = np.where(certain & alone & plain, parts.data_rows()[left.members], 0)
+    sure = np.where(certain & alone & plain, facts.rows[left.members], 0)
     before = np.cumsum(sure) - sure
     if sure.sum() < limit:
         return np.ones(len(left.members), dtype=np.bool_)
     return (sure > 0) & (before < limit)
 
 
-def _newest_first(parts: PartTable, kept: Indices, members: Indices, number: Indices) -> Indices:
+def _newest_first(facts: PartFacts, kept: Indices, members: Indices, number: Indices) -> Indices:
     """Sort the members of each group by commit, newest first."""
-    newest, oldest = (
-        parts.numbers(name)[kept[members]] for name in ("commit_ts_max", "commit_ts_min")
-    )
+    newest, oldest = (commits[kept[members]] for commits in facts.commits)
     places = np.lexsort((-oldest, -newest, number))
     members, newest, oldest = members[places], newest[places], oldest[places]
     # Overlapping parts must be ordered by commit as wholes (invariant 11). Parts of one commit
@@ -236,7 +182,7 @@ def _newest_first(parts: PartTable, kept: Indices, members: Indices, number: Ind
     wrong = (number[1:] == number[:-1]) & (above | (touching & ~same))
     if wrong.any():
         i = int(np.argmax(wrong))
-        ids = parts.column("part_id")
+        ids = facts.parts.column("part_id")
         newer, older = (ids[int(kept[members[j]])].as_py() for j in (i, i + 1))
         raise CorruptData(
             f"parts {newer} and {older} overlap in keys and their commits "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rowsieve.config import DEFAULT
+from rowsieve.planner.part_facts import part_facts
 from rowsieve.planner.pieces import pieces_of, summary
 from rowsieve.planner.plan import OutputColumn, ScanPlan, bound_filter, table_columns
 from rowsieve.planner.prune_parts import prune_parts
@@ -12,7 +13,6 @@ from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.keys import KeyOrder
 
 
 def plan_scan(
@@ -36,15 +36,14 @@ def plan_scan(
     `in_process`: whether one process reads all splits. `within_limits`: whether the caller has
     called `check_limits` on the predicate.
     """
-    schema, parts = snapshot.schema, snapshot.parts
-    order = KeyOrder.of(schema, snapshot.table.key) if snapshot.table.key else None
+    schema, facts = snapshot.schema, part_facts(snapshot)
     if not within_limits:
         check_limits(predicate)
     predicate = normalize(predicate, semantics, within_limits=True)
     bound = bound_filter(predicate, schema, semantics, now_us)
     enough = limit if pruning and not ordered else None
-    pruned = prune_parts(parts, schema, order, bound if pruning else None, limit=enough)
-    pieces = pieces_of(parts, pruned, filtered=bound is not None)
+    pruned = prune_parts(facts, bound if pruning else None, limit=enough)
+    pieces = pieces_of(facts, pruned, filtered=bound is not None)
     return ScanPlan(
         table_uri=table_uri,
         table_uuid=snapshot.table.uuid,
@@ -60,7 +59,7 @@ def plan_scan(
         ordered=ordered,
         pruning=pruning,
         splits=cut_splits(pieces, split_bytes, ordered=ordered, in_process=in_process),
-        pruned=summary(parts, pruned.reasons),
+        pruned=summary(facts, pruned.reasons),
         statistics_contradicting=pruned.contradicting,
         statistics_unreadable=pruned.unreadable,
     )

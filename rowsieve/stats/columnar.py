@@ -9,8 +9,9 @@ a column has the statistics of the column's fill default (trap T20).
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Protocol
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,10 @@ from rowsieve.types.logical import Float
 from rowsieve.types.schema import Schema
 
 Mask = npt.NDArray[np.bool_]
+Decoded: TypeAlias = dict[Subject, tuple[AbstractColumn, int]]
+"""Statistics of one manifest by subject, each with its number of contradictions."""
+
+MOST_DECODED: Final = 64  # subjects in a `Decoded`
 
 
 class Columns(Protocol):
@@ -63,17 +68,23 @@ class PartStatistics:
     """`AbstractColumns` over the parts of a manifest; decodes each column at its first use.
 
     `contradictions` counts the pairs of part and subject with contradictory facts so far; these
-    facts are treated as unknown.
+    facts are treated as unknown. Instances for the same manifest and schema may share `decoded`.
     """
 
     def __init__(
-        self, manifest: Manifest, schema: Schema, field_ids: Collection[int] | None = None
+        self,
+        manifest: Manifest,
+        schema: Schema,
+        field_ids: Collection[int] | None = None,
+        *,
+        decoded: Decoded | None = None,
     ) -> None:
         self._manifest = manifest
         self._schema = schema
-        self._subjects = {described.subject: described for described in describe(schema)}
+        self._subjects = _subjects_of(schema)
         self._field_ids = None if field_ids is None else frozenset(field_ids)
         self._fills = fills_of(schema)
+        self._decoded: Decoded = {} if decoded is None else decoded
         self._known: dict[Subject, AbstractColumn | None] = {}
         self.part_count = len(manifest.columns)
         self.contradictions = 0
@@ -96,13 +107,24 @@ class PartStatistics:
     def subject(self, subject: Subject) -> AbstractColumn | None:
         """The statistics of a subject in every part; None if no part has any."""
         if subject not in self._known:
-            self._known[subject] = self._decoded(subject)
+            self._known[subject] = self._decoded_once(subject)
         return self._known[subject]
 
-    def _decoded(self, subject: Subject) -> AbstractColumn | None:
+    def _decoded_once(self, subject: Subject) -> AbstractColumn | None:
         described = self._described(subject)
         if described is None:
             return None
+        if (found := self._decoded.get(subject)) is not None:
+            self.contradictions += found[1]
+            return found[0]
+        before = self.contradictions
+        column = self._decode(described)
+        if len(self._decoded) < MOST_DECODED:
+            self._decoded[subject] = column, self.contradictions - before
+        return column
+
+    def _decode(self, described: Described) -> AbstractColumn:
+        subject = described.subject
         cells = self._cells(described)
         null_count = self._counts(subject, "null_count")
         sane = null_count <= cells  # an unknown count is -1
@@ -216,6 +238,11 @@ class PartStatistics:
         if index < 0 or columns.schema.field(index).type != type_:
             return None
         return columns.column(name)
+
+
+@lru_cache(maxsize=64)
+def _subjects_of(schema: Schema) -> Mapping[Subject, Described]:
+    return {described.subject: described for described in describe(schema)}
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:

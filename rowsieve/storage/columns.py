@@ -111,6 +111,11 @@ class Columns:
         return self._length
 
     @property
+    def in_memory(self) -> bool:
+        """Whether no column is read on demand."""
+        return all(isinstance(piece.source, pa.Table) for piece in self._pieces)
+
+    @property
     def pieces(self) -> Iterator[tuple[int, Piece]]:
         """Pairs of a piece's first row index and the piece."""
         start = 0
@@ -191,7 +196,7 @@ class Columns:
 
         Columns in files stay unread if the indices ascend; otherwise all columns are read.
         """
-        if all(isinstance(piece.source, pa.Table) for piece in self._pieces):
+        if self.in_memory:
             return Columns.of(self.table().take(pa.array(rows, pa.int64())))
         if (np.diff(rows) > 0).all():
             return Columns(list(self._at(rows)) or [Piece(self.schema.empty_table())], self.schema)

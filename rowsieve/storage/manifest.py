@@ -208,6 +208,11 @@ class PartTable:
         return self._columns
 
     @property
+    def in_memory(self) -> bool:
+        """Whether every column is in memory, so that no use of a column reads a file."""
+        return self._columns.in_memory
+
+    @property
     def part_ids(self) -> tuple[str, ...]:
         """The part ids, in the order of the parts."""
         return tuple(self.column("part_id").to_pylist())

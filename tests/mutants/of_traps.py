@@ -12,17 +12,24 @@ INTERPRET, COLUMNAR = "predicate/interpret.py", "stats/columnar.py"
 
 MUTANTS = (
     Mutant(
-        "planner/prune_parts.py",
+        "planner/part_facts.py",
         "the key stage knows every column (trap T1)",
-        "keys = PartStatistics(_only(parts, kept), schema, key_ids)",
-        "keys = PartStatistics(_only(parts, kept), schema)",
+        "PartStatistics(self.parts, self.schema, self.key_ids, decoded=self._decoded)",
+        "PartStatistics(self.parts, self.schema, decoded=self._decoded)",
         MERGE,
     ),
     Mutant(
-        "planner/prune_parts.py",
+        "planner/part_facts.py",
+        "the key stage knows every column of parts that are not in memory (trap T1)",
+        "keys = PartStatistics(_only(self.parts, left), self.schema, self.key_ids)",
+        "keys = PartStatistics(_only(self.parts, left), self.schema)",
+        ("tests/planner/test_prune_parts.py",),
+    ),
+    Mutant(
+        "planner/part_facts.py",
         "unions of shards know every column before the merge (trap T1)",
-        "refuted_by_unions(parts, schema, predicate, key_ids)",
-        "refuted_by_unions(parts, schema, predicate)",
+        "refuted_by_unions(self.parts, self.schema, predicate, self.key_ids)",
+        "refuted_by_unions(self.parts, self.schema, predicate)",
         ("tests/planner/test_shards.py",),
     ),
     Mutant(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rowsieve as rs
+import rowsieve.planner.part_facts as module
 from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import CorruptData
+from rowsieve.planner.part_facts import KnownParts, PartFacts, part_facts, planned_parts
 from rowsieve.planner.pieces import pieces_of, summary
 from rowsieve.planner.prune_parts import Reason, prune_parts
 from rowsieve.predicate.bind import BoundPredicate, bind
@@ -24,6 +27,7 @@ from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Field, Int
 from rowsieve.types.schema import Schema
 from tests.profiles import examples
+from tests.small_tables import keyed
 
 SCHEMA = Schema(0, (Field(1, "k", Int(64), nullable=False), Field(2, "v", Int(64))))
 ORDER = KeyOrder.of(SCHEMA, ("k",))
@@ -130,14 +134,17 @@ def share(one: Part, other: Part) -> bool:
     return one.lower <= other.upper and other.lower <= one.upper
 
 
+@pytest.mark.parametrize("made", [PartFacts, KnownParts])
 @examples(200)
 @given(some_parts(), st.sampled_from(CONDITIONS), st.booleans())
 def test_pruning_follows_the_rules_part_by_part(
-    parts: list[Part], where: str | None, keyed: bool
+    made: type[PartFacts], parts: list[Part], where: str | None, keyed: bool
 ) -> None:
     bound = None if where is None else bind(to_predicate(where, "postgres"), SCHEMA)
-    table = manifest(parts)
-    found = prune_parts(table, SCHEMA, ORDER if keyed else None, bound)
+    facts = made(manifest(parts), SCHEMA, ORDER if keyed else None)
+    for other in CONDITIONS[1:3]:  # what earlier plans leave behind changes no later one
+        prune_parts(facts, bind(to_predicate(other, "postgres"), SCHEMA))
+    found = prune_parts(facts, bound)
     expected = obvious(parts, bound, keyed=keyed)
     reads = iter(found.reads.tolist())
     groups = [[(i, next(reads)) for i in group] for group in found.groups]
@@ -153,9 +160,9 @@ def test_pruning_follows_the_rules_part_by_part(
 @given(some_parts(), st.sampled_from(CONDITIONS))
 def test_pieces_and_counts_say_the_same(parts: list[Part], where: str | None) -> None:
     bound = None if where is None else bind(to_predicate(where, "postgres"), SCHEMA)
-    table = manifest(parts)
-    found = prune_parts(table, SCHEMA, ORDER, bound)
-    pieces = pieces_of(table, found, filtered=bound is not None)
+    facts = KnownParts(manifest(parts), SCHEMA, ORDER)
+    found = prune_parts(facts, bound)
+    pieces = pieces_of(facts, found, filtered=bound is not None)
     for piece, group in zip(pieces, obvious_in_key_order(parts, bound), strict=True):
         assert [part.part_id for part in piece.parts] == [f"p{i}" for i, _ in group]
         assert [part.commit_ts for part in piece.parts] == [i + 1 for i, _ in group]
@@ -166,7 +173,7 @@ def test_pieces_and_counts_say_the_same(parts: list[Part], where: str | None) ->
         assert piece.residual or not any(read.residual for read in piece.reads)
         assert piece.size_bytes == sum(stored(parts[i]) for i, _ in group)
     gone = [i for i, reason in enumerate(found.reasons) if reason]
-    counted = summary(table, found.reasons)
+    counted = summary(facts, found.reasons)
     assert sum(one.parts for one in counted) == len(gone)
     assert sum(one.rows for one in counted) == sum(parts[i].rows for i in gone)
     assert sum(one.size_bytes for one in counted) == sum(stored(parts[i]) for i in gone)
@@ -188,10 +195,13 @@ def test_parts_that_share_keys_are_ordered_by_commit_as_wholes() -> None:  # inv
     apart = Part(6, 9, 0, 0, 5, 0)
     for commits in ([(1, 3), (2, 4)], [(1, 3), (2, 2)], [(1, 3), (3, 4)], [(1, 3), (1, 4)]):
         with pytest.raises(CorruptData, match=r"p[01] and p[01] overlap in keys .* interleave"):
-            prune_parts(manifest([one, one], commits), SCHEMA, ORDER, None)
-        assert len(prune_parts(manifest([one, apart], commits), SCHEMA, ORDER, None).groups) == 2
+            prune_parts(PartFacts(manifest([one, one], commits), SCHEMA, ORDER), None)
+        assert (
+            len(prune_parts(PartFacts(manifest([one, apart], commits), SCHEMA, ORDER), None).groups)
+            == 2
+        )
     for commits in ([(3, 3), (3, 3)], [(1, 2), (3, 4)], [(3, 4), (1, 2)]):
-        (group,) = prune_parts(manifest([one, one], commits), SCHEMA, ORDER, None).groups
+        (group,) = prune_parts(PartFacts(manifest([one, one], commits), SCHEMA, ORDER), None).groups
         ages = [commits[i] for i in group]
         assert ages == sorted(ages, reverse=True)
 
@@ -199,13 +209,37 @@ def test_parts_that_share_keys_are_ordered_by_commit_as_wholes() -> None:  # inv
 def test_a_group_that_goes_need_not_be_in_order() -> None:
     one = Part(0, 5, 0, 0, 5, 0)
     bound = bind(to_predicate("v = 7", "postgres"), SCHEMA)
-    found = prune_parts(manifest([one, one], [(1, 3), (2, 4)]), SCHEMA, ORDER, bound)
+    found = prune_parts(PartFacts(manifest([one, one], [(1, 3), (2, 4)]), SCHEMA, ORDER), bound)
     assert np.all(found.reasons == Reason.STATISTICS)
+
+
+def test_kept_facts_serve_one_manifest_of_one_version() -> None:  # invariant 22
+    made = keyed({"k": [1], "v": [1]}, {"k": [9], "v": [9]})
+    new = made.snapshot_for_engines()
+    old = rs.open_table(made.uri, version=new.version - 1).snapshot_for_engines()
+    fewer = replace(new, parts=new.parts.take([0]))
+    known = part_facts(new)
+    assert isinstance(known, KnownParts)
+    assert part_facts(new) is known
+    for other in (old, fewer, replace(new, schema=replace(new.schema, id=7))):
+        found = part_facts(other)
+        assert found is not known
+        assert found.parts is other.parts
+        assert found.schema is other.schema
+        assert found.planned(np.arange(len(other.parts))) == planned_parts(
+            other.parts, range(len(other.parts))
+        )
+
+
+def test_facts_of_many_parts_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = keyed({"k": [1], "v": [1]}, {"k": [9], "v": [9]}).snapshot_for_engines()
+    monkeypatch.setattr(module, "MOST_PARTS", len(snapshot.parts) - 1)
+    assert type(part_facts(snapshot)) is PartFacts
 
 
 def test_no_parts() -> None:
     empty = PartTable.empty()
     for order in (None, ORDER):
-        found = prune_parts(empty, SCHEMA, order, None, limit=1)
+        found = prune_parts(PartFacts(empty, SCHEMA, order), None, limit=1)
         assert len(found.groups) == 0
-        assert pieces_of(empty, found, filtered=False) == []
+        assert pieces_of(PartFacts(empty, SCHEMA, order), found, filtered=False) == []

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.errors import RowsieveError
+from rowsieve.planner.part_facts import PartFacts, refuted_by_unions
 from rowsieve.planner.plan import ScanPlan
-from rowsieve.planner.prune_parts import prune_parts, refuted_by_unions
+from rowsieve.planner.prune_parts import prune_parts
 from rowsieve.planner.scan import plan_scan
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import Predicate
@@ -118,8 +119,8 @@ def test_parts_after_the_checkpoint_and_parts_that_are_gone() -> None:
     schema = snapshot.schema
     for text in ("k = 10", "k = 40", "v >= 4", "k + v > 60", "v is null"):
         predicate = bind(parse_predicate(text), schema)
-        expected = prune_parts(changed, schema, None, predicate)
-        found = prune_parts(lying, schema, None, predicate)
+        expected = prune_parts(PartFacts(changed, schema, None), predicate)
+        found = prune_parts(PartFacts(lying, schema, None), predicate)
         assert found.reasons.tolist() == expected.reasons.tolist()
     refuted = refuted_by_unions(lying, schema, bind(parse_predicate("v >= 100"), schema))
     assert refuted.tolist() == [True] * 5 + [False]

@@ -1,0 +1,206 @@
+"""The facts of a version's parts that pruning uses: verdicts, row counts, commits, overlap groups.
+
+`PartFacts` reads them from the manifest, and only those of the parts that are left. `KnownParts`
+keeps them in memory between the plans of one version.
+
+Soundness: kept facts depend on the manifest and the schema alone, never on a predicate. Before the
+merge, only key columns may judge a part (trap T1). Facts of one version are never used for another
+(invariant 22): the key has the table's uuid, version, commit, schema and the identity of the
+manifest, which the entry keeps alive so that no other manifest can get its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rowsieve.byte_cache import ByteCache
+from rowsieve.planner.overlap import Codes, Groups, group_by_codes, key_codes
+from rowsieve.planner.plan import PlannedPart
+from rowsieve.predicate.bind import BoundPredicate
+from rowsieve.predicate.interpret import Verdict, interpret
+from rowsieve.stats.columnar import Decoded, PartStatistics
+from rowsieve.stats.shard_unions import ShardUnions
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.keys import KeyOrder
+from rowsieve.types.schema import Schema
+
+Verdicts: TypeAlias = npt.NDArray[np.int8]
+Indices: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_OF_PARTS: Final = ("data.rows", "deletes.rows", "schema_id")
+CACHE_BYTES: Final = 64 * 1024 * 1024
+MOST_PARTS: Final = 4_096  # of a version whose facts are kept
+_BYTES_PER_PART: Final = 4_096  # planned part, numbers, decoded bounds of up to 64 subjects
+
+
+class PartFacts:
+    """Facts of the parts of a manifest, read when they are used.
+
+    `order` is None for a table without a key, whose parts never share rows.
+    """
+
+    def __init__(self, parts: PartTable, schema: Schema, order: KeyOrder | None) -> None:
+        self.parts = parts
+        self.schema = schema
+        self.order = order
+        fields = () if order is None else order.fields
+        self.key_ids = frozenset(field.id for field in fields)
+        self._judged: tuple[Indices, PartTable] | None = None
+
+    @cached_property
+    def rows(self) -> Indices:
+        """(n,) rows of each part without tombstones."""
+        return self.parts.data_rows()
+
+    @cached_property
+    def size_bytes(self) -> Indices:
+        """(n,) stored bytes of the rows and tombstones of each part."""
+        return self.parts.numbers("data.size_bytes") + self.parts.numbers("deletes.size_bytes")
+
+    @cached_property
+    def commits(self) -> tuple[Indices, Indices]:
+        """(n,) the newest and the oldest commit of each part."""
+        return self.parts.numbers("commit_ts_max"), self.parts.numbers("commit_ts_min")
+
+    def judge_by_key(self, predicate: BoundPredicate) -> tuple[Verdicts, int]:
+        """(n,) verdicts by the key columns alone, and the number of contradictory statistics."""
+        verdicts = np.full(len(self.parts), Verdict.NONE, dtype=np.int8)
+        left = np.flatnonzero(~refuted_by_unions(self.parts, self.schema, predicate, self.key_ids))
+        keys = PartStatistics(_only(self.parts, left), self.schema, self.key_ids)
+        verdicts[left] = interpret(predicate, keys)
+        return verdicts, keys.contradictions
+
+    def judge(
+        self, predicate: BoundPredicate, kept: Indices, names: Sequence[str]
+    ) -> tuple[Verdicts, int]:
+        """Verdicts on the kept parts by all columns, and the number of contradictory statistics.
+
+        `names` are prefixes of the manifest columns that the predicate uses.
+        """
+        facts = _only(self.parts.select("key.", *names, *_OF_PARTS), kept)
+        self._judged = kept, facts
+        verdicts = np.full(len(kept), Verdict.NONE, dtype=np.int8)
+        left = np.flatnonzero(~refuted_by_unions(facts, self.schema, predicate))
+        statistics = PartStatistics(_only(facts, left), self.schema)
+        verdicts[left] = interpret(predicate, statistics)
+        return verdicts, statistics.contradictions
+
+    def groups(self, kept: Indices) -> Groups:
+        """Group the kept parts by overlap; the groups index `kept`."""
+        if self.order is None:
+            return Groups.singles(len(kept))
+        judged = self._judged  # has read some of the key columns
+        same = judged is not None and judged[0] is kept
+        parts = judged[1] if judged is not None and same else _only(self.parts, kept)
+        return group_by_codes(*key_codes(parts.select("key.").table, self.order))
+
+    def planned(self, indices: Indices) -> list[PlannedPart]:
+        """The fields that a read needs of these parts, in the order given."""
+        return planned_parts(self.parts, indices)
+
+
+class KnownParts(PartFacts):
+    """Facts of the parts of one version, each computed at its first use and kept.
+
+    Thread-safe: concurrent callers may compute a fact twice. All parts are judged at once, because
+    the statistics are decoded already.
+    """
+
+    def __init__(self, parts: PartTable, schema: Schema, order: KeyOrder | None) -> None:
+        super().__init__(parts, schema, order)
+        self._decoded: Decoded = {}
+        self._planned: dict[int, PlannedPart] = {}
+
+    def judge_by_key(self, predicate: BoundPredicate) -> tuple[Verdicts, int]:
+        """(n,) verdicts by the key columns alone, and the number of contradictory statistics."""
+        known = PartStatistics(self.parts, self.schema, self.key_ids, decoded=self._decoded)
+        return interpret(predicate, known), known.contradictions
+
+    def judge(
+        self,
+        predicate: BoundPredicate,
+        kept: Indices,
+        names: Sequence[str],  # noqa: ARG002 - all columns are in memory
+    ) -> tuple[Verdicts, int]:
+        """Verdicts on the kept parts by all columns, and the number of contradictory statistics."""
+        known = PartStatistics(self.parts, self.schema, decoded=self._decoded)
+        return interpret(predicate, known)[kept], known.contradictions
+
+    def groups(self, kept: Indices) -> Groups:
+        """Group the kept parts by overlap; the groups index `kept`."""
+        if self.order is None:
+            return Groups.singles(len(kept))
+        lower, upper = self._codes
+        return group_by_codes(lower[kept], upper[kept])
+
+    def planned(self, indices: Indices) -> list[PlannedPart]:
+        """The fields that a read needs of these parts, in the order given."""
+        wanted, known = indices.tolist(), self._planned
+        if new := [index for index in wanted if index not in known]:
+            known.update(zip(new, planned_parts(self.parts, new), strict=True))
+        return [known[index] for index in wanted]
+
+    @cached_property
+    def _codes(self) -> tuple[Codes, Codes]:
+        assert self.order is not None
+        return key_codes(self.parts.select("key.").table, self.order)
+
+
+def part_facts(snapshot: Snapshot) -> PartFacts:
+    """Return the facts of a version's parts, kept if the version has few and they are in memory."""
+    parts, schema, table = snapshot.parts, snapshot.schema, snapshot.table
+    few = len(parts) <= MOST_PARTS
+    key = (table.uuid, snapshot.version, snapshot.commit_id, schema, table.key, id(parts))
+    if few and (known := _KNOWN.get(key)) is not None:
+        return known
+    order = KeyOrder.of(schema, table.key) if table.key else None
+    if not (few and parts.in_memory):
+        return PartFacts(parts, schema, order)
+    made = KnownParts(parts, schema, order)
+    _KNOWN.put(key, made, (1 + len(parts)) * _BYTES_PER_PART)
+    return made
+
+
+def refuted_by_unions(
+    parts: PartTable,
+    schema: Schema,
+    predicate: BoundPredicate,
+    field_ids: frozenset[int] | None = None,
+) -> Mask:
+    """(n,) whether the part's whole shard is refuted, so that its statistics need not be read."""
+    refuted = np.zeros(len(parts), dtype=np.bool_)
+    for start, shards, unions in parts.unions():
+        verdicts = interpret(predicate, ShardUnions(unions, schema, field_ids))
+        refuted[start : start + len(shards)] = (verdicts == Verdict.NONE)[shards]
+    return refuted
+
+
+def planned_parts(parts: PartTable, indices: Indices | Sequence[int]) -> list[PlannedPart]:
+    """Return the fields that a read needs of these parts, in the order given."""
+    taken = parts.select("part_id", "commit_ts_max", "data.", "deletes.", "dv.").take(indices)
+    return [
+        PlannedPart(*values)
+        for values in zip(
+            taken.column("part_id").to_pylist(),
+            taken.column("commit_ts_max").to_pylist(),
+            taken.files("data"),
+            taken.files("deletes"),
+            taken.deletion_vectors(),
+            strict=True,
+        )
+    ]
+
+
+def _only(parts: PartTable, indices: Indices) -> PartTable:
+    return parts if len(indices) == len(parts) else parts.take(indices)
+
+
+_KNOWN: Final[ByteCache[tuple[object, ...], KnownParts]] = ByteCache(CACHE_BYTES)
+"""Facts by table, version, schema and manifest."""
