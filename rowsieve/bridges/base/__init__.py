@@ -8,14 +8,25 @@ collected by `rowsieve.bridges.conditions`.
 from __future__ import annotations
 
 from rowsieve.bridges.base.reader import TreeReader, as_operand, as_predicate, flattened, supported
-from rowsieve.bridges.base.writer import TreeWriter, part_of_text
+from rowsieve.bridges.base.writer import (
+    OPERATORS,
+    OperatorWriter,
+    TreeWriter,
+    balanced,
+    part_of_text,
+    path_of,
+)
 
 __all__ = [
+    "OPERATORS",
+    "OperatorWriter",
     "TreeReader",
     "TreeWriter",
     "as_operand",
     "as_predicate",
+    "balanced",
     "flattened",
     "part_of_text",
+    "path_of",
     "supported",
 ]

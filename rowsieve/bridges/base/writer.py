@@ -6,9 +6,11 @@ which leaves the whole condition out.
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar, Generic, TypeVar, assert_never
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, Generic, TypeVar, assert_never, cast
 
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
@@ -73,12 +75,9 @@ class TreeWriter(ABC, Generic[E]):
 
     def junction(self, terms: Sequence[E], *, all_of: bool) -> E:
         """AND or OR of the terms, joined two by two: engines recurse as deep as the tree is."""
-        left = list(terms)
-        while len(left) > 1:
-            pairs = zip(left[::2], left[1::2], strict=False)
-            made = [self.pair(a, b, all_of=all_of) for a, b in pairs]
-            left = made + left[len(made) * 2 :]
-        return left[0] if left else self.truth(value=all_of)
+        if not terms:
+            return self.truth(value=all_of)
+        return balanced(terms, partial(self.pair, all_of=all_of))
 
     @abstractmethod
     def truth(self, *, value: bool | None) -> E:
@@ -131,6 +130,55 @@ class TreeWriter(ABC, Generic[E]):
     @abstractmethod
     def case(self, node: ir.Case) -> E:
         """CASE."""
+
+
+class OperatorWriter(TreeWriter[E]):
+    """Writes for an engine whose expressions have Python's operators and `is_null`."""
+
+    def pair(self, left: E, right: E, *, all_of: bool) -> E:
+        """`&` or `|`."""
+        made: E = (operator.and_ if all_of else operator.or_)(left, right)
+        return made
+
+    def negation(self, term: E) -> E:
+        """`~`."""
+        made: E = operator.inv(cast("Any", term))
+        return made
+
+    def is_null(self, operand: E) -> E:
+        """`is_null`."""
+        made: E = cast("Any", operand).is_null()
+        return made
+
+
+OPERATORS: Mapping[ir.ComparisonOp, Callable[[Any, Any], Any]] = {
+    ir.ComparisonOp.EQ: operator.eq,
+    ir.ComparisonOp.NE: operator.ne,
+    ir.ComparisonOp.LT: operator.lt,
+    ir.ComparisonOp.LE: operator.le,
+    ir.ComparisonOp.GT: operator.gt,
+    ir.ComparisonOp.GE: operator.ge,
+}
+
+
+def balanced(terms: Sequence[E], join: Callable[[E, E], E]) -> E:
+    """One or more terms joined two by two."""
+    left = list(terms)
+    while len(left) > 1:
+        made = [join(a, b) for a, b in zip(left[::2], left[1::2], strict=False)]
+        left = made + left[len(made) * 2 :]
+    return left[0]
+
+
+def path_of(node: ir.Operand, engine: str) -> tuple[ir.BoundColumn, list[str]]:
+    """The column of a member and the names from it down; any other operand is refused."""
+    names: list[str] = []
+    while isinstance(node, ir.FieldAccess):
+        names.append(node.name)
+        node = node.operand
+    if not isinstance(node, ir.BoundColumn):
+        raise UnsupportedOperation(f"{engine} names columns and members of columns only")
+    return node, names[::-1]
 
 
 def part_of_text(node: ir.Like) -> tuple[str, str] | None:

@@ -7,12 +7,14 @@ setting of the user's decides how. Soundness: what comes in is what `said_exactl
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowsieve.bridges.base import balanced
 from rowsieve.bridges.datafusion_exprs.long_lists import LONG, found_in
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.sql.dialects import DATAFUSION
@@ -34,7 +36,7 @@ def built(root: ir.Predicate) -> Expr:
 
 def all_of(terms: list[Expr]) -> Expr:
     """AND of expressions."""
-    return _balanced(terms, lambda a, b: a & b, empty=True)
+    return balanced(terms, operator.and_) if terms else _constant(value=True)
 
 
 def _built(node: ir.Predicate, parsed: Callable[[ir.Node], Expr]) -> Expr:
@@ -43,7 +45,7 @@ def _built(node: ir.Predicate, parsed: Callable[[ir.Node], Expr]) -> Expr:
             return all_of([_built(term, parsed) for term in terms])
         case ir.Or(terms=terms):
             joined = [_built(term, parsed) for term in terms]
-            return _balanced(joined, lambda a, b: a | b, empty=False)
+            return balanced(joined, operator.or_) if joined else _constant(value=False)
         case ir.Not(term=ir.And() | ir.Or() | ir.Not() | ir.InList() as term):
             return ~_built(term, parsed)
         case ir.InList(operand=operand, values=values) if len(values) >= LONG:
@@ -58,14 +60,6 @@ def _built(node: ir.Predicate, parsed: Callable[[ir.Node], Expr]) -> Expr:
             return _constant(value=False)
         case _:
             return parsed(node)
-
-
-def _balanced(terms: list[Expr], join: Callable[[Any, Any], Any], *, empty: bool) -> Expr:
-    """The terms joined two by two."""
-    while len(terms) > 1:
-        joined = [join(a, b) for a, b in zip(terms[::2], terms[1::2], strict=False)]
-        terms = joined + terms[len(joined) * 2 :]
-    return terms[0] if terms else _constant(value=empty)
 
 
 def _constant(value: bool | None) -> Expr:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from rowsieve.bridges.base import path_of
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.ir import BoundColumn, Column, FieldAccess, Operand
+from rowsieve.predicate.ir import Column, FieldAccess, Operand
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -108,15 +109,9 @@ def check_known(type_: LogicalType) -> None:
         raise UnsupportedOperation(f"Iceberg has no constants of the type {type_name(type_)}")
 
 
-def path_of(operand: Operand) -> str:
+def dotted(operand: Operand) -> str:
     """The name by which pyiceberg knows a column or a member of one."""
-    names: list[str] = []
-    while isinstance(operand, FieldAccess):
-        names.append(operand.name)
-        operand = operand.operand
-    if not isinstance(operand, BoundColumn):
-        raise UnsupportedOperation("an expression of pyiceberg's is about a column itself")
-    names.append(operand.name)
-    if any("." in name for name in names):
+    column, names = path_of(operand, "pyiceberg")
+    if any("." in name for name in (column.name, *names)):
         raise UnsupportedOperation("a dot in the name of a column would be a path there")
-    return ".".join(reversed(names))
+    return ".".join((column.name, *names))

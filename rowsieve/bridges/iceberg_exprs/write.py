@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.iceberg_exprs import table
-from rowsieve.bridges.iceberg_exprs.columns import check_known, path_of
+from rowsieve.bridges.iceberg_exprs.columns import check_known, dotted
 from rowsieve.bridges.iceberg_exprs.lists import LONG, literal_set, with_literals
 from rowsieve.bridges.leaves import KeptRows, Leaf, Members, zeros_apart
 from rowsieve.bridges.python_text import is_recording, recorded
@@ -66,7 +66,7 @@ class Writer(KeptRows["BooleanExpression"]):
 
     def leaf(self, leaf: Leaf) -> BooleanExpression:
         """The leaf with what pyiceberg would make of NULL and of NaN put right."""
-        path, type_ = path_of(leaf.operand), type_of(leaf.operand)
+        path, type_ = dotted(leaf.operand), type_of(leaf.operand)
         check_known(type_)
         floats = isinstance(type_, Float)
         if not isinstance(leaf.others, tuple):

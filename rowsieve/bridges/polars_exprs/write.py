@@ -8,13 +8,13 @@ takes its whole condition.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.base import TreeWriter, part_of_text
+from rowsieve.bridges.base import OPERATORS, OperatorWriter, part_of_text
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.polars_exprs import table
@@ -41,19 +41,14 @@ from rowsieve.types.logical import (
 if TYPE_CHECKING:
     from polars import Expr
 
-_COMPARE: dict[ir.ComparisonOp, Callable[[Any, Any], Any]] = {
-    ir.ComparisonOp.EQ: lambda a, b: a == b,
-    ir.ComparisonOp.NE: lambda a, b: a != b,
-    ir.ComparisonOp.LT: lambda a, b: a < b,
-    ir.ComparisonOp.LE: lambda a, b: a <= b,
-    ir.ComparisonOp.GT: lambda a, b: a > b,
-    ir.ComparisonOp.GE: lambda a, b: a >= b,
+_COMPARE: Mapping[ir.ComparisonOp, Callable[[Any, Any], Any]] = {
+    **OPERATORS,
     ir.ComparisonOp.DISTINCT: lambda a, b: a.ne_missing(b),
     ir.ComparisonOp.NOT_DISTINCT: lambda a, b: a.eq_missing(b),
 }
 
 
-class Writer(TreeWriter["Expr"]):
+class Writer(OperatorWriter["Expr"]):
     """Writes bound trees that are meant under the semantics given."""
 
     engine = "polars"
@@ -61,18 +56,6 @@ class Writer(TreeWriter["Expr"]):
     def __init__(self, semantics: Semantics) -> None:
         self.semantics = semantics
         self.polars: Any = recorded(imported("polars", "polars"), "pl", "import polars as pl")
-
-    def pair(self, left: Expr, right: Expr, *, all_of: bool) -> Expr:
-        """`&` or `|`."""
-        return left & right if all_of else left | right
-
-    def negation(self, term: Expr) -> Expr:
-        """`~`."""
-        return ~term
-
-    def is_null(self, operand: Expr) -> Expr:
-        """`is_null`."""
-        return operand.is_null()
 
     def column(self, node: ir.BoundColumn) -> Expr:
         """A column, unless its name would be a pattern."""

@@ -7,13 +7,13 @@ that datasets prune by them. NaN is IEEE's: other engines' order of it is writte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.base import TreeWriter
+from rowsieve.bridges.base import OPERATORS, OperatorWriter, path_of
 from rowsieve.bridges.pyarrow_exprs import table, zones
 from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
@@ -37,14 +37,6 @@ from rowsieve.types.logical import (
 
 Expression: TypeAlias = Any  # pyarrow has no types
 
-_ORDER: Mapping[ir.ComparisonOp, Callable[[Any, Any], Any]] = {
-    ir.ComparisonOp.EQ: lambda a, b: a == b,
-    ir.ComparisonOp.NE: lambda a, b: a != b,
-    ir.ComparisonOp.LT: lambda a, b: a < b,
-    ir.ComparisonOp.LE: lambda a, b: a <= b,
-    ir.ComparisonOp.GT: lambda a, b: a > b,
-    ir.ComparisonOp.GE: lambda a, b: a >= b,
-}
 _TO_PYARROW = {
     ours: theirs
     for rows in (table.ARITHMETIC, table.TEXT, table.ROUNDING, table.SIGNS, table.SEARCHES)
@@ -54,7 +46,7 @@ _PARTS = {ours: theirs for theirs, ours in table.PARTS.items()}
 _MOST_DIGITS = 38
 
 
-class Writer(TreeWriter[Expression]):
+class Writer(OperatorWriter[Expression]):
     """Writes bound trees that are meant under `Semantics.PYARROW`."""
 
     engine = "pyarrow"
@@ -77,18 +69,6 @@ class Writer(TreeWriter[Expression]):
         """A constant of booleans."""
         return self._pc.scalar(pa.scalar(value, pa.bool_()))
 
-    def pair(self, left: Expression, right: Expression, *, all_of: bool) -> Expression:
-        """`&` or `|`."""
-        return left & right if all_of else left | right
-
-    def negation(self, term: Expression) -> Expression:
-        """`~`."""
-        return ~term
-
-    def is_null(self, operand: Expression) -> Expression:
-        """`is_null`."""
-        return operand.is_null()
-
     def column(self, node: ir.BoundColumn) -> Expression:
         """A column by its name."""
         return self._pc.field(node.name)
@@ -106,7 +86,7 @@ class Writer(TreeWriter[Expression]):
         _check_digits(types)
         a, b = self.operand(left), self.operand(right)
         if op not in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
-            return _ORDER[op](a, b)
+            return OPERATORS[op](a, b)
         same = (a.is_null() & b.is_null()) | (~a.is_null() & ~b.is_null() & (a == b))
         return same if op is ir.ComparisonOp.NOT_DISTINCT else ~same
 
@@ -159,14 +139,8 @@ class Writer(TreeWriter[Expression]):
 
     def member(self, node: ir.FieldAccess) -> Expression:
         """A path from a column into structs."""
-        path: list[str] = []
-        inner: ir.Operand = node
-        while isinstance(inner, ir.FieldAccess):
-            path.append(inner.name)
-            inner = inner.operand
-        if not isinstance(inner, ir.BoundColumn):
-            raise UnsupportedOperation("pyarrow names members of columns only")
-        return self._pc.field(inner.name, *reversed(path))
+        column, names = path_of(node, self.engine)
+        return self._pc.field(column.name, *names)
 
     def case(self, node: ir.Case) -> Expression:
         """Nested `if_else`; all values are computed on all rows, so none may fail."""

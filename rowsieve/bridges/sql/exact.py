@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -84,14 +83,6 @@ class Exact:
     def predicate(self, node: ir.Predicate) -> ir.Predicate:
         """A condition."""
         match node:
-            case ir.TruePredicate() | ir.FalsePredicate():
-                return node
-            case ir.And(terms=terms):
-                return ir.And(tuple(self.predicate(term) for term in terms))
-            case ir.Or(terms=terms):
-                return ir.Or(tuple(self.predicate(term) for term in terms))
-            case ir.Not(term=term):
-                return ir.Not(self.predicate(term))
             case ir.Comparison():
                 return self.comparison(node)
             case ir.InList():
@@ -100,22 +91,16 @@ class Exact:
                 return self.is_null(operand)
             case ir.Like():
                 return self.like(node)
-            case ir.BooleanOperand(operand=operand):
-                return ir.BooleanOperand(self.operand(operand))
             case ir.Opaque(description=description):
                 raise UnsupportedOperation(f"{description} is another engine's condition")
             case _:
-                assert_never(node)
+                return ir.map_children(node, self.predicate, self.operand)
 
     def operand(self, node: ir.Operand) -> ir.Operand:
         """A value."""
         match node:
-            case ir.BoundColumn():
-                return node
             case ir.Now():  # of the session's zone there
                 return ir.Cast(node, _INSTANT) if self.is_datafusion else node
-            case ir.Column(name=name):
-                raise AssertionError(f"the column {name!r} is not bound")
             case ir.Literal():
                 return self.literal(node)
             case ir.Call():
@@ -124,13 +109,8 @@ class Exact:
                 return self.cast(node)
             case ir.FieldAccess():
                 return self.member(node)
-            case ir.Case(branches=branches, otherwise=otherwise):
-                kept = tuple((self.predicate(w), self.operand(t)) for w, t in branches)
-                return ir.Case(kept, self.operand(otherwise))
-            case ir.Condition(predicate=predicate):
-                return ir.Condition(self.predicate(predicate))
             case _:
-                assert_never(node)
+                return ir.map_children(node, self.predicate, self.operand)
 
     # Conditions
 

@@ -11,7 +11,7 @@ Source: PostgreSQL 18 (4.1.2.6 of its manual, run), DuckDB 2.0 (`typeof`, run), 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, assert_never
 
 from rowsieve.bridges.sql.dialects import Dialect, IntegerWidths
@@ -74,21 +74,7 @@ class _Widths:
     dialect: Dialect
 
     def predicate(self, node: ir.Predicate) -> ir.Predicate:
-        match node:
-            case ir.TruePredicate() | ir.FalsePredicate() | ir.Opaque():
-                return node
-            case ir.And(terms=terms) | ir.Or(terms=terms):
-                return replace(node, terms=tuple(self.predicate(term) for term in terms))
-            case ir.Not(term=term):
-                return ir.Not(self.predicate(term))
-            case ir.Comparison(op=op, left=left, right=right):
-                return ir.Comparison(op, self.side(left), self.side(right))
-            case ir.InList(operand=operand) | ir.IsNull(operand=operand) | ir.Like(operand=operand):
-                return replace(node, operand=self.side(operand))
-            case ir.BooleanOperand(operand=operand):
-                return ir.BooleanOperand(self.value(operand).operand)
-            case _:
-                assert_never(node)
+        return ir.map_children(node, self.predicate, self.side)
 
     def side(self, node: ir.Operand) -> ir.Operand:
         """What is compared: a constant stays as it is."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.base import TreeWriter, part_of_text
+from rowsieve.bridges.base import TreeWriter, part_of_text, path_of
 from rowsieve.bridges.substrait_exprs import table
 from rowsieve.bridges.substrait_exprs.types import encoder_of, literal_message, type_message
 from rowsieve.bridges.substrait_exprs.wire import each_part, number, part, parts
@@ -211,15 +211,9 @@ class Writer(TreeWriter[bytes]):
 
     def member(self, node: ir.FieldAccess) -> bytes:
         """A path from a column into structs."""
-        names: list[str] = []
-        operand: ir.Operand = node
-        while isinstance(operand, ir.FieldAccess):
-            names.append(operand.name)
-            operand = operand.operand
-        if not isinstance(operand, ir.BoundColumn):
-            raise UnsupportedOperation("a member of something else than a column")
-        places, type_ = [self._places[operand.field_id]], operand.type
-        for label in reversed(names):
+        column, names = path_of(node, self.engine)
+        places, type_ = [self._places[column.field_id]], column.type
+        for label in names:
             assert isinstance(type_, Struct)
             place = next(i for i, field in enumerate(type_.fields) if field.name == label)
             places.append(place)
