@@ -235,7 +235,7 @@ def test_members_bound_elsewhere_are_not_guessed() -> None:
         (ice.In("i32", [1, 2**40]), "beyond the column's type"),
         (ice.EqualTo("u64", 1), "Could not find field with name u64"),
         (ice.EqualTo("s.x", 1), "Could not find field with name s.x"),
-        (ice.StartsWith("i32", "1"), "is no string"),
+        (ice.StartsWith("i32", "1"), "is not a valid string"),
     ],
     ids=str,
 )
