@@ -37,6 +37,7 @@ def change_properties(
     """Set the properties of the head, and unset those that are None."""
     properties = {k: v for k, v in head.table.properties.items() if k not in wanted}
     properties |= {name: value for name, value in wanted.items() if value is not None}
+    statistics_options(properties, head.schema)  # the columns may have changed meanwhile
     info = dataclasses.replace(head.table, properties=properties)
     if "isolation" in wanted:  # a writer that does not know the property would violate it
         info = dataclasses.replace(info, writer_version=max(info.writer_version, ISOLATION_WRITER))

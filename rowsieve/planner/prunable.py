@@ -180,6 +180,9 @@ class _Conjunct:
             return frozenset(names)
         if not len(self._columns):
             return frozenset(names if _is_collected(each.subject, self._options) else ())
+        older = self._statistics.older(each.subject)
+        if older is not None and older.all():  # the bounds are those of the default
+            return frozenset(names)
         known = self._statistics.subject(each.subject)
         if known is not None and known.empty.any():  # no bounds, because there are no values
             return frozenset(names)

@@ -195,9 +195,14 @@ def _null_counts(parts: PartTable, field: Field) -> Counts:
     """(n,) NULLs among the rows of each part, -1 if unknown."""
     name = statistics_name(field.id, "null_count")
     if parts.columns.schema.get_field_index(name) < 0:
-        return np.full(len(parts), -1 if field.nullable else 0, dtype=np.int64)
-    counts = np.asarray(pc.fill_null(parts.column(name), -1).to_numpy(), dtype=np.int64)
-    return np.where(counts > parts.data_rows(), np.int64(-1), counts)
+        counts = np.full(len(parts), -1 if field.nullable else 0, dtype=np.int64)
+    else:
+        counts = np.asarray(pc.fill_null(parts.column(name), -1).to_numpy(), dtype=np.int64)
+        counts = np.where(counts > parts.data_rows(), np.int64(-1), counts)
+    if not field.added:
+        return counts
+    filled = parts.data_rows() if field.fill is None else np.int64(0)  # trap T20
+    return np.where(parts.numbers("schema_id") < field.added, filled, counts)
 
 
 def _mask(values: Any) -> Mask:

@@ -182,14 +182,14 @@ class PartStatistics:
             counts = np.full(self.part_count, -1, dtype=np.int64)
         else:
             counts = np.maximum(_int64(column, missing=-1), -1)
-        if (older := self._older(subject)) is None:
+        if (older := self.older(subject)) is None:
             return counts
         fill = self._fills[subject]
         filled = {"null_count": fill.is_null, "nan_count": fill.is_nan}[fact]
         rows = _int64(self._manifest.columns.column("data.rows"), missing=0)
         return np.where(older, rows if filled else np.int64(0), counts)
 
-    def _older(self, subject: Subject) -> Mask | None:
+    def older(self, subject: Subject) -> Mask | None:
         """(n,) whether the part is older than the subject's column; None if no part is."""
         if subject not in self._fills:
             return None
@@ -224,7 +224,7 @@ class PartStatistics:
         if bound.null_count and self._manifest.key_ids[:1] == (subject,):
             column = self._of_type(f"key.{subject}.{fact}", type_)
             bound = bound if column is None else pc.coalesce(bound, _joined(column))
-        if (older := self._older(subject)) is not None:
+        if (older := self.older(subject)) is not None:
             bound = pc.if_else(pa.array(older), self._fills[subject].bound, bound)
         return bound
 

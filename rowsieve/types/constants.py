@@ -35,8 +35,11 @@ def constant_text(value: Any, type_: logical.LogicalType, name: str) -> str | No
         )
     if isinstance(value, uuid.UUID):
         value = value.bytes
+    given = value.type if isinstance(value, pa.Scalar) else None
+    if isinstance(value, int) and value >= 2**63:  # Arrow guesses int64
+        given = pa.uint64()
     try:
-        values = pa.array([value], value.type if isinstance(value, pa.Scalar) else None)
+        values = pa.array([value], given)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InvalidSchemaChange(
             f"the default {value!r} of column {name!r} has no Arrow value: {error}; give a value "
