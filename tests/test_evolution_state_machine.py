@@ -10,6 +10,7 @@ import math
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal, TypeVar, cast
 
 import datafusion
@@ -35,6 +36,14 @@ POOLS: dict[pa.DataType, tuple[Any, ...]] = {
     pa.float64(): (0.5, -1.5, 5.0, math.inf, math.nan),
     pa.string(): ("", "5", "b", "zz"),
     pa.bool_(): (True, False),
+    pa.float32(): (0.5, -1.5, 5.0, math.inf, math.nan),
+    pa.decimal128(5, 2): tuple(map(Decimal, ("-999.99", "0.01", "5.00", "50.00"))),
+    pa.decimal128(9, 4): tuple(map(Decimal, ("-999.99", "0.0001", "5.00", "50.00"))),
+}
+WIDER = {
+    pa.int32(): pa.int64(),
+    pa.float32(): pa.float64(),
+    pa.decimal128(5, 2): pa.decimal128(9, 4),
 }
 
 
@@ -181,9 +190,8 @@ class EvolutionMachine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.head.columns) > 1)
     @rule()
     def drop_column(self) -> None:
-        column = self.draw(st.sampled_from(self.head.columns[1:] or ()), "column")
-        if column.number == 0:
-            return
+        others = [column for column in self.head.columns if column.number]
+        column = self.draw(st.sampled_from(others), "column")
         self.table().drop_column(column.name)
         left = tuple(each for each in self.head.columns if each != column)
         self.commit(State(left, self.head.rows))
@@ -199,6 +207,24 @@ class EvolutionMachine(RuleBasedStateMachine):
         renamed = ModelColumn(column.number, name, column.type)
         columns = tuple(renamed if each == column else each for each in self.head.columns)
         self.commit(State(columns, self.head.rows))
+
+    @precondition(lambda self: any(column.type in WIDER for column in self.head.columns))
+    @rule()
+    def widen_column(self) -> None:
+        narrow = [column for column in self.head.columns if column.type in WIDER]
+        column = self.draw(st.sampled_from(narrow), "column")
+        self.table().widen_column(column.name, WIDER[column.type])
+        wide = ModelColumn(column.number, column.name, WIDER[column.type])
+        columns = tuple(wide if each == column else each for each in self.head.columns)
+        self.commit(State(columns, self.head.rows))
+
+    @precondition(lambda self: len(self.head.columns) > 1)
+    @rule()
+    def reorder_columns(self) -> None:
+        columns = tuple(self.draw(st.permutations(self.head.columns), "order"))
+        if columns != self.head.columns:
+            self.table().reorder_columns([column.name for column in columns])
+            self.commit(State(columns, self.head.rows))
 
     # Changes of rows
 

@@ -18,6 +18,7 @@ from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.snapshot import SCHEMA_CHANGES, Snapshot
 from rowsieve.types.evolution import SchemaChange, evolve
 from rowsieve.types.schema import Schema
+from rowsieve.types.widening import is_widened
 
 
 def alter_columns(
@@ -59,7 +60,7 @@ def check_restorable(head: Snapshot, target: Snapshot) -> None:
     changed = [
         field.name
         for field in target.schema
-        if field.id in kept and kept[field.id].type != field.type
+        if field.id in kept and not is_widened(field.type, kept[field.id].type)
     ]
     if lost or changed:
         what = f"dropped {', '.join(lost)}" if lost else f"changed {', '.join(changed)}"

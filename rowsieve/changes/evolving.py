@@ -8,14 +8,23 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from rowsieve.arguments.annotations import Metadata
+from rowsieve.arguments.annotations import ColumnNames, Metadata
 from rowsieve.changes.altering import alter_columns
 from rowsieve.changes.handle import Handle, changes
 from rowsieve.errors import InvalidInput, InvalidSchemaChange
 from rowsieve.storage.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_field
-from rowsieve.types.evolution import AddColumn, DropColumn, RenameColumn, SchemaChange
+from rowsieve.types.evolution import (
+    AddColumn,
+    DropColumn,
+    RelaxNotNull,
+    RenameColumn,
+    ReorderColumns,
+    SchemaChange,
+    SetDefault,
+    WidenColumn,
+)
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import named_type
 
@@ -51,6 +60,22 @@ class Alteration:
     def rename_column(self, name: str, new_name: str) -> Alteration:
         """Rename a column, as `Table.rename_column` does."""
         return self._append(RenameColumn(name, new_name))
+
+    def widen_column(self, name: str, type: Any) -> Alteration:  # noqa: A002 - as above
+        """Widen a column, as `Table.widen_column` does."""
+        return self._append(WidenColumn(name, _field(name, type, nullable=True)))
+
+    def reorder_columns(self, names: Sequence[str]) -> Alteration:
+        """Reorder the columns, as `Table.reorder_columns` does."""
+        return self._append(ReorderColumns(tuple(names)))
+
+    def relax_not_null(self, name: str) -> Alteration:
+        """Allow NULL in a column, as `Table.relax_not_null` does."""
+        return self._append(RelaxNotNull(name))
+
+    def set_default(self, name: str, default: Any) -> Alteration:
+        """Change the default of new rows, as `Table.set_default` does."""
+        return self._append(SetDefault(name, default))
 
     def __enter__(self) -> Self:
         return self
@@ -118,6 +143,37 @@ class Evolving(Handle):
         InvalidSchemaChange for a key column, and if the table has a column of the new name.
         """
         return self._alter(self._latest(), (RenameColumn(name, new_name),), metadata)
+
+    def widen_column(
+        self,
+        name: str,
+        type: Any,  # noqa: A002 - the word that users expect
+        *,
+        metadata: Metadata | None = None,
+    ) -> Commit:
+        """Give a column a type that holds all values of its present one, in the same order.
+
+        An integer may become a larger integer, float32 float64, and a decimal one with no fewer
+        digits before and behind the point. Files are cast when they are read.
+        InvalidSchemaChange for any other type, and for a key column.
+        """
+        field = _field(name, type, nullable=True)
+        return self._alter(self._latest(), (WidenColumn(name, field),), metadata)
+
+    def reorder_columns(self, names: ColumnNames, *, metadata: Metadata | None = None) -> Commit:
+        """Put columns in this order; those that are not named follow in the order they have."""
+        return self._alter(self._latest(), (ReorderColumns(tuple(names)),), metadata)
+
+    def relax_not_null(self, name: str, *, metadata: Metadata | None = None) -> Commit:
+        """Allow NULL in a column. InvalidSchemaChange for a key column."""
+        return self._alter(self._latest(), (RelaxNotNull(name),), metadata)
+
+    def set_default(self, name: str, default: Any, *, metadata: Metadata | None = None) -> Commit:
+        """Change the value that an appended row gets if the data lacks the column; None is NULL.
+
+        Rows that exist keep what they have.
+        """
+        return self._alter(self._latest(), (SetDefault(name, default),), metadata)
 
     @changes("alter")
     def _alter(

@@ -34,8 +34,10 @@ from rowsieve.predicate.arrays import as_type, repeated
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import FileRef
 from rowsieve.types.constants import constant
-from rowsieve.types.logical import Field
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Decimal, Field, Float, Int
 from rowsieve.types.schema import Schema
+from rowsieve.types.widening import widened
 
 COLUMNS_AT_ONCE = 4  # per decoding call: amortizes the call, and fits into the processor's cache
 PAGE_COLUMNS_AT_ONCE = 8  # decoding these costs as much as opening the pages again
@@ -181,10 +183,10 @@ class RowGroup:
             if names:
                 table, read_bytes = self.file.read(self.number, names, pages)
                 size_bytes += read_bytes
-            for each in some:
+            for each, field in zip(some, columns.fields[first : first + step], strict=True):
                 if isinstance(each, str):
                     assert table is not None
-                    yield _joined(table.column(each))
+                    yield _joined(_as_now(table.column(each), field))
                 else:
                     yield repeated(each, self._row_count(pages))
         read = [(self.number, self.row_count)]
@@ -352,6 +354,13 @@ def _span(rows: Rows | RowSet) -> tuple[int, int]:
 def _runs(pages: Pages) -> list[Pages]:
     """Split the pages into runs of consecutive numbers."""
     return np.split(pages, np.flatnonzero(np.diff(pages) > 1) + 1)
+
+
+def _as_now(column: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
+    """Cast a column that was widened since the file was written; text may stay in a dictionary."""
+    if isinstance(field.type, Int | Float | Decimal):
+        return widened(column, arrow_type(field.type))
+    return column
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:

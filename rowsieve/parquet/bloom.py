@@ -19,9 +19,10 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from rowsieve.parquet.columns import FileColumn, holds_all_of
+from rowsieve.parquet.columns import FileColumn
 from rowsieve.parquet.thrift import MalformedThrift, read_struct
 from rowsieve.predicate.arrays import filled
+from rowsieve.types.widening import holds_all_of
 
 BLOCK_BYTES: Final = 32
 _SALT: Final = np.array(

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -98,19 +97,6 @@ def schema_id_of(metadata: pq.FileMetaData) -> int | None:
 def leaves_of(metadata: pq.FileMetaData) -> dict[str, list[int]]:
     """The leaf numbers of each top-level column of a file; cached with its metadata."""
     return leaves_by_name(metadata.schema.to_arrow_schema())
-
-
-def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:
-    """Whether `wide` has every value of `narrow`, in the same order."""
-    if wide == narrow:
-        return True
-    if pa.types.is_integer(wide) and pa.types.is_integer(narrow):
-        outer, inner = (np.iinfo(type_.to_pandas_dtype()) for type_ in (wide, narrow))
-        return bool(outer.min <= inner.min and inner.max <= outer.max)
-    if pa.types.is_decimal(wide) and pa.types.is_decimal(narrow):
-        more_places = int(wide.scale - narrow.scale)
-        return 0 <= more_places <= int(wide.precision - narrow.precision)
-    return bool(pa.types.is_float64(wide) and pa.types.is_float32(narrow))
 
 
 @cached_per_footer

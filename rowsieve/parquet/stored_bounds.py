@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rowsieve.parquet.columns import FileColumn, holds_all_of
+from rowsieve.parquet.columns import FileColumn
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.arrays import Mask, as_type, without
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import LogicalType
+from rowsieve.types.widening import holds_all_of
 
 _INTEGERS: Final[dict[str, type[np.signedinteger[Any]]]] = {"INT32": np.int32, "INT64": np.int64}
 _DECIMAL_BYTES: Final = 16

@@ -30,6 +30,7 @@ from rowsieve.stats.tabulate import statistics_name
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Float
 from rowsieve.types.schema import Schema
+from rowsieve.types.widening import holds_all_of, widened
 
 Mask = npt.NDArray[np.bool_]
 Decoded: TypeAlias = dict[Subject, tuple[AbstractColumn, int]]
@@ -229,15 +230,18 @@ class PartStatistics:
         return bound
 
     def _column(self, subject: Subject, fact: str, type_: pa.DataType) -> pa.ChunkedArray | None:
-        """One fact of all parts; None if the manifest lacks it or has another type for it."""
+        """One fact of all parts; None if the manifest lacks it or has another type for it.
+
+        The bounds of parts from before the column was widened are cast.
+        """
         return self._of_type(statistics_name(subject, fact), type_)
 
     def _of_type(self, name: str, type_: pa.DataType) -> pa.ChunkedArray | None:
         columns = self._manifest.columns
         index = columns.schema.get_field_index(name)
-        if index < 0 or columns.schema.field(index).type != type_:
+        if index < 0 or not holds_all_of(type_, columns.schema.field(index).type):
             return None
-        return columns.column(name)
+        return widened(columns.column(name), type_)
 
 
 @lru_cache(maxsize=64)

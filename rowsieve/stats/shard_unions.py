@@ -29,6 +29,7 @@ from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.subjects import derived, describe
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.schema import Schema
+from rowsieve.types.widening import holds_all_of, widened
 
 _FLAGS = ("empty", "null", "nan")
 
@@ -150,9 +151,9 @@ class ShardUnions:
 
     def _column(self, subject: Subject, fact: str, type_: pa.DataType) -> pa.Array | None:
         index = self._table.schema.get_field_index(union_name(subject, fact))
-        if index < 0 or self._table.schema.field(index).type != type_:
+        if index < 0 or not holds_all_of(type_, self._table.schema.field(index).type):
             return None
-        column = self._table.column(index)
+        column = widened(self._table.column(index), type_)
         if pa.types.is_boolean(type_) and column.null_count:
             return None
         return pa.concat_arrays([*column.chunks, pa.nulls(0, type_)])

@@ -19,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from rowsieve.types.widening import unified, widened
+
 Indices: TypeAlias = npt.NDArray[np.int64]
 _LEAST_RUN: Final = 4_096  # average rows per run; shorter runs are copied by `take`
 
@@ -64,18 +66,18 @@ class Piece:
         return self.source.row_count if self.rows is None else len(self.rows)
 
     def read(self, schema: pa.Schema) -> pa.Table:
-        """Read the columns of a schema; columns that the source lacks are NULL."""
+        """Read a schema's columns: narrower ones are cast, those that the source lacks are NULL."""
         available = set(self.source.schema.names)
         names = [name for name in schema.names if name in available]
         if isinstance(self.source, pa.Table):
             found = self.source.select(names)
         else:
             found = self.source.read(names, self.rows)
-        if len(names) == len(schema):
+        if found.schema.equals(schema):
             return found
         return pa.table(
             [
-                found.column(field.name)
+                widened(found.column(field.name), field.type)
                 if field.name in available
                 else _nulls(len(self), field.type)
                 for field in schema
@@ -175,7 +177,7 @@ class Columns:
         schemas = [self.schema, *(other.schema for other in others)]
         # Skip unify_schemas where possible: it is slow for thousands of schemas.
         is_one = all(other.equals(self.schema) for other in schemas)
-        schema = self.schema if is_one else pa.unify_schemas(schemas)
+        schema = self.schema if is_one else unified(schemas)
         pieces: list[Piece] = []
         every = [piece for each in (self, *others) for piece in each._pieces if len(piece)]
         for lazy, run in groupby(every, key=lambda piece: not isinstance(piece.source, pa.Table)):
@@ -186,7 +188,9 @@ class Columns:
                 if len(tables) == 1 and tables[0].schema.equals(schema):
                     pieces.append(Piece(tables[0]))
                     continue
-                table = pa.concat_tables(tables, promote_options="default")
+                table = pa.concat_tables(
+                    [_in_types(table, schema) for table in tables], promote_options="default"
+                )
                 available = set(table.schema.names)
                 pieces.append(Piece(table.select([n for n in schema.names if n in available])))
         return Columns(pieces or [Piece(schema.empty_table())], schema)
@@ -230,6 +234,15 @@ def at_places(table: pa.Table, rows: Indices) -> pa.Table:
     starts, stops = np.append(0, breaks), np.append(breaks, len(rows))
     runs = zip(rows[starts].tolist(), (stops - starts).tolist(), strict=True)
     return pa.concat_tables([table.slice(start, count) for start, count in runs])
+
+
+def _in_types(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Cast columns to the types that the schema has for them, which hold all their values."""
+    fields = [schema.field(name) for name in table.column_names]
+    if table.schema.types == [field.type for field in fields]:
+        return table
+    columns = [widened(table.column(field.name), field.type) for field in fields]
+    return pa.table(columns, names=table.column_names)
 
 
 def _only_table(pieces: Sequence[Piece], schema: pa.Schema) -> pa.Table | None:

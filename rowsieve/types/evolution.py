@@ -20,8 +20,9 @@ import pyarrow as pa
 from rowsieve.errors import InvalidSchemaChange
 from rowsieve.types.constants import constant_text
 from rowsieve.types.encodings import logical_type
-from rowsieve.types.logical import Field
+from rowsieve.types.logical import Field, type_name
 from rowsieve.types.schema import Schema
+from rowsieve.types.widening import is_widened
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,39 @@ class RenameColumn:
     new_name: str
 
 
-SchemaChange: TypeAlias = AddColumn | DropColumn | RenameColumn
+@dataclass(frozen=True, slots=True)
+class WidenColumn:
+    """Give a column a type that holds all values of its present one; `field` has the new type."""
+
+    name: str
+    field: pa.Field
+
+
+@dataclass(frozen=True, slots=True)
+class ReorderColumns:
+    """Put the columns in this order; those that are not named follow in the order they have."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxNotNull:
+    """Allow NULL in a column."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault:
+    """Change the value of new rows that lack the column; rows that exist keep what they have."""
+
+    name: str
+    default: object
+
+
+SchemaChange: TypeAlias = (
+    AddColumn | DropColumn | RenameColumn | WidenColumn | ReorderColumns | RelaxNotNull | SetDefault
+)
 
 
 def evolve(
@@ -72,6 +105,14 @@ def evolve(
                 found = _drop(found, name, key_ids)
             case RenameColumn():
                 found = _rename(found, change, key_ids)
+            case WidenColumn():
+                found = _widen(found, change, key_ids)
+            case ReorderColumns(names=names):
+                found = _reorder(found, names)
+            case RelaxNotNull(name=name):
+                found = _relax(found, name, key_ids)
+            case SetDefault():
+                found = _set_default(found, change)
             case _:
                 assert_never(change)
     return found, next_field_id
@@ -147,10 +188,61 @@ def _rename(schema: Schema, change: RenameColumn, key_ids: frozenset[int]) -> Sc
         )
     others = tuple(each for each in schema if each.id != field.id)
     _check_name(Schema(schema.id, others), change.new_name)
-    renamed = replace(field, name=change.new_name)
-    return Schema(
-        schema.id, tuple(renamed if each.id == field.id else each for each in schema.fields)
-    )
+    return _with(schema, replace(field, name=change.new_name))
+
+
+def _widen(schema: Schema, change: WidenColumn, key_ids: frozenset[int]) -> Schema:
+    field = schema.field(change.name)
+    new = logical_type(change.field, lambda: 0)
+    shown = f"column {field.name!r} from {type_name(field.type)} to {type_name(new)}"
+    if field.type == new:
+        raise InvalidSchemaChange(f"cannot widen {shown}: it has this type already")
+    if field.id in key_ids:
+        raise InvalidSchemaChange(
+            f"cannot widen {shown}: it belongs to the key, and widening key columns is not "
+            "supported yet"
+        )
+    if not is_widened(field.type, new):
+        raise InvalidSchemaChange(
+            f"cannot widen {shown}: not every value of the old type is one of the new type in the "
+            "same order; add a column of the new type, and update it from the old one"
+        )
+    return _with(schema, replace(field, type=new))
+
+
+def _reorder(schema: Schema, names: Sequence[str]) -> Schema:
+    first = [schema.field(name) for name in names]
+    if len({field.id for field in first}) < len(first):
+        raise InvalidSchemaChange(f"the order ({', '.join(names)}) names a column twice")
+    rest = [field for field in schema if field not in first]
+    if (*first, *rest) == schema.fields:
+        raise InvalidSchemaChange(f"the columns have the order ({', '.join(schema.names)}) already")
+    return Schema(schema.id, (*first, *rest))
+
+
+def _relax(schema: Schema, name: str, key_ids: frozenset[int]) -> Schema:
+    field = schema.field(name)
+    if field.id in key_ids:
+        raise InvalidSchemaChange(
+            f"cannot allow NULL in column {field.name!r}: it belongs to the key, which identifies "
+            "the rows"
+        )
+    if field.nullable:
+        raise InvalidSchemaChange(f"column {field.name!r} may be NULL already")
+    return _with(schema, replace(field, nullable=True))
+
+
+def _set_default(schema: Schema, change: SetDefault) -> Schema:
+    field = schema.field(change.name)
+    text = constant_text(change.default, field.type, field.name)
+    if field.default == text:
+        raise InvalidSchemaChange(f"column {field.name!r} has this default already")
+    return _with(schema, replace(field, default=text))
+
+
+def _with(schema: Schema, field: Field) -> Schema:
+    """Replace the field of the same id."""
+    return Schema(schema.id, tuple(field if each.id == field.id else each for each in schema))
 
 
 def _check_name(schema: Schema, name: str) -> None:

@@ -236,3 +236,111 @@ def test_the_last_column_stays() -> None:
     made = rowsieve.create_table(f"memory:///evolving-{uuid.uuid4().hex}", pa.table({"b": [2]}))
     with pytest.raises(InvalidSchemaChange, match="last one"):
         made.drop_column("b")
+
+
+NARROW = pa.table(
+    {
+        "id": pa.array([1, 2], pa.int64()),
+        "i": pa.array([2**31 - 1, None], pa.int32()),
+        "u": pa.array([2**32 - 1, 0], pa.uint32()),
+        "f": pa.array([0.5, None], pa.float32()),
+        "d": pa.array(["1.25", "-9.99"]).cast(pa.decimal128(3, 2)),
+    }
+)
+WIDER = {"i": pa.int64(), "u": pa.int64(), "f": pa.float64(), "d": pa.decimal128(10, 4)}
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_old_and_new_rows_of_a_widened_column_are_read_and_pruned_alike(keyed: bool) -> None:
+    made = rowsieve.create_table(
+        f"memory:///evolving-{uuid.uuid4().hex}", NARROW, key=["id"] if keyed else None
+    )
+    with made.alter() as change:
+        for name, type_ in WIDER.items():
+            change.widen_column(name, type_)
+    assert [made.schema.field(name).type for name in WIDER] == list(WIDER.values())
+    read = made.scan().to_arrow()
+    assert read.column("i").to_pylist() == [2**31 - 1, None]
+    assert [str(value) for value in read.column("d").to_pylist()] == ["1.2500", "-9.9900"]
+    big = {"id": 3, "i": 2**40, "u": -1, "f": 0.1, "d": 123456}
+    put(made, pa.Table.from_pylist([{**big, "d": None}], schema=read.schema.remove_metadata()))
+    for where, ids in (
+        ("i > 2147483647", [3]),
+        ("i = 2147483647", [1]),
+        ("u < 0", [3]),
+        ("u > 0", [1]),
+        ("f = 0.1", [3]),
+        ("f = 0.5", [1]),
+        ("d < 0.0001", [2]),
+        ("d IS NULL", [3]),
+    ):
+        for pruning in ("on", "off", "soft"):
+            found = made.scan(where, pruning=pruning).to_arrow()
+            assert found.column("id").to_pylist() == ids, (where, pruning)
+    for where in ("i > 2147483647", "u < 0", "d IS NULL"):
+        plan = made.scan(where).plan()
+        assert sum(len(piece.parts) for split in plan.splits for piece in split.pieces) == 1, where
+    before = rows(made)
+    assert made.compact().committed
+    assert rows(made) == before
+    assert made.scan(version=0).to_arrow().schema.field("i").type == pa.int32()
+    made.restore(0)
+    assert rows(made) == before[:2]
+
+
+def test_columns_are_put_in_an_order(table: Table) -> None:
+    table.add_column("c", pa.int64(), default=1)
+    table.reorder_columns(["c", "b"])
+    assert table.schema.names == ["c", "b", "a"]
+    assert rows(table, "a = 'x'") == [(1, 5, "x")]
+    put(table, pa.table({"a": ["w"], "b": [2], "c": [3]}))
+    assert rows(table, "c = 3") == [(3, 2, "w")]
+
+
+def test_null_may_be_allowed_and_a_default_changed() -> None:
+    schema = pa.schema([pa.field("id", pa.int64()), pa.field("b", pa.int64(), nullable=False)])
+    made = rowsieve.create_table(f"memory:///evolving-{uuid.uuid4().hex}", schema)
+    made.append(pa.table({"id": [1], "b": [1]}))
+    with pytest.raises(SchemaMismatch):
+        made.append(pa.table({"id": [2]}))
+    made.relax_not_null("b")
+    made.append(pa.table({"id": [2]}))
+    made.set_default("b", 9)
+    made.append(pa.table({"id": [3]}))
+    made.add_column("c", "int64", default=1)
+    made.set_default("c", 2)
+    made.append(pa.table({"id": [4]}))
+    made.set_default("c", None)
+    made.append(pa.table({"id": [5], "b": [0]}))
+    assert rows(made) == [(1, 1, 1), (2, None, 1), (3, 9, 1), (4, 9, 2), (5, 0, None)]
+    assert rows(made, "b IS NULL") == [(2, None, 1)]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        pytest.param(lambda t: t.widen_column("i", pa.int16()), "not every value", id="narrower"),
+        pytest.param(lambda t: t.widen_column("i", pa.uint64()), "not every value", id="sign"),
+        pytest.param(lambda t: t.widen_column("i", pa.float64()), "not every value", id="float"),
+        pytest.param(lambda t: t.widen_column("i", pa.string()), "not every value", id="text"),
+        pytest.param(
+            lambda t: t.widen_column("d", pa.decimal128(3, 3)), "not every value", id="digits"
+        ),
+        pytest.param(lambda t: t.widen_column("i", "int32"), "this type already", id="same"),
+        pytest.param(lambda t: t.widen_column("id", "int64"), "already", id="key"),
+        pytest.param(lambda t: t.relax_not_null("id"), "key", id="null in a key"),
+        pytest.param(lambda t: t.relax_not_null("i"), "may be NULL already", id="nullable"),
+        pytest.param(lambda t: t.reorder_columns(["i", "I"]), "twice", id="twice"),
+        pytest.param(lambda t: t.reorder_columns(["id"]), "already", id="same order"),
+        pytest.param(lambda t: t.set_default("i", None), "already", id="same default"),
+    ],
+)
+def test_a_wider_change_that_is_not_allowed_says_why(
+    change: Callable[[Table], Any], words: str
+) -> None:
+    made = rowsieve.create_table(
+        f"memory:///evolving-{uuid.uuid4().hex}", NARROW.slice(0, 0).schema, key=["id"]
+    )
+    with pytest.raises(InvalidSchemaChange, match=words):
+        change(made)
+    assert made.refresh() == 0

@@ -67,7 +67,7 @@ def test_a_point_on_a_key_is_found_by_bloom_filters_of_old_parts(table: Table) -
 def test_estimates_know_the_default(table: Table) -> None:
     columns = table.scan().statistics().columns
     assert columns["c"].null_count == 0
-    assert (columns["c"].lower.as_py(), columns["c"].upper.as_py()) == (7, 8)
+    assert (columns["c"].lower, columns["c"].upper) == (pa.scalar(7), pa.scalar(8))
     assert columns["d"].null_count == ROWS
 
 

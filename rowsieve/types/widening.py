@@ -1,0 +1,63 @@
+"""Which types hold all values of another type, in the same order: what a column may be widened to.
+
+Soundness: a widened value compares with all others as before, so bounds and sort orders that were
+taken of the narrow values still hold.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from rowsieve.types import logical
+from rowsieve.types.encodings import arrow_type
+
+
+def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:
+    """Whether `wide` has every value of `narrow`, in the same order."""
+    if wide == narrow:
+        return True
+    if pa.types.is_integer(wide) and pa.types.is_integer(narrow):
+        outer, inner = (np.iinfo(type_.to_pandas_dtype()) for type_ in (wide, narrow))
+        return bool(outer.min <= inner.min and inner.max <= outer.max)
+    if pa.types.is_decimal(wide) and pa.types.is_decimal(narrow):
+        more_places = int(wide.scale - narrow.scale)
+        return 0 <= more_places <= int(wide.precision - narrow.precision)
+    return bool(pa.types.is_float64(wide) and pa.types.is_float32(narrow))
+
+
+def is_widened(old: logical.LogicalType, new: logical.LogicalType) -> bool:
+    """Whether a column of type `old` may become one of type `new` without a change of a value."""
+    if logical.is_nested(old) or logical.is_nested(new):
+        return old == new
+    kinds = (logical.Int, logical.Float, logical.Decimal)
+    same = any(isinstance(old, kind) and isinstance(new, kind) for kind in kinds)
+    return old == new or (same and holds_all_of(arrow_type(new), arrow_type(old)))
+
+
+def widened(values: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    """Return the values in a type that holds all of theirs; the same object if it is theirs."""
+    return values if values.type == type_ else values.cast(type_)
+
+
+def unified(schemas: list[pa.Schema]) -> pa.Schema:
+    """Join the fields of all schemas by name; of two types, the one that holds the other.
+
+    pa.ArrowException if neither of two types holds the other.
+    """
+    widest: dict[str, pa.DataType] = {}
+    for schema in schemas:
+        for field in schema:
+            known = widest.get(field.name)
+            if known is None or holds_all_of(field.type, known):
+                widest[field.name] = field.type
+    return pa.unify_schemas([_with_types(schema, widest) for schema in schemas])
+
+
+def _with_types(schema: pa.Schema, widest: dict[str, pa.DataType]) -> pa.Schema:
+    return pa.schema(
+        [
+            field.with_type(wide) if holds_all_of(wide := widest[field.name], field.type) else field
+            for field in schema
+        ]
+    )
