@@ -100,12 +100,12 @@ def expect_tails(store: ObjectStore, refs: Iterable[ParquetRef]) -> None:
 
 def read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:
     """The tail of a file: one ranged read, or none if it is cached."""
-    with reading(ref.path):
-        tail = _CACHE.get(_key(store, ref))
-        if tail is None:
+    key = _key(store, ref)
+    if (tail := _CACHE.get(key)) is None:
+        with reading(ref.path):
             tail = _read_tail(store, ref)
-            _CACHE.put(_key(store, ref), tail, len(tail.data))
-        return tail
+        _CACHE.put(key, tail, len(tail.data))
+    return tail
 
 
 def read_metadata(store: ObjectStore, ref: ParquetRef) -> pq.FileMetaData:

@@ -25,7 +25,7 @@ from rowsieve.parquet.thrift import ThriftStruct, read_struct
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.arrays import Mask
 from rowsieve.stats.model import Subject
-from rowsieve.types.logical import is_ordered
+from rowsieve.types.logical import LogicalType, is_ordered
 
 _FROM_BYTES: Final[dict[str, Callable[[bytes], Any]]] = {
     "INT32": lambda data: int.from_bytes(data, "little", signed=True),
@@ -66,7 +66,13 @@ class PageStatistics:
         stored = self._statistics.file_column(subject)
         if stored is None:
             return self._statistics.filled(subject, self.part_count)
-        return abstract_column(self._read(stored), stored, type_)
+        if len(self._row_groups) > 1:
+            return abstract_column(self._read(stored), stored, type_)
+        known = _of_single_groups(self._tail.metadata)
+        place = self._row_groups[0], stored.index, type_
+        if place not in known:  # a lookup of few keys reads few row groups, again and again
+            known[place] = abstract_column(self._read(stored), stored, type_)
+        return known[place]
 
     def _read(self, column: FileColumn) -> StoredBounds:
         count = self.part_count
@@ -121,6 +127,14 @@ class PageStatistics:
 @cached_per_footer
 def _indexes_of(_: pq.FileMetaData) -> dict[tuple[int, int], ThriftStruct | None]:
     """The parsed column indexes, by row group and leaf; they take less memory than the footer."""
+    return {}
+
+
+@cached_per_footer
+def _of_single_groups(
+    _: pq.FileMetaData,
+) -> dict[tuple[int, int, LogicalType], AbstractColumn | None]:
+    """The statistics of the pages of single row groups, by row group, leaf and type."""
     return {}
 
 

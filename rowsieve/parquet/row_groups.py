@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rowsieve.byte_cache import ByteCache
 from rowsieve.parquet.columns import FileColumn, file_columns, schema_id_of
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.stored_bounds import StoredBounds, abstract_column
@@ -37,6 +38,9 @@ from rowsieve.types.schema import Schema
 
 FORMAT_KEY: Final = b"rowsieve.format"
 FORMAT: Final = b"1"
+CACHE_BYTES: Final = 32 * 1024 * 1024
+MOST_JOINED: Final = 64  # subjects of which joined statistics are kept
+_BYTES_PER_GROUP: Final = 2_048  # the bounds of so many subjects in one row group
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +142,9 @@ class JoinedStatistics:
 
     def __init__(self, files: Sequence[FileStatistics]) -> None:
         self._files = files
+        self.part_counts = [file.part_count for file in files]
         self._known: dict[Subject, AbstractColumn | None] = {}
-        self.part_count = sum(file.part_count for file in files)
+        self.part_count = sum(self.part_counts)
 
     def column(self, column: BoundColumn) -> AbstractColumn | None:
         """The statistics of a column in every row group; None if no file has any."""
@@ -152,11 +157,14 @@ class JoinedStatistics:
     def subject(self, subject: Subject) -> AbstractColumn | None:
         """The statistics of a subject in every row group; None if no file has any.
 
-        They are read once, even if several conditions use the subject.
+        They are read once for the first `MOST_JOINED` subjects, however many conditions use them.
         """
-        if subject not in self._known:
-            self._known[subject] = self._joined(subject)
-        return self._known[subject]
+        if subject in self._known:
+            return self._known[subject]
+        joined = self._joined(subject)
+        if len(self._known) < MOST_JOINED:
+            self._known[subject] = joined
+        return joined
 
     def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:  # noqa: ARG002
         """None: files have no statistics of JSON paths."""
@@ -183,6 +191,29 @@ class JoinedStatistics:
             np.concatenate([one.may_be_null for one in known]),
             np.concatenate(nan) if pa.types.is_floating(type_) else None,
         )
+
+
+def joined_row_groups(
+    footers: Sequence[pq.FileMetaData], schema: Schema, known: frozenset[int] | None = None
+) -> tuple[JoinedStatistics, Sequence[RowGroupStatistics]]:
+    """The statistics of the row groups of several files, joined and by file; cached.
+
+    `known` is that of `RowGroupStatistics`. The key has the identities of the footers. The entry
+    keeps the footers, so no other footer gets their identities while it exists.
+    """
+    key = (tuple(map(id, footers)), schema, known)
+    if (found := _JOINED.get(key)) is None:
+        files = [RowGroupStatistics(footer, schema, known) for footer in footers]
+        found = JoinedStatistics(files), files
+        footer_bytes = sum(int(footer.serialized_size) for footer in footers)
+        _JOINED.put(key, found, footer_bytes + found[0].part_count * _BYTES_PER_GROUP)
+    return found
+
+
+_JOINED: Final[
+    ByteCache[tuple[object, ...], tuple[JoinedStatistics, Sequence[RowGroupStatistics]]]
+] = ByteCache(CACHE_BYTES)
+"""Joined statistics by footers, schema and usable columns."""
 
 
 def _unknown(count: int, type_: pa.DataType) -> AbstractColumn:

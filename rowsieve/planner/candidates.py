@@ -15,10 +15,10 @@ import numpy as np
 
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader
-from rowsieve.parquet.footer import expect_tails, read_tail
+from rowsieve.parquet.footer import Tail, expect_tails, read_tail
 from rowsieve.parquet.pages import PageDirectory
-from rowsieve.planner.prune_pages import prune_pages
-from rowsieve.planner.prune_row_groups import prune_row_groups
+from rowsieve.planner.prune_pages import KeptPages, prune_pages
+from rowsieve.planner.prune_row_groups import PrunedGroups, prune_row_groups
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict
 from rowsieve.predicate.rowset import RowSet
@@ -26,6 +26,7 @@ from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.schema import Schema
 
+_NONE: Final = int(Verdict.NONE)  # numpy compares with an int faster than with an enum
 MOST_REMEMBERED: Final = 1_024  # cached files per predicate
 
 
@@ -89,22 +90,26 @@ def _find(
     groups = prune_row_groups(predicate, opened, schema, only=only)
     undecided = [(tail, each.verdicts) for tail, each in zip(tails, groups, strict=True)]
     pages = prune_pages(predicate, undecided, schema, ROW_GROUP_ROWS, only=only)
-    found = []
-    for ref, tail, of_groups, of_pages in zip(files, tails, groups, pages, strict=True):
-        rows = RowSet.empty(ref.rows)
-        if of_pages.kept.any():
-            rows = RowSet.from_row_groups(of_pages.kept, of_pages.rows, ref.rows)
-        refuted = int(np.count_nonzero(of_groups.verdicts == Verdict.NONE))
-        directory = PageDirectory.of(tail.metadata)
-        found.append(
-            Candidates(
-                rows,
-                len(of_groups.verdicts),
-                refuted - of_groups.by_bloom,
-                of_groups.by_bloom,
-                of_pages.considered,
-                of_pages.pruned,
-                0 if directory is None else directory.page_rows,
-            )
-        )
-    return found
+    return [
+        _candidates(ref, tail, of_groups, of_pages)
+        for ref, tail, of_groups, of_pages in zip(files, tails, groups, pages, strict=True)
+    ]
+
+
+def _candidates(
+    ref: FileRef, tail: Tail, of_groups: PrunedGroups, of_pages: KeptPages
+) -> Candidates:
+    rows = RowSet.empty(ref.rows)
+    if of_pages.kept.any():
+        rows = RowSet.from_row_groups(of_pages.kept, of_pages.rows, ref.rows)
+    refuted = int(np.count_nonzero(of_groups.verdicts == _NONE))
+    directory = PageDirectory.of(tail.metadata)
+    return Candidates(
+        rows,
+        len(of_groups.verdicts),
+        refuted - of_groups.by_bloom,
+        of_groups.by_bloom,
+        of_pages.considered,
+        of_pages.pruned,
+        0 if directory is None else directory.page_rows,
+    )

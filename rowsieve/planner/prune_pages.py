@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +17,14 @@ from rowsieve.parquet.footer import Tail
 from rowsieve.parquet.page_statistics import PageStatistics
 from rowsieve.parquet.pages import PageDirectory
 from rowsieve.parquet.row_groups import JoinedStatistics, RowGroupStatistics
-from rowsieve.planner.prune_row_groups import Verdicts
+from rowsieve.planner.prune_row_groups import Verdicts, cut_by
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.types.schema import Schema
+
+_NONE: Final = int(Verdict.NONE)  # numpy compares with an int faster than with an enum
+_SOME: Final = int(Verdict.SOME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +53,19 @@ def prune_pages(
     `group_rows` is the number of rows per row group. Only the pages of row groups with `SOME` are
     checked; all files are interpreted together. `only` is that of `prune_row_groups`.
     """
-    found = [KeptPages(verdicts != Verdict.NONE, group_rows) for _, verdicts in files]
+    found = [KeptPages(verdicts != _NONE, group_rows) for _, verdicts in files]
     opened_files = [
         (place, opened)
         for place, (tail, verdicts) in enumerate(files)
-        if (opened := _Opened.of(tail, verdicts, schema, group_rows, only)) is not None
+        if verdicts.any()
+        and (opened := _Opened.of(tail, verdicts, schema, group_rows, only)) is not None
     ]
     if not opened_files:
         return found
     together = JoinedStatistics([opened.statistics for _, opened in opened_files])
-    kept = interpret(predicate, together) != Verdict.NONE
-    ends = np.cumsum([opened.statistics.part_count for _, opened in opened_files])[:-1]
-    for (place, opened), pages in zip(opened_files, np.split(kept, ends), strict=True):
-        found[place] = opened.cut(found[place].kept, pages)
+    pages_of = cut_by(interpret(predicate, together), together.part_counts)
+    for (place, opened), verdicts in zip(opened_files, pages_of, strict=True):
+        found[place] = opened.cut(found[place].kept, verdicts != _NONE)
     return found
 
 
@@ -85,9 +89,9 @@ class _Opened:
         only: frozenset[int] | None,
     ) -> _Opened | None:
         """Return None if nothing can be pruned: no undecided row group, or unknown pages."""
-        directory = PageDirectory.of(tail.metadata)
-        groups = np.flatnonzero(verdicts == Verdict.SOME)
-        if directory is None or not len(groups) or group_rows % directory.page_rows:
+        groups = (verdicts == _SOME).nonzero()[0]
+        directory = PageDirectory.of(tail.metadata) if len(groups) else None
+        if directory is None or group_rows % directory.page_rows:
             return None
         page_count = -(-int(tail.metadata.num_rows) // directory.page_rows)
         if page_count == len(verdicts):
@@ -105,4 +109,6 @@ class _Opened:
         """Return the kept pages: those of kept row groups, unless the predicate refutes them."""
         kept = np.repeat(groups, self.pages_per_group)[: self.page_count]
         kept[self.places] = pages
-        return KeptPages(kept, self.page_rows, len(pages), int((~pages).sum()))
+        return KeptPages(
+            kept, self.page_rows, len(pages), len(pages) - int(np.count_nonzero(pages))
+        )

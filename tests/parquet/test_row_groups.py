@@ -13,7 +13,7 @@ import pytest
 
 from rowsieve.parquet.columns import file_columns
 from rowsieve.parquet.footer import read_footer
-from rowsieve.parquet.row_groups import FORMAT, FORMAT_KEY, RowGroupStatistics
+from rowsieve.parquet.row_groups import FORMAT, FORMAT_KEY, RowGroupStatistics, joined_row_groups
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.ir import BoundColumn
 from rowsieve.types.encodings import arrow_schema, arrow_type
@@ -288,3 +288,30 @@ def test_a_column_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     column = BoundColumn(3, "c", Int())
     assert statistics.column(column) is statistics.column(column)
     assert len(calls) == 1
+
+
+def test_joined_statistics_are_kept_for_the_same_footers_schema_and_columns() -> None:
+    schema, wider = schema_of_one(Int(32)), schema_of_one(Int(64))
+    footers = [footer_of(Int(32), [[i], [i + 1]]) for i in range(3)]
+    kept, _ = joined_row_groups(footers[:2], schema)
+    assert joined_row_groups(footers[:2], schema)[0] is kept
+
+    def lower(files: list[pq.FileMetaData], schema: Schema, **options: Any) -> Any:
+        found = joined_row_groups(files, schema, **options)[0].subject(3)
+        return None if found is None else found.lower
+
+    assert lower(footers[:2], schema).to_pylist() == [0, 1, 1, 2]
+    assert lower(footers[1:], schema).to_pylist() == [1, 2, 2, 3]
+    assert lower(footers[1::-1], schema).to_pylist() == [1, 2, 0, 1]
+    assert lower(footers[:2], wider).type == pa.int64()
+    assert lower(footers[:2], schema, known=frozenset()) is None  # trap T1
+    assert lower(footers[:2], schema, known=frozenset({3})).to_pylist() == [0, 1, 1, 2]
+
+
+def test_no_footer_takes_the_place_of_one_that_is_gone() -> None:
+    schema = schema_of_one(Int(32))
+    for i in range(50):  # a new footer often gets the identity of the last one
+        found, _ = joined_row_groups([footer_of(Int(32), [[i]])], schema)
+        known = found.subject(3)
+        assert known is not None
+        assert known.lower.to_pylist() == [i]
