@@ -1,1 +1,1 @@
-"""What expressions can call: one row per function, with an evaluator over whole arrays."""
+"""The functions of expressions: one row per function, with a vectorised evaluator."""

@@ -1,7 +1,7 @@
-"""Bits of whole numbers in two's complement: and, or, xor and shifts by a constant.
+"""Bitwise operations on integers in two's complement: and, or, xor and constant shifts.
 
-`&`, `|` and `^` of signed numbers do not depend on their width. A shift to the right keeps the
-sign; one to the left is of 64 bits, and what it does with bits that fall out `Semantics` says.
+`&`, `|` and `^` of signed integers do not depend on their width. A right shift keeps the sign; a
+left shift is of 64 bits, and `Semantics` decides on bits that are shifted out.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _shift_left(arguments: Sequence[pa.Array], _: Signature, semantics: Semantic
 
 
 def _left_range(arguments: Sequence[AbstractValue], _: Signature, __: Semantics) -> Range:
-    """In order where no bit falls out at either end, not even a sign; otherwise anything."""
+    """Keep the order if no bit, not even a sign, is shifted out at an end; else unbounded."""
     value, count = arguments
     places = filled(count.lower)
     safe = ~(null_mask(value.lower) | null_mask(value.upper) | null_mask(count.lower))
@@ -98,7 +98,7 @@ def _left_range(arguments: Sequence[AbstractValue], _: Signature, __: Semantics)
 
 
 def _and_range(arguments: Sequence[AbstractValue], signature: Signature, _: Semantics) -> Range:
-    """From 0 to the least of the sides that are never negative; below 0 if both may be."""
+    """Bound by 0 and the least side that is never negative; may be below 0 if both sides may be."""
     type_ = arrow_type(signature.result)
     bounded = [_never_negative(value) for value in arguments]
     greatest = np.iinfo(type_.to_pandas_dtype()).max
@@ -115,14 +115,14 @@ def _and_range(arguments: Sequence[AbstractValue], signature: Signature, _: Sema
 def _or_range(
     arguments: Sequence[AbstractValue], signature: Signature, semantics: Semantics
 ) -> Range:
-    """Of sides that are never negative: no less than either, and no more bits than the larger."""
+    """For sides that are never negative: at least each side, with no more bits than the larger."""
     found = _xor_range(arguments, signature, semantics)
     lower = np.maximum(*(filled(value.lower) for value in arguments))
     return Range(with_nulls(lower, null_mask(found.lower), found.lower.type), found.upper)
 
 
 def _xor_range(arguments: Sequence[AbstractValue], signature: Signature, _: Semantics) -> Range:
-    """Of sides that are never negative: no more bits than the larger."""
+    """For sides that are never negative: no more bits than the larger."""
     type_ = arrow_type(signature.result)
     both = _never_negative(arguments[0]) & _never_negative(arguments[1])
     known = both & ~(null_mask(arguments[0].upper) | null_mask(arguments[1].upper))

@@ -1,8 +1,8 @@
-"""Dates and times made and measured: bins, the last day of a month, days between, made dates.
+"""Calendar functions: bins, the last day of a month, days between dates, dates from fields.
 
-`date_bin` counts from its origin in steps of one length, or of months from the first of a month:
-other origins engines treat each in its own way, and they have no row. `age` has no row either:
-what it gives is months of unequal length. The difference of two times is that of `epoch_us`.
+`date_bin` counts from its origin in steps of one length, or in months from the first of a month. It
+rejects other origins, which engines treat differently. `age` is not supported, because it returns
+months of unequal length. The difference of two times is the difference of `epoch_us`.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from rowsieve.types.logical import Date, Int, Timestamp
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
 _LEAST_DAY, _MOST_DAY = -(2**31), 2**31 - 1
-_FARTHEST_YEAR = 5_879_000  # no date of 32 bits lies farther from 1970
+_FARTHEST_YEAR = 5_879_000  # all dates of 32 bits are nearer to 1970
 _UP, _DOWN, _NONE = Direction.INCREASING, Direction.DECREASING, Direction.NONE
 
 
 def _resolve_bin(arguments: Sequence[Argument]) -> Signature | None:
-    """`date_bin(months, microseconds, timestamp, origin)`, all but the third constants."""
+    """Resolve `date_bin(months, microseconds, timestamp, origin)`; only the time may vary."""
     if len(arguments) != 4 or not isinstance(arguments[2].type, Timestamp):
         return None
     months, micros, origin = (arguments[place].constant for place in (0, 1, 3))
@@ -58,7 +58,7 @@ def _starts_month(day: int) -> bool:
 
 
 def _bin(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
-    """The start of the bin that each time lies in; the least time within the first bin of all."""
+    """Return the start of the bin of each time; the least time if the bin starts before it."""
     numbers: list[Days] = [filled(argument).astype(np.int64) for argument in arguments]
     months, micros, values, origin = numbers
     nulls = null_mask(arguments[2])
@@ -78,7 +78,7 @@ def _resolve_last_day(arguments: Sequence[Argument]) -> Signature | None:
 
 
 def _last_day(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
-    """The last day of the month; the last of all days within the last month."""
+    """Return the last day of each month; the greatest date within the last month."""
     last = first_of_month(months_of(_days(arguments[0], signature, 0)) + 1) - 1
     return Computed(with_nulls(np.minimum(last, _MOST_DAY), null_mask(arguments[0]), pa.date32()))
 
@@ -153,7 +153,7 @@ def _made_date(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Co
 
 
 def _made_range(arguments: Sequence[AbstractValue], _: Signature, __: Semantics) -> Range:
-    """From the least year, month and day to the greatest; every month has 28 days."""
+    """Bound by the least and the greatest year, month and day; every month has 28 days."""
     unbounded = np.logical_or.reduce(
         [null_mask(end) for value in arguments for end in (value.lower, value.upper)]
     )

@@ -1,7 +1,7 @@
-"""`CAST(value AS type)`: one row per pair of families, with what bounds may pass through it.
+"""`CAST(value AS type)`: one row per pair of type families, with its monotonicity.
 
 A cast is `increasing` if a larger value never becomes a smaller one and the values on which it is
-defined form one range. A pair without a row is refused when the predicate is bound.
+defined form one range. Binding rejects a pair without a row.
 """
 
 from __future__ import annotations
@@ -63,17 +63,17 @@ CastEvaluator: TypeAlias = Callable[[pa.Array, LogicalType, LogicalType, Semanti
 
 @dataclass(frozen=True, slots=True)
 class CastRule:
-    """How one family of types becomes another."""
+    """How one family of types is converted to another."""
 
     evaluate: CastEvaluator
     increasing: bool
     can_fail: bool
     rises_at: Callable[[pa.Array], Mask] | None = None
-    """The values among which it increases, a range; None where that is all of them."""
+    """The range of values in which it increases; None for all values."""
 
 
 def cast_rule(source: LogicalType, target: LogicalType) -> CastRule | None:
-    """The row for this pair, narrowed to the types; None if there is no such cast."""
+    """Return the rule of a pair of types; None if there is no such cast."""
     if source == target:
         return CastRule(_same, increasing=True, can_fail=False)
     match source, target:
@@ -98,22 +98,22 @@ def cast_rule(source: LogicalType, target: LogicalType) -> CastRule | None:
 def cast(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """The values in the target type, and the rows that have none. The pair must have a row."""
+    """Convert values to the target type, with the failed rows. The pair must have a rule."""
     rule = cast_rule(source, target)
     assert rule is not None
     return rule.evaluate(values, source, target, semantics)
 
 
 def wraps(source: LogicalType, target: LogicalType, semantics: Semantics) -> bool:
-    """Whether a cast that is written gives another number where the target does not hold it."""
+    """Whether an explicit cast wraps numbers that the target does not hold."""
     numbers = isinstance(source, Int | Float | Decimal) and isinstance(target, Int)
     return semantics.casts_wrap and numbers
 
 
 def gives_null(target: LogicalType, semantics: Semantics, *, try_: bool) -> bool:
-    """Whether a cast is NULL where it has no value; otherwise that is an error.
+    """Whether a failed cast gives NULL; otherwise it is an error.
 
-    A far year without a text always is: engines fail at it, or have one that we do not know.
+    A year outside 1 to 9999 without text is always an error: engines fail, or write unknown text.
     """
     if isinstance(target, String):
         return False
@@ -128,10 +128,10 @@ def cast_as_written(
     *,
     try_: bool,
 ) -> Computed:
-    """`cast` of a `CAST` in the tree: unless it is tried, numbers may wrap around.
+    """Evaluate a `CAST` of the tree like `cast`, but numbers may wrap unless it is TRY_CAST.
 
-    As Java does: a float goes to the nearer end of 32 or 64 bits and NaN to 0, what is narrower
-    keeps the lowest bits. A cast that is tried reads text as one that fails does.
+    Wrapping follows Java: a float is clamped to 32 or 64 bits, NaN becomes 0, and narrower types
+    keep the lowest bits. TRY_CAST parses text in the same way as CAST.
     """
     if try_ and isinstance(source, String):
         semantics = replace(semantics, failed_cast=OnFailure.ERROR)
@@ -148,7 +148,7 @@ def cast_as_written(
 
 
 def _in_64_bits(values: pa.Array, source: LogicalType, bits: int) -> npt.NDArray[np.int64]:
-    """Whole numbers without their fractions, as Java has them; any where NULL."""
+    """Truncate numbers to 64-bit integers as Java does; undefined where NULL."""
     if isinstance(source, Decimal):
         whole = rounded(values, 0, "towards_zero")
         words = np.frombuffer(whole.cast(pa.decimal256(76, 0)).buffers()[1], np.int64)
@@ -164,7 +164,7 @@ def _in_64_bits(values: pa.Array, source: LogicalType, bits: int) -> npt.NDArray
 
 
 def reads_every_text(target: LogicalType, semantics: Semantics) -> bool:
-    """Whether a cast of text never meets one that the engine reads by rules unknown here."""
+    """Whether a cast of text never meets text whose meaning in the engine is unknown."""
     plain = isinstance(target, Decimal) and target.scale < MOST_FRACTION
     if plain and semantics.text_reading is TextReading.DATAFUSION:
         return True
@@ -172,9 +172,9 @@ def reads_every_text(target: LogicalType, semantics: Semantics) -> bool:
 
 
 def spelled_range(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The texts of whole numbers from `lower` to `upper`, where all have as many characters.
+    """Return the texts of the integers `lower` and `upper`, where all have one length.
 
-    Texts of one length sort as their numbers do, those of negative ones the other way round.
+    Texts of one length sort as their numbers do; those of negative numbers sort in reverse.
     """
     low, high = lower.cast(pa.string()), upper.cast(pa.string())
     signs = [pc.starts_with(text, pattern="-") for text in (low, high)]
@@ -265,7 +265,7 @@ def _decimal_to_int(
 def _decimal_to_float(
     values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
 ) -> Computed:
-    """By way of text, which rounds correctly; Arrow's own conversion is off by a unit at times."""
+    """Convert by way of text, which rounds correctly; Arrow's conversion may be off by one unit."""
     return Computed(values.cast(pa.string()).cast(arrow_type(target)))
 
 
@@ -331,7 +331,7 @@ def _timestamp_to_timestamp(
 
 
 def _in_near_years(values: pa.Array) -> Mask:
-    """Which dates or times lie in the years 1 to 9999; not NULL."""
+    """Return the mask of dates or times in the years 1 to 9999; false for NULL."""
     numbers = filled(values).astype(np.int64)
     days = numbers if pa.types.is_date32(values.type) else numbers // DAY_US
     return far_years.near(days) & ~null_mask(values)
@@ -342,7 +342,7 @@ def _uuid_to_binary(values: pa.Array, _: LogicalType, __: LogicalType, ___: Sema
 
 
 def _from_text(target: type[LogicalType]) -> CastRule:
-    """A cast from text, as the semantics read it."""
+    """Return the rule of a cast from text, which the semantics choose."""
     readers = {
         reading: known.get(target, text_casts.READERS[target])
         for reading, known in _READERS.items()

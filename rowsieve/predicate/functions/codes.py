@@ -1,6 +1,6 @@
-"""Text as numbers and digests: bytes and bits, the first code point, md5, sha256, hexadecimal.
+"""Text as numbers and digests: byte and bit lengths, code points, md5, sha256, hexadecimal.
 
-Digests are taken of distinct texts, one call of a library each; they tell nothing of a range.
+Digests are computed once per distinct text, by a library call each; they have no bounds.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def _resolve(taken: type, result: LogicalType) -> Resolver:
 
 def _sized(bits_per_byte: int) -> tuple[Callable[..., Computed], BoundsRule]:
     def size(text: pa.Array) -> pa.Array:
-        factor = pa.scalar(bits_per_byte, pa.int32())  # made at import it would import pandas
+        factor = pa.scalar(bits_per_byte, pa.int32())  # at import, it would import pandas
         return pc.multiply(pc.binary_length(text).cast(pa.int32()), factor)
 
     def evaluate(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
         return Computed(size(arguments[0]))
 
     def bounds(arguments: Sequence[AbstractValue], _: Signature, __: Semantics) -> Range:
-        """No shorter than what all texts begin with."""
+        """At least the length of the common prefix of all texts."""
         (value,) = arguments
         same = known(ComparisonOp.EQ, value.lower, value.upper)
         exact = size(without(value.lower, ~same))
@@ -67,7 +67,7 @@ def _sized(bits_per_byte: int) -> tuple[Callable[..., Computed], BoundsRule]:
 
 
 def _ascii(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
-    """The first code point, 0 of empty text: texts sort by it first."""
+    """Return the first code point, 0 for empty text: text sorts by it first."""
     first = pc.utf8_slice_codeunits(arguments[0], start=0, stop=1).dictionary_encode()
     codes = [ord(character) if character else 0 for character in first.dictionary.to_pylist()]
     return Computed(pa.array(codes, pa.int32()).take(first.indices))
@@ -84,7 +84,7 @@ def _digest(name: str) -> Callable[..., Computed]:
 
 
 def _hex(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
-    """The digits of 64 bits, in capitals and without zeros at the front."""
+    """Return the hexadecimal digits of 64 bits, upper-case, without leading zeros."""
     numbers = filled(arguments[0]).astype(">i8").view(np.uint8).reshape(-1, 8)
     digits = np.empty((len(numbers), 16), np.uint8)
     digits[:, 0::2], digits[:, 1::2] = _DIGITS[numbers >> 4], _DIGITS[numbers & 15]

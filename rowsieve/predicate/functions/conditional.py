@@ -1,4 +1,4 @@
-"""Choices among arguments: coalesce, nullif, greatest, least give one of them, or NULL."""
+"""Functions that return one of their arguments, or NULL: coalesce, nullif, greatest, least."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from rowsieve.types.logical import (
 
 
 def common_type(types: Sequence[LogicalType | None]) -> LogicalType | None:
-    """The type all values can be given without loss of order; None if there is none.
+    """Return the type that holds all values without loss of order; None if there is none.
 
-    None among the types adapts to the others; text if all are None.
+    A None among the types adapts to the others; text if all are None.
     """
     known = [type_ for type_ in types if type_ is not None]
     if not known:
@@ -109,7 +109,7 @@ def _nullif(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -
 
 
 def _zero_order(left: pa.Array, right: pa.Array, semantics: Semantics) -> npt.NDArray[np.int8]:
-    """Of two zeros of unlike signs -1 or 1 where they differ to the engine; 0 elsewhere."""
+    """Order zeros of different signs as -1 or 1, if the engine does; 0 elsewhere."""
     if not semantics.nested_zeros_differ or not pa.types.is_floating(left.type):
         return np.zeros(len(left), np.int8)
     one, other = filled(left), filled(right)
@@ -132,9 +132,9 @@ def _extreme(op: ComparisonOp) -> Callable[..., Computed]:
 
 
 def _extreme_range(*, greatest: bool) -> BoundsRule:
-    """No less than the lower bound of any argument that is always there, or no more than an upper.
+    """Bound the result from one side, by the arguments that are never NULL.
 
-    What may be NULL is passed over, and NaN is where numbers are not told apart from it.
+    NULL arguments are skipped. An argument that may be NULL or NaN gives no bound.
     """
 
     def bounds(arguments: Sequence[AbstractValue], _: Signature, __: Semantics) -> Range:

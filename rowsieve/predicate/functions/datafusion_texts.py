@@ -1,8 +1,10 @@
-"""Casts from text as DataFusion reads it: ` 7 `, `1e400`, `20240703`, an offset of a local time.
+"""Casts from text by DataFusion's rules: ` 7 `, `1e400`, `20240703`, an offset of a local time.
 
-Soundness: a text has DataFusion's value, is no value (an error, NULL where it is tried), or raises
-`UnreadText`. The last is for zones by name, 60 seconds, years with a sign or of 0, times of day
-with AM or PM, moments that nanoseconds do not reach, and fractions beyond microseconds.
+Soundness: each text either has the value that DataFusion gives it, or is invalid (an error; NULL
+for TRY_CAST), or raises `UnreadText`. Text that raises: named zones, 60 seconds, years with a sign
+or year 0, times with AM or PM, times outside the range of nanoseconds, and fractions beyond
+microseconds.
+
 Source: DataFusion 55 on random texts, see `tests/predicate/test_engine_texts.py`, and
 `arrow-cast/src/parse.rs` of arrow-rs.
 """
@@ -54,7 +56,7 @@ NANOSECONDS = (2**63 - 1) // 1000 - 1  # in microseconds
 
 
 def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """The words true, false, yes, no, on, off by their beginnings, 1 and 0, in any case."""
+    """Parse true, false, yes, no, on, off or their prefixes, 1 and 0, in any case."""
     text = pc.ascii_lower(trimmed(values, _SPACE))
     true = pc.is_in(text, value_set=pa.array(TRUE))
     false = pc.is_in(text, value_set=pa.array(FALSE))
@@ -64,7 +66,7 @@ def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -
 def to_int(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """Digits with an optional sign."""
+    """Parse digits with an optional sign."""
     text = _without_vertical_tabs(values)
     return text_casts.to_int(text, source, target, semantics)
 
@@ -72,14 +74,14 @@ def to_int(
 def to_float(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """A decimal number, infinity if it is too large; `nan`, `inf`, `infinity` in any case."""
+    """Parse a decimal number, infinity on overflow; `nan`, `inf`, `infinity` in any case."""
     text = _without_vertical_tabs(values)
     found = text_casts.to_float(text, source, target, semantics)
     return or_else(found, text, lambda texts: too_large(texts, target, _READING))
 
 
 def too_large(values: pa.Array, target: LogicalType, reading: TextReading) -> Computed:
-    """Infinity for the numbers among texts that no float holds, 0 for those too close to it."""
+    """Return infinity for numbers that overflow the float type, and 0 for those that underflow."""
     text = trimmed(values)
     number = matches(text, _NUMBER)
     distant = number & matches(text, _LONG_EXPONENT)
@@ -94,12 +96,12 @@ def too_large(values: pa.Array, target: LogicalType, reading: TextReading) -> Co
 
 
 def _short(text: pa.Array) -> Mask:
-    """Where an exponent of a million decides, whatever the digits before it are."""
+    """Where the exponent has so many digits that it alone decides."""
     return as_mask(pc.less(pc.binary_length(text), 500_000))
 
 
 def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """A decimal number without exponent, rounded half away from zero to the scale."""
+    """Parse a decimal number without exponent, rounded half away from zero to the scale."""
     assert isinstance(target, Decimal)
     text = trimmed(values, _SPACE)
     plain = without(text, ~matches(text, PLAIN) | matches(text, "_"))
@@ -108,7 +110,7 @@ def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semant
 
 
 def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """`YYYY-M-D`, `YYYYMMDD`, or the day in UTC of a moment."""
+    """Parse `YYYY-M-D`, `YYYYMMDD`, or the UTC day of a timestamp."""
     short = matches(values, _SHORT_DAY)
     padded = pc.replace_substring_regex(without(values, ~short), "-([0-9])-", r"-0\1-")
     padded = pc.replace_substring_regex(padded, "-([0-9])$", r"-0\1")
@@ -120,7 +122,7 @@ def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
 
 
 def to_timestamp(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """`YYYY-MM-DD[ HH:MM:SS[.ffffff]]` with an offset, which moves a local time to UTC, too."""
+    """Parse `YYYY-MM-DD[ HH:MM:SS[.ffffff]]`; an offset moves a local time to UTC too."""
     assert isinstance(target, Timestamp)
     micros, good = _instants(values, target)
     refuse(values, good & (abs(micros) > NANOSECONDS), target, _READING)
@@ -128,7 +130,7 @@ def to_timestamp(values: pa.Array, _: LogicalType, target: LogicalType, __: Sema
 
 
 def to_time(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """`HH:MM[:SS[.ffffff]]`."""
+    """Parse `HH:MM[:SS[.ffffff]]`."""
     parts = pc.extract_regex(values, pattern=_CLOCK)
     odd = null_mask(parts) & matches(values, r"^[0-9]{1,2}:[0-9]{2}|^[+-]?[0-9]+$")
     refuse(values, odd | as_mask(pc.equal(parts.field("second"), "60")), target, _READING)
@@ -136,7 +138,7 @@ def to_time(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
 
 
 def _instants(text: pa.Array, target: LogicalType) -> tuple[text_casts.Micros, Mask]:
-    """Microseconds in UTC, and where the text is a moment."""
+    """Return microseconds in UTC, and the mask of texts that are timestamps."""
     parts = pc.extract_regex(text, pattern=_MOMENT)
     odd = null_mask(parts) & matches(text, _BEGUN)
     odd |= as_mask(pc.equal(parts.field("second"), "60"))
@@ -148,12 +150,12 @@ def _instants(text: pa.Array, target: LogicalType) -> tuple[text_casts.Micros, M
 
 
 def _without_vertical_tabs(values: pa.Array) -> pa.Array:
-    """The texts, empty where an end holds a vertical tab, which is no space there."""
+    """Blank the texts with a vertical tab at an end, which DataFusion does not trim."""
     tabbed = matches(values, r"^[ \t\n\f\r]*\v|\v[ \t\n\f\r]*$")
     return pc.if_else(pa.array(tabbed), "", values) if tabbed.any() else values
 
 
-# Types for which no text is refused.
+# Types for which no text raises UnreadText.
 TOTAL: frozenset[type[LogicalType]] = frozenset({Bool, Int, Float})
 READERS: Mapping[type[LogicalType], text_casts.Reader] = {
     Bool: to_bool,

@@ -1,7 +1,7 @@
-"""What a calendar says of many days: computed once per day where the days lie close together.
+"""Calendar computations over many days, once per distinct day where the days are dense.
 
-Bounds of a million parts fall on some ten thousand days, and a calendar costs ten times what
-looking up does.
+Bounds of a million parts fall on about ten thousand days, and a calendar computation costs ten
+times as much as a lookup.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FEW = 1_000
 
 
 def by_day(compute: Callable[[Days], Days], days: Days) -> Days:
-    """`compute(days)`, which must depend on each day alone."""
+    """Return `compute(days)`; its result must depend on each day alone."""
     if len(days) < _FEW:
         return compute(days)
     first, last = int(days.min()), int(days.max())
@@ -27,12 +27,12 @@ def by_day(compute: Callable[[Days], Days], days: Days) -> Days:
 
 
 def months_of(days: Days) -> Days:
-    """Months since January 1970."""
+    """Return months since January 1970."""
     return by_day(_months, days)
 
 
 def first_of_month(months: Days) -> Days:
-    """The day that each month begins with, counted from January 1970."""
+    """Return the first day of each month; months count from January 1970."""
     return by_day(_first_days, months)
 
 

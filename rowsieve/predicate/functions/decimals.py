@@ -1,8 +1,8 @@
-"""Arithmetic on decimals, exact in 256 bits; a result wider than its type fails.
+"""Decimal arithmetic, exact in 256 bits; a result with more digits than its type fails.
 
-The result types are those of SQL engines with 38 digits: sums keep the larger scale and gain a
-digit, products add scales, quotients keep at least 6 digits after the point and are rounded half
-away from zero. What cannot be held exactly on the way is refused when the call is resolved.
+Result types are those of SQL engines with 38 digits: sums keep the larger scale and gain a digit,
+products add scales, and quotients keep at least 6 digits after the point and round half away from
+zero. Calls whose intermediate results do not fit are rejected when they are resolved.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _UINT_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 
 
 def int_as_decimal(type_: Int) -> Decimal:
-    """The decimal type that holds every value of the whole numbers."""
+    """Return the decimal type that holds every value of the integer type."""
     digits = _INT_DIGITS[type_.bits, True] if type_.signed else _UINT_DIGITS[type_.bits]
     return Decimal(digits, 0)
 
 
 def resolve(name: str, left: LogicalType, right: LogicalType) -> Signature | None:
-    """The types of `left name right`, or None where 76 digits do not hold the way to the result."""
+    """Return the types of `left name right`; None if 76 digits cannot hold intermediate results."""
     a = int_as_decimal(left) if isinstance(left, Int) else left
     b = int_as_decimal(right) if isinstance(right, Int) else right
     assert isinstance(a, Decimal)
@@ -64,7 +64,7 @@ def _result(name: str, a: Decimal, b: Decimal) -> Decimal | None:
 
 
 def evaluate(name: str, left: pa.Array, right: pa.Array, result: Decimal) -> Computed:
-    """`left name right`; division by zero and results of too many digits fail."""
+    """Compute `left name right`; division by zero and overflow fail."""
     nulls = null_mask(left) | null_mask(right)
     match name:
         case "add" | "subtract" | "multiply":
@@ -80,19 +80,19 @@ def evaluate(name: str, left: pa.Array, right: pa.Array, result: Decimal) -> Com
 
 
 def to_whole(values: pa.Array, result: Decimal, mode: str) -> Computed:
-    """Rounded to whole numbers in Arrow's rounding mode `down` or `up`."""
+    """Round to integers in Arrow's mode `down` or `up`."""
     whole = narrowed(rounded(values, 0, mode), result)
     failed = null_mask(whole) & ~null_mask(values)
     return Computed(whole, failed if failed.any() else None)
 
 
 def narrowed(wide: pa.Array, type_: Decimal) -> pa.Array:
-    """The values in this type, rounded half away from zero; NULL where they do not fit."""
+    """Convert to the type, rounded half away from zero; NULL where a value does not fit."""
     source = wide.type
     if source.scale > type_.scale:
         wide = rounded(wide, type_.scale, "half_towards_infinity")
     whole = type_.precision - type_.scale
-    if whole + wide.type.scale >= _WIDE:  # 76 digits hold nothing that is too large
+    if whole + wide.type.scale >= _WIDE:  # no value of 76 digits is too large
         return wide.cast(pa.decimal128(type_.precision, type_.scale))
     limit = decimal.Decimal(10) ** whole
     bound = pa.scalar(limit, pa.decimal256(_WIDE, 0)).cast(pa.decimal256(_WIDE, wide.type.scale))
@@ -105,10 +105,10 @@ def _wide(values: pa.Array) -> pa.Array:
 
 
 def _remainder(left: pa.Array, right: pa.Array, scale: int) -> pa.Array:
-    """What cutting division leaves, with the sign of the dividend; NULL where it is by zero.
+    """Return the remainder of truncating division, with the dividend's sign; NULL if by zero.
 
-    On the numbers times 10^scale, as whole ones: their quotient has more digits after its point
-    than the divisor has at all, so that none is rounded up to the next whole number.
+    Computes on integers, the numbers times 10^scale: their quotient has more digits after its point
+    than the divisor has digits, so it is never rounded up to the next integer.
     """
     zero = as_mask(pc.equal(right, pa.scalar(decimal.Decimal(0), right.type)))
     a, b = _points(left, scale), _points(without(right, zero), scale)
@@ -124,7 +124,7 @@ def _points(values: pa.Array, scale: int) -> pa.Array:
 
 
 def _quotient(left: pa.Array, right: pa.Array, scale: int) -> pa.Array:
-    """The quotient cut after more than `scale` digits: what rounding half away needs to see."""
+    """Return the quotient truncated after more than `scale` digits, enough to round half away."""
     zero = as_mask(pc.equal(right, pa.scalar(decimal.Decimal(0), right.type)))
     type_ = left.type
     wide_scale = max(type_.scale, scale)

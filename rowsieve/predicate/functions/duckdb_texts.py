@@ -1,8 +1,9 @@
-"""Casts from text as DuckDB 2.0 reads it: `1_000`, `0x1F`, `1.5` as a whole number, `infinity`.
+"""Casts from text by DuckDB's rules (2.0): `1_000`, `0x1F`, `1.5` as an integer, `infinity`.
 
-Soundness: a text has DuckDB's value, is no value (an error, NULL where it is tried), or raises
-`UnreadText`. The last is for texts that DuckDB reads by rules that are not repeated
-here: an exponent with many digits, a far or short date, another spelling of a UUID.
+Soundness: each text either has the value that DuckDB gives it, or is invalid (an error; NULL for
+TRY_CAST), or raises `UnreadText`. Text that raises, because its rules are not implemented here: an
+exponent with many digits, a far or short date, another spelling of a UUID.
+
 Source: DuckDB 2.0 on random texts, see `tests/predicate/test_duckdb_texts.py`.
 """
 
@@ -50,13 +51,13 @@ _ODD_FLOAT = rf"^\+?-?{NUMBER}(?:[eE][+-]?{DIGITS}\.?)?$|^\+?-?(?i:nan)\("
 _HEX = "^0[xX]([0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)$"
 _BITS = "^0[bB]([01]+(?:_[01]+)*)$"
 _NAMED_MOMENT = r"^\s*[+-]?(?i:inf|epoch)"
-_SPACED = r"^\s.*[0-9]|[0-9]\s+$"  # it may end a time, and may not end a date
+_SPACED = r"^\s.*[0-9]|[0-9]\s+$"  # valid at the end of a time, but not of a date
 _DATE = r"(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})-[0-9]{2}-[0-9]{2}"
 _CLOCK = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
 
 
 def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """`true`, `t`, `yes`, `y`, `1` and their opposites, in any case, without spaces."""
+    """Parse `true`, `t`, `yes`, `y`, `1` and their opposites, in any case, without spaces."""
     text = pc.ascii_lower(values)
     true = pc.is_in(text, value_set=pa.array(["t", "true", "y", "yes", "1"]))
     false = pc.is_in(text, value_set=pa.array(["f", "false", "n", "no", "0"]))
@@ -64,7 +65,7 @@ def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -
 
 
 def to_int(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """A number, rounded half away from zero; hexadecimal and binary digits behind `0x`, `0b`."""
+    """Parse a number, rounded half away from zero; hexadecimal and binary after `0x`, `0b`."""
     assert isinstance(target, Int)
     text = trimmed(values)
     number = decimals(
@@ -76,7 +77,7 @@ def to_int(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics)
 
 
 def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """A number, rounded half away from zero to the scale."""
+    """Parse a number, rounded half away from zero to the scale."""
     assert isinstance(target, Decimal)
     text = trimmed(values)
     most = target.precision - target.scale - 1
@@ -85,7 +86,7 @@ def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semant
 
 
 def to_float(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """A number, infinity if it is too large; `nan`, `inf`, `infinity` in any case."""
+    """Parse a number, infinity on overflow; `nan`, `inf`, `infinity` in any case."""
     text = trimmed(values)
     number = matches(text, _FLOAT) & ~matches(text, _FAR_EXPONENT)
     named = matches(text, r"^\+?-?(?i:nan|inf|infinity)$")
@@ -99,7 +100,7 @@ def to_float(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantic
 def to_date(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """`YYYY-MM-DD`."""
+    """Parse `YYYY-MM-DD`."""
     found = text_casts.to_date(values, source, target, semantics)
     return _only_known(found, values, rf"^\s*{_DATE}\s*$", target)
 
@@ -107,11 +108,11 @@ def to_date(
 def to_timestamp(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """`YYYY-MM-DD[ HH:MM[:SS[.ffffff]]]`, with an offset only where the type is an instant."""
+    """Parse `YYYY-MM-DD[ HH:MM[:SS[.ffffff]]]`, with an offset only if the type is an instant."""
     assert isinstance(target, Timestamp)
     _refuse(values, matches(values, _SPACED), target)
     found = text_casts.to_timestamp(values, source, target, semantics)
-    if target.utc:  # an offset behind a date alone has no value there
+    if target.utc:  # a date alone with an offset is invalid there
         _refuse(values, matches(values, rf"^\s*{_DATE}\s*(?:Z|[+-].*)$|[0-9]\s+[Z+-]"), target)
     return _only_known(found, values, rf"^{_DATE}(?:[ T]{_CLOCK})?$", target)
 
@@ -119,7 +120,7 @@ def to_timestamp(
 def to_time(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """`HH:MM[:SS[.ffffff]]`."""
+    """Parse `HH:MM[:SS[.ffffff]]`."""
     _refuse(values, matches(values, _SPACED), target)
     found = text_casts.to_time(values, source, target, semantics)
     return _only_known(found, values, rf"^{_CLOCK}$", target)
@@ -128,7 +129,7 @@ def to_time(
 def to_uuid(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """Groups of 8-4-4-4-12 hexadecimal digits, or all 32, in braces or without."""
+    """Parse groups of 8-4-4-4-12 hexadecimal digits, or all 32, with optional braces."""
     own = matches(pc.utf8_lower(values), f"^(?:{UUID_TEXT}|\\{{(?:{UUID_TEXT})\\}})$")
     digits = pc.replace_substring_regex(pc.utf8_trim(values, characters="{}"), "-", "")
     _refuse(values, ~own & matches(digits, "^[0-9a-fA-F]{32}$"), target)
@@ -137,7 +138,7 @@ def to_uuid(
 
 
 def _only_known(found: Computed, values: pa.Array, shape: str, target: LogicalType) -> Computed:
-    """What was read; a text of the shape, and one without separators, is known to have no value."""
+    """Return the parsed values; raise UnreadText for failed texts of another shape."""
     if found.failed is None:
         return found
     failed = values.filter(pa.array(found.failed))
@@ -151,7 +152,7 @@ def _refuse(texts: pa.Array, which: Mask, target: LogicalType) -> None:
     refuse(texts, which, target, _READING)
 
 
-# Types for which no text is refused.
+# Types for which no text raises UnreadText.
 TOTAL: frozenset[type[LogicalType]] = frozenset({Bool})
 READERS: Mapping[type[LogicalType], text_casts.Reader] = {
     Bool: to_bool,

@@ -1,7 +1,8 @@
-"""Dates and local times outside the years 1 to 9999 as text, in the form of each engine.
+"""Format dates and local times outside the years 1 to 9999 by the rules of each engine.
 
-Soundness: a text is the engine's own, or the value fails; it is never NULL. Far texts do not sort
-as their times do (`+10000` sorts before `9999`), so no bound may be taken from them.
+Soundness: the result is exactly the engine's text, or the value fails; it is never NULL. These
+texts do not sort as their times do (`+10000` sorts before `9999`), so they have no bounds.
+
 Source: DuckDB 2.0, PostgreSQL 18, DataFusion 55 and Spark 4.3, see
 `tests/bridges/sql/test_far_years.py`.
 """
@@ -20,16 +21,16 @@ from rowsieve.predicate.semantics import FarYears
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 
 _ANY = (-(2**63), 2**63 - 1)
-_DAYS_OF: dict[FarYears, tuple[int, int]] = {  # the first and the last with a text
+_DAYS_OF: dict[FarYears, tuple[int, int]] = {  # the first and the last day with a text
     FarYears.FAIL: (FIRST_DAY, LAST_DAY),
     FarYears.SIGNED: _ANY,
     FarYears.SIGNED_SHORT: (-96_465_292, 95_026_236),  # -262143-01-01 to 262142-12-31
     FarYears.BC_BRACKETS: _ANY,
     FarYears.BC_SUFFIX: (-2_440_588, 2_145_042_905),  # 4714-11-24 BC to 5874897-12-31
 }
-_TIMES_OF: dict[FarYears, tuple[int, int]] = {  # the first and the last with a clock
-    FarYears.SIGNED: (-106_751_990, 106_751_990),  # of 64 bits, in every zone
-    FarYears.BC_SUFFIX: (-2_440_587, 106_762_938),  # 4714-11-25 BC to 294276-12-30, likewise
+_TIMES_OF: dict[FarYears, tuple[int, int]] = {  # the first and the last day with a time
+    FarYears.SIGNED: (-106_751_990, 106_751_990),  # 64 bits, in every zone
+    FarYears.BC_SUFFIX: (-2_440_587, 106_762_938),  # 4714-11-25 BC to 294276-12-30, in every zone
 }
 _INFINITE_DAY = 2**31 - 1
 _INFINITE_US = 2**63 - 1
@@ -38,7 +39,7 @@ _FIRST_MIDNIGHT = -106_751_991 * DAY_US
 
 @dataclass(frozen=True, slots=True)
 class DateFields:
-    """A day as its year, with 0 before 1, its month and its day of the month."""
+    """A day as year, month and day of the month; the year before 1 is 0."""
 
     year: Days
     month: Days
@@ -46,53 +47,53 @@ class DateFields:
 
 
 def near(days: Days) -> Mask:
-    """Which days lie in the years 1 to 9999."""
+    """Return the mask of days in the years 1 to 9999."""
     return (days >= FIRST_DAY) & (days <= LAST_DAY)
 
 
 def lacks_text(days: Days, years: FarYears) -> Mask:
-    """Which days have no text in the engine, as they are outside of its calendar."""
+    """Return the mask of days outside the engine's calendar, which have no text."""
     first, last = _DAYS_OF[years]
     return (days < first) | (days > last)
 
 
 def lacks_time(micros: Days, years: FarYears) -> Mask:
-    """Which times have none: DuckDB fails where 64 bits do not hold the start of the day."""
+    """Return the mask of times without text: DuckDB fails if the start of the day overflows."""
     early = (micros < _FIRST_MIDNIGHT) & ~infinite_times(micros, years)
     return (years is FarYears.BC_BRACKETS) & early
 
 
 def lacks_clock(days: Days, years: FarYears) -> Mask:
-    """Which days do not become a time there, as a format makes of them first."""
+    """Return the mask of days that cannot become a timestamp there, as formatting requires."""
     first, last = _TIMES_OF.get(years, _ANY)
     return (days < first) | (days > last)
 
 
 def infinite_days(days: Days, years: FarYears) -> Mask:
-    """Which days are infinity to the engine."""
+    """Return the mask of days that the engine treats as infinity."""
     infinite: Mask = (years is FarYears.BC_BRACKETS) & (np.abs(days) == _INFINITE_DAY)
     return infinite
 
 
 def infinite_times(micros: Days, years: FarYears) -> Mask:
-    """Which times are infinity to the engine."""
+    """Return the mask of times that the engine treats as infinity."""
     ends: Mask = (micros == _INFINITE_US) | (micros == -_INFINITE_US)
     return ends & (years is FarYears.BC_BRACKETS)
 
 
 def infinity(values: Days) -> pa.Array:
-    """`infinity` or `-infinity`, by the sign."""
+    """Return `infinity` or `-infinity`, by the sign."""
     return pc.if_else(pa.array(values > 0), "infinity", "-infinity")
 
 
 def fields_of(days: Days) -> DateFields:
-    """The fields of the days in the proleptic Gregorian calendar."""
+    """Return the fields of the days in the proleptic Gregorian calendar."""
     months = months_of(days)
     return DateFields(months // 12 + 1970, months % 12 + 1, days - first_of_month(months) + 1)
 
 
 def far_dates(days: Days, rest: pa.Array, years: FarYears) -> pa.Array:
-    """`YYYY-MM-DD` and the rest of the text, with the sign or the era of the year."""
+    """Format `YYYY-MM-DD` with the year's sign or era, followed by the rest of the text."""
     fields = fields_of(days)
     year = fields.year
     tail = [digits(part, 2) for part in (fields.month, fields.day)]
@@ -108,7 +109,7 @@ def far_dates(days: Days, rest: pa.Array, years: FarYears) -> pa.Array:
 
 
 def year_field(year: Days, years: FarYears) -> pa.Array:
-    """The year as a field of a format: where the era is left out, engines write other numbers."""
+    """Format the year as a field: engines that omit the era write other numbers."""
     match years:
         case FarYears.BC_BRACKETS:
             bare = pa.array(year).cast(pa.string())
@@ -120,11 +121,11 @@ def year_field(year: Days, years: FarYears) -> pa.Array:
 
 
 def digits(numbers: Days, width: int = 4) -> pa.Array:
-    """Whole numbers that are not negative, with so many digits at least."""
+    """Format non-negative integers with at least `width` digits."""
     return pc.utf8_lpad(pa.array(numbers).cast(pa.string()), width, "0")
 
 
 def signed(year: Days) -> pa.Array:
-    """`+10000`, `0000`, `-0044`."""
+    """Format years as `+10000`, `0000`, `-0044`."""
     sign = np.where(year > 9999, "+", np.where(year < 0, "-", "")).tolist()
     return pc.binary_join_element_wise(pa.array(sign, pa.string()), digits(np.abs(year)), "")

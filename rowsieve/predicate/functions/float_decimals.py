@@ -1,7 +1,7 @@
-"""Floats as decimals: by their shortest text or by a power of ten, as `Semantics` says.
+"""Casts of floats to decimals: by shortest text or by a power of ten, as `Semantics` says.
 
-Either way halves go away from zero and what needs more digits than the type has fails, as do NaN
-and infinity, unless `Semantics` gives NULL for these. Both keep the order of the floats.
+Both round half away from zero and keep the order of the floats. Overflow, NaN and infinity fail,
+unless `Semantics` gives NULL for them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rowsieve.predicate.semantics import DigitRounding, Semantics
 from rowsieve.types.logical import Decimal, LogicalType
 
 _WIDE = 76
-_FINE_SCALE = 70  # of numbers below 1: their 17 digits lie within
+_FINE_SCALE = 70  # the 17 digits of numbers below 1 are within it
 _COARSE_SCALE = 38
 _MANTISSA_BITS = 53
 
@@ -27,7 +27,7 @@ _MANTISSA_BITS = 53
 def to_decimal(
     values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """The cast of floats to a decimal type."""
+    """Cast floats to a decimal type."""
     assert isinstance(target, Decimal)
     match semantics.digit_rounding:
         case DigitRounding.SCALED:
@@ -49,7 +49,7 @@ def to_decimal(
 
 
 def _spelt(values: pa.Array, target: Decimal) -> pa.Array:
-    """The decimal nearest to the shortest text; NULL where it does not fit."""
+    """Return the decimal nearest to the shortest text; NULL where it does not fit."""
     numbers = filled(values)
     size = np.abs(numbers)
     with np.errstate(invalid="ignore"):
@@ -64,7 +64,7 @@ def _spelt(values: pa.Array, target: Decimal) -> pa.Array:
 
 
 def _shortened(values: pa.Array) -> pa.Array:
-    """The floats of the first 15 digits, of a float32 6: their shortest texts have no more."""
+    """Round floats to 15 digits, or 6 for float32, which bounds their shortest text."""
     pattern = "%.6g" if pa.types.is_float32(values.type) else "%.15g"
     distinct, which = np.unique(filled(values).astype(np.float64), return_inverse=True)
     shortened = np.char.mod(pattern, distinct).astype(np.float64)[which.reshape(-1)]
@@ -72,7 +72,7 @@ def _shortened(values: pa.Array) -> pa.Array:
 
 
 def _multiplied_up(target: Decimal) -> float:
-    """Ten to the scale by repeated squaring, each step rounded: above 10^22 it may be off."""
+    """Compute ten to the scale by repeated squaring, rounding each step: inexact above 10^22."""
     power, factor, left = 10.0, 1.0, target.scale
     while left:
         factor = factor * power if left & 1 else factor
@@ -81,7 +81,7 @@ def _multiplied_up(target: Decimal) -> float:
 
 
 def _scaled(numbers: npt.NDArray[np.float64], factor: float, target: Decimal) -> pa.Array:
-    """The number times the factor as a whole one; NULL where it has too many digits."""
+    """Multiply by the factor and round to an integer; NULL where it has too many digits."""
     with np.errstate(invalid="ignore", over="ignore"):
         scaled = numbers * factor
         whole = np.trunc(scaled)
@@ -94,7 +94,7 @@ def _scaled(numbers: npt.NDArray[np.float64], factor: float, target: Decimal) ->
 
 
 def _exact(whole: npt.NDArray[np.float64]) -> pa.Array:
-    """Whole floats below 10^38 as decimals without a rounding: a mantissa times a power of two."""
+    """Convert integral floats below 10^38 exactly: a mantissa times a power of two."""
     excess = np.maximum(np.frexp(whole)[1] - _MANTISSA_BITS, 0)
     mantissas = np.ldexp(whole, -excess).astype(np.int64)
     powers, which = np.unique(excess, return_inverse=True)

@@ -1,9 +1,9 @@
-r"""What a regular expression finds: its groups, its place, how often, and texts with it replaced.
+r"""Regular expression functions: extract, locate, count and replace matches.
 
-Patterns are RE2's and constant, as those of `regex_matches`; of the matches that begin first it is
-the one that a backtracking engine finds. `regex_extract` is empty and `regex_substr` NULL where
-nothing is found. A replacement names groups as `\1`; `\\` is a backslash. A pattern that matches
-empty text has no meaning here, because engines go on from such a match in several ways.
+Patterns are constant, in RE2 syntax, as for `regex_matches`. Among matches with the same start, the
+functions use the one that a backtracking engine finds. Without a match, `regex_extract` is empty
+and `regex_substr` is NULL. A replacement refers to groups as `\1`; `\\` is a backslash. Patterns
+that match empty text are rejected, because engines continue after such a match differently.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ _MOST_GROUPS = 9
 
 
 def pieces_of(pattern: str) -> list[str]:
-    """A pattern of RE2 in pieces: escapes, sets, openings of groups, other characters."""
+    """Split an RE2 pattern into escapes, sets, group openings and single characters."""
     return _PIECE.findall(pattern)
 
 
 def group_count(pattern: str) -> int:
-    """The number of groups that capture."""
+    """Return the number of capturing groups."""
     return pieces_of(pattern).count("(")
 
 
 @lru_cache(maxsize=256)
 def matches_empty(pattern: str) -> bool:
-    """Whether the pattern matches empty text somewhere; `^` and `$` both hold in no text at all."""
+    """Whether the pattern matches empty text somewhere, even if `^` and `$` hold nowhere."""
     found: bool = pc.match_substring_regex(pa.array([""]), pattern)[0].as_py()
     return found
 
 
 def references(replacement: str) -> list[int] | None:
-    """The groups that a replacement names; None if it is not one of RE2."""
+    """Return the groups that a replacement refers to; None if it is not valid in RE2."""
     found = _REFERENCE.findall(replacement)
     if replacement.replace("\\\\", "").endswith("\\"):
         return None
@@ -66,7 +66,7 @@ def references(replacement: str) -> list[int] | None:
 
 
 def _named(pattern: str, group: int) -> str:
-    """The pattern with the wanted group as its only one."""
+    """Return the pattern with the given group as its only capturing group."""
     if not group:
         return f"(?P<found>{''.join(_plain(piece) for piece in pieces_of(pattern))})"
     made, seen = [], 0
@@ -86,7 +86,7 @@ def _resolve(
     *,
     optional: bool = False,
 ) -> Resolver:
-    """Text, a pattern, and an argument that `fits` it."""
+    """Resolve text, a pattern, and an argument that `fits` it."""
 
     def resolve(arguments: Sequence[Argument]) -> Signature | None:
         marked = len(arguments) > 2 and arguments[-1].constant == BY_LOCALE
@@ -125,7 +125,7 @@ def _is_replacement(pattern: str, argument: Argument) -> bool:
 
 
 def _pattern(arguments: Sequence[pa.Array]) -> str:
-    """The constant pattern; any, where there is no row."""
+    """Return the constant pattern; any pattern if there are no rows."""
     found: str = arguments[1][0].as_py() if len(arguments[1]) else "-"
     return found
 
@@ -158,14 +158,14 @@ def _replace(most: int | None) -> Callable[..., Computed]:
 
 
 def _count(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
-    """Each match made one character longer: Arrow's own count takes `^` again after each match."""
+    """Count matches, each padded by one character: Arrow's count tests `^` after each match."""
     text = arguments[0]
     longer = pc.replace_substring_regex(text, _pattern(arguments), r"\0+")
     return Computed(pc.subtract(pc.utf8_length(longer), pc.utf8_length(text)).cast(pa.int32()))
 
 
 def _position(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
-    """Where the first match begins, from 1; 0 if there is none."""
+    """Return the position of the first match, from 1; 0 if there is none."""
     text, pattern = arguments[0], _pattern(arguments)
     found = pc.match_substring_regex(text, pattern)
     before = pc.list_element(pc.split_pattern_regex(text, pattern, max_splits=1), 0)

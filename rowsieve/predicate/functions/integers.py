@@ -1,4 +1,4 @@
-"""Whole numbers: exact sums, products and quotients with the rows that overflowed."""
+"""Integer arithmetic with the mask of rows that overflowed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Integers = npt.NDArray[Any]
 
 
 def add(a: Integers, b: Integers) -> tuple[Integers, Mask]:
-    """The sum modulo 2^bits, and where it overflowed."""
+    """Return the sum modulo 2^bits, and the overflow mask."""
     with np.errstate(over="ignore"):
         total = a + b
     if total.dtype.kind == "u":
@@ -22,7 +22,7 @@ def add(a: Integers, b: Integers) -> tuple[Integers, Mask]:
 
 
 def subtract(a: Integers, b: Integers) -> tuple[Integers, Mask]:
-    """The difference modulo 2^bits, and where it overflowed."""
+    """Return the difference modulo 2^bits, and the overflow mask."""
     with np.errstate(over="ignore"):
         difference = a - b
     if difference.dtype.kind == "u":
@@ -31,7 +31,7 @@ def subtract(a: Integers, b: Integers) -> tuple[Integers, Mask]:
 
 
 def multiply(a: Integers, b: Integers) -> tuple[Integers, Mask]:
-    """The product modulo 2^bits, and where it overflowed."""
+    """Return the product modulo 2^bits, and the overflow mask."""
     with np.errstate(over="ignore"):
         product = a * b
     signed = product.dtype.kind == "i"
@@ -45,7 +45,7 @@ def multiply(a: Integers, b: Integers) -> tuple[Integers, Mask]:
 
 
 def divide(a: Integers, b: Integers) -> tuple[Integers, Mask]:
-    """The quotient towards zero, and where it overflowed; b is nowhere 0."""
+    """Return the truncated quotient, and the overflow mask; no divisor may be 0."""
     if a.dtype.kind == "u":
         return a // b, np.zeros(len(a), dtype=np.bool_)
     overflowed: Mask = (a == np.iinfo(a.dtype).min) & (b == -1)
@@ -57,7 +57,7 @@ def divide(a: Integers, b: Integers) -> tuple[Integers, Mask]:
 
 
 def modulo(a: Integers, b: Integers) -> tuple[Integers, Mask]:
-    """The remainder with the sign of the dividend, and where its quotient overflows; b is not 0."""
+    """Return the remainder with the dividend's sign, and the overflow mask; no divisor may be 0."""
     if a.dtype.kind == "u":
         return a % b, np.zeros(len(a), dtype=np.bool_)
     remainder: Integers = np.fmod(a, np.where(b == -1, a.dtype.type(1), b))

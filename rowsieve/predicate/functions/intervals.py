@@ -1,13 +1,13 @@
-"""Dates and timestamps moved by an interval of months, days and microseconds.
+"""Add an interval of months, days and microseconds to dates and timestamps.
 
-The three parts are arguments of their own, added in this order: first the months, where the day of
-the month is cut to the last one of the month reached (31 January and a month is 28 or 29 February),
-then the days, then the microseconds. A clock has no daylight saving here. Without months the result
-moves with the date. With months only the day does: 30 January 23:00 comes after 31 January 01:00
-once both are 29 February, so bounds are taken of whole days (trap T11).
+The three parts are separate arguments, added in this order: the months, limiting the day to the
+last one of the new month (31 January plus a month is 28 or 29 February), then the days, then the
+microseconds. There is no daylight saving here. Without months the result is monotone in the date.
+With months it is monotone in whole days only: 30 January 23:00 comes after 31 January 01:00 once
+both are 29 February, so bounds are taken of whole days (trap T11).
 
-`add_interval` makes a date a timestamp; `shift` leaves it a date where no microseconds are added;
-`shift_timestamp` takes no date.
+`add_interval` converts a date to a timestamp; `shift` keeps a date if no microseconds are added;
+`shift_timestamp` does not accept dates.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Int, LogicalType, Timestamp
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
-_FARTHEST_MONTHS = 12 * 400_000  # farther than any timestamp from any other
+_FARTHEST_MONTHS = 12 * 400_000  # longer than the range of timestamps
 _FARTHEST_DAYS = 2 * _MOST // DAY_US
 _DATE_DAYS = 2**31
 _WHOLE = (Int(64), Int(64), Int(64))
@@ -68,7 +68,7 @@ def _evaluate(arguments: Sequence[pa.Array], signature: Signature, _: Semantics)
 
 
 def move(arguments: Sequence[pa.Array], signature: Signature) -> Computed:
-    """Dates or times and, of each, months, days and microseconds to add."""
+    """Add months, days and microseconds to dates or times."""
     values = arguments[0]
     nulls = np.logical_or.reduce([null_mask(part) for part in arguments])
     start = filled(values).astype(np.int64, copy=False)
@@ -111,7 +111,7 @@ def _moved_dates(
 def _plus_months(
     day: npt.NDArray[np.int64], months: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[np.int64], Mask]:
-    """The day so many months on, and where that is beyond every date."""
+    """Add months to days, and return the mask of overflows."""
     if not months.any():
         return day, np.zeros(len(day), dtype=np.bool_)
     lost: Mask = (months > _FARTHEST_MONTHS) | (months < -_FARTHEST_MONTHS)
@@ -122,7 +122,7 @@ def _plus_months(
 
 
 def _shifted(day: Days, months: Days) -> Days:
-    """The same day of a later month, or its last day."""
+    """Return the same day of a later month, or its last day."""
     month = months_of(day)
     in_month = day - first_of_month(month)
     first = first_of_month(month + months)
@@ -131,7 +131,7 @@ def _shifted(day: Days, months: Days) -> Days:
 
 
 def _single(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """One number where all are the same: it is broadcast."""
+    """Return one number where all are equal; it is broadcast."""
     same = len(numbers) > 1 and bool((numbers == numbers[0]).all())
     return numbers[:1] if same else numbers
 
@@ -144,7 +144,7 @@ def _plus_days(
 
 
 def _direction(signature: Signature) -> tuple[Direction, ...]:
-    """Months are left to `bounds`; the interval itself may move where it has none."""
+    """Leave months to `bounds`; without months, the interval itself may vary."""
     if signature.option == "months" and not isinstance(signature.result, Date):
         return (Direction.NONE,) * 4
     months = Direction.NONE if signature.option == "months" else Direction.INCREASING
@@ -154,7 +154,7 @@ def _direction(signature: Signature) -> tuple[Direction, ...]:
 def _bounds(
     arguments: Sequence[AbstractValue], signature: Signature, semantics: Semantics
 ) -> Range | None:
-    """With a constant number of months: from the start of the first day to the end of the last."""
+    """For a constant number of months: from the start of the first day to the end of the last."""
     value, *parts = arguments
     fixed = np.logical_and.reduce([is_point(part) for part in parts])
     if signature.option != "months" or isinstance(signature.result, Date) or not fixed.all():

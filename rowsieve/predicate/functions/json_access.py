@@ -1,10 +1,10 @@
-"""Members of JSON text by path: `->`, `->>`, `#>`, `#>>`.
+"""Access JSON text by path: `->`, `->>`, `#>`, `#>>`.
 
-`json_get` follows constant keys, text into objects and whole numbers (from 0, negative from the
-end) into lists; `json_path` lets text stand for either. What is not there is NULL. Text that is no
-JSON, or nests deeper than `MAX_NESTING`, has no members at all: every path into it is NULL, never
-an error, and statistics must hold it so too (`is_json`). Of equal keys `Semantics` names the one
-that counts (invariant 29). Numbers keep the text that they were written with.
+`json_get` follows constant keys: text in objects, and integers (from 0, negative from the end) in
+lists; `json_path` uses a text key for both. A missing value is NULL. Text that is not JSON, or
+nests deeper than `MAX_NESTING`, has no values: every path into it is NULL, never an error, and
+statistics must agree (`is_json`). `Semantics` says which of several equal keys counts (invariant
+29). Numbers keep their original text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TEXT = msgspec.json.Decoder(str)
 
 
 def is_json(text: str) -> bool:
-    """Whether the text is JSON whose members can be reached."""
+    """Whether the text is JSON whose values can be accessed."""
     if text.count("[") + text.count("{") > MAX_NESTING and _depth(text) > MAX_NESTING:
         return False
     try:
@@ -52,7 +52,7 @@ def is_json(text: str) -> bool:
 
 
 def find_member(text: str, path: Sequence[Key], *, adaptive: bool, first_wins: bool) -> str | None:
-    """The JSON text at a path, as it was written; None if there is none."""
+    """Return the original JSON text at a path; None if there is none."""
     if not is_json(text):
         return None
     found: str | None = text.strip()
@@ -64,7 +64,7 @@ def find_member(text: str, path: Sequence[Key], *, adaptive: bool, first_wins: b
 
 
 def as_text(found: str | None) -> str | None:
-    """The JSON value as `->>` gives it: text without quotes, NULL for JSON's null."""
+    """Return the JSON value as `->>` does: text without quotes, NULL for JSON null."""
     if found is None or found == "null":
         return None
     return _TEXT.decode(found) if found.startswith('"') else found
@@ -93,7 +93,7 @@ def _of_object(text: str, key: str, *, first_wins: bool) -> str | None:
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    """Keys and values of an object in the order written, equal keys each for itself."""
+    """Yield the keys and values of an object in the order written, duplicates included."""
     depth, name, start = 0, "", 0
     for token in _TOKEN.finditer(text):
         mark = token.group()

@@ -1,7 +1,7 @@
-"""Lists and structs made of values, and what is among the items of a list.
+"""Constructors of lists and structs, and searches in the items of a list.
 
-Two items are equal as values inside a list are (`nested_order`). `equals_any` has SQL's three
-answers: a NULL item leaves open whether the value is there; the other functions pass over NULL.
+Items are equal as nested values are (`nested_order`). `equals_any` has SQL's three results: with a
+NULL item, a missing value gives NULL. The other functions skip NULL items.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ITEM = "item"
 def _resolve_list(arguments: Sequence[Argument]) -> Signature | None:
     common = common_type([argument.type for argument in arguments])
     if common is None or not arguments:
-        return None  # an empty list has the type of what it is compared with
+        return None  # the type of an empty list comes from the other side
     return Signature((common,) * len(arguments), List(Field(0, _ITEM, common)))
 
 
@@ -63,7 +63,7 @@ def _resolve_struct(arguments: Sequence[Argument]) -> Signature | None:
 
 
 def _resolve_among(arguments: Sequence[Argument]) -> Signature | None:
-    """A list and a value that its items compare with."""
+    """Resolve a list and a value that is comparable with its items."""
     if len(arguments) != 2 or not isinstance(arguments[0].type, List):
         return None
     item = arguments[0].type.element.type
@@ -96,7 +96,7 @@ def _struct(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -
 
 
 def _found(values: pa.Array, sought: pa.Array, semantics: Semantics) -> Mask:
-    """(n,) bool: where the value is among the items of the list."""
+    """Return (n,) bool: whether the value is among the items of the list."""
     items, rows = item_rows(values)
     found = np.zeros(len(values), dtype=np.bool_)
     found[rows[equal_items(items, sought.take(pa.array(rows)), semantics)]] = True
@@ -121,12 +121,12 @@ def _equals_any(arguments: Sequence[pa.Array], _: Signature, semantics: Semantic
 
 
 def _position(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
-    """The first place of the value, from 1; 0 if it is not there."""
+    """Return the first position of the value, from 1; 0 if it is missing."""
     values, sought = arguments
     items, rows = item_rows(values)
     equal = equal_items(items, sought.take(pa.array(rows)), semantics)
     first = np.searchsorted(rows, np.arange(len(values)))
-    hits = np.flatnonzero(equal)[::-1]  # the last assignment, of the first place, stays
+    hits = np.flatnonzero(equal)[::-1]  # the last assignment wins, which is the first position
     found = np.zeros(len(values), dtype=np.int32)
     found[rows[hits]] = hits - first[rows[hits]] + 1
     nulls = null_mask(values) | null_mask(sought)
@@ -134,7 +134,7 @@ def _position(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics)
 
 
 def _share(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
-    """Whether an item is in both; a NULL item leaves it open where both lists have items."""
+    """Whether both lists share an item; NULL if not, but both have items and one is NULL."""
     values, others = arguments
     shared, _missing = _pairs(values, others, semantics)
     sides = [item_rows(side) for side in (values, others)]
@@ -170,7 +170,7 @@ def _resolve_position(arguments: Sequence[Argument]) -> Signature | None:
 
 
 def _resolve_extreme(arguments: Sequence[Argument]) -> Signature | None:
-    """Floats are left out: engines differ on NaN."""
+    """Resolve a list without floats: engines differ on NaN."""
     own = arguments[0].type if len(arguments) == 1 else None
     if not isinstance(own, List) or not isinstance(own.element.type, Int | String | Date | Decimal):
         return None
@@ -185,7 +185,7 @@ def _resolve_joined(arguments: Sequence[Argument]) -> Signature | None:
 
 
 def _joined(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
-    """The texts with a separator between them; NULLs are passed over."""
+    """Join texts with a separator; NULLs are skipped."""
     values, separators = arguments
     items, rows = item_rows(values)
     kept = ~null_mask(items)
@@ -197,7 +197,7 @@ def _joined(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Compu
 
 
 def _pairs(values: pa.Array, others: pa.Array, semantics: Semantics) -> tuple[Mask, Mask]:
-    """(n,) bool each: rows with an item in both lists, rows with an item of `others` alone."""
+    """Return two masks, (n,) bool: an item is in both lists; an item is in `others` only."""
     items, rows = item_rows(others)
     inside = _found(values.take(pa.array(rows)), items, semantics)
     shared, missing = (np.zeros(len(values), dtype=np.bool_) for _ in range(2))

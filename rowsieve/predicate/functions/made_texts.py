@@ -1,7 +1,8 @@
-"""Text made of text: repeated, padded, split, joined and translated, by constants.
+"""Text from text and constants: repeated, padded, split, joined and translated.
 
-Counts, pads, delimiters and characters are constants: engines disagree on the odd ones (a pad that
-is empty, part 0 of a split), which have no row. What keeps the start of a text keeps its prefix.
+Counts, pads, delimiters and characters are constants. Unusual ones (an empty pad, part 0 of a
+split), on which engines disagree, are rejected. A function that keeps the start of a text keeps its
+prefix.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def _is_text(argument: Argument) -> bool:
 
 
 def _whole(argument: Argument) -> int | None:
-    """The constant whole number, if the argument is one."""
+    """Return the integer constant; None if the argument is not one."""
     return argument.constant if type(argument.constant) is int else None
 
 
@@ -75,7 +76,7 @@ def _resolve_split(arguments: Sequence[Argument]) -> Signature | None:
 
 
 def _resolve_index(arguments: Sequence[Argument]) -> Signature | None:
-    """As a split, with any count; of an empty delimiter nothing is left."""
+    """Resolve like a split, with any count; an empty delimiter is rejected."""
     if len(arguments) != 3 or not _is_text(arguments[0]) or not _text(arguments[1]):
         return None
     count = _whole(arguments[2])
@@ -121,7 +122,7 @@ def _padded(*, left: bool) -> Callable[..., Computed]:
 
 
 def _split_part(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
-    """The part at a place from 1, or from the end; empty where there are fewer."""
+    """Return the part at a position from 1, or from the end; empty if there are fewer parts."""
     text, place = arguments[0], int(signature.option)
     delimiter = arguments[1][0].as_py() if len(text) else "-"
     parts = pc.split_pattern(text, pattern=delimiter)
@@ -135,7 +136,7 @@ def _split_part(arguments: Sequence[pa.Array], signature: Signature, _: Semantic
 
 
 def _substring_index(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
-    """What stands before a delimiter, counted from the start, or behind it, from the end."""
+    """Return the text before the n-th delimiter, or after the n-th from the end."""
     text, count = arguments[0], int(signature.option)
     if not len(text):
         return Computed(text)
@@ -154,7 +155,7 @@ def _substring_index(arguments: Sequence[pa.Array], signature: Signature, _: Sem
 
 
 def _joined(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
-    """NULLs are left out, with their separator."""
+    """Join texts; NULLs are omitted together with their separator."""
     separators, *texts = arguments
     separator = separators[0].as_py() if len(separators) else ""
     led = [pc.fill_null(pc.binary_join_element_wise(separators, text, ""), "") for text in texts]
@@ -163,7 +164,7 @@ def _joined(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Compu
 
 
 def _translate(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
-    """All texts as one array of code points, mapped and cut again."""
+    """Translate all texts as one array of code points, and split it again."""
     text, old, new = arguments
     if not len(text):
         return Computed(text)
@@ -188,7 +189,7 @@ def _codes(text: str) -> npt.NDArray[np.int64]:
 
 
 def _points(text: pa.Array) -> npt.NDArray[np.int64]:
-    """The code points of all texts, one after another."""
+    """Return the code points of all texts, concatenated."""
     places = np.frombuffer(text.buffers()[1], np.int32)[text.offset :][: len(text) + 1]
     content = text.buffers()[2]
     raw = memoryview(content)[places[0] : places[-1]] if content is not None else b""
@@ -196,7 +197,7 @@ def _points(text: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _texts(points: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], count: int) -> pa.Array:
-    """Texts of code points, each with its row, in order."""
+    """Build texts from code points and their rows, in order."""
     widths = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
     sizes = np.bincount(rows, weights=widths, minlength=count).astype(np.int32)
     places = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
@@ -207,7 +208,7 @@ def _texts(points: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], count: in
 
 
 def _start_range(width: Callable[[Signature], int]) -> Any:
-    """What a text begins with is what the result begins with, up to so many characters."""
+    """Bound by the common prefix, up to so many characters, which the result keeps."""
 
     def bounds(arguments: Sequence[AbstractValue], signature: Signature, _: Semantics) -> Range:
         value = arguments[0]

@@ -1,6 +1,6 @@
-"""Lists and maps: how long, which element, which value. A member of a struct is `FieldAccess`.
+"""Functions of lists and maps: length, element, value. `FieldAccess` reads a struct field.
 
-Elements count from 1. What is not there is NULL, as is what is there as NULL.
+Elements count from 1. A missing element is NULL, like an element that is NULL.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Arithmetic on whole numbers and floats; decimals go to `decimals`.
+"""Arithmetic on integers and floats; see `decimals` for decimals.
 
-Two whole numbers give the wider of their types, as in PostgreSQL; division cuts towards zero. A
-float on either side makes both float64 (float32 with float32 stays so). Overflow of whole numbers
-and division by zero do what `Semantics` says; floats overflow to infinity.
+Two integers give the wider of their types, as in PostgreSQL; division truncates. If one side is a
+float, both become float64 (two float32 stay float32). `Semantics` decides on integer overflow and
+division by zero; floats overflow to infinity.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ _UP, _DOWN, _EITHER, _NONE = (
 )
 
 
-# Of NaNs of two signs either may come out; what does not commute gives the first.
+# The result for two NaNs of different signs is undefined; non-commutative operations return the
+# first.
 UNSETTLED_NAN = frozenset({"add", "multiply"})
 
 
 def wider(left: LogicalType, right: LogicalType) -> LogicalType | None:
-    """The numeric type that two operands of arithmetic meet in; None if one is no number.
+    """Return the common numeric type of two operands; None if one is not a number.
 
-    Decimals meet whole numbers as decimals: the pair keeps its own scales, see `decimals`.
+    An integer and a decimal meet as decimals, each with its own scale, see `decimals`.
     """
     match left, right:
         case Int(), Int():
@@ -63,7 +64,7 @@ def wider(left: LogicalType, right: LogicalType) -> LogicalType | None:
 
 
 def wider_int(left: Int, right: Int) -> LogicalType:
-    """The narrowest type that holds the values of both."""
+    """Return the narrowest type that holds the values of both."""
     if left.signed == right.signed:
         return left if left.bits >= right.bits else right
     signed, unsigned = (left, right) if left.signed else (right, left)
@@ -91,7 +92,7 @@ def _resolve_pair(name: str) -> Callable[[Sequence[Argument]], Signature | None]
 def _adapted(
     arguments: Sequence[Argument], left: LogicalType, right: LogicalType
 ) -> tuple[LogicalType, LogicalType]:
-    """A whole constant beside uint64 is uint64 too where it can be, lest both become decimals."""
+    """Give an integer constant next to a uint64 that type if it fits, so both stay integers."""
     if left == right or not isinstance(left, Int) or not isinstance(right, Int):
         return left, right
     unsigned = Int(64, signed=False)
@@ -111,7 +112,7 @@ def _resolve_one(arguments: Sequence[Argument]) -> Signature | None:
 def _settle(
     values: npt.NDArray[Any], nulls: Mask, failed: Mask, rule: OnFailure, type_: pa.DataType
 ) -> Computed:
-    """Failures as the rule wants them: an error, NULL, or the wrapped value."""
+    """Apply the rule to failures: an error, NULL, or the wrapped value."""
     failed = failed & ~nulls
     if rule is OnFailure.WRAP or not failed.any():
         return Computed(with_nulls(values, nulls, type_))
@@ -148,10 +149,10 @@ def _arithmetic(
 def _unsettled(
     name: str, left: npt.NDArray[Any], right: npt.NDArray[Any], semantics: Semantics
 ) -> Mask:
-    """Where NaNs of two signs meet, and which of them comes out decides the order.
+    """Where NaNs of different signs meet and the sign of the result affects the order.
 
-    IEEE 754 leaves that to the processor, and a compiler may swap what commutes: DataFusion gives
-    one sign or the other by the place of the row in its batch.
+    IEEE 754 does not define it, and a compiler may swap operands of commutative operations: in
+    DataFusion it depends on the position of the row in its batch.
     """
     if semantics.nan is not NanOrder.SIGNED or name not in UNSETTLED_NAN:
         return np.zeros(len(left), np.bool_)
@@ -160,7 +161,7 @@ def _unsettled(
 
 
 def _settled(computed: Computed, rule: OnFailure) -> Computed:
-    """The same, with failures as NULL where the rule says so."""
+    """Convert failures to NULL if the rule says so."""
     return Computed(computed.values) if rule is OnFailure.NULL else computed
 
 
@@ -198,7 +199,7 @@ def _divide(arguments: Sequence[pa.Array], signature: Signature, semantics: Sema
 
 
 def _zero(values: pa.Array) -> Mask:
-    """Where a number is zero."""
+    """Return the mask of zeros."""
     zero = decimal.Decimal(0) if pa.types.is_decimal(values.type) else 0
     return as_mask(pc.equal(values, pa.scalar(zero, values.type)))
 
@@ -223,7 +224,7 @@ def _negate(arguments: Sequence[pa.Array], signature: Signature, semantics: Sema
 
 
 def _abs(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
-    """The least whole number has none, and no engine wraps it."""
+    """Compute the absolute value; it overflows for the least integer, and no engine wraps it."""
     (values,) = arguments
     if not isinstance(signature.result, Int) or not signature.result.signed:
         return Computed(pc.abs(values))
@@ -276,7 +277,7 @@ ROWS = (
         _resolve_division("divide"),
         _divide,
         bounds=quotient_range(_divide),
-        direction=_directions(_EITHER, _NONE),  # 1 / x is not defined between -1 and 1
+        direction=_directions(_EITHER, _NONE),  # 1 / x is undefined between -1 and 1
         nulls=NullRule.STRICT,
     ),
     Function(

@@ -1,7 +1,7 @@
-"""Ranges of `abs`, `/` and `%`, which move neither way throughout.
+"""Bounds of `abs`, `/` and `%`, which are not monotone on all values.
 
-A quotient is taken at the four corners where the divisor does not reach zero; between them it moves
-one way in each side. Infinity is no corner: infinity over infinity is no number.
+A quotient has its extremes at the four corners if the divisor's range excludes zero, since it is
+monotone in each side there. Infinity is not a corner: infinity / infinity is NaN.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GE, _GT, _LE, _LT = ComparisonOp.GE, ComparisonOp.GT, ComparisonOp.LE, Comparis
 
 
 def abs_range(evaluate: Evaluator) -> BoundsRule:
-    """Zero to the farther end, or from the nearer end where zero is not between them."""
+    """Return zero to the farther end, or from the nearer end if the range excludes zero."""
 
     def bounds(
         arguments: Sequence[AbstractValue], signature: Signature, semantics: Semantics
@@ -44,7 +44,7 @@ def abs_range(evaluate: Evaluator) -> BoundsRule:
 
 
 def quotient_range(evaluate: Evaluator) -> BoundsRule:
-    """The hull of the corners."""
+    """Return the hull of the corners."""
 
     def bounds(
         arguments: Sequence[AbstractValue], signature: Signature, semantics: Semantics
@@ -68,7 +68,7 @@ def quotient_range(evaluate: Evaluator) -> BoundsRule:
 
 
 def remainder_range(evaluate: Evaluator) -> BoundsRule:
-    """Between zero and both the dividend and the divisor; in order where one quotient holds."""
+    """Bound by zero, the dividend and the divisor; keeps the order within one quotient."""
 
     def bounds(
         arguments: Sequence[AbstractValue], signature: Signature, semantics: Semantics
@@ -105,7 +105,7 @@ def remainder_range(evaluate: Evaluator) -> BoundsRule:
 
 
 def _may_overflow(left: AbstractValue, right: AbstractValue, type_: Int) -> Mask:
-    """Where the dividend may be the least whole number and the divisor -1."""
+    """Where the dividend may be the least integer and the divisor -1."""
     if not type_.signed:
         return np.zeros(len(left.present), dtype=np.bool_)
     least, minus_one = (
@@ -123,7 +123,7 @@ def _at(
     signature: Signature,
     semantics: Semantics,
 ) -> pa.Array:
-    """The value at an end, NULL where there is none."""
+    """Evaluate at an end; NULL where there is none."""
     computed = evaluate(arguments, signature, semantics)
     return without(computed.values, computed.failed)
 
@@ -149,13 +149,13 @@ def _decimal_zero(type_: pa.DataType) -> pa.Scalar:
 
 
 def _apart_from_zero(value: AbstractValue) -> Mask:
-    """Where zero is surely not among the values."""
+    """Where the range certainly excludes zero."""
     zero = _zero(value)
     return known(_GT, value.lower, zero) | (known(_LT, value.upper, zero) & ~value.nan)
 
 
 def _fitting(end: pa.Array, type_: pa.DataType) -> pa.Array:
-    """The bound in the type of the result; NULL where it has no place in it."""
+    """Cast the bound to the result type; NULL where it does not fit."""
     if end.type == type_ or not pa.types.is_decimal(type_):
         return end
     limit = decimal.Decimal(10) ** (type_.precision - type_.scale)
@@ -166,7 +166,7 @@ def _fitting(end: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def _reach(divisor: AbstractValue, signature: Signature) -> pa.Array:
-    """No remainder is farther from zero than this; NULL where that is not known."""
+    """Return the greatest possible distance of a remainder from zero; NULL if unknown."""
     ends = []
     for end in _both(divisor):
         plain = end
@@ -184,7 +184,7 @@ def _reach(divisor: AbstractValue, signature: Signature) -> pa.Array:
 def _one_quotient(
     left: AbstractValue, right: AbstractValue, ends: list[pa.Array], type_: pa.DataType
 ) -> Mask:
-    """Where the dividend stays within one multiple of a constant divisor, whose rest moves."""
+    """Where the dividend stays within one multiple of a constant divisor: `%` is monotone there."""
     if pa.types.is_decimal(type_):
         return np.zeros(len(left.present), dtype=np.bool_)
     constant = known(ComparisonOp.EQ, right.lower, right.upper)

@@ -1,8 +1,9 @@
 r"""Regular expressions: whether a constant pattern matches somewhere in a text.
 
-Patterns are RE2's, as pyarrow compiles them: `.` is any character but a newline, `$` is the end of
-the text, `\d \w \s \b` are of ASCII. Bridges translate other flavours to this one, or refuse. A
-third argument marks a pattern whose classes or letters the original engine takes by its locale.
+Patterns are in RE2 syntax as compiled by pyarrow: `.` is any character except a newline, `$` is the
+end of the text, `\d \w \s \b` are ASCII only. Bridges translate other syntaxes to this one, or
+reject them. A third argument marks a pattern whose character classes depend on the locale of the
+original engine.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _PLAIN = re.compile(r"[^\\.\[\](){}*+?|^$]|\\[^0-9A-Za-z]", re.DOTALL)
 
 
 def literal_prefix(pattern: str) -> str:
-    """Text that everything begins with that the pattern matches; empty if none is evident."""
+    """Return the literal prefix of every match; empty if none can be derived."""
     if whole := _WHOLE.fullmatch(pattern):
         pattern = f"^{whole[1]}"
     if not pattern.startswith("^") or "|" in pattern:
@@ -42,13 +43,13 @@ def literal_prefix(pattern: str) -> str:
         pieces.append(piece[0][-1])
         place = piece.end()
     if pattern[place : place + 1] in ("*", "?", "{") and pieces:
-        pieces.pop()  # it may be missing
+        pieces.pop()  # the last character is optional
     return "".join(pieces)
 
 
 @lru_cache(maxsize=256)
 def compiles(pattern: str) -> bool:
-    """Whether RE2 takes the pattern."""
+    """Whether RE2 accepts the pattern."""
     try:
         pc.match_substring_regex(pa.array([""]), pattern)
     except pa.ArrowInvalid:

@@ -1,7 +1,7 @@
-"""Pieces of text: left, right, trim, replace, position, reverse, and tests for a part.
+"""Substring functions: left, right, trim, replace, position, reverse, and tests for a part.
 
-Positions and lengths count code points. What is cut off or looked for must be constant in `trim`,
-`replace`, `position`, `contains` and `ends_with`.
+Positions and lengths count code points. In `trim`, `replace`, `position`, `contains` and
+`ends_with`, all arguments but the first must be constants.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _is_text(argument: Argument) -> bool:
 
 
 def _resolve_constants(least: int, most: int, result: LogicalType) -> Resolver:
-    """Text and then constant texts."""
+    """Resolve text followed by constant texts."""
 
     def resolve(arguments: Sequence[Argument]) -> Signature | None:
         if not least <= len(arguments) <= most or not all(map(_is_text, arguments)):
@@ -61,12 +61,12 @@ def _resolve_side(arguments: Sequence[Argument]) -> Signature | None:
 
 
 def _constant(values: pa.Array) -> str | None:
-    """The text of an argument that is the same in all rows."""
+    """Return the constant text of an argument."""
     return values[0].as_py() if len(values) else None
 
 
 def _with_constants(kernel: _Kernel) -> Callable[..., Computed]:
-    """An evaluator of one text beside constants; a NULL among them makes all NULL."""
+    """Evaluate a text with constants; a NULL constant makes every result NULL."""
 
     def evaluate(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
         constants = [_constant(argument) for argument in arguments[1:]]
@@ -91,7 +91,7 @@ def _trim(kernel: _Kernel) -> _Kernel:
 
 
 def _position(text: pa.Array, part: str) -> pa.Array:
-    """Where the part first stands, from 1; 0 if nowhere."""
+    """Return the position of the first occurrence, from 1; 0 if there is none."""
     found = pc.greater_equal(pc.find_substring(text, pattern=part), 0) if part else None
     if found is None:
         return without(pa.array(np.ones(len(text), np.int32)), null_mask(text))
@@ -101,14 +101,14 @@ def _position(text: pa.Array, part: str) -> pa.Array:
 
 
 def _left(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
-    """The first `count` characters; all but the last ones if it is negative."""
+    """Return the first `count` characters; all but the last ones if it is negative."""
     text, nulls, count, length = _counted(arguments)
     stop = np.where(count < 0, np.maximum(length + count, 0), count)
     return Computed(without(sliced(text, np.zeros_like(stop), stop), nulls))
 
 
 def _right(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
-    """The last `count` characters; all but the first ones if it is negative."""
+    """Return the last `count` characters; all but the first ones if it is negative."""
     text, nulls, count, length = _counted(arguments)
     start = np.where(count < 0, -count, np.maximum(length - count, 0))
     return Computed(without(sliced(text, start, np.full_like(start, _FARTHEST)), nulls))
@@ -126,7 +126,7 @@ def _reverse(text: pa.Array) -> pa.Array:
 
 
 def _first_direction(signature: Signature) -> tuple[Direction, ...]:
-    """A prefix of constant length moves with the text."""
+    """A prefix of constant length keeps the order of texts."""
     prefix = signature.option == "prefix"
     return (Direction.INCREASING if prefix else Direction.NONE, Direction.NONE)
 

@@ -1,10 +1,12 @@
-"""Casts from text as PostgreSQL reads it: `0x1F`, `1_000`, `1e3` as a decimal, `tru`, `20240703`.
+"""Casts from text by PostgreSQL's rules: `0x1F`, `1_000`, `1e3` as a decimal, `tru`, `20240703`.
 
-Soundness: a text has PostgreSQL's value, is no value (an error, NULL where it is tried), or raises
-`UnreadText`. The last is for `infinity`, `today` and other moments by name, months by name,
-clocks of 24:00 or 60 seconds, fractions beyond microseconds, zones by name, hexadecimal floats.
+Soundness: each text either has the value that PostgreSQL gives it, or is invalid (an error; NULL
+for TRY_CAST), or raises `UnreadText`. Text that raises: `infinity`, `today` and other named times,
+named months, times of 24:00 or 60 seconds, fractions beyond microseconds, named zones, hexadecimal
+floats.
+
 Source: PostgreSQL 18 on random texts, see `tests/predicate/test_engine_texts.py`; releases before
-16 know no underscores and no other bases.
+16 do not accept underscores and other bases.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ _NO_MOMENT = r"(?i)[0-9]|\b(?:inf|infinity|epoch|now|today|tomorrow|yesterday|al
 
 
 def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """The words true, false, yes, no, on, off by their beginnings, 1 and 0, in any case."""
+    """Parse true, false, yes, no, on, off or their prefixes, 1 and 0, in any case."""
     text = pc.ascii_lower(trimmed(values))
     true = pc.is_in(text, value_set=pa.array(TRUE))
     false = pc.is_in(text, value_set=pa.array(FALSE))
@@ -76,7 +78,7 @@ def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -
 def to_int(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """Digits with an optional sign, with underscores between them, in four bases."""
+    """Parse digits with an optional sign and with underscores between them, in four bases."""
     found = text_casts.to_int(values, source, target, semantics)
     return or_else(found, values, lambda texts: _spelled_int(texts, target))
 
@@ -93,7 +95,7 @@ def _spelled_int(values: pa.Array, target: LogicalType) -> Computed:
 
 
 def _based(text: pa.Array) -> pa.Array:
-    """Signed numbers in other bases as decimals; NULL where there are none."""
+    """Convert signed numbers in other bases to decimals; NULL for other texts."""
     bare = pc.replace_substring_regex(text, "^[+-]", "")
     found = pc.coalesce(*(in_base(bare, bits, pattern) for bits, pattern in _BASES.items()))
     return pc.if_else(pc.starts_with(text, "-"), pc.negate(found), found)
@@ -102,7 +104,7 @@ def _based(text: pa.Array) -> pa.Array:
 def to_float(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """A decimal number, `nan`, `inf` or `infinity`; beyond the range and below it there is none."""
+    """Parse a decimal number, `nan`, `inf` or `infinity`; overflow and underflow are invalid."""
     found = text_casts.to_float(values, source, target, semantics)
     if found.failed is not None:
         odd = values.filter(pa.array(found.failed))
@@ -116,7 +118,7 @@ def to_float(
 
 
 def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """A number, perhaps with an exponent or in another base, rounded half away from zero."""
+    """Parse a number with an optional exponent or base, rounded half away from zero."""
     assert isinstance(target, Decimal)
     found = decimals(trimmed(values), target, _MOST_SCALED_DIGITS, target, _READING)
     computed = checked(found, ~null_mask(found), null_mask(values))
@@ -136,7 +138,7 @@ def _spelled_decimal(values: pa.Array, target: Decimal) -> Computed:
 
 
 def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """A date, or the one of a moment, whose offset does not count."""
+    """Parse a date, or the date of a timestamp, ignoring its offset."""
     parts, micros, good = _moments(values, target)
     return text_casts.days_of(micros, good & text_casts.offset_micros(parts)[1], values, target)
 
@@ -144,7 +146,7 @@ def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
 def to_timestamp(
     values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """A date and perhaps a clock, with an offset that only an instant goes by."""
+    """Parse a date with an optional time; an offset is applied only if the type is an instant."""
     assert isinstance(target, Timestamp)
     parts, micros, good = _moments(values, target)
     if target.utc:
@@ -155,7 +157,7 @@ def to_timestamp(
 
 
 def to_time(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """`HH:MM[:SS[.ffffff]]`."""
+    """Parse `HH:MM[:SS[.ffffff]]`."""
     text = trimmed(values)
     parts = pc.extract_regex(text, pattern=f"^{_CLOCK}$")
     _check_moments(text, parts, target)
@@ -165,7 +167,7 @@ def to_time(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
 def to_uuid(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """32 hexadecimal digits, perhaps with a hyphen after each fourth, perhaps in braces."""
+    """Parse 32 hexadecimal digits, with optional hyphens after each fourth and optional braces."""
     groups = r"(?:[0-9a-fA-F]{4}-?){7}[0-9a-fA-F]{4}"
     own = matches(values, rf"^(?:{groups}|\{{{groups}\}})$")
     bare = pc.replace_substring_regex(without(values, ~own), "[{}-]", "")
@@ -174,7 +176,7 @@ def to_uuid(
 
 
 def _moments(values: pa.Array, target: LogicalType) -> tuple[pa.Array, text_casts.Micros, Mask]:
-    """Matched parts, microseconds of the local time, and where there is such a time."""
+    """Return the matched parts, the microseconds of the local time, and the mask of valid times."""
     text = trimmed(values)
     parts = pc.extract_regex(text, pattern=_MOMENT)
     if parts.null_count > text.null_count:
@@ -186,7 +188,7 @@ def _moments(values: pa.Array, target: LogicalType) -> tuple[pa.Array, text_cast
 
 
 def _check_moments(text: pa.Array, parts: pa.Array, target: LogicalType) -> None:
-    """Refuse other spellings, 24:00 and 60 seconds; words that name no moment are none."""
+    """Raise UnreadText for other spellings, 24:00 and 60 seconds; unknown words are invalid."""
     unknown = null_mask(parts) & matches(text, _NO_MOMENT)
     if not isinstance(target, Time):  # 1234 is a time of day there
         unknown &= ~matches(text, _SHORT_NUMBER)
@@ -196,7 +198,7 @@ def _check_moments(text: pa.Array, parts: pa.Array, target: LogicalType) -> None
     refuse(text, unknown | late, target, _READING)
 
 
-# Types for which no text is refused.
+# Types for which no text raises UnreadText.
 TOTAL: frozenset[type[LogicalType]] = frozenset({Bool, Int, Uuid})
 READERS: Mapping[type[LogicalType], text_casts.Reader] = {
     Bool: to_bool,

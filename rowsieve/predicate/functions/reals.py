@@ -1,7 +1,7 @@
-"""Functions of floats that every engine computes to the same bits: roots, signs, angles.
+"""Float functions that all engines compute to the same bits: roots, signs, angles.
 
-What libraries approximate differently (exp, ln, sin, power) has no row. Only float64 is taken: a
-float32 is computed in its own width by some engines and in the wider one by others.
+Functions that libraries approximate differently (exp, ln, sin, power) are not supported. Only
+float64 is accepted: engines compute float32 in different widths.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _sqrt(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> 
 
 
 def _sqrt_range(arguments: Sequence[AbstractValue], _: Signature, __: Semantics) -> Range:
-    """From the root of the lower end, or 0, to that of the upper end; NaN or failure below 0."""
+    """From the root of the lower bound, or 0, to the root of the upper bound."""
     (value,) = arguments
     low, high = filled(value.lower), filled(value.upper)
     safe = ~null_mask(value.lower) & (low >= 0)
@@ -93,13 +93,13 @@ def _resolve_double(arguments: Sequence[Argument]) -> Signature | None:
 
 def _sign(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
     numbers, nulls = filled(arguments[0]), null_mask(arguments[0])
-    of_nan = np.nan if semantics.nan_has_sign else 0.0  # never with its sign bit set
+    of_nan = np.nan if semantics.nan_has_sign else 0.0  # with its sign bit clear
     signs = np.where(np.isnan(numbers), of_nan, np.sign(numbers))
     return Computed(with_nulls(signs, nulls, pa.float64()))
 
 
 def _sign_range(arguments: Sequence[AbstractValue], _: Signature, __: Semantics) -> Range:
-    """It never falls; a NaN may give 0."""
+    """Bound by the signs of both bounds; monotone, but NaN may give 0."""
     (value,) = arguments
     lower = pc.fill_null(pc.sign(value.lower), -1.0)
     upper = pc.fill_null(pc.sign(value.upper), 1.0)

@@ -1,9 +1,9 @@
-"""Functions of users, beside the built-in rows.
+"""Functions that users register, in addition to the built-in functions.
 
-Soundness: without a claim a function may give anything, NULL or an error, so that conditions on it
-are checked on every row that nothing else excludes and skip nothing. A claim that is not true hides
-rows; `scan(pruning="soft")` finds it. An exception counts on the rows that cause it, which are
-found by halving the batch, so that a row which other conditions exclude raises nothing.
+Soundness: a function without claims may return anything, NULL or an error, so conditions on it are
+evaluated on every row that other conditions do not exclude, and prune nothing. A false claim hides
+rows; `scan(pruning="soft")` detects it. An exception counts only for the rows that cause it, found
+by bisecting the batch, so a row that other conditions exclude raises nothing.
 """
 
 from __future__ import annotations
@@ -54,17 +54,18 @@ def register_function(
     can_fail: bool = True,
     nulls_give_null: bool = True,
 ) -> None:
-    """Make a function known to conditions and expressions of this process.
+    """Register a function for conditions and expressions in this process.
 
-    `evaluator` takes an Arrow array per argument, of the `types`, and gives one of the type
-    `returns` and the same length; the same arguments must always give the same result. Where it
-    raises, the rows that make it raise have failed. `monotone` says of each argument whether the
-    result never falls ("increasing") or never rises ("decreasing") while the others stand still,
-    and that it has a value everywhere between two values; None claims nothing. `can_fail=False`
-    claims that it never raises. Unless `nulls_give_null` is false, a NULL argument gives NULL.
+    `evaluator` takes one Arrow array per argument, of the given `types`, and returns an array of
+    the type `returns` and the same length. The same arguments must always give the same result. If
+    it raises, the rows that cause the exception have failed. `monotone` claims for each argument
+    that the result never falls ("increasing") or never rises ("decreasing") in it while the other
+    arguments are fixed, and that the result is defined between any two arguments for which it is
+    defined; None claims nothing. `can_fail=False` claims that it never raises. Unless
+    `nulls_give_null` is false, a NULL argument gives NULL.
 
-    Other processes, Spark's workers among them, must register it too. `InvalidInput` for a name
-    that is taken or a type that no column can have.
+    Other processes, such as Spark's workers, must register it too. `InvalidInput` for a name that
+    is taken or a type that no column can have.
     """
     if not _NAME.fullmatch(name):
         raise InvalidInput(f"a function is named like other_name, in lower case, not {name!r}")
@@ -140,7 +141,7 @@ def _evaluator(name: str, function: UserFunction, *, skips_nulls: bool) -> Evalu
 def _guarded(
     name: str, function: UserFunction, arguments: list[pa.Array], wanted: pa.DataType
 ) -> tuple[pa.Array, Mask]:
-    """The values, and the rows on which the function raises."""
+    """Return the values, and the mask of rows on which the function raises."""
     row_count = len(arguments[0]) if arguments else 1
     if not row_count:
         return pa.nulls(0, wanted), np.zeros(0, dtype=np.bool_)

@@ -1,6 +1,6 @@
-"""The functions by name. A name that is no row here is refused when a predicate is bound.
+"""The registry of functions by name; binding rejects unknown names.
 
-`extract_year(x)` is another spelling of `extract('year', x)`; aliases of engines belong to bridges.
+`extract_year(x)` is an alias of `extract('year', x)`; aliases of engines belong to bridges.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(_ROWS)
 
 
 def add_row(row: Function) -> None:
-    """Make a function known in this process; its name must be free."""
+    """Register a function in this process; its name must be free."""
     if _ROWS.setdefault(row.name, row) is not row:
         raise ValueError(f"the function {row.name!r} exists")
 
 
 def find(name: str) -> Function:
-    """The row of this name."""
+    """Return the function with this name."""
     row = FUNCTIONS.get(name)
     if row is None:
         raise InvalidPredicate(
@@ -82,7 +82,7 @@ def find(name: str) -> Function:
 
 
 def known_of(operands: Sequence[Operand], types: Sequence[LogicalType | None]) -> list[Argument]:
-    """What `resolve` needs to know of the arguments of a call: their types and constants."""
+    """Return the types and constants of the arguments of a call, for `resolve`."""
     return [
         Argument(type_, is_constant=True, constant=operand.value)
         if isinstance(operand, Literal)
@@ -92,7 +92,7 @@ def known_of(operands: Sequence[Operand], types: Sequence[LogicalType | None]) -
 
 
 def resolve(name: str, arguments: Sequence[Argument]) -> tuple[Function, Signature]:
-    """The row and the types of one call."""
+    """Return the function and the types of one call."""
     row = find(name)
     signature = row.resolve(arguments)
     if signature is None:

@@ -1,7 +1,7 @@
-"""`round`, `floor` and `ceil`: numbers to fewer digits; all of them keep the order.
+"""`round`, `floor` and `ceil`: all are monotone.
 
-Decimals and whole numbers round half away from zero; floats as `Semantics` says, by digits after
-the point up to 15. A float32 has no digits here: engines disagree on the width they are taken in.
+Decimals and integers round half away from zero; floats as `Semantics` says, to at most 15 digits
+after the point. A float32 is not rounded to digits: engines compute it in different widths.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MOST_FLOAT_DIGITS = 15
 
 
 def _resolve_whole(arguments: Sequence[Argument]) -> Signature | None:
-    """Whole numbers and floats stay what they are; a decimal loses its scale and may carry."""
+    """Integers and floats keep their type; a decimal loses its scale and may gain a digit."""
     if len(arguments) != 1 or not isinstance(arguments[0].type, Int | Float | Decimal):
         return None
     return Signature((arguments[0].type,), _rounded_type(arguments[0].type, 0))
@@ -80,7 +80,7 @@ def _to_whole(mode: str) -> Evaluator:
         if not semantics.floors_are_longs:
             return Computed(whole)
         nulls, numbers = null_mask(values), filled(whole)
-        numbers = np.where(np.isnan(numbers), 0.0, numbers) + 0.0  # of a bigint: no -0.0
+        numbers = np.where(np.isnan(numbers), 0.0, numbers) + 0.0  # a bigint has no -0.0
         beyond = ~((numbers >= -(2.0**63)) & (numbers < 2.0**63)) & ~nulls
         longs = with_nulls(numbers.astype(filled(whole).dtype), nulls | beyond, values.type)
         return Computed(longs, beyond if beyond.any() else None)
@@ -89,9 +89,9 @@ def _to_whole(mode: str) -> Evaluator:
 
 
 def _whole_range(evaluate: Evaluator) -> BoundsRule:
-    """In order, infinity included; it fails beyond 64 bits only where `Semantics` says so.
+    """Keep the order, infinity included; may fail beyond 64 bits only if `Semantics` says so.
 
-    It makes 0 of NaN there, which then is within the bounds.
+    In that case NaN becomes 0, so the bounds include 0.
     """
 
     def bounds(
@@ -113,7 +113,7 @@ def _whole_range(evaluate: Evaluator) -> BoundsRule:
 
 
 def _unless_null(extreme: Callable[..., Any], bound: pa.Array, zero: pa.Scalar) -> pa.Array:
-    """The extreme of both; no bound stays none."""
+    """Return the extreme of bound and zero; NULL where the bound is NULL."""
     return extreme(bound, zero, skip_nulls=False)
 
 
@@ -159,7 +159,7 @@ def _rounded_digits(values: pa.Array, digits: int, rule: DigitRounding) -> pa.Ar
 
 
 def _rounded_texts(values: pa.Array, digits: int) -> pa.Array:
-    """Half away from zero, of the shortest decimal text; a float from 2^53 on is whole."""
+    """Round the shortest decimal text half away from zero; floats from 2^53 on are integers."""
     numbers = filled(values)
     small = np.abs(numbers) < 10.0 ** -(digits + 1)
     usable = (np.abs(numbers) < 2.0**53) & ~small & ~null_mask(values)

@@ -1,10 +1,11 @@
-"""What the registry says of a function: one frozen row each.
+"""`Function`: one frozen row of the registry per function.
 
-Soundness rests on the claims of a row. `direction`: with the other arguments fixed, the function
-is monotone in this one over every range on which it is defined at both ends, and it is defined
-between them. `can_fail`: false only if no arguments make it fail under any semantics. `nulls`: when
-the result is NULL. `bounds`: where directions do not hold, a rule from the ranges of the arguments
-to the range of the result. A row that claims nothing may give anything, NULL or an error.
+Soundness depends on the claims of a row. `direction`: with the other arguments fixed, the function
+is monotone in this argument over every range at both ends of which it is defined, and it is defined
+everywhere in that range. `can_fail`: false only if it never fails, under any semantics. `nulls`:
+when the result is NULL. `bounds`: a rule from the ranges of the arguments to the range of the
+result, for functions that are not monotone. Without a claim, the result may be anything, NULL or an
+error.
 """
 
 from __future__ import annotations
@@ -24,28 +25,28 @@ from rowsieve.types.logical import LogicalType
 
 
 class Direction(Enum):
-    """How a function moves with one argument while the others stand still."""
+    """How a function changes with one argument while the others are fixed."""
 
     NONE = "none"
     INCREASING = "increasing"  # never falls
     DECREASING = "decreasing"  # never rises
-    EITHER = "either"  # one of the two; which, depends on the other arguments
+    EITHER = "either"  # increasing or decreasing, by the other arguments
 
 
 class NullRule(Enum):
     """When the result is NULL."""
 
-    STRICT = "strict"  # an argument is NULL, or it failed where `Semantics` says NULL
-    PARTIAL = "partial"  # an argument is NULL; besides that at any time
-    ALL = "all"  # every argument is NULL; the result is one of the arguments
-    FIRST = "first"  # possibly at any time; otherwise the result is the first argument
-    NEVER = "never"  # not even then
-    ANY = "any"  # nothing is known
+    STRICT = "strict"  # if an argument is NULL, or on a failure where `Semantics` says NULL
+    PARTIAL = "partial"  # if an argument is NULL, and possibly otherwise
+    ALL = "all"  # if all arguments are NULL; the result is one of the arguments
+    FIRST = "first"  # possibly always; otherwise the result is the first argument
+    NEVER = "never"  # never, whatever the arguments
+    ANY = "any"  # unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What is known of an argument when a call is resolved.
+    """An argument of a call that is being resolved.
 
     `type` is None for a bare NULL and for a quoted string; `constant` is the value of a literal.
     """
@@ -57,7 +58,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The types a call works on; `option` is the constant it is specialised by, like a unit."""
+    """The types of a call; `option` is the constant that selects a variant, such as a unit."""
 
     arguments: tuple[LogicalType, ...]
     result: LogicalType
@@ -66,9 +67,9 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Where the results lie whose arguments are all present; a NULL bound is no bound.
+    """Bounds of the results whose arguments are all non-NULL; a NULL bound is unbounded.
 
-    `nan`: where NaN may come out; `safe`: where none of them can fail. None is nowhere.
+    `nan`: where NaN is possible; `safe`: where no result can fail. None means nowhere.
     """
 
     lower: pa.Array
@@ -84,7 +85,7 @@ BoundsRule: TypeAlias = Callable[[Sequence[AbstractValue], Signature, Semantics]
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function: `resolve` gives None where no overload fits; `evaluate` is vectorised."""
+    """A function: `resolve` returns None if no overload fits; `evaluate` is vectorised."""
 
     name: str
     usage: str
@@ -100,5 +101,5 @@ class Function:
 
 
 def never_fails(_: Signature) -> bool:
-    """For rows that are defined on all their arguments."""
+    """For functions that are defined on all arguments."""
     return False

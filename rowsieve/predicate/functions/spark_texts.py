@@ -1,11 +1,13 @@
-"""Casts of text to booleans and numbers as Spark reads it: `1.9` as 1, `1e3`, `.5`, `2d`, `+inf`.
+"""Casts from text to booleans and numbers by Spark's rules: `1.9` as 1, `1e3`, `.5`, `2d`, `+inf`.
 
-Where ANSI mode is off, a whole number may have a fraction, which is dropped; otherwise it has none.
-Soundness: a text has Spark's value, is no value (an error, or NULL), or raises
-`UnreadText`. The last is for texts that Java reads by rules that are not repeated here:
-hexadecimal floats, digits of other scripts, numbers of thousands of digits.
+Without ANSI mode, an integer may have a fraction, which is dropped.
+
+Soundness: each text either has the value that Spark gives it, or is invalid (an error, or NULL), or
+raises `UnreadText`. Text that raises, because Java's rules for it are not implemented here:
+hexadecimal floats, digits of other scripts, numbers with thousands of digits.
+
 Source: `UTF8String.toLong`, `Cast`, `Decimal` and `StringUtils` of Spark 4.3, and Java's
-`Double.valueOf` and `BigDecimal`; held against Spark by `tests/predicate/test_spark_texts.py`.
+`Double.valueOf` and `BigDecimal`; compared with Spark by `tests/predicate/test_spark_texts.py`.
 """
 
 from __future__ import annotations
@@ -27,14 +29,14 @@ from rowsieve.predicate.semantics import OnFailure, Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Bool, Decimal, Float, Int, LogicalType, type_name
 
-JAVA_SPACE = "".join(map(chr, range(0x21)))  # what `String.trim` removes
-SPACE = JAVA_SPACE + "\x7f"  # what Spark's own reading removes
+JAVA_SPACE = "".join(map(chr, range(0x21)))  # characters that `String.trim` removes
+SPACE = JAVA_SPACE + "\x7f"  # characters that Spark's parsers trim
 _NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
 _FLOAT = rf"^[+-]?{_NUMBER}(?:[eE][+-]?[0-9]+)?[fFdD]?$"
 _HEX_FLOAT = r"^[+-]?0[xX][0-9a-fA-F.]+[pP]"
 _PLAIN = rf"^[+-]?{_NUMBER}$"
 _SCALED = rf"^[+-]?{_NUMBER}[eE][+-]?[0-9]+$"
-_LONG_FRACTION = r"\.[0-9]{36}"  # more digits than the plain way keeps
+_LONG_FRACTION = r"\.[0-9]{36}"  # too many digits for the fast path
 _DIGITS_OF_ANY_SCRIPT = r"^[+-]?[\p{Nd}.eE+-]+$"
 _PARTS = re.compile(r"([+-]?)([0-9]*)\.?([0-9]*)(?:[eE]([+-]?[0-9]+))?", re.ASCII)
 _MOST_CHARACTERS = 4_000
@@ -43,7 +45,7 @@ _MOST_INT = 2**31 - 1
 
 
 def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """`true`, `t`, `yes`, `y`, `1` and their opposites, in any case."""
+    """Parse `true`, `t`, `yes`, `y`, `1` and their opposites, in any case."""
     text = pc.ascii_lower(trimmed(values))
     true = pc.is_in(text, value_set=pa.array(["t", "true", "y", "yes", "1"]))
     false = pc.is_in(text, value_set=pa.array(["f", "false", "n", "no", "0"]))
@@ -51,7 +53,7 @@ def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -
 
 
 def to_int(values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics) -> Computed:
-    """Digits with an optional sign; where ANSI mode is off, with a fraction that is dropped."""
+    """Parse digits with an optional sign; without ANSI mode, a fraction is dropped."""
     assert isinstance(target, Int)
     text = trimmed(values)
     cuts = semantics.failed_cast is OnFailure.NULL
@@ -69,7 +71,7 @@ def to_int(values: pa.Array, _: LogicalType, target: LogicalType, semantics: Sem
 
 
 def to_float(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """A number, infinity if it is too large; `inf`, `infinity` and `nan` in any case."""
+    """Parse a number, infinity on overflow; `inf`, `infinity` and `nan` in any case."""
     text = pc.utf8_trim(values, characters=JAVA_SPACE)
     _refuse(text, matches(text, _HEX_FLOAT), target)
     number = matches(text, _FLOAT)
@@ -85,7 +87,7 @@ def to_float(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantic
 
 
 def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """A number, with an exponent or without, rounded half away from zero to the scale."""
+    """Parse a number with an optional exponent, rounded half away from zero to the scale."""
     assert isinstance(target, Decimal)
     text = pc.utf8_trim(values, characters=JAVA_SPACE)
     foreign = matches(text, _DIGITS_OF_ANY_SCRIPT) & ~as_mask(pc.string_is_ascii(text))
@@ -101,7 +103,7 @@ def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semant
 
 
 def _one_by_one(texts: pa.Array, target: Decimal) -> pa.Array:
-    """The decimals of few different texts, each by Java's `BigDecimal`; NULL where it has none."""
+    """Parse distinct texts one by one like Java's `BigDecimal`; NULL if invalid."""
     coded = texts.dictionary_encode()
     type_ = arrow_type(target)
     found = pa.array([_java_decimal(text, target) for text in coded.dictionary.to_pylist()], type_)
@@ -133,18 +135,18 @@ def _java_decimal(text: str, target: Decimal) -> decimal.Decimal | None:
 
 
 def trimmed(values: pa.Array) -> pa.Array:
-    """Texts without the spaces and control characters at their ends."""
+    """Trim spaces and control characters."""
     return pc.utf8_trim(values, characters=SPACE)
 
 
 def checked(array: pa.Array, good: Mask, nulls: Mask) -> Computed:
-    """The values where they are good; NULL and failed elsewhere."""
+    """Set values to NULL and failed where they are not good."""
     failed = ~good & ~nulls
     return Computed(without(array, ~good | nulls), failed if failed.any() else None)
 
 
 def refuse(texts: pa.Array, which: Mask, target: LogicalType, why: str) -> None:
-    """Refuse texts whose value is not known here, by the first of them."""
+    """Raise UnreadText for the first of the marked texts."""
     if which.any():
         text = texts[int(np.flatnonzero(which)[0])].as_py()
         raise UnreadText(

@@ -1,7 +1,7 @@
-"""Text: case, length, parts and joins. Positions and lengths count code points, from 1.
+"""Text functions: case, length, parts and concatenation. Positions count code points, from 1.
 
 Upper and lower case follow Unicode, code point by code point or with its special cases, as
-`Semantics` says. That orders nothing: of a range of texts only what all begin with passes.
+`Semantics` says. They are not monotone: bounds come from the common prefix of a range only.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _resolve_concat(arguments: Sequence[Argument]) -> Signature | None:
 def _cased(
     kernel: Callable[[Any], Any], special: str, method: Callable[[str], str]
 ) -> Callable[..., Computed]:
-    """`special`: the letters that are more than one in the other case, or depend on their place."""
+    """Convert case. `special`: letters that become several letters or depend on position."""
 
     def evaluate(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
         (text,) = arguments
@@ -117,7 +117,7 @@ def _starts_with(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> 
 
 
 def _substr(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
-    """`substr(text, from, count)`: positions before 1 count but hold nothing; count < 0 fails."""
+    """Compute `substr(text, from, count)`: positions before 1 are empty; count < 0 fails."""
     text, start = arguments[0], arguments[1]
     nulls = null_mask(text) | null_mask(start)
     limit = np.int64(2**31 - 2)
@@ -134,13 +134,13 @@ def _substr(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Compu
 
 
 def _prefix_direction(signature: Signature) -> tuple[Direction, ...]:
-    """A prefix of constant length moves with the text."""
+    """A prefix of constant length keeps the order of texts."""
     moves = Direction.INCREASING if signature.option == "prefix" else Direction.NONE
     return (moves, *(Direction.NONE for _ in signature.arguments[1:]))
 
 
 def sliced(text: pa.Array, start: Any, stop: Any) -> pa.Array:
-    """Code points [start, stop) of each text: one kernel per distinct pair of bounds."""
+    """Return code points [start, stop) of each text; one kernel call per pair of bounds."""
     pairs, which = np.unique(np.stack([start, stop], axis=1), axis=0, return_inverse=True)
     which = which.reshape(-1)
     if len(pairs) <= 1:
@@ -162,7 +162,7 @@ def _slice(text: pa.Array, start: int, stop: int) -> pa.Array:
 
 
 def _concat(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
-    """NULL counts as empty text, as in PostgreSQL; `||` is `concat_strict`."""
+    """Concatenate; NULL counts as empty text, as in PostgreSQL; `||` is `concat_strict`."""
     parts = [pc.fill_null(part, "") for part in arguments]
     return Computed(pc.binary_join_element_wise(*parts, ""))
 

@@ -1,7 +1,7 @@
-"""Dates and times: truncation and fields, proleptic Gregorian, UTC, without leap seconds.
+"""Date and time functions: truncation and fields; proleptic Gregorian, UTC, no leap seconds.
 
-Truncation is monotone for every unit; of the fields the years, what counts years, and the epoch
-are, and the others within the unit that they count in. `whole_second` has no fraction.
+Truncation is monotone for every unit. Years, counts of years and the epoch are monotone; other
+fields are monotone within their enclosing unit. `whole_second` has no fraction.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _YEARS_BEFORE_EPOCH = 1970
 
 
 def unit_name(text: object) -> str | None:
-    """The unit that text names, in lower case and the singular; None if it is no text."""
+    """Return the lower-case, singular name of a unit; None for a value that is not text."""
     if not isinstance(text, str):
         return None
     folded = text.strip().lower()
@@ -103,13 +103,13 @@ def _date_trunc(arguments: Sequence[pa.Array], signature: Signature, _: Semantic
 
 
 def truncate(unit: str, micros: Micros) -> Micros:
-    """The latest whole unit at or before each time; the least time within the first unit of all."""
+    """Return the start of the unit of each time; the least time if it starts before that."""
     starts = _unit_starts(unit, micros)
     return np.where(starts > micros, np.iinfo(np.int64).min, starts)
 
 
 def next_unit(unit: str, start: int) -> int:
-    """The start of the unit after the one that starts here."""
+    """Return the start of the next unit."""
     if unit in _FIXED:
         return start + _FIXED[unit]
     if unit == "week":
@@ -119,12 +119,12 @@ def next_unit(unit: str, start: int) -> int:
 
 
 def year_start(year: int) -> int:
-    """Days from 1970 to the first of January of a year."""
+    """Return the days from 1970 to 1 January of a year."""
     return int(first_of_month(np.array([(year - _YEARS_BEFORE_EPOCH) * 12]))[0])
 
 
 def _unit_starts(unit: str, micros: Micros) -> Micros:
-    """The same, wrapping within a unit of the least time."""
+    """Return the start of the unit of each time; wraps within a unit of the least time."""
     with np.errstate(over="ignore"):
         if unit in _FIXED:
             return micros - micros % _FIXED[unit]
@@ -141,7 +141,7 @@ def _unit_starts(unit: str, micros: Micros) -> Micros:
 
 
 def _era_start(unit: str, years: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The first year of the decade (…0) or of the century or millennium (…1) of each year."""
+    """Return the first year of the decade (…0), or of the century or millennium (…1)."""
     if unit == "decade":
         return np.asarray(years - years % 10)
     size = 100 if unit == "century" else 1000
@@ -174,7 +174,7 @@ def _extract(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) 
 
 
 def _decimal(unscaled: npt.NDArray[np.int64], nulls: Mask, scale: int) -> pa.Array:
-    """Whole numbers of 10^-scale as decimals: their 128 bits are the number's own."""
+    """Convert integers in units of 10^-scale to decimals by reinterpreting 128 bits."""
     words = np.empty((len(unscaled), 2), dtype=np.int64)
     words[:, 0] = unscaled
     words[:, 1] = unscaled >> 63
@@ -226,7 +226,7 @@ def _clock_field(field: str, clock: Days) -> Days:
 
 
 def _counted_years(field: str, years: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The century or millennium of each year: the first begins with the year 1, none is 0."""
+    """Return the century or millennium of each year: the first begins in year 1; there is no 0."""
     size = 100 if field == "century" else 1000
     return np.where(years > 0, (years - 1) // size + 1, -(-years // size + 1))
 
@@ -236,7 +236,7 @@ def _extract_direction(signature: Signature) -> tuple[Direction, ...]:
     return (Direction.NONE, Direction.INCREASING if monotone else Direction.NONE)
 
 
-# The least and the greatest of each field, and the unit within which it only grows.
+# The least and the greatest value of each field, and the unit within which it is monotone.
 _SPANS: Mapping[str, tuple[int, int, str]] = {
     "quarter": (1, 4, "year"),
     "month": (1, 12, "year"),
@@ -257,7 +257,7 @@ _SPANS: Mapping[str, tuple[int, int, str]] = {
 def _extract_range(
     arguments: Sequence[AbstractValue], signature: Signature, semantics: Semantics
 ) -> Range | None:
-    """Fields start over: they grow within a unit, and have a least and a greatest value."""
+    """Bound a field: monotone within its enclosing unit, otherwise by its range."""
     if signature.option not in _SPANS:
         return None
     value = arguments[1]
@@ -283,7 +283,7 @@ def _field_end(value: int, type_: pa.DataType) -> pa.Scalar:
 
 
 def _unit_number(unit: str, end: pa.Array, type_: LogicalType) -> Days:
-    """A number of the unit that a bound lies in, another for another; any where it is NULL."""
+    """Return a number that identifies the unit of each bound; undefined for NULL."""
     numbers = filled(end).astype(np.int64, copy=False)
     if unit in ("hour", "minute"):
         return numbers // _FIXED[unit]

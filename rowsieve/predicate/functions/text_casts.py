@@ -1,7 +1,7 @@
-"""Casts from and to text. Reading is strict and follows `literals.parse_text`, row for row.
+"""Casts from and to text. Parsing is strict and agrees with `literals.parse_text`.
 
-Reading is never monotone, nor is writing a number: '10' sorts before '9'. Dates, times and UUIDs
-are written with their digits in order, so that their texts sort as they do.
+Parsing is not monotone, nor is formatting numbers: '10' sorts before '9'. Formatting dates, times
+and UUIDs is monotone, because their digits come in order of significance.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ _IN_UTC = {TimestampText.LOCAL: "", TimestampText.RFC_3339: "Z"}
 
 
 def trimmed(values: pa.Array, characters: str = SPACE) -> pa.Array:
-    """The texts without these characters at their ends."""
+    """Trim the characters from both ends."""
     return pc.utf8_trim(values, characters=characters)
 
 
 def checked(array: pa.Array, good: Mask, nulls: Mask) -> Computed:
-    """The values where they are good; other texts have none."""
+    """Set values to NULL and failed where they are not good."""
     failed = ~good & ~nulls
     return Computed(without(array, ~good | nulls), failed if failed.any() else None)
 
 
 def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """`true`, `t`, `yes`, `y`, `on`, `1` and their opposites, in any case."""
+    """Parse `true`, `t`, `yes`, `y`, `on`, `1` and their opposites, in any case."""
     text = pc.utf8_lower(trimmed(values))
     true = pc.is_in(text, value_set=pa.array(["t", "true", "y", "yes", "on", "1"]))
     false = pc.is_in(text, value_set=pa.array(["f", "false", "n", "no", "off", "0"]))
@@ -69,7 +69,7 @@ def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -
 
 
 def to_int(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """Digits with an optional sign, inside the type's range."""
+    """Parse digits with an optional sign, within the type's range."""
     assert isinstance(target, Int)
     text = trimmed(values)
     good = as_mask(pc.match_substring_regex(text, r"^[+-]?[0-9]+$"))
@@ -86,9 +86,9 @@ def to_int(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics)
 def to_float(
     values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """A decimal number, `nan`, `inf` or `infinity`; a number too large for the type fails.
+    """Parse a decimal number, `nan`, `inf` or `infinity`; overflow is invalid.
 
-    `-nan` keeps its sign where the order of NaN goes by it.
+    `-nan` keeps its sign if the semantics order NaN by it.
     """
     text = pc.utf8_lower(trimmed(values))
     number = as_mask(
@@ -105,7 +105,7 @@ def to_float(
 
 
 def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """A decimal number without exponent, rounded half away from zero to the scale."""
+    """Parse a decimal number without exponent, rounded half away from zero to the scale."""
     assert isinstance(target, Decimal)
     text = trimmed(values)
     good = as_mask(pc.match_substring_regex(text, r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$"))
@@ -118,7 +118,7 @@ def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semant
 
 
 def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """`YYYY-MM-DD`."""
+    """Parse `YYYY-MM-DD`."""
     parts = pc.extract_regex(trimmed(values), pattern=f"^{DATE}$")
     days, good = matched_days(parts)
     array = pa.array(days.astype(np.int32)).view(arrow_type(target))
@@ -128,7 +128,7 @@ def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
 def to_timestamp(
     values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """`YYYY-MM-DD[ HH:MM[:SS[.ffffff]]]`, with an offset only where the type is an instant.
+    """Parse `YYYY-MM-DD[ HH:MM[:SS[.ffffff]]]`, with an offset only if the type is an instant.
 
     An instant without an offset is a local time of the session's zone.
     """
@@ -142,7 +142,7 @@ def to_timestamp(
 
 
 def matched_days(parts: pa.Array) -> tuple[Micros, Mask]:
-    """Days since 1970 of matched dates, and where the text matched a day that exists."""
+    """Return days since 1970 of matched dates, and the mask of dates that exist."""
     year, month, day = (_part(parts, name) for name in ("year", "month", "day"))
     good = ~null_mask(parts) & (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
     months = np.where(good, (year - 1970) * 12 + month - 1, 0)
@@ -152,21 +152,21 @@ def matched_days(parts: pa.Array) -> tuple[Micros, Mask]:
 
 
 def local_micros(parts: pa.Array) -> tuple[Micros, Mask]:
-    """Microseconds since 1970 of matched dates and clocks, and where there is such a time."""
+    """Return microseconds since 1970 of matched dates and times, and the mask of valid ones."""
     days, good = matched_days(parts)
     clock, there = clock_micros(parts)
     return days * DAY_US + clock, good & there
 
 
 def clock_micros(parts: pa.Array) -> tuple[Micros, Mask]:
-    """Microseconds since midnight of matched clocks, and where there is such a time."""
+    """Return microseconds since midnight of matched times, and the mask of valid ones."""
     hour, minute, second = (_part(parts, name) for name in ("hour", "minute", "second"))
     good = ~null_mask(parts) & (hour < 24) & (minute < 60) & (second < 60)
     return ((hour * 60 + minute) * 60 + second) * 1_000_000 + _fraction(parts), good
 
 
 def offset_micros(parts: pa.Array, hours: int = 16) -> tuple[Micros, Mask]:
-    """Microseconds east of UTC of matched offsets, and where they are of fewer hours."""
+    """Return microseconds east of UTC of matched offsets, and the mask of those below `hours`."""
     zone_hour, zone_minute = _part(parts, "zone_hour"), _part(parts, "zone_minute")
     east = as_mask(pc.equal(parts.field("sign"), "+"))
     offset = np.where(east, 1, -1) * (zone_hour * 60 + zone_minute) * 60_000_000
@@ -176,7 +176,7 @@ def offset_micros(parts: pa.Array, hours: int = 16) -> tuple[Micros, Mask]:
 def instants(
     parts: pa.Array, micros: Micros, good: Mask, semantics: Semantics
 ) -> tuple[Micros, Mask]:
-    """Local times as instants by their offsets, without one by the session's zone."""
+    """Convert local times to instants by their offsets, or else in the session's zone."""
     offset, there = offset_micros(parts)
     micros, good = micros - offset, good & there
     bare = as_mask(pc.equal(parts.field("zone"), "")) & good
@@ -186,7 +186,7 @@ def instants(
 def in_session(
     micros: Micros, good: Mask, local: Mask, semantics: Semantics
 ) -> tuple[Micros, Mask]:
-    """The times, of which these are local ones of the session's zone, as instants."""
+    """Convert the local times among the values to instants in the session's zone."""
     own = zone(semantics.time_zone)
     if own.is_utc:
         return micros, good
@@ -197,24 +197,24 @@ def in_session(
 
 
 def moments(micros: Micros, good: Mask, values: pa.Array, target: LogicalType) -> Computed:
-    """The times where they are good, as the type."""
+    """Build an array of the type; NULL and failed where the times are not good."""
     return checked(pa.array(micros).view(arrow_type(target)), good, null_mask(values))
 
 
 def days_of(micros: Micros, good: Mask, values: pa.Array, target: LogicalType) -> Computed:
-    """The days of the times where they are good."""
+    """Build an array of the days of the times; NULL and failed where they are not good."""
     days = (micros // DAY_US).astype(np.int32)
     return checked(pa.array(days).view(arrow_type(target)), good, null_mask(values))
 
 
 def to_time(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """`HH:MM[:SS[.ffffff]]`."""
+    """Parse `HH:MM[:SS[.ffffff]]`."""
     parts = pc.extract_regex(trimmed(values), pattern=f"^{CLOCK}$")
     return moments(*clock_micros(parts), values, target)
 
 
 def to_uuid(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """32 hexadecimal digits, in groups of 8-4-4-4-12 or without hyphens, in braces or without."""
+    """Parse 32 hexadecimal digits, in groups of 8-4-4-4-12 or without hyphens, optional braces."""
     text = pc.utf8_lower(trimmed(values))
     good = as_mask(pc.match_substring_regex(text, _UUID))
     bare = pc.replace_substring_regex(text, r"[{}-]", "")
@@ -227,7 +227,7 @@ def to_uuid(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
 
 
 def from_uuid(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """Lower case, in groups of 8-4-4-4-12."""
+    """Format in lower case, in groups of 8-4-4-4-12."""
     nulls = null_mask(values)
     packed = _fixed_bytes(values).reshape(-1, 16)
     text = np.full((len(values), 36), ord("-"), np.uint8)
@@ -240,13 +240,13 @@ def from_uuid(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics)
 
 
 def from_time(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """`HH:MM:SS[.f…]`."""
+    """Format `HH:MM:SS[.f…]`."""
     text = values.cast(pa.string())
     return Computed(_short(text))
 
 
 def from_decimal(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """All digits of the scale, never an exponent."""
+    """Format all digits of the scale, never with an exponent."""
     scale = values.type.scale
     if scale <= 0:
         return Computed(values.cast(pa.decimal128(38, 0)).cast(pa.string()))
@@ -260,7 +260,7 @@ def from_decimal(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semanti
 
 
 def from_date(values: pa.Array, _: LogicalType, __: LogicalType, semantics: Semantics) -> Computed:
-    """`YYYY-MM-DD`; the years outside of 1 to 9999 as the semantics spell them."""
+    """Format `YYYY-MM-DD`; years outside 1 to 9999 as the semantics say."""
     days, nulls, years = filled(values).astype(np.int64), null_mask(values), semantics.far_years
     is_far = ~far_years.near(days) & ~nulls
     text = without(values, is_far).cast(pa.string())
@@ -276,9 +276,9 @@ def from_date(values: pa.Array, _: LogicalType, __: LogicalType, semantics: Sema
 def from_timestamp(
     values: pa.Array, source: LogicalType, _: LogicalType, semantics: Semantics
 ) -> Computed:
-    """`YYYY-MM-DD HH:MM:SS[.f…]`, as the semantics spell it in UTC.
+    """Format `YYYY-MM-DD HH:MM:SS[.f…]` in UTC, in the style of the semantics.
 
-    Binding makes a call of the cast of an instant where an engine spells it in another way.
+    If an engine formats instants differently, binding replaces the cast by a call.
     """
     assert isinstance(source, Timestamp)
     suffix = _IN_UTC.get(semantics.timestamp_text, "+00") if source.utc else ""
@@ -290,7 +290,7 @@ def from_timestamp(
 def text_of_any_year(
     values: pa.Array, suffixes: pa.Array, style: TimestampText, years: FarYears
 ) -> pa.Array:
-    """Local times and what stands behind each; NULL where the engine has no text for a time."""
+    """Format local times, each with its suffix; NULL where the engine has no text for a time."""
     near = timestamp_text(values, style)
     text = pc.binary_join_element_wise(near, suffixes, "")
     is_far = null_mask(near) & ~null_mask(values)
@@ -298,7 +298,7 @@ def text_of_any_year(
         return text
     micros = filled(values).view(np.int64)[is_far]
     days, clock = np.divmod(micros, DAY_US)
-    on_first_day = pa.array(clock).view(pa.timestamp("us"))  # of 1970
+    on_first_day = pa.array(clock).view(pa.timestamp("us"))  # of 1 January 1970
     rest = pc.binary_replace_slice(timestamp_text(on_first_day, style), 0, _DATE_LENGTH, "")
     rest = pc.binary_join_element_wise(rest, suffixes.filter(pa.array(is_far)), "")
     spelt = far_years.far_dates(days, rest, years)
@@ -314,13 +314,13 @@ def _with_infinity(text: pa.Array, values: npt.NDArray[np.int64], infinite: Mask
 
 
 def _without_failed(text: pa.Array, nulls: Mask) -> Computed:
-    """Texts, failed where a value that is not NULL has none."""
+    """Return texts, failed where a non-NULL value has none."""
     failed = null_mask(text) & ~nulls
     return Computed(text, failed if failed.any() else None)
 
 
 def timestamp_text(values: pa.Array, style: TimestampText) -> pa.Array:
-    """Times without a zone as the style writes them; NULL outside of the years 1 to 9999."""
+    """Format times without a zone in the style; NULL outside the years 1 to 9999."""
     micros = filled(values)
     good = (micros >= FIRST_DAY * DAY_US) & (micros < (LAST_DAY + 1) * DAY_US)
     text = without(values, ~good).cast(pa.timestamp("us")).cast(pa.string())
@@ -332,7 +332,7 @@ def timestamp_text(values: pa.Array, style: TimestampText) -> pa.Array:
 
 
 def offset_text(offset_us: int, style: TimestampText = TimestampText.OFFSET) -> str:
-    """An offset east of UTC: `+HH[:MM[:SS]]`, or as the style says."""
+    """Format an offset east of UTC: `+HH[:MM[:SS]]`, or as the style says."""
     if style is TimestampText.RFC_3339 and not offset_us:
         return "Z"
     minutes, seconds = divmod(abs(offset_us) // 1_000_000, 60)
@@ -345,24 +345,24 @@ def offset_text(offset_us: int, style: TimestampText = TimestampText.OFFSET) -> 
 
 
 def shortest_as_decimal(values: pa.Array) -> pa.Array:
-    """Finite floats below 1e38 as the decimals that their shortest text spells, 38 digits deep."""
+    """Convert finite floats below 1e38 to the decimals of their shortest text, with 38 digits."""
     return values.cast(pa.string()).cast(pa.decimal256(76, 38))
 
 
 def _short(text: pa.Array) -> pa.Array:
-    """Times without the zeros at the end of their fraction."""
+    """Remove zeros at the end of the fraction."""
     return pc.replace_substring_regex(text, r"\.?0*$", "")
 
 
 def _fraction(parts: pa.Array) -> Micros:
-    """Microseconds of a second."""
+    """Return the microseconds of a second."""
     padded = pc.utf8_rpad(pc.fill_null(parts.field("fraction"), ""), 6, "0")
     micros: Micros = padded.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return micros
 
 
 def _fixed_bytes(values: pa.Array) -> npt.NDArray[np.uint8]:
-    """The bytes of all values one after another; any bytes where NULL."""
+    """Return the bytes of all values, concatenated; undefined for NULL."""
     width = values.type.byte_width
     if not len(values):
         return np.zeros(0, np.uint8)
@@ -375,7 +375,7 @@ def _as_decimal(text: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def _part(parts: pa.Array, name: str) -> Micros:
-    """A group of digits as numbers; 0 where the group or the match is missing."""
+    """Convert a group of digits to numbers; 0 if the group or the match is missing."""
     digits = pc.fill_null(parts.field(name), "")
     present = pc.if_else(pc.equal(digits, ""), "0", digits)
     result: Micros = present.cast(pa.int64()).to_numpy(zero_copy_only=False)

@@ -1,8 +1,8 @@
-"""`text_instant('zone', text)`: an instant as Spark reads it of text, in a session of that zone.
+"""`text_instant('zone', text)`: parse an instant by Spark's rules, in a session of that zone.
 
-A cast of text to an instant is bound to it where the session's zone is not UTC. Text says its zone
-itself or means the local time of this one: earlier instants of repeated times, skipped ones
-shifted. `try_text_instant` is NULL where the text spells no instant. Neither is monotone.
+Binding replaces a cast of text to an instant by it if the session's zone is not UTC. Text without a
+zone is a local time of the session: a repeated time is the earlier instant, a skipped one is
+shifted. `try_text_instant` is NULL for invalid text. Neither is monotone.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _try(arguments: Sequence[pa.Array], signature: Signature, semantics: Semanti
     return Computed(_evaluate(arguments, signature, semantics).values)
 
 
-# Neither claims that it cannot fail: a text whose value is not known here is refused.
+# Neither claims that it cannot fail, because some texts raise UnreadText.
 ROWS = (
     Function(
         "text_instant",

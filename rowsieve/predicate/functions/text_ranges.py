@@ -1,7 +1,7 @@
-"""Ranges of text functions: what follows from the texts that bound their arguments.
+"""Bounds of text functions, derived from the bounds of their arguments.
 
-Texts between two bounds begin with what those have in common (`prefixes`). Bounds of an argument
-that may be absent are its own still: a result whose arguments are all present lies within.
+Texts between two bounds share their common prefix (`prefixes`). The bounds of an argument that may
+be NULL still apply: they concern results whose arguments are all non-NULL.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rowsieve.types.logical import String
 
 
 def case_range(evaluate: Evaluator) -> BoundsRule:
-    """Upper or lower case: of an ASCII prefix it is the prefix of the result."""
+    """Bound upper or lower case: an ASCII prefix is converted to the prefix of the result."""
 
     def bounds(
         arguments: Sequence[AbstractValue], signature: Signature, semantics: Semantics
@@ -43,7 +43,7 @@ def case_range(evaluate: Evaluator) -> BoundsRule:
 def length_range(
     arguments: Sequence[AbstractValue], signature: Signature, _: Semantics
 ) -> Range | None:
-    """No shorter than what all texts begin with."""
+    """At least the length of the common prefix of all texts."""
     (value,) = arguments
     if not isinstance(signature.arguments[0], String):
         return _from_zero(len(value.present), signature)
@@ -54,7 +54,7 @@ def length_range(
 
 
 def from_zero(arguments: Sequence[AbstractValue], signature: Signature, _: Semantics) -> Range:
-    """A count or a place."""
+    """Bound counts and positions from below, by 0."""
     return _from_zero(len(arguments[0].present), signature)
 
 
@@ -64,9 +64,9 @@ def _from_zero(part_count: int, signature: Signature) -> Range:
 
 
 def joined_range(*, skips_nulls: bool) -> BoundsRule:
-    """Texts one after another: the exact ones at the start, then the range of the first that moves.
+    """Bound a concatenation: constant texts at the start, then the range of the first other.
 
-    What follows a moving text may be anything, so only what that begins with stays in place.
+    Text after a varying text is unknown, so only a common prefix of the varying one is kept.
     """
 
     def bounds(arguments: Sequence[AbstractValue], _: Signature, __: Semantics) -> Range:
@@ -97,7 +97,7 @@ def _joined(head: pa.Array, tail: pa.Array) -> pa.Array:
 
 
 def _ends(value: AbstractValue) -> tuple[pa.Array, pa.Array]:
-    """The bounds of a text that is empty where it is NULL."""
+    """Return the bounds of a text that counts as empty where it is NULL."""
     low = pc.if_else(pa.array(value.null | ~value.present), "", value.lower)
     return low, pc.if_else(pa.array(value.present), value.upper, "")
 

@@ -1,7 +1,7 @@
-"""What readers of texts share: numbers of an engine's grammar, and refusals of other spellings.
+"""Shared code of text casts: numbers of an engine's grammar, and `UnreadText`.
 
-Soundness: a text that an engine reads by rules which are not repeated here raises `UnreadText`; it
-never becomes NULL and never a value.
+Soundness: text that an engine parses by rules that are not implemented here raises `UnreadText`; it
+never becomes NULL or a value.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ NUMBER = rf"(?:{DIGITS}(?:\.(?:{DIGITS})?)?|\.{DIGITS})"
 PLAIN = rf"^[+-]?{NUMBER}$"
 SCALED = rf"^[+-]?{NUMBER}[eE][+-]?{DIGITS}$"
 _TOO_LARGE = rf"^[+-]?0*[1-9][0-9_]*(?:\.(?:{DIGITS})?)?[eE]\+?0*(?:[4-9][0-9]|[1-9][0-9]{{2,8}})$"
-MOST_FRACTION = 38  # digits behind the point that are read
+MOST_FRACTION = 38  # digits after the point that are parsed
 _SHORT_EXPONENT = r"[eE][+-]?0*1?[0-9]$"
-_LENGTHS = {4: 16, 3: 22, 1: 64}  # digits of 64 bits, by the bits of a digit
+_LENGTHS = {4: 16, 3: 22, 1: 64}  # number of digits in 64 bits, by the bits of a digit
 
 
 def refuse(
     texts: pa.Array, which: Mask, target: LogicalType, reading: TextReading, *, form: str = ""
 ) -> None:
-    """Raise `UnreadText` for these texts if any is marked, naming the first, and its format."""
+    """Raise `UnreadText` if any text is marked, naming the first one and its format."""
     if which.any():
         text = texts[int(np.flatnonzero(which)[0])].as_py()
         wanted = f"{type_name(target)} of the format {form!r}" if form else type_name(target)
@@ -47,12 +47,12 @@ def refuse(
 
 
 def matches(text: pa.Array, pattern: str) -> Mask:
-    """Where the pattern is found; not in NULL."""
+    """Return the mask of texts in which the pattern occurs; false for NULL."""
     return as_mask(pc.match_substring_regex(text, pattern))
 
 
 def or_else(found: Computed, values: pa.Array, read: Callable[[pa.Array], Computed]) -> Computed:
-    """`found`, with what `read` makes of the texts that have no value in it."""
+    """Return `found`, with `read` applied to the texts that have no value in it."""
     if found.failed is None:
         return found
     rows = np.flatnonzero(found.failed)
@@ -74,14 +74,14 @@ def decimals(
     scaled: str = SCALED,
     fraction: int = MOST_FRACTION,
 ) -> pa.Array:
-    """The numbers as decimals; NULL where the text is none or the type does not hold it.
+    """Parse numbers as decimals; NULL if the text is invalid or overflows the type.
 
-    With an exponent the digits before and behind it are at most so many, or the text is refused:
-    DuckDB multiplies and divides step by step, and gives up on the way or loses digits.
+    With an exponent, the digits before and after it are limited to `most_digits`; longer texts
+    raise UnreadText, because DuckDB multiplies and divides step by step, and fails or loses digits.
     """
     plain = matches(text, PLAIN)
     far = matches(text, scaled) & ~matches(text, _TOO_LARGE)
-    if type_.scale >= fraction:  # digits that might round the last one are cut
+    if type_.scale >= fraction:  # digits that might round the last one are dropped
         refuse(text, plain & matches(text, rf"\.[0-9_]{{{type_.scale + 1}}}"), target, reading)
     bare = pc.replace_substring(text, "_", "")
     computed = text_casts.to_decimal(without(bare, ~plain), type_, type_, Semantics.SQL)
@@ -95,7 +95,7 @@ def decimals(
 
 
 def _few(scaled: pa.Array, most_digits: int) -> Mask:
-    """Whether digits, and exponent beside them, stay within so many digits all the way."""
+    """Whether digits and exponent stay within so many digits in all steps."""
     parts = pc.extract_regex(scaled, r"^[+-]?(?P<digits>[0-9.]*)[eE](?P<exponent>[+-]?[0-9]+)$")
     digits = pc.utf8_length(pc.replace_substring(parts.field("digits"), ".", ""))
     short = matches(scaled, _SHORT_EXPONENT)
@@ -105,7 +105,7 @@ def _few(scaled: pa.Array, most_digits: int) -> Mask:
 
 
 def in_base(text: pa.Array, bits: int, pattern: str) -> pa.Array:
-    """Digits of so many bits behind `0x`, `0o` or `0b` as decimals; NULL where there are none."""
+    """Parse digits after `0x`, `0o` or `0b` as decimals; NULL for other texts."""
     found = matches(text, pattern)
     digits = pc.replace_substring_regex(pc.utf8_lower(text), "^0[xob][0_]*|_", "")
     length = _LENGTHS[bits]
@@ -126,6 +126,6 @@ def in_base(text: pa.Array, bits: int, pattern: str) -> pa.Array:
 
 
 def within(wide: pa.Array, low: int, high: int) -> Mask:
-    """Where decimals lie in this range."""
+    """Return the mask of decimals within the range."""
     ends = [pa.scalar(decimal.Decimal(end), wide.type) for end in (low, high)]
     return as_mask(pc.and_(pc.greater_equal(wide, ends[0]), pc.less_equal(wide, ends[1])))

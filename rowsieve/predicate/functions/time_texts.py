@@ -1,9 +1,9 @@
-"""Dates and times as text of a constant format: `format_time(time, '%Y-%m-%d')`.
+"""Format dates and times by a constant format: `format_time(time, '%Y-%m-%d')`.
 
-Every field has a fixed number of digits: `%Y` four, `%j` three, `%m %d %H %M %S` two; all else
-stands for itself, `%%` for a percent sign. Years outside 1 to 9999 are written as the engine does.
-Where each field follows the next coarser one, from the year on, texts of the other years sort as
-times do.
+Every field has a fixed width: `%Y` four digits, `%j` three, `%m %d %H %M %S` two. Other characters
+are literal, and `%%` is a percent sign. Years outside 1 to 9999 are formatted as the engine does.
+If the fields come in order of significance, from the year on, the texts of the other years sort as
+their times do.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ORDERED = ("YmdHMS", "YjHMS")
 
 
 def pieces_of(text: str, fields: Mapping[str, int] = _WIDTHS) -> list[tuple[str, str]] | None:
-    """Fields and texts in turn, one of each pair empty; None if it is no such format."""
+    """Split a format into alternating fields and texts; None if it is not supported."""
     found = [(match[1] or "", match[2] or "") for match in _PIECE.finditer(text)]
     if sum(len(field) + len(plain) + bool(field) for field, plain in found) != len(text):
         return None
@@ -73,7 +73,7 @@ def _format(arguments: Sequence[pa.Array], signature: Signature, semantics: Sema
 
 
 def _near_texts(days: Days, clock: Days, form: str) -> pa.Array:
-    """Texts of one width."""
+    """Format texts of one width."""
     columns: list[npt.NDArray[np.uint8]] = []
     for field, plain in pieces_of(form) or ():
         if field:
@@ -91,7 +91,7 @@ def _near_texts(days: Days, clock: Days, form: str) -> pa.Array:
 
 
 def _far_texts(numbers: Days, signature: Signature, years: FarYears) -> pa.Array:
-    """Texts of days or times in other years; NULL where the engine has none."""
+    """Format days or times in far years; NULL where the engine has no text."""
     dated = isinstance(signature.arguments[0], Date)
     days, clock = (numbers, np.zeros_like(numbers)) if dated else np.divmod(numbers, DAY_US)
     pieces: list[pa.Array] = [pa.repeat("", len(days))]
@@ -141,7 +141,7 @@ def _rises(signature: Signature) -> bool:
 def _range(
     arguments: Sequence[AbstractValue], signature: Signature, semantics: Semantics
 ) -> Range | None:
-    """The texts of both ends where they lie in the years 1 to 9999, in which none fails."""
+    """Bound by the texts of both ends, if they lie in the years 1 to 9999, where none fails."""
     if not _rises(signature):
         return None
     ends = [arguments[0].lower, arguments[0].upper]

@@ -1,10 +1,12 @@
-"""Casts from text as Trino reads it: no spaces around whole numbers, `NaN` and `Infinity` as Java.
+"""Casts from text by Trino's rules: no spaces around integers; `NaN` and `Infinity` as in Java.
 
-Soundness: a text has Trino's value, is no value (an error, NULL where it is tried), or raises
-`UnreadText`. The last is for spaces and letters of other scripts around numbers, on which its
-releases differ, suffixes and hexadecimal floats of Java, dates in other widths, offsets and zones.
+Soundness: each text either has the value that Trino gives it, or is invalid (an error; NULL for
+TRY_CAST), or raises `UnreadText`. Text that raises: spaces and letters of other scripts around
+numbers, on which releases differ; suffixes and hexadecimal floats of Java; dates in other widths;
+offsets and zones.
+
 Source: `VarcharOperators`, `DecimalCasts`, `DateTimes`, `DateTimeUtils` and
-`VarcharToTimestampCast` of trino-main; no Trino was at hand.
+`VarcharToTimestampCast` of trino-main; not tested against a running Trino.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ _LIKE_A_DATE = rf"[0-9]|{_OTHER_SCRIPTS}"
 
 
 def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """`true`, `t`, `1` and their opposites, in any case, without spaces."""
+    """Parse `true`, `t`, `1` and their opposites, in any case, without spaces."""
     text = pc.ascii_lower(values)
     true = pc.is_in(text, value_set=pa.array(["t", "true", "1"]))
     false = pc.is_in(text, value_set=pa.array(["f", "false", "0"]))
@@ -60,7 +62,7 @@ def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -
 def to_int(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """Digits with an optional sign."""
+    """Parse digits with an optional sign."""
     refuse(values, matches(values, _ODD_NUMBER), target, _READING)
     return text_casts.to_int(values, source, target, semantics)
 
@@ -68,7 +70,7 @@ def to_int(
 def to_float(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """A decimal number, infinity if it is too large; `NaN` and `Infinity` as they are written."""
+    """Parse a decimal number, infinity on overflow; `NaN` and `Infinity` in this case only."""
     text = trimmed(values, _JAVA_SPACE)
     refuse(text, matches(text, f"{_ODD_FLOAT}|{_OTHER_SCRIPTS}"), target, _READING)
     known = without(text, ~(matches(text, _NUMBER) | matches(text, _NAMED)))
@@ -78,7 +80,7 @@ def to_float(
 
 
 def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """A number, perhaps with an exponent, rounded half away from zero to the scale."""
+    """Parse a number with an optional exponent, rounded half away from zero to the scale."""
     assert isinstance(target, Decimal)
     refuse(values, matches(values, _ODD_NUMBER), target, _READING)
     number = without(values, matches(values, "_"))
@@ -87,7 +89,7 @@ def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semant
 
 
 def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """`YYYY-MM-DD`."""
+    """Parse `YYYY-MM-DD`."""
     text = trimmed(values, " ")
     days, good = text_casts.matched_days(pc.extract_regex(text, pattern=f"^{_DATE}$"))
     refuse(text, ~good & matches(text, _LIKE_A_DATE), target, _READING)
@@ -95,7 +97,7 @@ def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
 
 
 def to_timestamp(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
-    """`YYYY-MM-DD[ HH:MM[:SS[.ffffff]]]`; an instant has an offset behind it."""
+    """Parse `YYYY-MM-DD[ HH:MM[:SS[.ffffff]]]`; an instant has an offset after it."""
     assert isinstance(target, Timestamp)
     pattern = f"^{_DATE} {_CLOCK}{_OFFSET}$" if target.utc else f"^{_DATE}(?: {_CLOCK})?$"
     micros, good = _moments(values, pattern, target)
@@ -105,7 +107,7 @@ def to_timestamp(values: pa.Array, _: LogicalType, target: LogicalType, __: Sema
 def to_uuid(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    """Groups of 8-4-4-4-12 hexadecimal digits."""
+    """Parse groups of 8-4-4-4-12 hexadecimal digits."""
     own = matches(values, "^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
     refuse(values, ~own & matches(values, "-|[0-9a-fA-F]{32}"), target, _READING)
     found = text_casts.to_uuid(without(values, ~own), source, target, semantics)
@@ -124,7 +126,7 @@ def _moments(values: pa.Array, pattern: str, target: LogicalType) -> tuple[text_
     return micros, good
 
 
-# Types for which no text is refused.
+# Types for which no text raises UnreadText.
 TOTAL: frozenset[type[LogicalType]] = frozenset({Bool})
 READERS: Mapping[type[LogicalType], text_casts.Reader] = {
     Bool: to_bool,

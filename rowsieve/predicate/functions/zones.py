@@ -1,9 +1,9 @@
-"""Instants in a time zone: local times, instants of local times, truncation, moving, as text.
+"""Functions of instants in a time zone: local times, truncation, intervals, formatting.
 
-The zone is a constant argument, so that a bound predicate says which one it means, whatever the
-session. `RepeatedTime` and `SkippedTime` are arguments too, by their values: they say which instant
-a local time has that occurs twice or never. None of these functions is monotone where a zone
-changes its offset: bounds are hulls over the offsets in force between (trap T12).
+The zone is a constant argument, so a bound predicate does not depend on the session. `RepeatedTime`
+and `SkippedTime` are arguments too, by their values: they select the instant of a local time that
+occurs twice or never. If the zone changes its offset, none of these functions is monotone: bounds
+are hulls over all offsets in force in the range (trap T12).
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ def _text(argument: Argument) -> str | None:
 
 
 def _zone_of(argument: Argument) -> str | None:
-    """The canonical name of a constant zone; an unknown one is refused by name."""
+    """Return the canonical name of a constant zone; raise for an unknown one, naming it."""
     name = _text(argument)
     return None if name is None else zone_name(name)
 
 
 _STRICT_SKIPPED = frozenset(rule.value for rule in SkippedTime if rule is not SkippedTime.NULL)
 _REPEATED = frozenset(rule.value for rule in RepeatedTime)
-_OF_LOCAL = _REPEATED - {"same", "kept"}  # a local time was not moved from anywhere
+_OF_LOCAL = _REPEATED - {"same", "kept"}  # a local time has no previous offset
 
 
 def _rules(arguments: Sequence[Argument], repeated: frozenset[str]) -> str | None:
-    """`repeated,skipped` of two constants; NULL is a rule of `try_instant` alone."""
+    """Return `repeated,skipped` of two constants; NULL is allowed for `try_instant` only."""
     found = [_text(argument) for argument in arguments]
     skipped = _STRICT_SKIPPED | {"null"} if "null" in repeated else _STRICT_SKIPPED
     known = found[0] in repeated and found[1] in skipped
@@ -160,10 +160,10 @@ def _zoned_trunc(arguments: Sequence[pa.Array], signature: Signature, _: Semanti
 def _trunc_range(
     arguments: Sequence[AbstractValue], signature: Signature, _: Semantics
 ) -> Range | None:
-    """Truncated local bounds as instants.
+    """Return truncated local bounds as instants.
 
-    A truncation that keeps its offset may give an instant that no rule gives its local time; it is
-    at most a unit earlier than the instant that is truncated.
+    A truncation that keeps its offset may return an instant that no rule assigns to its local time;
+    it is at most a unit earlier than the truncated instant.
     """
     unit, option = signature.option.split(",", 1)
     own, repeated, skipped = _parts(option)
@@ -199,7 +199,7 @@ def _resolve_shift(arguments: Sequence[Argument]) -> Signature | None:
 
 
 def _zoned_shift(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
-    """First the months, then the days, each in local time; then microseconds of the instant."""
+    """Add the months, then the days, in local time; then the microseconds to the instant."""
     rules = _parts(signature.option)
     nulls = np.logical_or.reduce([null_mask(argument) for argument in arguments[1:5]])
     months, days, micros = (filled(argument).astype(np.int64) for argument in arguments[2:5])
@@ -229,7 +229,7 @@ def _moved(
 
 
 def _added(times: Micros, months: Any, days: Any, micros: Any) -> tuple[Micros, Mask]:
-    """Times moved without a zone, and where that is beyond 64 bits."""
+    """Add an interval without a zone, and return the mask of 64-bit overflows."""
     shape = np.zeros(len(times), dtype=np.int64)
     parts = [pa.array(shape + part) for part in (months, days, micros)]
     signature = Signature((_LOCAL, Int(64), Int(64), Int(64)), _LOCAL)
@@ -241,7 +241,7 @@ def _added(times: Micros, months: Any, days: Any, micros: Any) -> tuple[Micros, 
 def _shift_range(
     arguments: Sequence[AbstractValue], signature: Signature, _: Semantics
 ) -> Range | None:
-    """Of constant parts: the hull of local times moved, then that of their instants, twice."""
+    """Bound, for constant intervals, by the hull of the moved local times and their instants."""
     own, repeated, skipped = _parts(signature.option)
     parts = arguments[2:5]
     fixed = np.logical_and.reduce([is_point(part) for part in parts])
@@ -297,7 +297,7 @@ def _style(signature: Signature) -> tuple[Zone, TimestampText]:
 def _zoned_text(
     arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics
 ) -> Computed:
-    """The local time and its offset in the style of the call."""
+    """Format the local time and its offset in the style of the call."""
     own, style = _style(signature)
     years = semantics.far_years
     instants, nulls = filled(arguments[1]), null_mask(arguments[1])
@@ -316,9 +316,9 @@ def _zoned_text(
 def _text_range(
     arguments: Sequence[AbstractValue], signature: Signature, _: Semantics
 ) -> Range | None:
-    """Between the texts of the local bounds: an offset sorts below `~`.
+    """Bound by the texts of the local bounds: an offset sorts below `~`.
 
-    With a `Z` behind them only whole seconds keep their order: it sorts above a fraction.
+    With a `Z` suffix only whole seconds keep their order, because `Z` sorts above a fraction.
     """
     own, style = _style(signature)
     low, high, lost = _local_hull(own, arguments[1])
@@ -327,13 +327,13 @@ def _text_range(
     )
     if style is TimestampText.RFC_3339:
         lower, upper = (pc.utf8_slice_codeunits(end, 0, _TO_SECONDS) for end in (lower, upper))
-    far = null_mask(lower) | null_mask(upper)  # texts of far years sort anywhere
+    far = null_mask(lower) | null_mask(upper)  # texts of far years may sort anywhere
     above = pc.binary_join_element_wise(upper, "~", "")
     return Range(without(lower, far), without(above, far), safe=~far)
 
 
 def _ends(value: AbstractValue) -> tuple[Micros, Micros, Mask]:
-    """Both bounds as numbers, the ends of time where one is missing; where one is."""
+    """Return both bounds as numbers, and the mask of missing ones, which are the ends of time."""
     no_lower, no_upper = null_mask(value.lower), null_mask(value.upper)
     lower = np.where(no_lower, _LEAST, filled(value.lower))
     upper = np.where(no_upper, _MOST, filled(value.upper))
@@ -341,7 +341,7 @@ def _ends(value: AbstractValue) -> tuple[Micros, Micros, Mask]:
 
 
 def _local_hull(own: Zone, value: AbstractValue) -> tuple[pa.Array, pa.Array, Mask]:
-    """The bounds of the local times, NULL where there is none; where an end is unknown."""
+    """Return the bounds of local times, NULL if unknown, and the mask of unknown ends."""
     low, high, unbounded = _ends(value)
     hull = own.local_hull(low, high)
     lower = _bound(hull.lower, null_mask(value.lower) | hull.no_lower, _LOCAL)
