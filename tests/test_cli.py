@@ -499,3 +499,19 @@ def test_properties_are_set_and_unset(flights: Path) -> None:
     assert "parts are sorted" in run("unset", flights, "key", code=3)
     for wrong in (["set", flights], ["set", flights, "x"], ["unset", flights]):
         run(*wrong, code=2)
+
+
+def test_alter_changes_columns_in_one_commit(flights: Path) -> None:
+    before = rs.open_table(str(flights))
+    told = run(
+        "alter", flights, "ADD COLUMN note text DEFAULT 'none'", "RENAME COLUMN note TO remark"
+    )
+    table = rs.open_table(str(flights))
+    assert told.startswith(f"version {before.version + 1}: ")
+    assert "remark string" in told
+    assert table.version == before.version + 1
+    assert table.count("remark = 'none'") == table.count() == before.count()
+    assert run_json("alter", flights, "DROP COLUMN remark", "--json")["operation"] == "alter"
+    assert "InvalidSchemaChange" in run("alter", flights, "DROP COLUMN id", code=3)
+    assert "ADD COLUMN name type" in run("alter", flights, "VACUUM", code=3)
+    assert rs.open_table(str(flights)).version == before.version + 2

@@ -9,6 +9,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import ColumnNames, Metadata
+from rowsieve.bridges.sql.alterations import alterations_of
 from rowsieve.changes.altering import alter_columns
 from rowsieve.changes.handle import Handle, changes
 from rowsieve.errors import InvalidInput, InvalidSchemaChange
@@ -26,7 +27,7 @@ from rowsieve.types.evolution import (
     WidenColumn,
 )
 from rowsieve.types.logical import Field
-from rowsieve.types.schema import named_type
+from rowsieve.types.schema import Schema, named_type
 
 
 class Alteration:
@@ -36,7 +37,8 @@ class Alteration:
     the commit, once it is made.
     """
 
-    def __init__(self, finish: Callable[[Sequence[SchemaChange]], Commit]) -> None:
+    def __init__(self, schema: Schema, finish: Callable[[Sequence[SchemaChange]], Commit]) -> None:
+        self._schema = schema
         self._finish = finish
         self._changes: list[SchemaChange] = []
         self.commit: Commit | None = None
@@ -77,6 +79,15 @@ class Alteration:
         """Change the default of new rows, as `Table.set_default` does."""
         return self._append(SetDefault(name, default))
 
+    def sql(self, text: str, dialect: str = "postgres") -> Alteration:
+        """Add the actions of an ALTER TABLE: `ADD COLUMN b bigint DEFAULT 50, DROP COLUMN c`.
+
+        The words `ALTER TABLE` and the table's name are left out. InvalidInput for anything else.
+        """
+        for change in alterations_of(text, self._schema, dialect):
+            self._append(change)
+        return self
+
     def __enter__(self) -> Self:
         return self
 
@@ -106,7 +117,7 @@ class Evolving(Handle):
         """
         self._writable("alter")
         base = self._latest()
-        return Alteration(lambda wanted: self._alter(base, wanted, metadata))
+        return Alteration(base.schema, lambda wanted: self._alter(base, wanted, metadata))
 
     def add_column(
         self,

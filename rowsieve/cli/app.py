@@ -134,6 +134,7 @@ for _command in (
     changing.update,
     changing.delete,
     changing.overwrite,
+    changing.alter,
     changing.restore,
     reading.query,
     reading.explain,

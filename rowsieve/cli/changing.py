@@ -268,6 +268,33 @@ def overwrite(
 
 
 @expanded
+def alter(
+    uri: Uri,
+    actions: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ACTION...",
+            help="What ALTER TABLE would do, such as 'ADD COLUMN b bigint DEFAULT 50'.",
+            show_default=False,
+        ),
+    ],
+    *,
+    commit: CommitOptions,
+) -> None:
+    """Add, drop, rename or widen columns, in one commit; no file is rewritten."""
+    table = commit.table(uri)
+    with table.alter(metadata=commit.notes) as alteration:
+        for action in actions:
+            alteration.sql(action)
+    assert alteration.commit is not None
+    if commit.as_json:
+        commit.show(alteration.commit)
+        return
+    columns = ", ".join(f"{field.name} {field.type}" for field in table.schema)
+    typer.echo(f"version {alteration.commit.version}: {columns}")
+
+
+@expanded
 def restore(
     uri: Uri,
     version: Annotated[int, typer.Argument(min=0, max=MOST, help="The version to go back to.")],

@@ -1,0 +1,214 @@
+"""Changes of columns as SQL: the actions of `ALTER TABLE`, `ADD COLUMN b bigint DEFAULT 50`.
+
+Soundness: an allow-list. Whatever else the grammar finds in an action is refused by name, so that
+nothing that was written is left out. A default is a constant; it is never evaluated per row.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from rowsieve.bridges.sql.dialects import Dialect, dialect_named
+from rowsieve.errors import InvalidInput
+from rowsieve.predicate import ir
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.evaluate import compute
+from rowsieve.types.encodings import arrow_field, arrow_type
+from rowsieve.types.evolution import (
+    AddColumn,
+    DropColumn,
+    RelaxNotNull,
+    RenameColumn,
+    ReorderColumns,
+    SchemaChange,
+    SetDefault,
+    WidenColumn,
+)
+from rowsieve.types.logical import Field, Float, Json, LogicalType, String, type_name
+from rowsieve.types.schema import Schema
+
+_LONGEST = 100_000  # characters
+
+
+def alterations_of(
+    text: str, schema: Schema, dialect: str = "postgres"
+) -> tuple[SchemaChange, ...]:
+    """Read actions of ALTER TABLE, separated by commas, without `ALTER TABLE` and the table's name.
+
+    `schema` has the columns that there are. InvalidInput names what is not understood; ADD COLUMN,
+    DROP COLUMN, RENAME COLUMN and ALTER COLUMN are.
+    """
+    import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
+    from sqlglot import exp  # noqa: PLC0415
+
+    from rowsieve.bridges.sql.limits import too_deep  # noqa: PLC0415
+
+    known = dialect_named(dialect)
+    if len(text) > _LONGEST:
+        raise InvalidInput(
+            f"the change has {len(text):,} characters, at most {_LONGEST:,} are read"
+        )
+    try:
+        if too_deep(sqlglot.tokenize(text, read=known.grammar)) is not None:
+            raise InvalidInput("the change is nested too deep")
+        found = sqlglot.parse(f"ALTER TABLE t {text}", read=known.grammar)
+    except (sqlglot.ParseError, sqlglot.TokenError) as error:
+        raise _not_read(text) from error
+    (node,) = found if len(found) == 1 else (None,)
+    if not isinstance(node, exp.Alter) or _extra(node, "this", "kind", "actions"):
+        raise _not_read(text)
+    return tuple(
+        change for action in node.args["actions"] for change in _changes(action, schema, known)
+    )
+
+
+def _changes(action: Any, schema: Schema, dialect: Dialect) -> Iterator[SchemaChange]:
+    from sqlglot import exp  # noqa: PLC0415
+
+    match action:
+        case exp.ColumnDef():
+            yield from _added(action, dialect)
+        case exp.Drop() if action.args.get("kind") == "COLUMN":
+            _only(action, "kind", "tables")
+            for column in action.args["tables"]:
+                yield DropColumn(_name(column))
+        case exp.RenameColumn():
+            _only(action, "this", "to")
+            yield RenameColumn(_name(action.this), _name(action.args["to"]))
+        case exp.AlterColumn():
+            yield _altered(action, schema, dialect)
+        case _:
+            raise _not_read(action.sql())
+
+
+def _added(action: Any, dialect: Dialect) -> Iterator[SchemaChange]:
+    from sqlglot import exp  # noqa: PLC0415
+
+    _only(action, "this", "kind", "constraints", "position")
+    name, after, first = _name(action), None, False
+    if (position := action.args.get("position")) is not None:
+        first = position.args.get("position") == "FIRST"
+        after = None if first else _name(position.this)
+    if action.args.get("kind") is None:
+        raise InvalidInput(f"the column {name!r} has no type; write it behind the name")
+    type_ = _type(action.args["kind"], name, dialect)
+    nullable, default = True, None
+    for constraint in action.args.get("constraints") or ():
+        match constraint.args.get("kind"):
+            case exp.NotNullColumnConstraint() as limit:
+                nullable = bool(limit.args.get("allow_null"))
+            case exp.DefaultColumnConstraint(this=value):
+                default = _constant(value, name, type_, dialect)
+            case _:
+                raise _not_read(constraint.sql())
+    yield AddColumn(arrow_field(Field(0, name, type_, nullable)), default, after)
+    if first:
+        yield ReorderColumns((name,))
+
+
+def _altered(action: Any, schema: Schema, dialect: Dialect) -> SchemaChange:
+    name = _name(action)
+    given = {key for key, value in action.args.items() if value not in (None, False)} - {"this"}
+    if given == {"dtype"}:
+        type_ = _type(action.args["dtype"], name, dialect)
+        return WidenColumn(name, arrow_field(Field(0, name, type_)))
+    if given == {"default"}:
+        type_ = schema.field(name).type
+        return SetDefault(name, _constant(action.args["default"], name, type_, dialect))
+    if given == {"drop"}:
+        return SetDefault(name, None)
+    if given == {"drop", "allow_null"}:
+        return RelaxNotNull(name)
+    raise _not_read(action.sql())
+
+
+def _constant(node: Any, name: str, type_: LogicalType, dialect: Dialect) -> object:
+    """Return the value of a constant; quoted text is cast to the column's type, as SQL does."""
+    from sqlglot import exp  # noqa: PLC0415
+
+    match node:
+        case exp.Null():
+            return None
+        case exp.Boolean(this=value):
+            return bool(value)
+        case exp.Literal(is_string=True, this=text):
+            return (
+                str(text) if isinstance(type_, String | Json) else _cast(text, type_, name, dialect)
+            )
+        case exp.Literal(is_string=False, this=text):
+            return _number(text, type_, name)
+        case exp.Neg(this=exp.Literal(is_string=False, this=text)):
+            return _number(f"-{text}", type_, name)
+        case exp.Cast(this=exp.Literal(is_string=True, this=text)):
+            return _cast(text, _type(node.args["to"], name, dialect), name, dialect)
+        case _:
+            shown = node.sql()
+            raise InvalidInput(
+                f"the default {shown} of column {name!r} is not a constant; write a number, a "
+                "quoted text, TRUE, FALSE, NULL, or a type before a quoted text"
+            )
+
+
+def _number(text: str, type_: LogicalType, name: str) -> object:
+    try:
+        number = decimal.Decimal(text)
+    except decimal.InvalidOperation as error:
+        raise InvalidInput(f"the default {text} of column {name!r} is not a number") from error
+    if isinstance(type_, Float):
+        return pa.scalar(float(text), pa.float64()).cast(arrow_type(type_))
+    return int(text) if text.lstrip("-").isdigit() else number
+
+
+def _cast(text: str, type_: LogicalType, name: str, dialect: Dialect) -> pa.Scalar:
+    operand = ir.Cast(ir.Literal(text, String()), type_)
+    row = pa.RecordBatch.from_arrays([pa.nulls(1)], ["row"])
+    values, failed = compute(bind_operand(operand, Schema(0, ()), dialect.semantics), row)
+    if failed.any():
+        raise InvalidInput(
+            f"the default {text!r} of column {name!r} is no value of type {type_name(type_)}"
+        )
+    return values[0]
+
+
+def _type(node: Any, name: str, dialect: Dialect) -> LogicalType:
+    from rowsieve.bridges.sql.typenames import logical_type  # noqa: PLC0415
+
+    try:
+        return logical_type(node, dialect)
+    except ValueError as error:
+        raise InvalidInput(f"the column {name!r}: {error}") from error
+
+
+def _name(node: Any) -> str:
+    """Return the name of a column; nested fields and qualified names are refused."""
+    from sqlglot import exp  # noqa: PLC0415
+
+    if isinstance(node, exp.Column) and _extra(node, "this"):
+        raise InvalidInput(
+            f"{node.sql()!r} is not a column of its own; fields inside columns cannot be changed"
+        )
+    return str(node.name)
+
+
+def _extra(node: Any, *allowed: str) -> set[str]:
+    return {key for key, value in node.args.items() if value} - set(allowed)
+
+
+def _only(node: Any, *allowed: str) -> None:
+    if extra := _extra(node, *allowed):
+        raise InvalidInput(
+            f"{node.sql()!r} has {', '.join(sorted(extra)).upper()}, which is not supported; leave "
+            "it out"
+        )
+
+
+def _not_read(text: str) -> InvalidInput:
+    return InvalidInput(
+        f"cannot read the change {text!r}; write ADD COLUMN name type [NOT NULL] [DEFAULT constant]"
+        " [FIRST | AFTER name], DROP COLUMN name, RENAME COLUMN name TO name, ALTER COLUMN name "
+        "TYPE type, ALTER COLUMN name SET DEFAULT constant, DROP DEFAULT or DROP NOT NULL"
+    )
