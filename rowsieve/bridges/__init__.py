@@ -1,1 +1,1 @@
-"""Other languages of filters, to predicates and back."""
+"""Translate filters of other languages to predicates and back."""

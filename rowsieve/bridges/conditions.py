@@ -1,7 +1,10 @@
-"""Translating the conditions of the AND at the top, each for itself: whole, or not at all.
+"""Translate each condition of the top-level AND separately, wholly or not at all.
 
-What a bridge cannot say is left out with its place and the reason. Soundness: only whole conditions
-of that AND are left out, so that what remains is TRUE wherever the original is.
+A condition that a bridge does not support is omitted, and reported with its position and the
+reason.
+
+Soundness: only whole conditions of that AND are omitted, so the result is TRUE wherever the
+original is.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ def read_conditions(
     shown: Callable[[E], object] = str,
     strict: bool = False,
 ) -> Translation[ir.Predicate, R]:
-    """Read each; those that are refused, or that do not bind to the schema, are the residual."""
+    """Read each condition; those that are rejected, or do not bind, are the residual."""
     kept: list[ir.Predicate] = []
     left: list[E] = []
     notes: list[str] = []
@@ -60,7 +63,7 @@ def write_conditions(
     *,
     strict: bool = False,
 ) -> Translation[R, ir.Predicate]:
-    """Write each, bound to the schema under the semantics; those refused are the residual."""
+    """Bind and write each condition under the semantics; rejected ones are the residual."""
     bind(predicate, schema, semantics, simplified=False)
     conditions = ir.root_conjuncts(predicate)
     kept: list[E] = []
@@ -81,7 +84,7 @@ def write_conditions(
 
 
 def _refuse_nested(root: ir.Predicate) -> None:
-    """Lists and structs compare by rules of each engine's own, which no writer spells out."""
+    """Raise for comparisons of lists and structs: engines differ, and no writer supports them."""
     for node in ir.walk(root):
         if isinstance(node, ir.Comparison) and is_nested(type_ := type_of(node.left)):
-            raise UnsupportedOperation(f"values of {type_name(type_)} are not compared there")
+            raise UnsupportedOperation(f"values of {type_name(type_)} cannot be compared there")

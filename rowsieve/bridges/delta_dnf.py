@@ -1,9 +1,10 @@
-"""Filters in disjunctive normal form, as deltalake and pyarrow take them, as predicates and back.
+"""Filters in disjunctive normal form, as accepted by deltalake and pyarrow, and predicates.
 
-A list of tuples `(column, operator, value)` is the AND of them, a list of such lists the OR. They
-mean what `pyarrow.parquet.filters_to_expression` makes of them, and are read by the same reader; a
-filter keeps the rows on which it is TRUE, so only those are written (`leaves`). Soundness: no
-operator finds NaN of every kind, hence a condition that wants NaN is refused.
+A list of tuples `(column, operator, value)` is their AND, a list of such lists is their OR. Filters
+mean what `pyarrow.parquet.filters_to_expression` makes of them, and are read with the same reader.
+A filter keeps the rows on which it is TRUE, so writing preserves only those (`leaves`).
+
+Soundness: no operator matches NaN of every kind, so a condition that matches NaN is rejected.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from rowsieve.types.schema import Schema
 Filter: TypeAlias = tuple[str, str, Any]
 Filters: TypeAlias = list[Filter] | list[list[Filter]]
 
-MAX_FILTERS = 100_000  # tuples written: ANDs of ORs multiply
+MAX_FILTERS = 100_000  # limit of tuples written, because ANDs of ORs multiply
 
 _EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
 _FLOATS = "of floats by IEEE's rules"
@@ -85,9 +86,10 @@ def is_dnf_filters(value: object) -> bool:
 def from_dnf_filters(
     filters: Filters, schema: Schema, *, strict: bool = False
 ) -> Translation[ir.Predicate, Filters]:
-    """Read filters over columns of the schema, meant under `Semantics.PYARROW`.
+    """Read filters over columns of the schema, under `Semantics.PYARROW`.
 
-    The residual is the filters left out. With `strict`, such a filter is `UnsupportedOperation`.
+    The residual contains the filters that are not supported. With `strict`, such a filter is
+    `UnsupportedOperation`.
     """
     if not is_dnf_filters(filters):
         raise InvalidPredicate(
@@ -120,7 +122,7 @@ def to_dnf_filters(
     *,
     strict: bool = False,
 ) -> Translation[Filters, ir.Predicate]:
-    """Write a predicate, meant under the semantics given, as filters over the schema."""
+    """Write a predicate with the given semantics as filters over the schema."""
     writer = _Writer(semantics)
     return write_conditions(
         predicate,
@@ -165,7 +167,7 @@ def _one(item: Filter, schema: Schema) -> ir.Predicate:
 
 
 def _as_column(members: Any, storage: pa.DataType) -> Any:
-    """Members of a kindred type as the column's, as `is_in` casts them when it runs."""
+    """Cast members of a similar type to the column's type, as `is_in` does at run time."""
     array = members if isinstance(members, pa.Array) else pa.array(members)
     for kind in (pa.types.is_floating, pa.types.is_decimal):
         if kind(array.type) and kind(storage):
@@ -186,14 +188,14 @@ _Groups: TypeAlias = list[list[Filter]]
 
 
 class _Writer(KeptRows[_Groups]):
-    """All rows are one empty AND, no row is no AND at all."""
+    """Return the filters of all rows, one empty AND, or of no rows, an empty OR."""
 
     def __init__(self, semantics: Semantics) -> None:
         super().__init__(semantics)
         self._width = 1
 
     def condition(self, root: ir.Predicate) -> _Groups:
-        """A condition of the AND at the top, which multiplies with the others."""
+        """Write a condition of the top-level AND, which is multiplied out with the others."""
         groups = self.rows(root)
         width = self._width * max(1, len(groups))
         if len(groups) > 1 and width * 2 > MAX_FILTERS:
@@ -202,11 +204,11 @@ class _Writer(KeptRows[_Groups]):
         return groups
 
     def always(self, *, value: bool) -> _Groups:
-        """An empty AND, or an empty OR."""
+        """Return an empty AND, or an empty OR."""
         return [[]] if value else []
 
     def junction(self, terms: Sequence[_Groups], *, all_of: bool) -> _Groups:
-        """The groups of all; AND of ORs multiplies them."""
+        """Combine the groups of the terms; an AND of ORs is multiplied out."""
         if not all_of:
             return [group for term in terms for group in term]
         made: _Groups = [[]]
@@ -217,12 +219,12 @@ class _Writer(KeptRows[_Groups]):
         return made
 
     def leaf(self, leaf: Leaf) -> _Groups:
-        """The leaf as the rows that pyarrow keeps, what it makes of NULL and NaN put right."""
+        """Write a leaf, adjusted so that pyarrow keeps the right rows for NULL and NaN."""
         if not isinstance(leaf.operand, ir.BoundColumn):
-            raise UnsupportedOperation("a filter is about a column itself")
+            raise UnsupportedOperation("a filter compares a column, not an expression")
         name, type_ = leaf.operand.name, type_of(leaf.operand)
         if is_nested(type_):
-            raise UnsupportedOperation(f"no filter is about a {type_name(type_)}")
+            raise UnsupportedOperation(f"filters do not support the type {type_name(type_)}")
         not_nan: _Groups = [[]]
         if isinstance(type_, Float) and not leaf.on_nan:
             not_nan = [[(name, "<=", math.inf)]]
@@ -267,35 +269,35 @@ class _Writer(KeptRows[_Groups]):
     @staticmethod
     def _refuse_nan(type_: LogicalType, leaf: Leaf) -> None:
         if isinstance(type_, Float) and leaf.on_nan:
-            raise UnsupportedOperation("no filter finds NaN of every kind")
+            raise UnsupportedOperation("no filter matches NaN of every kind")
 
 
 def _finished(groups: _Groups, schema: Schema) -> Filters:
-    """The groups in the shape that pyarrow takes, where none may be empty."""
+    """Return the groups in the shape that pyarrow accepts, in which none may be empty."""
     if groups and all(groups):
         return groups[0] if len(groups) == 1 else groups
     for field in schema:
         if not is_nested(field.type):
             none = pa.array([], arrow_type(field.type))
             return [(field.name, "not in" if groups else "in", none)]
-    raise UnsupportedOperation("a filter of all rows or of none wants a column that is not nested")
+    raise UnsupportedOperation("a filter of all rows or of none needs a column that is not nested")
 
 
 def _value(literal: ir.Literal) -> Any:
-    """The constant as Python has it, or as Arrow has it where pyarrow would read another type."""
+    """Return the constant in Python, or in Arrow if pyarrow would infer another type."""
     value = scalar(literal)
     if literal.type in (Int(64, signed=False), Uuid()):
         return value
     try:
         return value.as_py()
-    except (ValueError, OverflowError):  # a day or a moment beyond Python's
+    except (ValueError, OverflowError):  # a date or time that Python cannot represent
         return value
 
 
 def _listed(array: pa.Array | None, type_: LogicalType, *, null: bool = False) -> Any:
-    """The members as a Python list, or as an Arrow array where that would be read otherwise.
+    """Return the members as a Python list, or as an Arrow array if its type would change.
 
-    None as array is a list of NULL alone.
+    A list of NULL alone has None as its array.
     """
     storage = arrow_type(type_)
     if array is None:

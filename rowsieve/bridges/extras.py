@@ -1,4 +1,4 @@
-"""Engines that need not be installed: imported at their first use, or named with their extra."""
+"""Import optional engines at first use; a missing one names the extra to install."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rowsieve.errors import MissingExtra
 
 
 def imported(module: str, extra: str) -> Any:
-    """The module, or `MissingExtra`, which says what to install."""
+    """Import the module; `MissingExtra`, which says what to install, if that fails."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

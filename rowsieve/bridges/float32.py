@@ -1,7 +1,8 @@
-"""Casts of float64 to float32: too large a number fails here, and is infinite in some engines.
+"""Casts of float64 to float32: overflow fails here, and gives infinity in some engines.
 
-Those engines (polars, DataFusion, pyarrow) have no failure that TRY_CAST could make NULL of either.
-Soundness: a cast that may meet such a number is refused both ways where the engine is one of them.
+In those engines (polars, DataFusion, pyarrow) the cast never fails, so TRY_CAST gives no NULL.
+
+Soundness: a cast that may overflow is rejected in both directions for these engines.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from rowsieve.types.logical import Float, LogicalType
 
 
 def may_be_infinite(operand: Operand, source: LogicalType | None, target: LogicalType) -> bool:
-    """Whether a cast of the operand could meet a number beyond float32; constants are looked at."""
+    """Whether a cast of the operand may overflow float32; constants are checked exactly."""
     if source != Float(64) or target != Float(32):
         return False
     if not isinstance(operand, Literal) or not isinstance(operand.value, float):

@@ -1,8 +1,10 @@
-"""Predicates for languages that know conditions on single columns and keep the rows that are TRUE.
+"""Write predicates in languages of conditions on single columns that keep TRUE rows.
 
-Such languages have no third value, or two opinions on it. So NOT goes into the leaves, and a `Leaf`
-says for itself what it is of NULL and of NaN. Soundness: AND and OR of leaves keep the rows for
-which the predicate is TRUE, as they never ask of a term more than whether it is TRUE.
+Such languages have no NULL result, or treat it inconsistently. So NOT is pushed into the leaves,
+and each `Leaf` defines its result for NULL and NaN.
+
+Soundness: AND and OR of leaves keep the rows on which the predicate is TRUE, because they depend
+only on whether each term is TRUE.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ _REFLEXIVE = (
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The members of a list, without NULL and NaN; `bitwise`: -0.0 and 0.0 are two."""
+    """The members of a list, without NULL and NaN; `bitwise`: -0.0 and 0.0 differ."""
 
     array: pa.Array
     type: LogicalType
@@ -56,10 +58,11 @@ Test: TypeAlias = tuple[str, ir.Literal | Members]
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """What a condition on one column is of NULL, of NaN (None: of no matter) and of other values.
+    """A condition on one column: its result for NULL, for NaN (None: irrelevant) and otherwise.
 
     `on_null` is None for NULL. `others` is a test (`=` `<>` `<` `<=` `>` `>=` with a constant, `IN`
-    and `NOT IN` with members, `STARTS WITH` and its NOT with text), or one answer for all of them.
+    and `NOT IN` with members, `STARTS WITH` and its negation with text), or one result for all
+    other values.
     """
 
     operand: ir.Operand
@@ -68,7 +71,7 @@ class Leaf:
     on_nan: bool | None = None
 
     def negated(self) -> Leaf:
-        """The leaf's NOT; NULL stays NULL."""
+        """Return the negated leaf; NULL stays NULL."""
         others = self.others
         if isinstance(others, tuple):
             others = (_OPPOSITES[others[0]], others[1])
@@ -84,13 +87,13 @@ class Leaf:
 
 
 class KeptRows(ABC, Generic[E]):
-    """Writes bound trees, meant under the semantics given, as the rows on which they are TRUE."""
+    """Writes bound trees with the given semantics as filters that keep their TRUE rows."""
 
     def __init__(self, semantics: Semantics) -> None:
         self.semantics = semantics
 
     def rows(self, node: ir.Predicate, *, negated: bool = False) -> E:
-        """The rows on which the condition, or its NOT, is TRUE."""
+        """Write the rows on which the condition, or its negation, is TRUE."""
         match node:
             case ir.TruePredicate() | ir.FalsePredicate():
                 return self.always(value=isinstance(node, ir.TruePredicate) is not negated)
@@ -110,15 +113,15 @@ class KeptRows(ABC, Generic[E]):
 
     @abstractmethod
     def always(self, *, value: bool) -> E:
-        """All rows, or none."""
+        """Return a filter of all rows, or of none."""
 
     @abstractmethod
     def junction(self, terms: Sequence[E], *, all_of: bool) -> E:
-        """The rows in all of the terms, or in any."""
+        """Return the rows of all of the terms, or of any."""
 
     @abstractmethod
     def leaf(self, leaf: Leaf) -> E:
-        """The rows for which a leaf is TRUE, or `UnsupportedOperation`."""
+        """Return the rows for which a leaf is TRUE, or raise `UnsupportedOperation`."""
 
     def _leaf(self, node: ir.Predicate) -> Leaf:
         match node:
@@ -191,7 +194,7 @@ class KeptRows(ABC, Generic[E]):
 
 
 def zeros_apart(members: Members) -> tuple[pa.Array, frozenset[float]]:
-    """The members of floats without zeros, and the signs of the zeros among them."""
+    """Return the float members without zeros, and the signs of the zeros among them."""
     if not isinstance(members.type, Float):
         return members.array, frozenset()
     zeros = members.array.filter(pc.equal(members.array, 0.0))

@@ -1,4 +1,4 @@
-"""The support matrix of a bridge, as the Markdown that the documents show."""
+"""The support matrix of a bridge, as Markdown for the documentation."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rowsieve.bridges.translation import Row
 
 
 def matrix(groups: Mapping[str, Sequence[Row]]) -> str:
-    """A line per construct: its name there and here, how it reads, how it writes, and why not.
+    """Return a line per construct: its name there and here, how it is read and written, and why.
 
-    Constructs without a counterpart that are refused for one reason share a line.
+    Rejected constructs without a counterpart share a line if they have one reason.
     """
     lines = ["| | there | here | reads | writes | note |", "|---|---|---|---|---|---|"]
     for group, rows in groups.items():

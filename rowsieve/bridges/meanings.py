@@ -1,9 +1,10 @@
-"""A condition of one engine, put so that another engine's rules give it the same rows.
+"""Rewrite a condition of one engine so that it keeps the same rows under another engine's rules.
 
-Where the rules differ and the difference can be said in the tree (NaN, zeros in lists), the
-condition comes back with guards; where it cannot, `UnsupportedOperation` names the difference.
-Soundness: a guard keeps TRUE, FALSE and NULL of every row, so it may stand under NOT and OR; an
-operation on which the rules differ is never passed on without one.
+If the rules differ and the tree can express the difference (NaN, zeros in lists), the result
+contains guards; otherwise `UnsupportedOperation` names the difference.
+
+Soundness: a guard preserves TRUE, FALSE and NULL on every row, so it may be nested under NOT and
+OR. An operation whose rules differ is never passed on without one.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ from rowsieve.types.logical import (
 )
 
 _WHOLE = frozenset({"add", "subtract", "multiply", "negate", "abs", "divide", "modulo", "round"})
-# Which functions hang on which rule; of floats, where it is said so.
+# Functions that depend on each rule; for floats only, where marked.
 _CALLS: Mapping[str, frozenset[str]] = {
     "full_case": frozenset({"lower", "upper", "initcap"}),
     "negative_roots_fail": frozenset({"sqrt"}),
     "nan_has_sign": frozenset({"sign"}),
     "shifts_wrap": frozenset({"shift_left"}),
 }
-# Which functions of an instant go by the session's zone, unless binding has named one.
+# Functions of an instant that use the session's zone, unless binding has named one.
 _OF_SESSION = frozenset(
     {"extract", "date_trunc", "date_bin", "last_day", "days_between"}
     | {"add_interval", "shift", "shift_timestamp"}
@@ -88,34 +89,35 @@ _VERBS: Mapping[OnFailure, str] = {
     OnFailure.WRAP: "it wraps around",
     OnFailure.IEEE: "it is infinite or NaN",
 }
-_DIGITS = 38  # with fewer, the type of a result holds them all
+_DIGITS = 38  # with fewer digits, the result type holds every result
 _NARROW = (Int(64), Float(32))
-# What the guards of comparisons and lists see to.
+# Rules that the guards of comparisons and lists handle.
 GUARDED = frozenset({"name", "nan", "bitwise_lists_from"})
-# What binding writes into the tree, as arguments of calls.
+# Rules that binding writes into the tree, as arguments of calls.
 WRITTEN = frozenset(
     {"repeated_time", "skipped_time", "skipped_midnight", "moved_time", "truncated_clock"}
     | {"hours_make_days"}
 )
-# These rules decide only about years outside 1 to 9999; translations promise nothing there.
+# Rules for years outside 1 to 9999 only, for which translations promise nothing.
 OF_FAR_YEARS = frozenset({"far_years"})
 RULES = GUARDED | WRITTEN | OF_FAR_YEARS | frozenset(_SHOWN)
 
 
 def differ(ours: Semantics, theirs: Semantics) -> bool:
-    """Whether there is anything but the name between the two."""
+    """Whether two semantics differ in anything but their names."""
     return replace(ours, name="") != replace(theirs, name="")
 
 
 def with_meaning_kept(root: ir.Predicate, ours: Semantics, theirs: Semantics) -> ir.Predicate:
-    """The bound condition, meant by `ours`, as one that means it by `theirs`."""
-    # Conditions that the sign of NaN decides were refused; writers for DataFusion clear the sign.
+    """Rewrite a bound condition under `ours` to one with the same meaning under `theirs`."""
+    # Conditions that depend on the sign of NaN were rejected; writers for DataFusion clear the
+    # sign.
     ours, theirs = unsigned(ours), unsigned(theirs)
     return _Guards(ours, theirs).predicate(root) if differ(ours, theirs) else root
 
 
 def unsigned(semantics: Semantics) -> Semantics:
-    """The same rules for conditions that the sign of a NaN does not decide."""
+    """Return equivalent rules for conditions that do not depend on the sign of a NaN."""
     if semantics.nan is not NanOrder.SIGNED:
         return semantics
     return replace(semantics, nan=NanOrder.GREATEST)
@@ -168,9 +170,9 @@ class _Guards:
     def ordered(
         self, op: ir.ComparisonOp, a: ir.Operand, b: ir.Operand, plain: ir.Predicate
     ) -> ir.Predicate:
-        """`a = b`, `a < b` or `a <= b`, of which `plain` is what the other engine has.
+        """Guard `a = b`, `a < b` or `a <= b`; `plain` is the other engine's comparison.
 
-        The two differ only where `b` is NaN, and for `=` only where both are.
+        The two differ only if `b` is NaN, and for `=` only if both are.
         """
         if _never_nan(b) or (op is ir.ComparisonOp.EQ and _never_nan(a)):
             return plain
@@ -188,7 +190,7 @@ class _Guards:
         return ir.And((plain, below if known else ir.Or((below, ir.IsNull(a)))))
 
     def is_nan(self, operand: ir.Operand) -> ir.Predicate:
-        """NULL of NULL, as every comparison; a constant is known for one or not."""
+        """Write whether the operand is NaN, NULL for NULL; a constant is decided immediately."""
         if isinstance(operand, ir.Literal) and operand.value is not None:
             return ir.FALSE if _never_nan(operand) else ir.TRUE
         if self.theirs.nan is NanOrder.IEEE:
@@ -214,7 +216,7 @@ class _Guards:
         return self.zeros(ir.InList(operand, values), len(members))
 
     def zeros(self, node: ir.InList, count: int) -> ir.Predicate:
-        """A list of `count` members in our engine, which may tell -0.0 from 0.0."""
+        """Guard a list of `count` members, if our engine distinguishes -0.0 from 0.0 in it."""
         members = node.values.array
         if not pc.any(pc.equal(members, 0.0)).as_py():
             return node
@@ -250,7 +252,7 @@ class _Guards:
         if floats:
             touched += [field for field, names in _CALLS_OF_FLOATS.items() if name in names]
             if len(types) == 1 and "digit_rounding" in touched:
-                touched.remove("digit_rounding")  # there are no digits
+                touched.remove("digit_rounding")  # no digits
         if zoned:
             touched.append("time_zone")
         if name.startswith("json"):
@@ -258,7 +260,7 @@ class _Guards:
         self.check(name, touched)
 
     def check(self, what: str, touched: Iterable[str]) -> None:
-        """Refuse an operation that hangs on a rule on which the engines differ."""
+        """Raise for an operation that depends on a rule in which the engines differ."""
         for field in touched:
             ours, theirs = getattr(self.ours, field), getattr(self.theirs, field)
             if ours != theirs:
@@ -302,7 +304,7 @@ def _never_nan(operand: ir.Operand) -> bool:
 
 
 def _in_utc(style: TimestampText, source: Timestamp) -> TimestampText:
-    """The style, or another that spells it alike: a cast in a zone was bound to a call."""
+    """Return the other engine's style, if it formats the type alike: zoned casts are calls."""
     local = not source.utc and style is TimestampText.LOCAL
     if local or style is TimestampText.OFFSET_IN_MINUTES:
         return TimestampText.OFFSET

@@ -1,4 +1,4 @@
-"""Our own predicates as a language among the others: read and written as they are."""
+"""The bridge of our own predicates, which are passed through."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def is_predicate(value: object) -> bool:
 
 
 def read_predicate(predicate: Predicate, schema: Schema) -> Translation[Predicate, Predicate]:
-    """The predicate itself, once it is known to have a meaning over the schema."""
+    """Return the predicate itself, after checking that it binds to the schema."""
     bind(predicate, schema, simplified=False)
     return Translation(predicate, Exactness.EXACT)
 
@@ -24,7 +24,7 @@ def read_predicate(predicate: Predicate, schema: Schema) -> Translation[Predicat
 def write_predicate(
     predicate: Predicate, schema: Schema, semantics: Semantics
 ) -> Translation[Predicate, Predicate]:
-    """The predicate itself, its columns by name: their ids belong to one table."""
+    """Return the predicate with columns by name, because their ids belong to one table."""
     del schema, semantics
     return Translation(_by_name(predicate), Exactness.EXACT)
 

@@ -1,8 +1,8 @@
-"""A condition in another engine's words as text to paste: SQL, or Python that makes the expression.
+"""Format a condition for pasting: SQL text, or Python code that builds an engine's expression.
 
-Soundness: Python text is what was called to make the expression that `translate` gives, its values
-spelled exactly; a Spark column is `F.expr` of the text that means the same in a Spark session, and
-an expression of DataFusion what the frame `df` that is filtered parses of its text.
+Soundness: Python code consists of the calls that built the expression of `translate`, with exact
+values. A Spark column is `F.expr` of text with the same meaning in a Spark session; a DataFusion
+expression is text that the filtered frame `df` parses.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rowsieve.bridges.translation import Exactness
 from rowsieve.predicate.codec import predicate_to_json
 
 _SPARK: Final = "from pyspark.sql import functions as F"
-# Bridges whose expressions an engine parses of text: the dialect, the call, and what it imports.
+# Bridges whose expressions an engine parses from text: the dialect, the call, its imports.
 _PARSED: Final[Mapping[str, tuple[str, str, frozenset[str]]]] = {
     "spark_columns": ("spark", "F.expr", frozenset({_SPARK})),
     "datafusion_exprs": ("datafusion", "df.parse_sql_expr", frozenset()),
@@ -31,7 +31,7 @@ _PARSED: Final[Mapping[str, tuple[str, str, frozenset[str]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Pasted:
-    """The text, None where nothing could be said, and what has to be imported for it.
+    """The text, None if nothing could be translated, and the imports it needs.
 
     `exactness`, `residual` and `notes` are those of the translation.
     """
@@ -54,7 +54,7 @@ def pasted(
     target_session: Session | None = None,
     strict: bool = False,
 ) -> Pasted:
-    """The condition, such as SQL text of the dialect `source`, in the language `target`."""
+    """Translate a condition, such as SQL text of the dialect `source`, to text in `target`."""
     is_python = not bridge_named(target).is_text
     with recording():
         made = translate(

@@ -1,9 +1,10 @@
-"""Expressions of engines as Python text: the calls that made an expression, written as one does.
+"""Format expressions of engines as Python code: the calls that built them.
 
-A writer takes the modules of its engine from `recorded`. Within `recording` they come wrapped: what
-is called on them is done, and beside the object stands the text of the call and what it imports.
-Soundness: the text is made of the very calls that made the object, so that it gives the same one;
-a value that cannot be written exactly refuses its condition.
+A writer gets the modules of its engine from `recorded`. Within `recording` these are wrapped: each
+call is executed, and its result carries the text of the call and the imports that it needs.
+
+Soundness: the text consists of the calls that built the object, so it builds an equal one; a value
+without an exact text raises UnsupportedOperation for its condition.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import pyarrow as pa
 from rowsieve.errors import UnsupportedOperation
 
 Text: TypeAlias = tuple[str, frozenset[str]]
-"""An expression of Python's, and the import statements that it needs."""
+"""A Python expression, and the import statements that it needs."""
 
 _RECORDS: ContextVar[bool] = ContextVar("records", default=False)
 _NOTHING: Final[frozenset[str]] = frozenset()
@@ -40,7 +41,7 @@ _PLAIN_TYPES: Final[Mapping[pa.DataType, str]] = {
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """Within this, modules from `recorded` write down what is called on them."""
+    """Context in which modules from `recorded` record the calls on them."""
     token = _RECORDS.set(True)
     try:
         yield
@@ -49,20 +50,20 @@ def recording() -> Iterator[None]:
 
 
 def is_recording() -> bool:
-    """Whether expressions are made to be written as text."""
+    """Whether calls are being recorded as text."""
     return _RECORDS.get()
 
 
 def recorded(module: Any, name: str = "", imports: str = "") -> Any:
-    """The module, or within `recording` what records it; without a name, its members are imported.
+    """Return the module, wrapped within `recording`; without a name, its members are imported.
 
-    `imports` is the statement after which `name` stands for the module.
+    `imports` is the statement that binds `name` to the module.
     """
     return Recorded(module, name, frozenset({imports} - {""})) if _RECORDS.get() else module
 
 
 class Recorded:
-    """An object and the text that makes it; what is called on it is called on the object, too."""
+    """An object and the text that builds it; calls are forwarded to the object and recorded."""
 
     __slots__ = ("bare", "imports", "is_operation", "text", "value")
     __hash__ = None  # type: ignore[assignment]
@@ -80,7 +81,7 @@ class Recorded:
         self.text = text
         self.imports = imports
         self.is_operation = is_operation
-        self.bare = bare  # what may stand for it at the right of a comparison
+        self.bare = bare  # a bare constant that may replace it as a right operand
 
     def __getattr__(self, name: str) -> Recorded:
         value = getattr(self.value, name)
@@ -92,7 +93,7 @@ class Recorded:
         value = self.value(
             *map(_value, arguments), **{name: _value(each) for name, each in named.items()}
         )
-        takes_any = self.text == "pc.scalar"  # pyarrow makes a scalar of what it is given
+        takes_any = self.text == "pc.scalar"  # pyarrow converts any value to a scalar
         written = [("", (takes_any and natural(each)) or spelled(each)) for each in arguments]
         written += [(f"{name}=", spelled(each)) for name, each in named.items()]
         inner = ", ".join(f"{name}{text}" for name, (text, _) in written)
@@ -165,7 +166,7 @@ class Recorded:
 
 
 def spelled(value: Any) -> Text:
-    """A value, or what was recorded, as Python text; UnsupportedOperation where it has none."""
+    """Format a value or a recorded object as Python text; UnsupportedOperation if impossible."""
     match value:
         case Recorded():
             plain = _constant(value.value)
@@ -187,7 +188,7 @@ def spelled(value: Any) -> Text:
 
 
 def _value(given: Any) -> Any:
-    """The object itself of what was recorded, in lists, too."""
+    """Return the object of a recorded one, also inside lists."""
     if isinstance(given, Recorded):
         return given.value
     if isinstance(given, list | tuple):
@@ -200,7 +201,7 @@ def _grouped(given: Recorded) -> str:
 
 
 def _constant(value: Any) -> Text | None:
-    """A constant of Python's, or a type of polars'; None of anything else."""
+    """Format a Python constant or a polars type; None for other values."""
     match value:
         case None | bool() | int() | str() | bytes():
             return repr(value), _NOTHING
@@ -239,7 +240,7 @@ def _members(values: Any) -> Text:
 
 
 def _dataclass(value: Any) -> Text:
-    """A filter of Spark's, or another object that is its fields."""
+    """Format a Spark filter, or another object that is defined by its fields."""
     written = [(f.name, spelled(getattr(value, f.name))) for f in dataclasses.fields(value)]
     kind = type(value)
     inner = ", ".join(f"{name}={text}" for name, (text, _) in written)
@@ -266,7 +267,7 @@ def _type(type_: pa.DataType) -> Text:
 
 
 def _scalar(scalar: pa.Scalar) -> Text:
-    """A number or a truth by itself where Arrow takes it for this type."""
+    """Return the bare number or boolean if Arrow infers this type for it."""
     if type(scalar) in _BARE and (alone := natural(scalar)) is not None:
         return alone
     if scalar.type == pa.month_day_nano_interval() and scalar.is_valid:
@@ -284,7 +285,7 @@ def _scalar(scalar: pa.Scalar) -> Text:
 
 
 def natural(scalar: pa.Scalar) -> Text | None:
-    """The value alone, where that is what Arrow makes this scalar of."""
+    """Return the bare value if Arrow infers this scalar from it."""
     try:
         plain = scalar.as_py()
         again = pa.scalar(plain)
@@ -298,7 +299,7 @@ _BARE: Final = (pa.BooleanScalar, pa.Int64Scalar, pa.DoubleScalar)
 
 
 def _array(values: pa.Array) -> Text:
-    """The array by its values, or by the numbers beneath them where Python has no such moment."""
+    """Format an array by its values, or by their integers if Python cannot represent them."""
     text, imports = _type(values.type)
     try:
         members, found = spelled(values.to_pylist())

@@ -1,20 +1,20 @@
-"""The bridges that there are, each by its name: the one place where a filter language is listed.
+"""The registry of bridges by name: the only list of filter languages.
 
-A bridge is added by one line in `BRIDGES`: its name, which rules its conditions are meant by, and
-three functions of its module.
+To add a bridge, add one entry to `BRIDGES`: its name, the rules of its conditions, and three
+functions of its module.
 
-- `recognises(value)`: whether a value is one of its expressions, told from its type without
-  importing the engine (`sys.modules`): what the caller has not imported, the value cannot be.
-- `reads(expression, schema)`: a `Translation` whose `expression` is our predicate, meant under the
-  bridge's semantics, and whose `residual` is what could not be read, in its own language. Where an
-  engine has sessions (`takes_session`), it and `writes` take `session=`, too.
-- `writes(predicate, schema, semantics)`: a `Translation` whose `expression` is theirs and whose
-  `residual` is our predicate, which is meant by the semantics given. `translate` settles the
-  differences between engines before (`meanings`) and passes the bridge's own semantics; only where
-  `meanings` has no guard, and the bridge has, does it pass the original's.
+- `recognises(value)`: whether a value is one of its expressions, judged by its type without
+  importing the engine: if the caller has not imported it (`sys.modules`), the value is none.
+- `reads(expression, schema)`: a `Translation` whose `expression` is our predicate, under the
+  bridge's semantics, and whose `residual` is the unsupported part, in its own language. If an
+  engine has sessions (`takes_session`), it and `writes` accept `session=` too.
+- `writes(predicate, schema, semantics)`: a `Translation` whose `expression` is in the bridge's
+  language and whose `residual` is our predicate, under the given semantics. `translate` first
+  resolves the differences between engines (`meanings`) and passes the bridge's own semantics; only
+  where `meanings` has no guard, but the bridge has one, it passes the original's.
 
-Soundness: a bridge's semantics say what its engine does with every row; a bridge that reads or
-writes an operation that they do not describe refuses it.
+Soundness: a bridge's semantics describe what its engine does with every row; a bridge rejects
+operations that they do not describe.
 """
 
 from __future__ import annotations
@@ -45,34 +45,36 @@ from rowsieve.predicate.semantics import Semantics
 
 
 def _none() -> None:
-    """No session: what is written names its settings itself, or means the same in all."""
+    """Return no session: expressions name their settings, or mean the same in every session."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """One filter language: how it is recognised, read and written, and what it means."""
+    """A filter language: how its expressions are recognised, read and written, and their rules."""
 
     name: str
-    shown: str  # how a message names its expressions
+    shown: str  # name of its expressions in messages
     semantics: Semantics
     recognises: Callable[[object], bool]
     reads: Callable[..., Translation[Predicate, Any]]
     writes: Callable[..., Translation[Any, Predicate]]
     is_text: bool = False
-    takes_session: bool = False  # both take session=, the settings of a session of the engine
-    rules_of: Callable[[Any, Session | None], Semantics] | None = None  # where expressions differ
-    running: Callable[[], Session | None] = _none  # those of the session that runs what is written
-    has_guards: bool = False  # its writer settles all differences itself, more than `meanings` can
+    takes_session: bool = False  # reads and writes accept session=
+    rules_of: Callable[[Any, Session | None], Semantics] | None = (
+        None  # if it depends on the expression
+    )
+    running: Callable[[], Session | None] = _none  # settings of the session that runs the result
+    has_guards: bool = False  # its writer handles all differences, more than `meanings` can
 
     def meant(self, expression: Any, session: Session | None = None) -> Semantics:
-        """The rules of an expression, in a session of the engine."""
+        """Return the rules of an expression, in a session of the engine."""
         if self.rules_of is not None:
             return self.rules_of(expression, session)
         return in_session(self.semantics, session)
 
 
 def _text(value: object) -> bool:
-    """Never: text does not say which dialect it is in."""
+    """Return False: text does not tell its dialect."""
     del value
     return False
 
@@ -174,7 +176,7 @@ _BY_NAME: Mapping[str, Bridge] = {bridge.name: bridge for bridge in BRIDGES}
 
 
 def bridge_named(name: str) -> Bridge:
-    """The bridge of this name; `InvalidInput` lists the known ones."""
+    """Return the bridge with this name; `InvalidInput` lists the known ones."""
     if (bridge := _BY_NAME.get(name)) is None:
         raise InvalidInput(
             f"no filter language is called {name!r}; known are {', '.join(_BY_NAME)}"
@@ -183,5 +185,5 @@ def bridge_named(name: str) -> Bridge:
 
 
 def bridge_of(value: object) -> Bridge | None:
-    """The bridge whose expression this is, or None; text belongs to none."""
+    """Return the bridge of an expression, or None; text belongs to none."""
     return next((bridge for bridge in BRIDGES if bridge.recognises(value)), None)

@@ -1,7 +1,7 @@
-"""The session of an engine in which a condition is meant: what decides its rows beside its words.
+"""Session settings that decide, together with its text, which rows a condition keeps.
 
-Soundness: a setting that an engine does not have, or whose effect there is not known, is refused,
-never ignored: the same words would keep other rows.
+Soundness: a setting that an engine does not have, or whose effect is not known, is rejected, never
+ignored.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.zones import fixed_offset, zone
 
-# Zones with changes by no rule after 2037, the last year that ICU knows them for.
+# Zones whose changes after 2037 follow no rule that ICU knows.
 UNKNOWN_TO_ICU: Final = frozenset(
     {"Africa/Casablanca", "Africa/El_Aaiun", "Asia/Gaza", "Asia/Hebron"}
 )
-_OWN_RULES = "sql"  # of predicates of ours
-# Why the time zone of a session is not followed, by the name of the semantics.
+_OWN_RULES = "sql"  # our own predicates
+# Why a session's time zone is not supported, by the name of the semantics.
 _NO_ZONE: Final[Mapping[str, str]] = {
     "datafusion": "casts and fields go by the zone that a column declares; only now() and text "
     "without an offset go by the session's: write to_local_time(x AT TIME ZONE 'Area/City')",
@@ -30,13 +30,14 @@ _FOLLOWS_ZONE: Final = frozenset({"postgres", "duckdb", "spark", _OWN_RULES})
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The settings of a session by which SQL text and Spark columns are meant.
+    """Session settings that define the meaning of SQL text and Spark columns.
 
-    `time_zone`: of casts, fields, truncations and intervals of instants, and of text without an
-    offset that becomes one: `Area/City` or UTC, for Spark an offset such as `+05:30`, too.
-    PostgreSQL and DuckDB call it TimeZone, Spark `spark.sql.session.timeZone`. `ansi`: Spark's
-    `spark.sql.ansi.enabled`, on by default as there; for Spark only.
-    InvalidInput for a zone that is not known.
+    `time_zone`: the zone of casts, fields, truncations and intervals of instants, and of text
+    without an offset that becomes an instant: `Area/City` or UTC; for Spark also an offset such as
+    `+05:30`. PostgreSQL and DuckDB call it TimeZone, Spark `spark.sql.session.timeZone`. `ansi`:
+    Spark's `spark.sql.ansi.enabled`, on by default as in Spark; for Spark only.
+
+    InvalidInput for an unknown zone.
     """
 
     time_zone: str = "UTC"
@@ -57,10 +58,10 @@ class Session:
 
 
 def in_session(semantics: Semantics, session: Session | None) -> Semantics:
-    """The rules of an engine, or of a dialect of it, in a session; without one, its default.
+    """Return the rules of an engine or dialect in a session, by default its default session.
 
     InvalidInput for a setting that the engine does not have, UnsupportedOperation for one whose
-    effect there is not known.
+    effect is not known.
     """
     if session is None:
         return semantics

@@ -1,8 +1,10 @@
-"""The filters that Spark hands to a Python data source, as predicates and back.
+"""Filters that Spark passes to a Python data source, and predicates.
 
-A list of filters is the AND of them, meant under `Semantics.SPARK`; their values are Python's, so a
-column's type decides what a value is. Soundness: a filter whose value is of another kind than its
-column is left out whole and named, in either direction. PySpark is imported at its first use.
+A list of filters is their AND, under `Semantics.SPARK`. Their values are Python values, so the
+column's type defines the meaning of a value.
+
+Soundness: a filter whose value does not fit its column's type is omitted as a whole and named, in
+both directions. PySpark is imported at first use.
 """
 
 from __future__ import annotations
@@ -89,7 +91,7 @@ _LAST_DAY = datetime.date.max.toordinal()
 
 
 def is_spark_filters(value: object) -> bool:
-    """Whether this is a list or tuple of Spark's filters; PySpark is not imported for it."""
+    """Whether this is a list or tuple of Spark filters; does not import PySpark."""
     module = sys.modules.get("pyspark.sql.datasource")
     known: Any = getattr(module, "Filter", None)
     if known is None or not isinstance(value, list | tuple):
@@ -100,11 +102,11 @@ def is_spark_filters(value: object) -> bool:
 def from_spark_filters(
     filters: Sequence[Any], schema: Schema, *, strict: bool = False, ansi: bool | None = None
 ) -> Translation[ir.Predicate, list[Any]]:
-    """Read filters over columns of the schema; the residual is the filters left out.
+    """Read filters over columns of the schema; the residual contains the unsupported ones.
 
-    `ansi` is whether the session that they come from has `spark.sql.ansi.enabled`: IN of nothing is
-    FALSE there and NULL for NULL without it. Unless it is known, NOT IN of nothing is left out;
-    IN of nothing keeps no row in either mode.
+    `ansi`: `spark.sql.ansi.enabled` of their session. IN with an empty list is FALSE in ANSI mode,
+    and NULL for NULL otherwise. If the mode is unknown, NOT IN with an empty list is unsupported;
+    IN with an empty list keeps no row in either mode.
     """
     kept: list[ir.Predicate] = []
     left: list[Any] = []
@@ -130,7 +132,7 @@ def to_spark_filters(
     *,
     strict: bool = False,
 ) -> Translation[list[Any], ir.Predicate]:
-    """Write a predicate, meant under the semantics given, as filters over the schema."""
+    """Write a predicate with the given semantics as filters over the schema."""
     bind(predicate, schema, semantics, simplified=False)
     conditions = ir.root_conjuncts(predicate)
     kept: list[Any] = []
@@ -156,7 +158,7 @@ def _read(item: Any, schema: Schema, ansi: bool | None) -> ir.Predicate:
     kind = type(item).__name__
     if kind == "Not":
         depth = 0
-        while type(item).__name__ == "Not":  # a chain of them may be long
+        while type(item).__name__ == "Not":  # such a chain may be long
             item, depth = item.child, depth + 1
         if ansi is None and depth % 2 and type(item).__name__ == "In" and not item.value:
             raise UnsupportedOperation(_NOTHING)
@@ -211,7 +213,7 @@ def _attribute(path: Sequence[str], schema: Schema) -> tuple[ir.Operand, Logical
 
 
 def _physical(value: Any, type_: LogicalType) -> ir.PhysicalValue:
-    """The value as the column holds it; another kind of value is refused."""
+    """Convert a value to the column's type; raise for a value of another kind."""
     if value is None:
         return None
     if type(value) in _ACCEPTED.get(type(type_), ()):

@@ -1,10 +1,11 @@
-"""`translate`: a condition of one filter language as one of another.
+"""`translate`: translate a condition of one filter language to another.
 
-It is read into our tree, put so that the target's rules give it the same rows (`meanings`), and
-written. Soundness: the expression is TRUE on every row on which the original is, and with the
-residual on no other. What cannot be said, in either step, is left out as a whole condition of the
-AND at the top, and the residual holds it; if it cannot be taken apart, the residual is the original
-itself, which is always right.
+The condition is read into our tree, rewritten for the target's rules (`meanings`), and written.
+
+Soundness: the expression is TRUE on every row on which the original is; with the residual, on no
+other row. Each step omits unsupported parts only as whole conditions of the top-level AND, and the
+residual contains them. If the original cannot be split, the residual is the original itself, which
+is always correct.
 """
 
 from __future__ import annotations
@@ -42,19 +43,17 @@ def translate(
     strict: bool = False,
     syntax_only: bool = False,
 ) -> Translation[Any, Any]:
-    """The condition in the language `target`, for rows of the columns of `schema`.
+    """Translate a condition to the language `target`, for rows with the columns of `schema`.
 
-    `source` is found from the type of the expression; text needs the name of its dialect. `schema`
-    is an Arrow schema, or anything that has one as its `schema`. `semantics` are the rules that the
-    expression is meant by, the source's own unless given. `session` has the settings of the session
-    that the expression is meant in, `target_session` of the one that runs the result; without them,
-    a Spark column's are those of the running session, and any other engine's its defaults in UTC.
-    With `strict`, a part that cannot be said is `UnsupportedOperation`, which names it, its place
-    and the reason.
+    `source` is derived from the type of the expression; text needs the name of its dialect.
+    `schema` is an Arrow schema, or an object with one as its `schema`. `semantics` are the rules of
+    the expression, by default those of the source. `session` has the settings of the expression's
+    session, `target_session` those of the session that runs the result; by default, a Spark column
+    uses the running session, and any other engine its defaults in UTC. With `strict`, an
+    unsupported part is `UnsupportedOperation`, which names the part, its position and the reason.
 
-    `syntax_only`: text in another dialect's words, any that sqlglot knows, without a schema.
-    Nothing is promised of the rows it keeps: the exactness is UNSUPPORTED, the residual the
-    original.
+    `syntax_only`: translate text to any dialect that sqlglot supports, without a schema. The result
+    may keep other rows: its exactness is UNSUPPORTED, and the residual is the original.
     """
     if syntax_only:
         if strict or source is None:
@@ -82,7 +81,7 @@ def translate(
 def _in(
     function: Callable[..., Any], session: Session | None, bridge: Bridge
 ) -> Callable[..., Any]:
-    """A reader or writer in a session, where its language has any."""
+    """Pass the session to a reader or writer, if its language has sessions."""
     if session is None or not bridge.takes_session:
         return function
     return partial(function, session=session)
@@ -91,7 +90,7 @@ def _in(
 def _origin(expression: Any, source: str | None) -> Bridge:
     if source is not None:
         named = bridge_named(source)
-        seen = named.is_text or isinstance(expression, list | bytes)  # told by their content
+        seen = named.is_text or isinstance(expression, list | bytes)  # recognised by their content
         if not seen and not named.recognises(expression):
             raise InvalidInput(
                 f"source={source!r} takes {named.shown}, not {type(expression).__name__}"
@@ -170,7 +169,7 @@ def _residual(
     schema: Schema,
     meant: Semantics,
 ) -> Any:
-    """What is left, in the language of the original; the original itself where nothing less is."""
+    """Return the residual in the original's language; the whole original if not smaller."""
     if not left:
         return read.residual
     if read.residual is None and meant == origin.semantics:

@@ -1,8 +1,8 @@
-"""What a translation between filter languages gives, and how well it says what was meant.
+"""`Translation`: the result of translating between filter languages, and its exactness.
 
-Soundness: `expression` is TRUE on every row on which the original is, and `residual` is what has to
-be checked besides. A part leaves the expression only as a whole condition of the AND at the top;
-nothing is ever dropped under NOT, OR or CASE.
+Soundness: `expression` is TRUE on every row on which the original is, and `residual` must be
+checked in addition. A part is omitted only as a whole condition of the top-level AND, never under
+NOT, OR or CASE.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ class Exactness(Enum):
     """How the rows of a translated condition relate to those of the original."""
 
     EXACT = "exact"  # the same rows
-    SUPERSET = "superset"  # those rows and perhaps others, which the residual leaves out
-    UNSUPPORTED = "unsupported"  # nothing could be said: the residual is all of it
+    SUPERSET = "superset"  # those rows and possibly others, which the residual excludes
+    UNSUPPORTED = "unsupported"  # nothing could be translated: the residual is the original
 
 
 @dataclass(frozen=True, slots=True)
 class Translation(Generic[E, R]):
     """A condition in another language: `expression AND residual` means the original.
 
-    `expression` is None where nothing could be said. `residual`, in the language of the original,
-    is None where the expression is exact. `notes` name each part left out, its place and why.
+    `expression` is None if nothing could be translated. `residual`, in the language of the
+    original, is None if the expression is exact. `notes` name each omitted part, its position and
+    the reason.
     """
 
     expression: E | None
@@ -43,7 +44,7 @@ class Translation(Generic[E, R]):
     notes: tuple[str, ...] = ()
 
     def exact(self) -> E:
-        """The expression; `UnsupportedOperation` unless it is exact."""
+        """Return the expression; `UnsupportedOperation` unless it is exact."""
         if self.expression is None or self.exactness is not Exactness.EXACT:
             raise UnsupportedOperation(
                 "this condition cannot be translated whole: " + "; ".join(self.notes)
@@ -53,7 +54,7 @@ class Translation(Generic[E, R]):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One construct of another language: its counterpart here, and how well each way says it."""
+    """One construct of another language: its counterpart here, and the exactness each way."""
 
     foreign: str
     ours: str
@@ -63,21 +64,21 @@ class Row:
 
 
 class Note(str):
-    """Which condition of the AND at the top was left out, and why: text, with its pieces."""
+    """Text about one omitted condition of the top-level AND, with its parts as attributes."""
 
     __slots__ = ("reason", "shown")
     shown: str
     reason: str
 
     def at(self, index: int, count: int) -> Note:
-        """The note on the same condition at another place, counted from 0."""
+        """Return the note with another position of the condition, counted from 0."""
         note = Note(f"condition {index + 1} of {count} ({self.shown}): {self.reason}")
         note.shown, note.reason = self.shown, self.reason
         return note
 
 
 def place(index: int, count: int, shown: Any, reason: object) -> Note:
-    """A note on one condition of the AND at the top, with its place counted from 0."""
+    """Build a note on one condition of the top-level AND; its position counts from 0."""
     text = brief(shown) if isinstance(shown, Predicate) else str(shown)
     note = Note()
     note.shown = text if len(text) <= 80 else text[:79] + "…"
@@ -86,12 +87,12 @@ def place(index: int, count: int, shown: Any, reason: object) -> Note:
 
 
 def reason_of(note: str) -> str:
-    """Why a condition was left out, without its place."""
+    """Return the reason of a note, without the position."""
     return note.reason if isinstance(note, Note) else note
 
 
 def brief(predicate: Predicate) -> str:
-    """The predicate as SQL, for people; long ones are cut."""
+    """Format a predicate as SQL for messages; long ones are truncated."""
     shown = repr(predicate)
     try:
         return shown if len(shown) > MOST_CHARACTERS or _is_long(predicate) else to_sql(predicate)
@@ -106,7 +107,7 @@ def _is_long(predicate: Predicate) -> bool:
 def translated(
     expression: E | None, residual: R | None, notes: Sequence[str], *, strict: bool
 ) -> Translation[E, R]:
-    """The translation of what was kept and what was left; with `strict` nothing may be left."""
+    """Build a translation from expression and residual; with `strict` a residual raises."""
     exactness = (
         Exactness.EXACT
         if residual is None

@@ -1,7 +1,7 @@
-"""Whatever a caller passes as `where=` or as an expression, as our tree and its semantics.
+"""Convert the argument `where=`, or an expression, to our tree and its semantics.
 
-The bridges are imported for text and for expressions of other engines only: they are a third of the
-package, and bring sqlglot.
+Bridges are imported for text and for other engines' expressions only: they are a third of the
+package, and import sqlglot.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def to_predicate(
     semantics: Semantics | None = None,
     session: Session | None = None,
 ) -> Predicate:
-    """SQL text, a predicate, an expression of another engine with a bridge; None is TRUE.
+    """Convert SQL text, a predicate, or an expression of another engine; None is TRUE.
 
-    Expressions are read for the columns of a schema, and whole or not at all; so is text in which
-    DuckDB or DataFusion would compare numbers of two types, or trim, in another way than is done.
-    `semantics` are those of the session that the text is meant in: without, the dialect's own;
-    `session` has the settings of the session that a Spark column is meant in.
+    Expressions are read for the columns of a schema, wholly or not at all. So is text for which
+    DuckDB or DataFusion would compare numbers of two types, or trim, differently. `semantics` are
+    those of the text's session, by default the dialect's; `session` has the settings of a Spark
+    column's session.
     """
     if where is None:
         return TRUE
@@ -68,9 +68,9 @@ def to_operand(
     schema: Schema | None = None,
     semantics: Semantics | None = None,
 ) -> Operand:
-    """SQL text or one of our operands; text of Spark has Spark's types, given a schema.
+    """Convert SQL text or one of our operands; Spark text has Spark's types, given a schema.
 
-    `semantics` are those of the session that the text is meant in: without, the dialect's own.
+    `semantics` are those of the text's session, by default the dialect's.
     """
     if isinstance(expression, str):
         if dialect_named(dialect).listed_only:
@@ -94,9 +94,9 @@ def to_operand(
 
 
 def semantics_of(dialect: str, where: Any = None, session: Session | None = None) -> Semantics:
-    """The rules that go with a dialect of SQL text, or with another engine's expression.
+    """Return the rules of a dialect of SQL text, or of another engine's expression.
 
-    `session`: the settings that they are meant by; refused where the engine has none.
+    `session`: its settings; rejected if the engine has none.
     """
     bridge = _bridge_of(where)
     if bridge is not None and bridge.name != "rowsieve":
@@ -105,7 +105,7 @@ def semantics_of(dialect: str, where: Any = None, session: Session | None = None
 
 
 def _bridge_of(where: Any) -> Bridge | None:
-    """The bridge of an expression of another engine; text and no condition have none."""
+    """Return the bridge of another engine's expression; None for text or other values."""
     if where is None or isinstance(where, str | Predicate):
         return None
     from rowsieve.bridges.registry import bridge_of  # noqa: PLC0415 - on first use

@@ -1,8 +1,8 @@
-"""The walk that bridges share; an engine's bridge supplies its leaves alone.
+"""The tree walk that bridges share; a bridge supplies the leaves of its engine.
 
-`TreeReader` turns an engine's nodes into our tree, `TreeWriter` ours into an engine's expressions:
-dispatch over nodes, a limit on depth, chains and balanced joins, types. What a bridge leaves out is
-collected by `rowsieve.bridges.conditions`.
+`TreeReader` converts an engine's nodes to our tree, `TreeWriter` our tree to an engine's
+expressions: dispatch over nodes, a depth limit, chains and balanced joins, types.
+`rowsieve.bridges.conditions` collects the conditions that a bridge does not support.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""An engine's nodes as our tree: the walk that readers share.
+"""`TreeReader`: convert an engine's nodes to our tree.
 
-Soundness: a node without a row in the bridge's table, or deeper than the limit, is refused; the
-types of operands are known before they are compared.
+Soundness: a node without a row in the bridge's table, or nested deeper than the limit, is rejected;
+operands have known types before they are compared.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Read: TypeAlias = ir.Predicate | ir.Operand
 class TreeReader(ABC, Generic[N]):
     """Reads an engine's nodes over the columns of one schema."""
 
-    max_depth: ClassVar[int] = 100  # levels; each is several calls of Python's
+    max_depth: ClassVar[int] = 100  # levels; each takes several Python calls
 
     def __init__(self, schema: Schema, semantics: Semantics) -> None:
         self.schema = schema
@@ -33,16 +33,16 @@ class TreeReader(ABC, Generic[N]):
         self._depth = 0
 
     def predicate(self, node: N) -> ir.Predicate:
-        """The node as a condition, or `UnsupportedOperation` with the reason."""
+        """Read the node as a condition; `UnsupportedOperation` with the reason if impossible."""
         return as_predicate(self._bounded(node))
 
     def operand(self, node: N) -> ir.Operand:
-        """The node as a value, or `UnsupportedOperation` with the reason."""
+        """Read the node as a value; `UnsupportedOperation` with the reason if impossible."""
         return as_operand(self._bounded(node))
 
     @abstractmethod
     def read(self, node: N) -> Read:
-        """One node; what stands below it is read by `predicate` and `operand`."""
+        """Read one node; `predicate` and `operand` read its children."""
 
     def _bounded(self, node: N) -> Read:
         self._depth += 1
@@ -54,7 +54,7 @@ class TreeReader(ABC, Generic[N]):
             self._depth -= 1
 
     def type_of(self, operand: ir.Operand) -> LogicalType | None:
-        """The type of what was read; None of a constant that has none yet."""
+        """Return the type of an operand; None for a constant without a type yet."""
         match operand:
             case ir.Column(name=name):
                 return self.schema.field(name).type
@@ -66,7 +66,7 @@ class TreeReader(ABC, Generic[N]):
                 return bind_operand(operand, self.schema, self.semantics).type
 
     def one_type(self, what: str, operands: Sequence[ir.Operand]) -> LogicalType | None:
-        """The one type that operands have, constants without a type aside."""
+        """Return the common type of the operands, ignoring constants without a type."""
         types = {type_ for item in operands if (type_ := self.type_of(item)) is not None}
         if len(types) > 1:
             shown = " and ".join(sorted(map(type_name, types)))
@@ -75,7 +75,7 @@ class TreeReader(ABC, Generic[N]):
 
 
 def as_predicate(read: Read) -> ir.Predicate:
-    """What was read, as a condition."""
+    """Convert the result to a condition."""
     if isinstance(read, ir.Condition):
         return read.predicate
     if isinstance(read, ir.Literal) and isinstance(read.value, bool):
@@ -84,16 +84,16 @@ def as_predicate(read: Read) -> ir.Predicate:
 
 
 def as_operand(read: Read) -> ir.Operand:
-    """What was read, as a value."""
+    """Convert the result to a value."""
     if isinstance(read, ir.BooleanOperand):
         return read.operand
     return ir.Condition(read) if isinstance(read, ir.Predicate) else read
 
 
 def flattened(node: N, terms_of: Callable[[N], Sequence[N] | None]) -> list[N]:
-    """The terms of a chain in the order written; iterative, for chains may be long.
+    """Return the terms of a chain in the order written; iterative, since chains may be long.
 
-    `terms_of` gives what a link of the chain joins, and None of anything else.
+    `terms_of` returns the operands of a link of the chain, and None for any other node.
     """
     found: list[N] = []
     stack = [node]
@@ -107,7 +107,7 @@ def flattened(node: N, terms_of: Callable[[N], Sequence[N] | None]) -> list[N]:
 
 
 def supported(row: Row | None, what: str, otherwise: str = "it has no counterpart here") -> Row:
-    """The row of a construct that is read; of another, `UnsupportedOperation` with its note."""
+    """Return the row of a construct if it is read; otherwise raise with its note."""
     if row is None or row.reads is not Exactness.EXACT:
         raise UnsupportedOperation(f"{what}: {row.note if row else otherwise}")
     return row

@@ -1,7 +1,7 @@
-"""Our tree as an engine's expressions: the walk that writers share.
+"""`TreeWriter`: convert our tree to an engine's expressions.
 
-Soundness: every kind of node has its method; what an engine lacks raises `UnsupportedOperation`,
-which leaves the whole condition out.
+Soundness: every kind of node has a method. A construct that the engine lacks raises
+`UnsupportedOperation`, which omits the whole condition.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ E = TypeVar("E")
 
 
 class TreeWriter(ABC, Generic[E]):
-    """Writes bound trees; a subclass says how each leaf is spelt."""
+    """Writes bound trees; subclasses implement the leaves."""
 
-    engine: ClassVar[str]  # its name in a refusal
+    engine: ClassVar[str]  # its name in messages
 
     def predicate(self, node: ir.Predicate) -> E:
-        """The condition, or `UnsupportedOperation` with the reason."""
+        """Write a condition; `UnsupportedOperation` with the reason if impossible."""
         match node:
             case ir.TruePredicate() | ir.FalsePredicate():
                 return self.truth(value=isinstance(node, ir.TruePredicate))
@@ -50,7 +50,7 @@ class TreeWriter(ABC, Generic[E]):
                 assert_never(node)
 
     def operand(self, node: ir.Operand) -> E:
-        """The value, or `UnsupportedOperation` with the reason."""
+        """Write a value; `UnsupportedOperation` with the reason if impossible."""
         match node:
             case ir.BoundColumn():
                 return self.column(node)
@@ -74,79 +74,79 @@ class TreeWriter(ABC, Generic[E]):
                 assert_never(node)
 
     def junction(self, terms: Sequence[E], *, all_of: bool) -> E:
-        """AND or OR of the terms, joined two by two: engines recurse as deep as the tree is."""
+        """Join terms with AND or OR in a balanced tree, because engines recurse over its depth."""
         if not terms:
             return self.truth(value=all_of)
         return balanced(terms, partial(self.pair, all_of=all_of))
 
     @abstractmethod
     def truth(self, *, value: bool | None) -> E:
-        """TRUE, FALSE or NULL."""
+        """Write TRUE, FALSE or NULL."""
 
     @abstractmethod
     def pair(self, left: E, right: E, *, all_of: bool) -> E:
-        """AND or OR of two conditions."""
+        """Write AND or OR of two conditions."""
 
     @abstractmethod
     def negation(self, term: E) -> E:
-        """NOT of a condition."""
+        """Write NOT of a condition."""
 
     @abstractmethod
     def comparison(self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand) -> E:
-        """A comparison of two values of one type."""
+        """Write a comparison of two values of one type."""
 
     @abstractmethod
     def in_list(self, node: ir.InList) -> E:
-        """A list of constants."""
+        """Write an IN list of constants."""
 
     @abstractmethod
     def is_null(self, operand: E) -> E:
-        """IS NULL of a value."""
+        """Write IS NULL."""
 
     @abstractmethod
     def like(self, node: ir.Like) -> E:
-        """A pattern."""
+        """Write a LIKE pattern."""
 
     @abstractmethod
     def column(self, node: ir.BoundColumn) -> E:
-        """A column."""
+        """Write a column."""
 
     @abstractmethod
     def constant(self, literal: ir.Literal) -> E:
-        """A constant of its type."""
+        """Write a constant of its type."""
 
     @abstractmethod
     def call(self, node: ir.Call) -> E:
-        """A function of values."""
+        """Write a function call."""
 
     @abstractmethod
     def cast(self, node: ir.Cast) -> E:
-        """A cast."""
+        """Write a cast."""
 
     @abstractmethod
     def member(self, node: ir.FieldAccess) -> E:
-        """A field of a struct."""
+        """Write a field access."""
 
     @abstractmethod
     def case(self, node: ir.Case) -> E:
-        """CASE."""
+        """Write CASE."""
 
 
 class OperatorWriter(TreeWriter[E]):
     """Writes for an engine whose expressions have Python's operators and `is_null`."""
 
     def pair(self, left: E, right: E, *, all_of: bool) -> E:
-        """`&` or `|`."""
+        """Write `&` or `|`."""
         made: E = (operator.and_ if all_of else operator.or_)(left, right)
         return made
 
     def negation(self, term: E) -> E:
-        """`~`."""
+        """Write `~`."""
         made: E = operator.inv(cast("Any", term))
         return made
 
     def is_null(self, operand: E) -> E:
-        """`is_null`."""
+        """Write `is_null`."""
         made: E = cast("Any", operand).is_null()
         return made
 
@@ -162,7 +162,7 @@ OPERATORS: Mapping[ir.ComparisonOp, Callable[[Any, Any], Any]] = {
 
 
 def balanced(terms: Sequence[E], join: Callable[[E, E], E]) -> E:
-    """One or more terms joined two by two."""
+    """Join one or more terms in a balanced tree."""
     left = list(terms)
     while len(left) > 1:
         made = [join(a, b) for a, b in zip(left[::2], left[1::2], strict=False)]
@@ -171,18 +171,18 @@ def balanced(terms: Sequence[E], join: Callable[[E, E], E]) -> E:
 
 
 def path_of(node: ir.Operand, engine: str) -> tuple[ir.BoundColumn, list[str]]:
-    """The column of a member and the names from it down; any other operand is refused."""
+    """Return the column and the field names below it; raise for any other operand."""
     names: list[str] = []
     while isinstance(node, ir.FieldAccess):
         names.append(node.name)
         node = node.operand
     if not isinstance(node, ir.BoundColumn):
-        raise UnsupportedOperation(f"{engine} names columns and members of columns only")
+        raise UnsupportedOperation(f"{engine} supports columns and fields of columns only here")
     return node, names[::-1]
 
 
 def part_of_text(node: ir.Like) -> tuple[str, str] | None:
-    """The function (`=`, `starts_with`, …) and the text that mean a pattern; None of any other."""
+    """Return the function (`=`, `starts_with`, …) and text equivalent to a pattern, or None."""
     if node.ignore_case:
         return None
     whole = parse_pattern(node.pattern, node.escape)

@@ -1,8 +1,8 @@
-"""DataFusion's expressions as predicates and back: another encoding of its SQL.
+"""DataFusion expressions and predicates, translated by way of DataFusion SQL.
 
-`spell` turns an expression into text of the dialect "datafusion", `build` has DataFusion parse the
-text that the dialect writes; `table` lists what there is on their side. All that is known of what
-DataFusion means is the dialect's (`rowsieve.bridges.sql`). DataFusion is imported at its first use.
+`spell` formats an expression as text of the dialect "datafusion"; `build` lets DataFusion parse the
+text that the dialect writes; `table` lists DataFusion's constructs. Knowledge of DataFusion's rules
+is in the dialect (`rowsieve.bridges.sql`). DataFusion is imported at first use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["from_datafusion", "is_datafusion_expression", "to_datafusion"]
 
 
 def is_datafusion_expression(value: object) -> bool:
-    """Whether this is a `datafusion.Expr`; DataFusion is not imported for it."""
+    """Whether this is a `datafusion.Expr`; does not import DataFusion."""
     module = sys.modules.get("datafusion")
     return module is not None and isinstance(value, module.Expr)
 
@@ -34,10 +34,10 @@ def is_datafusion_expression(value: object) -> bool:
 def from_datafusion(
     expression: Expr, schema: Schema, *, strict: bool = False
 ) -> Translation[Predicate, Expr]:
-    """Read an expression over columns of the schema, meant under `Semantics.DATAFUSION`.
+    """Read an expression over columns of the schema, under `Semantics.DATAFUSION`.
 
-    The schema is wanted because DataFusion decides by the columns' types in which type a comparison
-    is made. With `strict`, a part that cannot be read is `UnsupportedOperation`.
+    The schema is required because the types of columns decide in which type DataFusion compares.
+    With `strict`, an unsupported part is `UnsupportedOperation`.
     """
     from rowsieve.bridges.datafusion_exprs import spell  # noqa: PLC0415 - as an extra
 
@@ -59,9 +59,9 @@ def to_datafusion(
     *,
     strict: bool = False,
 ) -> Translation[Expr, Predicate]:
-    """Write a predicate, meant under the semantics given, as an expression over the schema.
+    """Write a predicate with the given semantics as an expression over the schema.
 
-    A row on which an operation fails may fail there even where another condition excludes the row.
+    If an operation fails on a row, DataFusion may raise even if another condition excludes the row.
     """
     from rowsieve.bridges.datafusion_exprs import build  # noqa: PLC0415 - an extra
 
@@ -76,7 +76,7 @@ def to_datafusion(
 
 
 def _shown(expression: Expr) -> str:
-    """The expression as DataFusion writes it, which panics over moments beyond its calendar."""
+    """Format the expression; DataFusion panics for times beyond its calendar."""
     try:
         return expression.canonical_name()
     except BaseException as error:

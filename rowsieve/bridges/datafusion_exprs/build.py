@@ -1,8 +1,10 @@
-"""The dialect's text as a `datafusion.Expr`, parsed by DataFusion itself.
+"""Build a `datafusion.Expr` by letting DataFusion parse the dialect's text.
 
-AND, OR and NOT are joined here, two by two, for DataFusion recurses as deep as a tree is; long
-lists become one constant. All else is text. The text is parsed in a session of our own, so that no
-setting of the user's decides how. Soundness: what comes in is what `said_exactly` let pass.
+AND, OR and NOT are joined here in balanced trees, because DataFusion recurses over the depth of a
+tree; long lists become one constant. Everything else is text, parsed in a session of our own, so
+the user's settings have no effect.
+
+Soundness: the input has passed `said_exactly`.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def built(root: ir.Predicate) -> Expr:
-    """The bound condition, put exactly, as an expression."""
+    """Build the expression of an exactly translatable bound condition."""
     columns = {node.name: node.type for node in ir.walk(root) if isinstance(node, ir.BoundColumn)}
     frame = _frame(tuple((name, arrow_type(type_)) for name, type_ in columns.items()))
     writer = Writer(DATAFUSION)
@@ -35,7 +37,7 @@ def built(root: ir.Predicate) -> Expr:
 
 
 def all_of(terms: list[Expr]) -> Expr:
-    """AND of expressions."""
+    """Return the AND of expressions."""
     return balanced(terms, operator.and_) if terms else _constant(value=True)
 
 
@@ -70,7 +72,7 @@ def _constant(value: bool | None) -> Expr:
 
 @lru_cache(maxsize=64)
 def _frame(columns: tuple[tuple[str, pa.DataType], ...]) -> DataFrame:
-    """A frame of no rows with these columns, by their names alone."""
+    """Return an empty frame with these columns."""
     datafusion = imported("datafusion", "datafusion")
     schema = pa.schema(list(columns) or [("", pa.bool_())])
     none = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)

@@ -1,10 +1,11 @@
-"""Long lists as one constant: `array_has` of a list, which DataFusion plans as IN.
+"""Write long lists as one constant: `array_has` of a list, which DataFusion plans as IN.
 
-An expression per member costs 20 microseconds each, to write as to read; a list constant is one
-Arrow array. Python hands such a constant over value by value, too (2 s for a million), so it is put
-together in the form in which expressions are serialised, `datafusion_proto`, from the array's own
-buffers. Soundness: only lists without NULL, of which `array_has` and IN mean the same; what comes
-out is read back and compared before it is handed on.
+An expression per member costs 20 microseconds, both to write and to read. A list constant is one
+Arrow array, but the Python API passes it value by value (2 s for a million). So its serialised
+form, `datafusion_proto`, is assembled from the array's buffers.
+
+Soundness: only lists without NULL, for which `array_has` and IN are equivalent. The result is
+decoded and compared before it is returned.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ LONG = 256
 _CALL = 20  # ScalarUDFExprNode in LogicalExprNode
 _NAME, _ARGUMENT = 1, 2  # in ScalarUDFExprNode
 _MESSAGE, _BODY, _SCHEMA = 1, 2, 3  # in ScalarNestedValue
-_LENGTHS = 2  # the wire type of what has a length
+_LENGTHS = 2  # the wire type of length-delimited fields
 
 
 def found_in(operand: Expr, members: pa.Array) -> Expr:
-    """`array_has(members, operand)`."""
+    """Return `array_has(members, operand)`."""
     import datafusion  # noqa: PLC0415 - an extra, at its first use
 
     name = _field(_NAME, b"array_has")
@@ -36,12 +37,14 @@ def found_in(operand: Expr, members: pa.Array) -> Expr:
     made = datafusion.Expr.from_bytes(_field(_CALL, name + b"".join(arguments)))
     kept = made.rex_call_operands()[0].python_value().values
     if kept.type != members.type or len(kept) != len(members) or kept.null_count:
-        raise UnsupportedOperation("this DataFusion serialises constants in another form")
+        raise UnsupportedOperation(
+            "this version of DataFusion serialises constants in an unknown form"
+        )
     return made
 
 
 def members_of(arguments: Sequence[Expr]) -> pa.Array | None:
-    """The members of the constant list in a call of `array_has`; None if it is no such call."""
+    """Return the members of the constant list in a call of `array_has`; None for other calls."""
     listed = arguments[0]
     if listed.variant_name() != "Literal":
         return None
@@ -68,7 +71,7 @@ def _constant(members: pa.Array) -> bytes:
 
 
 def _listed(members: pa.Array) -> pa.Array:
-    """One row that is the list of them, without a copy."""
+    """Return one row with the list of the members, without a copy."""
     offsets = pa.array([0, len(members)], pa.int32())
     return pa.ListArray.from_arrays(offsets, members)
 
@@ -83,6 +86,8 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
         tag, place = decode_varint(message, place)
         size, place = decode_varint(message, place)
         if tag & 7 != _LENGTHS:
-            raise UnsupportedOperation("this DataFusion serialises constants in another form")
+            raise UnsupportedOperation(
+                "this version of DataFusion serialises constants in an unknown form"
+            )
         yield tag >> 3, message[place : place + size]
         place += size

@@ -1,8 +1,10 @@
-"""A `datafusion.Expr` as text of DataFusion's SQL, node by node, without a thought of its own.
+"""Format a `datafusion.Expr` as DataFusion SQL text, node by node, without interpreting it.
 
-Constants that text does not say in few words stand in it by a name. Soundness: DataFusion parses
-the text to the same expression, up to the types of constants, which the names keep; what its SQL
-has no words for is refused by name, as is what `table` lists as unknown.
+Constants without a short text are replaced by names.
+
+Soundness: DataFusion parses the text to the same expression, except for types of constants, which
+the names preserve. Constructs without SQL syntax, or without support in `table`, are rejected by
+name.
 """
 
 from __future__ import annotations
@@ -31,8 +33,8 @@ from rowsieve.types.logical import String
 if TYPE_CHECKING:
     from datafusion import Expr
 
-_DEEP = 12  # levels of a text, within which a condition deeper down has a name
-_LONGEST = 200  # characters of a text that is spelt
+_DEEP = 12  # levels; deeper conditions are replaced by names
+_LONGEST = 200  # characters; longer constants are replaced by names
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _ZONED = re.compile(r'Timestamp\((?:ns|µs), "([A-Za-z]+/[A-Za-z0-9_+/-]+)"\)')
 _IN_UTC = f", '{DATAFUSION_INSTANT}')"
@@ -49,20 +51,20 @@ _TESTS = {
 
 
 class Binding(IntEnum):
-    """How tightly a piece of text holds together."""
+    """How tightly a piece of text binds."""
 
     LOOSE = 1
-    CONDITION = 2  # stands beside AND and OR
-    ATOM = 3  # stands anywhere
+    CONDITION = 2  # may be an operand of AND and OR
+    ATOM = 3  # may be any operand
 
 
 def conditions(expression: Expr) -> list[Expr]:
-    """The terms of the AND at the top, in the order written; aliases are seen through."""
+    """Return the terms of the top-level AND, in the order written, without aliases."""
     return _chain(expression, "AND")
 
 
 def joined(terms: Sequence[Expr]) -> Expr:
-    """AND of expressions."""
+    """Return the AND of expressions."""
     whole = terms[0]
     for term in terms[1:]:
         whole = whole & term
@@ -70,7 +72,7 @@ def joined(terms: Sequence[Expr]) -> Expr:
 
 
 def spelled(expression: Expr, stand_ins: StandIns) -> str:
-    """The condition as SQL; `UnsupportedOperation` names what has no words there."""
+    """Format the condition as SQL; `UnsupportedOperation` names a construct without syntax."""
     return _Speller(stand_ins).piece(expression)[0]
 
 
@@ -100,7 +102,7 @@ class _Speller:
         return text if binding is Binding.ATOM else f"({text})"
 
     def term(self, expression: Expr) -> tuple[str, Binding]:
-        """Spell a term of AND, OR or NOT; where the text nests deeply, a name replaces it."""
+        """Format a term of AND, OR or NOT; a name replaces it if the text nests too deeply."""
         depth = self._depth
         if depth - self._above < _DEEP or not _joins(expression):
             return self.piece(expression)
@@ -238,7 +240,7 @@ class _Speller:
         if name == "array_has" and (members := _listed(operands[0])) is not None:
             listed = self._stand_ins.members(members, typed=True)
             return f"{self.atom(operands[1])} IN {listed}", Binding.CONDITION
-        if name == "to_local_time":  # its argument must name a zone, be it UTC's
+        if name == "to_local_time":  # its argument must name a zone, even UTC
             return f"to_local_time({self._in_zone(operands[0])})", Binding.ATOM
         arguments = [_spelt(operand) or self.piece(operand)[0] for operand in operands]
         if name == "get_field":
@@ -266,7 +268,7 @@ def _joins(expression: Expr) -> bool:
 
 
 def _spelt(expression: Expr) -> str | None:
-    """A constant argument that a call may be known by: a unit, a name, a place in a list."""
+    """Return a constant argument that identifies a call: a unit, a name, an index."""
     if expression.variant_name() != "Literal":
         return None
     found = expression.python_value()
@@ -292,7 +294,7 @@ def _interval(months: int, days: int, nanos: int) -> str:
 
 
 def _plain_members(members: Sequence[Expr]) -> ValueSet | None:
-    """Members that are constants of one Arrow type, all at once: lists may be long."""
+    """Return members that are constants of one Arrow type in one step, since lists may be long."""
     values = []
     for member in members:
         if member.variant_name() != "Literal":
@@ -304,12 +306,12 @@ def _plain_members(members: Sequence[Expr]) -> ValueSet | None:
     _check_sign(found)
     array, type_ = stored(found)
     if isinstance(type_, String):
-        return ValueSet(array)  # as quoted text, it takes the type of what it meets
+        return ValueSet(array)  # as quoted text, which adapts to the other side
     return None if type_ is None else ValueSet(array, type_)
 
 
 def _listed(expression: Expr) -> ValueSet | None:
-    """The members of a constant list."""
+    """Return the members of a constant list."""
     if expression.variant_name() != "Literal":
         return None
     value = expression.python_value()

@@ -1,8 +1,9 @@
-"""What DataFusion's expressions consist of, and what each part is here: every one is listed.
+"""All constructs of DataFusion's expressions, with their counterparts here.
 
-`reads` is from `datafusion.Expr` to our tree, `writes` the way back; either goes through text of
-the SQL dialect, whose rules decide, and whose functions are listed here from the one table of them.
-Soundness: what is not in a table is refused by name, or by the reader of the text.
+`reads` is from `datafusion.Expr` to our tree, `writes` the reverse; both go through text of the SQL
+dialect, which defines the rules. Functions come from the shared table of functions.
+
+Soundness: a construct that is not in a table is rejected by name, or by the parser of the text.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def _both(foreign: str, ours: str, note: str = "") -> Row:
 
 
 def _read(foreign: str, ours: str, note: str) -> Row:
-    """Never written: another spelling of the same is."""
+    """Add a construct that is read; writing uses another spelling."""
     return Row(foreign, ours, _EXACT, _NO, note)
 
 
@@ -30,14 +31,14 @@ def _none(foreign: str, note: str) -> Row:
 
 
 def _cases(name: str) -> str:
-    """The condition on the arguments, as the table of functions has it."""
+    """Return the condition on the arguments, as in the table of functions."""
     spelling = TABLE[name].spelling("datafusion")
     assert spelling is not None
     return "; ".join(case.text for case in spelling.cases) or spelling.reason
 
 
 def _functions() -> Iterator[Row]:
-    """The functions that have a spelling of their own in the table."""
+    """Return the functions with a spelling of their own in the table."""
     for name, row in TABLE.items():
         spelling = row.spelling("datafusion")
         if spelling is None or name in {**BITS, **ARITHMETIC}.values() or not spelling.templates:

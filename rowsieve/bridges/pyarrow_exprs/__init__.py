@@ -1,9 +1,11 @@
-"""pyarrow's expressions as predicates and back.
+"""pyarrow expressions and predicates.
 
-`table` lists pyarrow's functions, `read` and `write` go either way by pyarrow's own rules
-(`Semantics.PYARROW`); `pushed` reads the expressions that DataFusion builds, which mean SQL.
-Soundness: a condition that means the same on every row is kept, any other is left out whole and
-named, so that what is left is TRUE wherever the original is.
+`table` lists pyarrow's functions; `read` and `write` translate under pyarrow's rules
+(`Semantics.PYARROW`); `pushed` reads the expressions that DataFusion and polars push down, which
+have SQL's meaning.
+
+Soundness: a condition with the same meaning on every row is kept; any other is omitted as a whole
+and named, so the result is TRUE wherever the original is.
 """
 
 from __future__ import annotations
@@ -46,10 +48,10 @@ def is_pyarrow_expression(value: object) -> bool:
 def from_pyarrow(
     expression: pc.Expression, schema: Schema, *, strict: bool = False
 ) -> Translation[Predicate, pc.Expression]:
-    """Read an expression over columns of the schema, meant under `Semantics.PYARROW`.
+    """Read an expression over columns of the schema, under `Semantics.PYARROW`.
 
-    The residual is the expression itself where a part of it cannot be read: pyarrow's expressions
-    cannot be taken apart. With `strict`, such a part is `UnsupportedOperation`.
+    If a part cannot be read, the residual is the expression itself, because pyarrow's expressions
+    cannot be split. With `strict`, such a part is `UnsupportedOperation`.
     """
     conditions = read.conditions(expression, schema)
     return read_conditions(
@@ -70,9 +72,9 @@ def to_pyarrow(
     *,
     strict: bool = False,
 ) -> Translation[pc.Expression, Predicate]:
-    """Write a predicate, meant under the semantics given, as an expression over the schema.
+    """Write a predicate with the given semantics as an expression over the schema.
 
-    A row on which an operation fails may fail there even where another condition excludes the row.
+    If an operation fails on a row, pyarrow may raise even if another condition excludes the row.
     """
     writer = write.Writer()
     return write_conditions(
@@ -86,7 +88,7 @@ def to_pyarrow(
 
 
 def _shown(expression: pc.Expression) -> str:
-    """The expression as pyarrow has it in text, which bytes that are no text have not."""
+    """Format the expression like pyarrow, which fails for bytes that are not UTF-8."""
     try:
         return str(expression)
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Constants out of Arrow arrays: one value as a literal, many as the members of a list."""
+"""Convert Arrow constants: one value to a literal, many to the members of a list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rowsieve.types.logical import LogicalType, Map
 
 
 def literal_of(column: pa.Array) -> Literal:
-    """The first value of the array as a literal of its logical type."""
+    """Convert the first value of the array to a literal of its logical type."""
     array, type_ = stored(column)
     if type_ is None:
         return Literal(None)
@@ -22,7 +22,7 @@ def literal_of(column: pa.Array) -> Literal:
 
 
 def stored(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
-    """The values in the storage type of their logical type; values that do not fit are refused."""
+    """Convert values to the storage type of their logical type; raise for those that do not fit."""
     if pa.types.is_null(array.type):
         return array, None
     if isinstance(array, pa.ChunkedArray):
@@ -34,7 +34,7 @@ def stored(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
         found = conform_values(array, type_, "literal")
     except SchemaMismatch as error:
         raise UnsupportedOperation(
-            f"a constant of the Arrow type {array.type} cannot stand in a predicate: {error}"
+            f"a constant of the Arrow type {array.type} is not supported in a predicate: {error}"
         ) from error
     if isinstance(type_, Map):
         raise UnsupportedOperation(f"a constant of the Arrow type {array.type} is not supported")
@@ -42,7 +42,7 @@ def stored(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
 
 
 def negative_nans(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Which values are a NaN with its sign bit set; never NULL."""
+    """Return the mask of NaNs with the sign bit set; false for NULL."""
     if not pa.types.is_floating(values.type):
         return pa.repeat(pa.scalar(value=False), len(values))
     floats = values.to_numpy(zero_copy_only=False)

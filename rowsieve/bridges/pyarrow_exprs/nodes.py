@@ -1,8 +1,8 @@
-"""A pyarrow expression's nodes in prefix order, out of its serialised form.
+"""Decode the serialised form of a pyarrow expression to its nodes in prefix order.
 
-The form (`Expression.__reduce__`) is an Arrow IPC file whose schema metadata lists the nodes and
-whose columns hold the literals and options. `str(expression)` is ambiguous, and Substrait loses
-value sets.
+The form (`Expression.__reduce__`) is an Arrow IPC file: its schema metadata lists the nodes, and
+its columns hold the literals and options. The alternatives are worse: `str(expression)` is
+ambiguous, and Substrait loses value sets.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def decode(
     call: Callable[[Frame], Decoded],
     constant: Callable[[pa.Array], Decoded] = literal_of,
 ) -> Decoded:
-    """The expression as our tree, its calls read by `call`, innermost first."""
+    """Convert the expression to our tree; `call` converts each call, innermost first."""
     batch = pa.ipc.open_file(expression.__reduce__()[1][0]).get_batch(0)
     open_: list[Frame] = []
     pending = iter(_metadata_pairs(batch.schema))
@@ -61,15 +61,15 @@ def decode(
             case "literal":
                 node = constant(batch.column(int(value)))
             case _:
-                raise UnsupportedOperation(f"a pyarrow expression holds an unknown node {kind!r}")
+                raise UnsupportedOperation(f"a pyarrow expression has an unknown node {kind!r}")
         if not open_:
             return node
         open_[-1].arguments.append(node)
-    raise UnsupportedOperation("a pyarrow expression ends before its calls do")
+    raise UnsupportedOperation("the serialised pyarrow expression is truncated")
 
 
 def names_in(expression: pc.Expression) -> set[str]:
-    """The names of the top-level columns that the expression reads."""
+    """Return the names of the top-level columns that the expression reads."""
     batch = pa.ipc.open_file(expression.__reduce__()[1][0]).get_batch(0)
     found: set[str] = set()
     pairs = iter(_metadata_pairs(batch.schema))
@@ -84,7 +84,7 @@ def names_in(expression: pc.Expression) -> set[str]:
 
 
 def junction(kind: type[ir.And | ir.Or]) -> Callable[[list[Any]], ir.Predicate]:
-    """AND or OR of what was read, flat."""
+    """Return a flat AND or OR of the results."""
 
     def build(arguments: list[Any]) -> ir.Predicate:
         terms: list[ir.Predicate] = []
@@ -96,12 +96,12 @@ def junction(kind: type[ir.And | ir.Or]) -> Callable[[list[Any]], ir.Predicate]:
 
 
 def truth(option: pa.Scalar | None) -> bool:
-    """Whether an option is there and true."""
+    """Whether an option exists and is true."""
     return option is not None and bool(option.as_py())
 
 
 class _ArrowSchema(ctypes.Structure):
-    """The head of the C data interface's struct; `metadata` holds every pair in order."""
+    """The start of the struct of the C data interface; `metadata` contains all pairs in order."""
 
     _fields_ = (
         ("format", ctypes.c_char_p),
@@ -111,7 +111,7 @@ class _ArrowSchema(ctypes.Structure):
 
 
 def _metadata_pairs(schema: pa.Schema) -> list[tuple[str, str]]:
-    """The schema's metadata in order, with repeated keys, which `Schema.metadata` loses."""
+    """Return the schema's metadata in order, with repeated keys, which `Schema.metadata` loses."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     capsule = schema.__arrow_c_schema__()  # owns the memory that is read below

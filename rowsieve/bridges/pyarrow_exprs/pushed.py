@@ -1,9 +1,11 @@
-"""The pyarrow expressions that DataFusion and Polars push down, as predicates.
+"""Read the pyarrow expressions that DataFusion and polars push down.
 
-Both mean their own rules by the expressions that they build: NULL IN (…) is NULL, and NaN is above
-all other numbers. In DataFusion a NaN with its sign bit set is below them, and no stored value
-equals it, as writing makes every NaN the positive one. Soundness: every node and option is known
-here or the whole expression is refused, by `UnsupportedOperation`; nothing is dropped.
+Both engines apply their own rules to the expressions that they build: NULL IN (…) is NULL, and NaN
+is above all other numbers. In DataFusion a NaN with its sign bit set is below them, and equals no
+stored value, because writing canonicalises NaN.
+
+Soundness: every node and option is known here, or the whole expression is rejected with
+`UnsupportedOperation`; nothing is dropped.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ from rowsieve.types.schema import Schema
 
 
 def pushed_predicate(expression: pc.Expression) -> ir.Predicate:
-    """Read an expression as DataFusion means it; literals get their types and physical values."""
+    """Read an expression under DataFusion's rules; literals get types and physical values."""
     return as_predicate(decode(expression, _datafusion_call, _constant))
 
 
 def polars_predicate(expression: pc.Expression, schema: Schema) -> ir.Predicate:
-    """Read an expression as Polars means it; refuse what it can mean in two ways."""
+    """Read an expression under polars' rules; raise if its meaning is ambiguous."""
     reader = _PolarsReader(schema)
     found = as_predicate(decode(expression, reader.call))
     reader.check(found)
@@ -44,11 +46,11 @@ def polars_predicate(expression: pc.Expression, schema: Schema) -> ir.Predicate:
 
 
 class _PolarsReader:
-    """Reads the calls that Polars builds besides those of SQL, and its lists.
+    """Reads the calls that polars builds in addition to SQL's, and its lists.
 
-    Polars writes `is_in(…)` and `is_in(…, nulls_equal=True)` over a list without NULL alike. Of a
-    NULL the first is NULL and the second FALSE: the same to AND and OR at the top, not below NOT.
-    Over a list of nothing but NULL, or of nothing, it writes FALSE for either.
+    Polars writes `is_in(…)` and `is_in(…, nulls_equal=True)` identically over a list without NULL.
+    For NULL the first is NULL and the second is FALSE: equivalent for the top-level AND and OR, but
+    not below NOT. Over an empty list, or a list of NULL alone, it writes FALSE for both.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -65,7 +67,7 @@ class _PolarsReader:
         if not isinstance(found, ir.InList):
             return found
         field, members = self._field(found.operand, "is_in"), found.values.array
-        if members.null_count:  # only nulls_equal=True leaves a NULL in the list
+        if members.null_count:  # a NULL in the list implies nulls_equal=True
             without = ir.InList(found.operand, ir.ValueSet(members.drop_null(), found.values.type))
             return ir.Or(
                 (ir.IsNull(found.operand), ir.And((ir.Not(ir.IsNull(found.operand)), without)))
@@ -75,7 +77,7 @@ class _PolarsReader:
         return found
 
     def check(self, predicate: ir.Predicate) -> None:
-        """Refuse lists of a nullable column below anything but AND and OR."""
+        """Raise for lists of a nullable column below anything but AND and OR."""
         if isinstance(predicate, ir.And | ir.Or):
             for term in predicate.terms:
                 self.check(term)
@@ -129,7 +131,7 @@ def _is_in(operand: ir.Operand, options: dict[str, pa.Scalar]) -> ir.Predicate:
 
 
 def _datafusion_call(frame: Frame) -> ir.Predicate | ir.Operand:
-    """A call in which a NaN may have its sign bit set."""
+    """Handle a call in which a NaN may have its sign bit set."""
     operands = frame.arguments
     if frame.function == "is_in" and frame.options is not None:
         members = frame.options["value_set"].values
@@ -137,7 +139,7 @@ def _datafusion_call(frame: Frame) -> ir.Predicate | ir.Operand:
             operand, others = as_operand(operands[0]), members.filter(pc.invert(never))
             if not len(others):
                 return _known(operand, truth=False)
-            # Replaced, not dropped: how many members there are decides how zeros compare.
+            # Replaced, not dropped: the number of members decides how zeros compare.
             return ir.InList(operand, ir.ValueSet(*stored(pc.if_else(never, others[0], members))))
     if not any(operand is _NEGATIVE_NAN for operand in operands):
         return _call(frame)
@@ -153,7 +155,7 @@ def _constant(column: pa.Array) -> ir.Literal:
 def _compared_to_negative_nan(
     op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand
 ) -> ir.Predicate:
-    """A comparison with what is below every stored value."""
+    """Compare with a value below every stored value."""
     if left is right:
         return ir.TRUE if op in _HOLDS_IF_SAME else ir.FALSE
     value = left if right is _NEGATIVE_NAN else right
@@ -162,7 +164,7 @@ def _compared_to_negative_nan(
 
 
 def _known(operand: ir.Operand, *, truth: bool) -> ir.Predicate:
-    """The truth given wherever the operand has a value, and NULL elsewhere."""
+    """Return the given truth where the operand is not NULL, and NULL elsewhere."""
     unknown = ir.BooleanOperand(ir.Literal(None, Bool()))
     if truth:
         return ir.Or((ir.Not(ir.IsNull(operand)), unknown))

@@ -1,8 +1,9 @@
-"""A pyarrow expression as our tree, as pyarrow itself means it: `Semantics.PYARROW`.
+"""Read a pyarrow expression under pyarrow's own rules: `Semantics.PYARROW`.
 
-Soundness: every function and option is known here or stands as an `Opaque` condition with the
-reason, and whatever holds one is left out whole. pyarrow brings the sides of a call to one type by
-rules of its own; where ours differ (float32 beside whole numbers) the call is not known either.
+Soundness: every function and option is known here, or becomes an `Opaque` condition with the
+reason, and conditions that contain one are omitted as a whole. pyarrow converts the arguments of a
+call to one type by rules of its own; a call where ours differ (float32 with integers) is rejected
+too.
 """
 
 from __future__ import annotations
@@ -60,14 +61,14 @@ _CAST_OPTIONS = (
 
 
 def conditions(expression: pc.Expression, schema: Schema) -> tuple[ir.Predicate, ...]:
-    """The terms of the AND at the top; one with an `Opaque` in it is not known whole."""
+    """Return the terms of the top-level AND; a term with an `Opaque` is not fully known."""
     reader = _Reader(schema)
     whole = _judging(as_predicate(decode(expression, reader.call, reader.constant)))
     return whole.terms if isinstance(whole, ir.And) else (whole,)
 
 
 def known(condition: ir.Predicate) -> ir.Predicate:
-    """The condition, or `UnsupportedOperation` with the reason where a part is not known."""
+    """Return the condition; `UnsupportedOperation` with the reason if a part is unknown."""
     for node in ir.walk(condition):
         if isinstance(node, ir.Opaque):
             raise UnsupportedOperation(node.description)
@@ -77,7 +78,7 @@ def known(condition: ir.Predicate) -> ir.Predicate:
 def comparison_of_column(
     op: ir.ComparisonOp, column: str, constant: pa.Scalar, schema: Schema
 ) -> ir.Predicate:
-    """`column op constant` as that expression would be read."""
+    """Return `column op constant`, as that expression would be read."""
     sides = ir.Column(column), literal_of(pa.repeat(constant, 1))
     _Reader(schema).met(_COMPARISON_NAMES[op], sides)
     return ir.Comparison(op, *sides)
@@ -86,13 +87,13 @@ def comparison_of_column(
 def list_of_column(
     column: str, members: pa.Array, schema: Schema, *, negated: bool = False
 ) -> ir.Predicate:
-    """`column.isin(members)`, or its NOT, as a term of AND and OR at the top would be read."""
+    """Return `column.isin(members)`, or its negation, as read in the top-level AND and OR."""
     found = _Reader(schema).is_in(ir.Column(column), members, _MATCH)
     return ir.Not(found) if negated else _judging(found)
 
 
 def _judging(term: ir.Predicate) -> ir.Predicate:
-    """A term of AND and OR at the top, where NULL is as good as FALSE: lists without a guard."""
+    """Read a term of the top-level AND and OR, where NULL acts as FALSE: lists need no guard."""
     match term:
         case ir.And(
             terms=(ir.Not(term=ir.IsNull(operand=guarded)), ir.InList(operand=operand) as found)
@@ -109,10 +110,10 @@ def _judging(term: ir.Predicate) -> ir.Predicate:
 class _Reader:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._other_units: list[Decoded] = []  # constants of times that are held otherwise there
+        self._other_units: list[Decoded] = []  # time constants with other units than ours
 
     def constant(self, column: pa.Array) -> Decoded:
-        """The constant, or an `Opaque` that says why no predicate can hold it."""
+        """Convert the constant, or return an `Opaque` with the reason."""
         try:
             found = literal_of(column)
         except UnsupportedOperation as error:
@@ -122,13 +123,13 @@ class _Reader:
         return found
 
     def one_unit(self, name: str, operands: Sequence[ir.Operand]) -> None:
-        """Refuse constants of other units: pyarrow takes their ticks for those of the first."""
+        """Raise for constants of other units: pyarrow takes their ticks for those of the first."""
         nodes = {id(node) for operand in operands for node in ir.walk(operand)}
         if any(id(literal) in nodes for literal in self._other_units):
             raise UnsupportedOperation(f"{name} of times of several units; cast them to one")
 
     def call(self, frame: Frame) -> Decoded:
-        """The call, or an `Opaque` that says why it is not known."""
+        """Convert the call, or return an `Opaque` with the reason."""
         try:
             row = table.ROWS.get(frame.function)
             if row is None or row.reads is not Exactness.EXACT:
@@ -181,10 +182,10 @@ class _Reader:
         raise AssertionError(name)
 
     def is_in(self, operand: ir.Operand, members: pa.Array, behaviour: int) -> ir.Predicate:
-        """A list with the members as pyarrow finds NULL among them."""
+        """Build a list, with pyarrow's rule for NULL among its members."""
         array, type_ = stored(members)
         own = self.kind(operand)
-        if own == Uuid() and members.type == pa.binary(16):  # as UUIDs are stored, and written
+        if own == Uuid() and members.type == pa.binary(16):  # UUIDs as they are stored and written
             array, type_ = array.cast(members.type), own
         alike = own == type_ or (isinstance(own, Int) and isinstance(type_, Int))
         if type_ is not None and own is not None and not alike:
@@ -227,7 +228,7 @@ class _Reader:
             raise UnsupportedOperation(f"{name} of {shown}: cast all to one type")
 
     def met(self, name: str, operands: Sequence[ir.Operand]) -> None:
-        """Refuse sides that pyarrow would bring to another type than we do."""
+        """Raise for arguments that pyarrow would convert to another type than we do."""
         left, right = (self.kind(operand) for operand in operands)
         if left is None or right is None or left == right:
             return
@@ -251,7 +252,7 @@ class _Reader:
 
 
 class _Options:
-    """The options of a call: each is taken, or the call is not known."""
+    """The options of a call: each must be consumed, or the call is rejected."""
 
     def __init__(self, name: str, found: pa.StructScalar | None) -> None:
         self._name = name
@@ -259,21 +260,21 @@ class _Options:
         self._left.pop("_type_name", None)
 
     def take(self, name: str) -> Any:
-        """The option, as a scalar."""
+        """Consume an option and return it as a scalar."""
         return self._left.pop(name)
 
     def must(self, name: str, *, value: Any) -> None:
-        """The option, where it is there at all, has this value."""
+        """Consume an option, which must have this value if it exists."""
         if (found := self._left.pop(name, None)) is not None and found.as_py() != value:
             self._refuse(name)
 
     def ignore(self, *names: str) -> None:
-        """Options that change nothing in what is read."""
+        """Consume options that do not affect the result."""
         for name in names:
             self._left.pop(name, None)
 
     def done(self) -> None:
-        """Refuse what was not taken."""
+        """Raise if an option was not consumed."""
         if self._left:
             self._refuse(next(iter(self._left)))
 
@@ -285,7 +286,7 @@ class _Options:
 
 
 def _list_with_null(made: ir.Predicate) -> ir.Predicate:
-    """How SQL's IN is written, whose NULL is_in does not have."""
+    """Match how SQL's IN is written, whose NULL result is_in does not have."""
     match made:
         case ir.Or(
             terms=(
@@ -425,7 +426,7 @@ def _coalesced(
 
 
 def _null_where_null(operands: tuple[ir.Operand, ...]) -> ir.Predicate | None:
-    """How DuckDB writes SQL's IN: `if_else(is_valid(x), <in a list>, NULL)`."""
+    """Match how DuckDB writes SQL's IN: `if_else(is_valid(x), <in a list>, NULL)`."""
     match operands:
         case (
             ir.Condition(predicate=ir.Not(term=ir.IsNull(operand=guarded))),
@@ -438,7 +439,7 @@ def _null_where_null(operands: tuple[ir.Operand, ...]) -> ir.Predicate | None:
 
 
 def _unguarded(predicate: ir.Predicate, guarded: ir.Operand) -> ir.Predicate | None:
-    """The same where `guarded` has a value, and NULL where it is NULL; None where that is open."""
+    """Return the condition as NULL where `guarded` is NULL; None if it may be something else."""
     match predicate:
         case ir.And(
             terms=(ir.Not(term=ir.IsNull(operand=first)), ir.InList(operand=operand) as listed)
@@ -456,7 +457,7 @@ def _unguarded(predicate: ir.Predicate, guarded: ir.Operand) -> ir.Predicate | N
 def _chosen(
     reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
 ) -> Decoded:
-    """A condition that is NULL gives NULL there, unless it is written so that it never is."""
+    """Convert `if_else`: a NULL condition gives NULL, unless the condition is never NULL."""
     del options
     if (listed := _null_where_null(operands)) is not None:
         return listed

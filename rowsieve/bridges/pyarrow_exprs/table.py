@@ -1,8 +1,10 @@
-"""pyarrow's scalar functions, and what each is here: every one is listed.
+"""All scalar functions of pyarrow, with their counterparts here.
 
-`reads` is from `pyarrow.compute.Expression` to our tree under `Semantics.PYARROW`, `writes` the way
-back. Soundness: a row is EXACT only where rows of awkward data come out the same in pyarrow; the
-note says under which condition, and the reader and the writer refuse outside it.
+`reads` is from `pyarrow.compute.Expression` to our tree under `Semantics.PYARROW`, `writes` the
+reverse.
+
+Soundness: a row is EXACT only if pyarrow gives the same rows on difficult data; the note states the
+condition, and reader and writer reject everything outside it.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ def _both(foreign: str, ours: str, note: str = "") -> Row:
 
 
 def _read(foreign: str, ours: str, note: str) -> Row:
-    """Never written: another spelling of the same is."""
+    """Add a construct that is read; writing uses another spelling."""
     return Row(foreign, ours, _EXACT, _NO, note)
 
 
@@ -66,7 +68,7 @@ PARTS: Mapping[str, str] = {
     "day_of_year": "doy",
 }
 UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
-FIRST_UNIT = 3  # pyarrow numbers them from the nanosecond
+FIRST_UNIT = 3  # pyarrow numbers units from the nanosecond
 
 _KIND = "equal types, or whole numbers, or a float64 beside any number; float32 beside floats"
 _NUMBER = "whole numbers of one sign, floats of one width, decimals of up to 38 digits"

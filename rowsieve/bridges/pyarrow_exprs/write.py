@@ -1,8 +1,8 @@
-"""Our tree as a `pyarrow.compute.Expression`: bound first, so that both sides have one type.
+"""Write a bound tree as a `pyarrow.compute.Expression`.
 
-Soundness: SQL's NULL is kept where it shows, under NOT and in values; where a condition only keeps
-rows, at the top and under AND and OR there, FALSE does as well as NULL and lists stand bare, so
-that datasets prune by them. NaN is IEEE's: other engines' order of it is written by `meanings`.
+Soundness: SQL's NULL is preserved where it matters, under NOT and in values. At the top level, and
+under AND and OR there, a condition only keeps rows, so FALSE may replace NULL and lists need no
+guard; datasets can prune by them. NaN compares as in IEEE 754; `meanings` writes other orders.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MOST_DIGITS = 38
 
 
 class Writer(OperatorWriter[Expression]):
-    """Writes bound trees that are meant under `Semantics.PYARROW`."""
+    """Writes bound trees under `Semantics.PYARROW`."""
 
     engine = "pyarrow"
 
@@ -55,7 +55,7 @@ class Writer(OperatorWriter[Expression]):
         self._pc: Any = recorded(pc, "pc", "import pyarrow.compute as pc")
 
     def kept(self, node: ir.Predicate) -> Expression:
-        """The condition where it only keeps rows, as at the top: NULL and FALSE are one."""
+        """Write a condition that only keeps rows, as at the top: FALSE may replace NULL."""
         match node:
             case ir.And(terms=terms) | ir.Or(terms=terms):
                 made = [self.kept(term) for term in terms]
@@ -66,19 +66,19 @@ class Writer(OperatorWriter[Expression]):
                 return self.predicate(node)
 
     def truth(self, *, value: bool | None) -> Expression:
-        """A constant of booleans."""
+        """Write a boolean constant."""
         return self._pc.scalar(pa.scalar(value, pa.bool_()))
 
     def column(self, node: ir.BoundColumn) -> Expression:
-        """A column by its name."""
+        """Write a column by its name."""
         return self._pc.field(node.name)
 
     def constant(self, literal: ir.Literal) -> Expression:
-        """A constant of its type."""
+        """Write a constant of its type."""
         return self._pc.scalar(scalar(literal))
 
     def comparison(self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand) -> Expression:
-        """A comparison; IS DISTINCT FROM is spelt out."""
+        """Write a comparison; IS DISTINCT FROM is expanded."""
         types = type_of(left), type_of(right)
         for type_ in types:
             if is_nested(type_) or isinstance(type_, Json):
@@ -91,24 +91,24 @@ class Writer(OperatorWriter[Expression]):
         return same if op is ir.ComparisonOp.NOT_DISTINCT else ~same
 
     def in_list(self, node: ir.InList) -> Expression:
-        """`is_in`, NULL where it finds nothing and an operand or a member is NULL."""
+        """Write `is_in`, NULL for no match if the operand or a member is NULL."""
         found, operand = self._found(node)
         none = self.truth(value=None)
         has_null = node.values.array.null_count > 0
         return found | none if has_null else found | (operand.is_null() & none)
 
     def _found(self, node: ir.InList) -> tuple[Expression, Expression]:
-        """`is_in` with the members but NULL and NaN, and the operand."""
+        """Write `is_in` without NULL and NaN members; return it with the operand."""
         members = node.values.array.drop_null()
         if pa.types.is_floating(members.type):
-            members = members.filter(pc.invert(pc.is_nan(members)))  # nothing is equal to NaN
+            members = members.filter(pc.invert(pc.is_nan(members)))  # nothing equals NaN
         operand = self.operand(node.operand)
         if not len(members) and pa.types.is_null(members.type):
             members = pa.array([], arrow_type(type_of(node.operand)))
         return operand.isin(members), operand
 
     def like(self, node: ir.Like) -> Expression:
-        """`match_like`."""
+        """Write `match_like`."""
         pieces: list[str] = []
         characters = iter(node.pattern)
         parse_pattern(node.pattern, node.escape)
@@ -120,12 +120,12 @@ class Writer(OperatorWriter[Expression]):
         return self._pc.match_like(text, "".join(pieces), ignore_case=node.ignore_case)
 
     def cast(self, node: ir.Cast) -> Expression:
-        """A cast between types that agree."""
+        """Write a cast between types for which pyarrow agrees."""
         source, target = type_of(node.operand), node.type
         if source == target:
             return self.operand(node.operand)
         if isinstance(source, Timestamp) and isinstance(target, Timestamp) and not node.try_:
-            return self.operand(node.operand).cast(arrow_type(target))  # local times of UTC
+            return self.operand(node.operand).cast(arrow_type(target))  # local times in UTC
         shown = f"a cast of {type_name(source)} to {type_name(target)}"
         kinds = type(source).__name__, type(target).__name__
         narrower = isinstance(source, Float) and target != Float(64)
@@ -138,12 +138,12 @@ class Writer(OperatorWriter[Expression]):
         return self.operand(node.operand).cast(options=options)
 
     def member(self, node: ir.FieldAccess) -> Expression:
-        """A path from a column into structs."""
+        """Write the path from a column into structs."""
         column, names = path_of(node, self.engine)
         return self._pc.field(column.name, *names)
 
     def case(self, node: ir.Case) -> Expression:
-        """Nested `if_else`; all values are computed on all rows, so none may fail."""
+        """Write nested `if_else`; all branches are evaluated on all rows, so none may fail."""
         values = [node.otherwise, *(then for _, then in node.branches)]
         for part in (*values, *(when for when, _ in node.branches)):
             if any(map(_may_fail, ir.walk(part))):
@@ -159,7 +159,7 @@ class Writer(OperatorWriter[Expression]):
         return made
 
     def call(self, node: ir.Call) -> Expression:
-        """A function of values."""
+        """Write a function call."""
         name, result = node.function, type_of(node)
         types = [type_of(argument) for argument in node.arguments]
         constants = [
@@ -228,7 +228,7 @@ class Writer(OperatorWriter[Expression]):
 
 
 def _check_digits(types: Sequence[LogicalType]) -> None:
-    """Pyarrow brings decimals to one type, which may have no room."""
+    """Raise if pyarrow's common type of decimals lacks room."""
     decimals = [type_ for type_ in types if isinstance(type_, Decimal)]
     if len(set(decimals)) > 1:
         scale = max(type_.scale for type_ in decimals)

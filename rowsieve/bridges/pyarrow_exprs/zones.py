@@ -1,9 +1,10 @@
-"""pyarrow's time zones: `local_timestamp`, `assume_timezone` and casts between zones, both ways.
+"""Time zones in pyarrow: `local_timestamp`, `assume_timezone` and casts between zones.
 
-A zone is part of a type there, and decides what `local_timestamp` and the parts of a time give.
-Here it is read where the type is known: of a column, and behind a cast. Soundness: zones are as
-Arrow's own kernels have them (`IN_ARROW`), so a condition is written only in zones of which Arrow
-has the same changes, or that were read from it.
+In pyarrow a zone is part of a type, and decides the results of `local_timestamp` and time fields.
+The type is known for a column and for a cast, so the zone is read there.
+
+Soundness: zones are those of Arrow's kernels (`IN_ARROW`). So a condition is written only in zones
+for which Arrow has the same changes, or that were read from Arrow.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from rowsieve.types.logical import LogicalType, Timestamp, type_name
 from rowsieve.types.zones import IN_ARROW, RepeatedTime, SkippedTime, fixed_offset, zone
 
 _LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
-# By their numbers in AssumeTimezoneOptions: raise, earliest, latest.
+# Indexed by AssumeTimezoneOptions: raise, earliest, latest.
 _AMBIGUOUS = (RepeatedTime.FAIL, RepeatedTime.EARLIER, RepeatedTime.LATER)
 _NONEXISTENT = (SkippedTime.FAIL, SkippedTime.LAST_BEFORE, SkippedTime.FIRST_AFTER)
 _NAMES = ("raise", "earliest", "latest")
@@ -33,7 +34,7 @@ _RULES: Mapping[str, str] = {
 
 
 def local_time(operand: ir.Operand, type_: LogicalType | None) -> ir.Operand:
-    """The local time of an instant in the zone of its type."""
+    """Return the local time of an instant in the zone of its type."""
     if type_ != _INSTANT or not isinstance(operand, ir.Column | ir.Cast):
         shown = "NULL" if type_ is None else type_name(type_)
         raise UnsupportedOperation(
@@ -44,7 +45,7 @@ def local_time(operand: ir.Operand, type_: LogicalType | None) -> ir.Operand:
 
 
 def instant(operand: ir.Operand, name: str, ambiguous: int, nonexistent: int) -> ir.Operand:
-    """`assume_timezone` of a local time; its unit is the microsecond."""
+    """Read `assume_timezone` of a local time; its unit must be the microsecond."""
     rules = _AMBIGUOUS[ambiguous], _NONEXISTENT[nonexistent]
     return zoned.instant(_in_arrow(name), operand, *rules)
 
@@ -52,7 +53,7 @@ def instant(operand: ir.Operand, name: str, ambiguous: int, nonexistent: int) ->
 def relabelled(
     operand: ir.Operand, source: LogicalType | None, storage: pa.DataType
 ) -> ir.Operand | None:
-    """A cast that keeps the ticks: between zones, and to or from no zone; None for any other."""
+    """Read a cast that keeps the ticks, between zones or to or from no zone; None for others."""
     if not isinstance(source, Timestamp) or not pa.types.is_timestamp(storage):
         return None
     if storage.unit != "us" or (not source.utc and storage.tz is None):
@@ -64,7 +65,7 @@ def relabelled(
 
 
 def written(node: ir.Call, value: Any) -> Any:
-    """`local_time` and `instant` of a value that is written already."""
+    """Write `local_time` and `instant` of a value that is already written."""
     name = _text(node, 0)
     if _in_arrow(name.removesuffix(IN_ARROW)) != name:
         raise UnsupportedOperation(f"Arrow has other changes of the time zone {name} here")
