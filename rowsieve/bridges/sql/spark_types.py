@@ -346,10 +346,11 @@ class _Typer:
         return plain(self, ir.Call(name, tuple(value.operand for value in values)), values)
 
     def null_if(self, value: Value, other: Value) -> Value:
-        if value.type is None:
+        type_ = String() if is_text(value) else value.type  # a quoted text has no type yet
+        if type_ is None:
             return value
         equal = ir.Comparison(ir.ComparisonOp.EQ, *self.compared(value, other))
-        return Value(ir.Case(((equal, ir.Literal(None, value.type)),), value.exact), value.type)
+        return Value(ir.Case(((equal, ir.Literal(None, type_)),), value.exact), type_)
 
     def arithmetic(self, name: str, left: Value, right: Value) -> Value:
         if is_text(left) or is_text(right):

@@ -79,6 +79,10 @@ def test_what_overflows_fails_in_ansi_mode_and_wraps_or_is_null_without(
         ("n IN (1, 2.5)", {"n": 1}),
         ("n = '7'", {"n": 7}),
         ("TRY_CAST(n AS TINYINT) IS NULL", {"n": 255}),
+        ("nullif('a', s) IS NULL", {"s": "a"}),
+        ("nullif('a', s) = 'a'", {"s": None}),
+        ("nullif('7', n) IS NULL", {"n": 7}),
+        ("nullif(NULL, s) IS NULL", {"s": "a"}),
     ],
 )
 def test_types_are_those_of_spark(text: str, row: dict[str, Any]) -> None:
