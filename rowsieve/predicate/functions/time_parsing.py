@@ -2,8 +2,9 @@
 
 Every field has a fixed number of digits: `%Y` four, `%f` six, `%g` three, the others two; all else
 stands for itself. Soundness: engines also read shorter numbers, spaces and more, each by rules of
-its own: text that has digits and not this form raises `UnreadText`. Text of this form that names no
-day or time of day fails, as does text without any digit.
+its own: text that has digits and not this form raises `UnreadText`, as do the moments by name that
+DuckDB has. Text of this form that names no day or time of day fails, as does any other text without
+a digit.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from rowsieve.types.logical import Date, LogicalType, String, Timestamp
 
 FIELDS = {"Y": 4, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2, "f": 6, "g": 3}
 _NAMES = {"Y": "year", "m": "month", "d": "day", "H": "hour", "M": "minute", "S": "second"}
+# DuckDB 2.0 makes 1900-01-01 of these, whatever the format.
+_DUCKDB_NAMES = r"(?i)^[ \t\n\v\f\r]*(-?infinity|epoch)[ \t\n\v\f\r]*$"
 _COMPLETE = frozenset(map(frozenset, ("Ymd", "YmdHM", "YmdHMS", "YmdHMSf", "YmdHMSg")))
 
 
@@ -77,6 +80,8 @@ def _parse(arguments: Sequence[pa.Array], signature: Signature, semantics: Seman
     odd |= as_mask(pc.equal(parts.field("year"), "0000"))
     if semantics.text_reading is TextReading.POSTGRES:
         odd |= as_mask(pc.equal(values, ""))
+    if semantics.text_reading is TextReading.DUCKDB:
+        odd |= matches(values, _DUCKDB_NAMES)
     if semantics.text_reading is TextReading.DATAFUSION and isinstance(target, Timestamp):
         odd |= good & (abs(micros) > datafusion_texts.NANOSECONDS)
     if semantics.text_reading is not TextReading.STRICT:  # which reads this form alone

@@ -43,7 +43,8 @@ texts = st.tuples(
     st.sampled_from(
         ["2024-07-03", "20240703", "03/07/2024", "2024-02-30", "31/02/2024", "9999-12-31"]
     )
-    | st.sampled_from(["0001-01-01", "0000-01-01", "2024-7-3", "1600-01-01", "n/a", "", " ", "-"]),
+    | st.sampled_from(["0001-01-01", "0000-01-01", "2024-7-3", "1600-01-01", "n/a", "", " ", "-"])
+    | st.sampled_from(["infinity", "-infinity", "epoch", "inf"]),
     st.sampled_from(["", " 10:20", " 10:20:30", "T10:20:30", " 10:20:30.5", " 10:20:30.123456"])
     | st.sampled_from([" 24:00", " 10:20:60", " 1:2", " 10:60:00", "T10:20:30Z", " 10:20:30.123"]),
     st.sampled_from(["", "", "", " ", "x", "."]),
@@ -111,6 +112,15 @@ def test_a_text_has_the_time_that_the_engine_reads_or_is_refused(
     except UnreadText:
         return
     assert found == judged(text, expression, dialect), (text, case)
+
+
+@pytest.mark.parametrize("text", ["infinity", "-Infinity", " \tEPOCH\n"])
+def test_moments_by_name_are_refused_where_the_engine_reads_them(text: str) -> None:
+    for call in ("strptime(s, '%d/%m/%Y')", "try_strptime(s, '%Y-%m-%d %H:%M')"):
+        assert judged(text, call, "duckdb") not in (None, "no value")
+        with pytest.raises(UnreadText, match="duckdb has rules of its own"):
+            read(text, call, "duckdb")
+    assert read(text, "to_timestamp(s, 'YYYY-MM-DD')", "postgres") == "no value"
 
 
 SPELLED = ["2024-07-03 10:20:30", "2024-02-29 00:00:00", "n/a", "2024-07-04 00:00:00"]
