@@ -126,8 +126,9 @@ _SUMS = frozenset({"add", "subtract", "multiply"})
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo"})
 _UINT64 = Int(64, signed=False)
 _SUBJECT = "CASE of a value"
-_RANGE = "BETWEEN or a list"
-_LISTS = ("a list", _RANGE)
+_RANGE = "BETWEEN"
+_EQUALS = "a list or a chain of equals"
+_LISTS = ("a list", _EQUALS)
 _WHOLE_IN_DOUBLE, _DECIMAL_DIGITS, _SIGNED_DIGITS = 2**53, 15, 34
 
 
@@ -215,7 +216,7 @@ def _ranges(terms: Sequence[ir.Node]) -> Iterator[tuple[str, Sequence[ir.Operand
         between = [term.op for term in equals] == [ir.ComparisonOp.GE, ir.ComparisonOp.LE]
         if not between and ops not in ({ir.ComparisonOp.EQ}, {ir.ComparisonOp.NE}):
             return
-        yield _RANGE, (equals[0].left, *(term.right for term in equals))
+        yield _RANGE if between else _EQUALS, (equals[0].left, *(term.right for term in equals))
 
 
 def _check(
@@ -268,7 +269,7 @@ def _check_zeros(
     own = {type_ for type_ in types if not isinstance(type_, Int)}  # constants become the column's
     of_floats = isinstance(_type(operand, schema, semantics), Float)
     plain = isinstance(operand, ir.Column) and of_floats and len(own) == 1
-    known = plain and (what != _RANGE or not semantics.compares_bits(len(values)))
+    known = plain and (what != _EQUALS or not semantics.compares_bits(len(listed)))
     by_bits = any(
         isinstance(each, ir.ValueSet) and semantics.compares_bits(len(each)) for each in listed
     )
@@ -277,6 +278,12 @@ def _check_zeros(
         raise UnsupportedOperation(
             f"a list of floats with one zero, which {semantics.name} tells from the other; give "
             "both"
+        )
+    computed = any(_values(member) is None for member in listed)
+    if any(isinstance(type_, Float) for type_ in types) and computed and not known:
+        raise UnsupportedOperation(
+            f"a list of floats with members that are no constants: {semantics.name} may tell 0.0 "
+            "from -0.0 in it; cast the floats to decimals, or compare with one member at a time"
         )
 
 
@@ -336,7 +343,7 @@ def _holds_decimal(member: ir.Operand | ir.ValueSet, type_: LogicalType | None) 
 
 
 def _keeps(value: float) -> bool:
-    if abs(value) >= 10**9:
+    if not abs(value) < 10**9:  # NaN, too
         return False
     exact = decimal.Decimal(repr(value)).scaleb(_DECIMAL_DIGITS)
     return round(value * 10.0**_DECIMAL_DIGITS) == exact

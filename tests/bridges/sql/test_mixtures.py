@@ -9,6 +9,7 @@ from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.translation import from_text, to_text
 from rowsieve.bridges.translation import Exactness
 from rowsieve.bridges.where import to_predicate
+from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
@@ -48,6 +49,8 @@ MIXED = {
         "-f < 1",
         "-(i & 3) = 1",
         "-(i | 3) < 1",
+        "CAST('NaN' AS DOUBLE PRECISION) < d",
+        *("floor(f) IN (f, 7e0)", "f IN (f, 1e0, 2e0, 3e0)", "i IN (f, 7e0)"),
     ],
 }
 OF_DATAFUSION = ["f IN (CAST(0 AS DOUBLE), 1, 2, 3)", "CAST(i AS BIGINT UNSIGNED) - 1 > 7"]
@@ -69,6 +72,7 @@ KEPT = [
         "d = 16777217.0",
     ),
     *("g = CAST(1e-1 AS REAL)", "g = f", "d > i", "g BETWEEN 1 AND 7", "trim(s, ' ') = 'a'"),
+    *("f IN (f, 7e0)", "f NOT IN (7e0, f, 1e0)", "floor(f) BETWEEN f AND 7e0"),
 ]
 
 
@@ -137,6 +141,14 @@ def test_what_postgresql_does_not_leave_keeps_its_rows(text: str) -> None:
 @pytest.mark.parametrize("text", OF_DATAFUSION)
 def test_what_is_spelt_so_in_datafusion_alone_is_left_too(text: str) -> None:
     assert from_text(text, SCHEMA, dialect="datafusion").residual == text
+
+
+@pytest.mark.parametrize("text", ["-f IN (f, 5e0)", "f NOT IN (-f, 1e0, 2e0, 3e0)"])
+def test_zeros_in_a_list_that_is_computed_are_told_apart_by_datafusion_alone(text: str) -> None:
+    rows = pa.record_batch({"f": [0.0, -0.0, 5.0]})
+    assert JUDGES["datafusion"](text, rows) != JUDGES["duckdb"](text, rows)
+    with pytest.raises(UnsupportedOperation, match=r"tell 0\.0 from -0\.0"):
+        to_predicate(text, "datafusion", SCHEMA)
 
 
 def test_spaces_are_named_to_an_engine_that_trims_more() -> None:
