@@ -143,6 +143,52 @@ def _moment(text: str) -> tuple[int, str | int | None] | None:
     return (found, name) if abs(found) < 2**63 else None
 
 
+def java_reads_one(text: str, form: str) -> int | None:
+    """Microseconds of a local time that a text spells by a Java format, as its builder walks."""
+    pieces = re.findall(r"([A-Za-z])(\1*)|'([^']*)'|([^A-Za-z'])", form)
+    found, place, fields = {"y": 1970, "M": 1, "d": 1}, 0, [piece[0] for piece in pieces]
+    for number, (letter, more, quoted, plain) in enumerate(pieces):
+        if not letter:
+            literal = quoted or plain
+            if text[place : place + len(literal)].lower() != literal.lower():
+                return None
+            place += len(literal)
+            continue
+        following = [*fields[number + 1 :], ""]
+        beside = following[: following.index("")]
+        reserved = sum(len(pieces[number + 1 + n][1]) + 1 for n, _ in enumerate(beside))
+        read = _java_number(text[place:], letter, len(more) + 1, reserved)
+        if read is None:
+            return None
+        found[letter], place = read[0], place + read[1]
+    day = f"{'-' if found['y'] < 0 else '+'}{abs(found['y']):04}-{found['M']}-{found['d']}"
+    days = _day(day, most_digits=19) if place == len(text) else None
+    hour, minute, second = (found.get(letter, 0) for letter in "Hms")
+    if days is None or hour > 23 or minute > 59 or second > 59:
+        return None
+    return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 10**6 + found.get("S", 0)
+
+
+def _java_number(text: str, letter: str, count: int, reserved: int) -> tuple[int, int] | None:
+    """The number at the start of the text, and its characters."""
+    sign = text[:1] if letter == "y" and text[:1] in ("+", "-") else ""
+    digits = text[len(sign) :]
+    length = next((n for n, each in enumerate(digits) if not _are_digits(each)), len(digits))
+    if letter == "y":
+        length = min(max(length - reserved, 0), 19)
+        least, most = (5, 19) if sign == "+" else (4, 19 if sign else 4)
+    elif letter == "S":
+        length = most = min(length, count)
+        least = 1
+    else:
+        length = min(length, 19 if count == 1 else 2)
+        least, most = (1, 19) if count == 1 else (2, 2)
+    if not least <= length <= most or (sign == "-" and not int(digits[:length])):
+        return None
+    shown = digits[:length][:6].ljust(6, "0") if letter == "S" else digits[:length]
+    return int(f"{'-' if sign == '-' else ''}{shown}"), len(sign) + length
+
+
 def _zone(name: str) -> str | int | None:
     offset = re.sub(r"^(UTC|GMT|UT)(?=[+-]|$)", "", name)
     if name == "Z" or not offset:

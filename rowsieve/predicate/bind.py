@@ -27,6 +27,7 @@ from rowsieve.predicate.nested_constants import adapted, is_made
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.simplify import simplify
 from rowsieve.predicate.zoned import (
+    READ_IN_ZONE,
     at_time_zone,
     cast_of_session,
     zoned_call,
@@ -289,6 +290,8 @@ class _Binder:
             return self.truncated_in_zone(*bound)
         if (moved := days_moved(name, bound, self.semantics)) is not None:
             return self.call(moved)
+        if name in READ_IN_ZONE and len(bound) == 2:
+            bound.insert(0, (ir.Literal(self.semantics.time_zone, String()), String()))
         known = known_of([operand for operand, _ in bound], [type_ for _, type_ in bound])
         row, signature = resolve(name, known)
         converted = tuple(

@@ -36,6 +36,8 @@ from rowsieve.types.logical import (
 from rowsieve.types.zones import RepeatedTime, SkippedTime, zone
 
 LOCAL, INSTANT = Timestamp(utc=False), Timestamp(utc=True)
+# Functions of text and a format that are bound to the zone of the session, before both.
+READ_IN_ZONE = frozenset({"parse_java_instant", "try_parse_java_instant"})
 _SHIFTS = frozenset({"add_interval", "shift", "shift_timestamp"})
 _OF_LOCAL_TIME = frozenset({"extract", "last_day", "days_between"})
 

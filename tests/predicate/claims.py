@@ -292,6 +292,15 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
         ]
         for name in ("text_instant", "try_text_instant")
     },
+    **{
+        f"{tried}parse_java_{kind}": [
+            Sample(call(f"{tried}parse_java_{kind}", *place, X, form), String(), texts=_DAYS_FIRST)
+            for place in places
+            for form in ("dd/MM/yyyy", "d/M/yyyy")
+        ]
+        for tried in ("", "try_")
+        for kind, places in (("timestamp", [()]), ("instant", [ZONES[:1], ZONES[1:2]]))
+    },
     "zoned_trunc": [
         Sample(call("zoned_trunc", unit, zone, X, *rules), _INSTANT)
         for zone in ZONES

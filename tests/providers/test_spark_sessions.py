@@ -255,22 +255,29 @@ def test_a_connect_client_reads_by_the_settings_of_its_session(
             client.conf.set(name, value)
 
 
+FORMATTED = "date_format(tz, 'yyyy') = '2024'"
+
+
 @pytest.mark.parametrize(
-    ("setting", "value"),
+    ("setting", "value", "where"),
     [
-        ("timestampType", "TIMESTAMP_NTZ"),
-        ("legacy.interval.enabled", "true"),  # 36 hours are no day and 12 hours then
-        ("legacy.sizeOfNull", "false"),
+        ("timestampType", "TIMESTAMP_NTZ", ZONED),
+        ("legacy.interval.enabled", "true", ZONED),  # 36 hours are no day and 12 hours then
+        ("legacy.sizeOfNull", "false", ZONED),
+        ("legacy.timeParserPolicy", "LEGACY", FORMATTED),
+        ("legacy.timeParserPolicy", "EXCEPTION", FORMATTED),
     ],
 )
 def test_a_setting_that_changes_the_grammar_is_refused(
-    session: Any, table: rs.Table, setting: str, value: str
+    session: Any, table: rs.Table, setting: str, value: str, where: str
 ) -> None:
     session.conf.set(f"spark.sql.{setting}", value)
     try:
         with pytest.raises(UnsupportedOperation, match=f"{setting} is {value}"):
-            table.to_spark(session, where=ZONED)
-        assert by_spark(lambda: load(session, table, where=ZONED)) == "refused"
+            table.to_spark(session, where=where)
+        assert by_spark(lambda: load(session, table, where=where)) == "refused"
+        if where == FORMATTED:
+            assert by_spark(lambda: table.to_spark(session, where="n = 1")) != "refused"
     finally:
         session.conf.unset(f"spark.sql.{setting}")
 

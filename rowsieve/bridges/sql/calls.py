@@ -29,8 +29,9 @@ from rowsieve.bridges.sql.own_calls import HANDLERS, NAMES, day, seconds
 from rowsieve.bridges.sql.parts import EXTRACTED, PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.pattern_calls import regex, substring
 from rowsieve.bridges.sql.spark_coercion import QUOTIENT, WHOLE_QUOTIENT
+from rowsieve.bridges.sql.spark_formats import read_by_format
+from rowsieve.bridges.sql.spark_names import BY_FORMAT, is_spark_name, truncated_date
 from rowsieve.bridges.sql.spark_names import NODES as SPARK
-from rowsieve.bridges.sql.spark_names import is_spark_name, truncated_date
 from rowsieve.bridges.sql.spark_names import named as named_by_spark
 from rowsieve.bridges.sql.spark_rules import UNITS
 from rowsieve.bridges.sql.templates import forms, recognise
@@ -151,6 +152,8 @@ def _anonymous(reader: Reads, node: Any) -> ir.Operand:
         raise reader.source.refusal(node, "a filter cannot read files")
     if name in NOW and not node.expressions:
         return ir.Now()
+    if reader.dialect.name == "spark" and name in BY_FORMAT and len(node.expressions) > 1:
+        return read_by_format(reader, node)
     arguments = tuple(reader.operand(item) for item in node.expressions)
     if name == "get" and reader.dialect.name == "spark" and len(arguments) == 2:
         return _from_zero(reader, node, arguments)
@@ -238,10 +241,20 @@ def _whole_quotient(reader: Reads, node: Any) -> ir.Operand:
 
 
 def _to_date(reader: Reads, node: Any) -> ir.Operand:
+    if reader.dialect.name == "spark" and node.args.get("format") is not None:
+        return read_by_format(reader, node)
     reader.only(node, "this", "safe")
     if reader.dialect.name != "spark":
         raise reader.source.refusal(node, "write CAST(… AS DATE)")
     return ir.Cast(reader.operand(node.this), Date())
+
+
+def _to_timestamp(reader: Reads, node: Any) -> ir.Operand:
+    if reader.dialect.name == "spark":
+        return read_by_format(reader, node)
+    if (found := recognise(reader, node)) is None:
+        raise reader.source.refusal(node, _reason(reader, node))
+    return found
 
 
 def _is_date(operand: ir.Operand) -> bool:
@@ -366,6 +379,8 @@ _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
     exp.Div: _divide,
     exp.IntDiv: _whole_quotient,
     exp.TsOrDsToDate: _to_date,
+    exp.StrToTime: _to_timestamp,
+    exp.StrToUnix: read_by_format,
     exp.DPipe: _pipes,
     exp.Concat: _concat,
     exp.TimestampTrunc: _truncation,

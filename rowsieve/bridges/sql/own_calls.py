@@ -14,7 +14,6 @@ from typing import Any
 from sqlglot import exp
 
 from rowsieve.bridges.sql.bins import binned
-from rowsieve.bridges.sql.spark_coercion import WHOLE_QUOTIENT
 from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import Bool, Date, Float, Int, String
@@ -190,19 +189,6 @@ def _overlaid(reader: Reads, node: Any) -> Operand:
     return Call("concat_strict", (head, other, tail))
 
 
-def _unix_time(reader: Reads, node: Any) -> Operand:
-    """Spark's `unix_timestamp(time)`, cut towards 1970; of text it takes more than is read here."""
-    reader.only(node, "this", "format")
-    form = node.args.get("format")
-    if reader.dialect.name != "spark" or form is None or form.name != _SPARK_FORMAT:
-        raise reader.source.refusal(node, "unix_timestamp takes a time, without a format, in spark")
-    micros = Call("epoch_us", (reader.operand(node.this),))
-    return Call(WHOLE_QUOTIENT, (micros, Literal(1_000_000, Int(64))))
-
-
-_SPARK_FORMAT = "%Y-%mstrict-%dstrict %Hstrict:%Mstrict:%Sstrict"  # the default, in the grammar
-
-
 def _epoch(reader: Reads, node: Any) -> Operand:
     """DuckDB's `epoch(timestamp)`, a double."""
     reader.only(node, "this")
@@ -233,7 +219,6 @@ HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     exp.Chr: _character,
     exp.Overlay: _overlaid,
     exp.TimeToUnix: _epoch,
-    exp.StrToUnix: _unix_time,
     exp.Second: _part("whole_second"),
     exp.TsOrDsAdd: _moved_days,
     exp.DateBin: binned,

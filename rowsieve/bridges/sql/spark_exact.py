@@ -17,12 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.spark_columns.types import held_type
-from rowsieve.bridges.sql import spark_rules
+from rowsieve.bridges.sql import spark_rules, spark_written_texts
 from rowsieve.bridges.sql.exact import Exact
 from rowsieve.bridges.sql.zones import is_proved
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir, zoned
 from rowsieve.predicate.functions.casts import cast_rule
+from rowsieve.predicate.functions.java_times import BY_JAVA_FORMAT
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import DigitRounding, OnFailure, Semantics
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
@@ -145,6 +146,11 @@ class SparkExact(Exact):
             return operand
         if held_type(target) != target:
             raise self.lacks(target)
+        if isinstance(source, String) and isinstance(target, spark_written_texts.READ):
+            if target == _INSTANT:
+                self.check_zone()
+            tried = spark_written_texts.is_tried(node, self.meant, ansi=self.ansi)
+            return ir.Cast(operand, target, tried)
         pair = (type(held_type(source)).__name__, type(target).__name__)
         if pair not in spark_rules.CASTS:
             shown = f"a cast of {type_name(source)} to {type_name(target)}"
@@ -409,6 +415,20 @@ def _made_date(exact: SparkExact, node: ir.Call) -> ir.Operand:
 # Zones
 
 
+def _text_instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
+    exact.check_zone(str(_constant(node.arguments[0])))
+    text = exact.operand(node.arguments[1])
+    return spark_written_texts.instant_of_text(node.function, text, ansi=exact.ansi)
+
+
+def _by_format(exact: SparkExact, node: ir.Call) -> ir.Operand:
+    *names, text, form = node.arguments
+    for name in names:
+        exact.check_zone(str(_constant(name)))
+    made, text = ir.Literal(_constant(form)), exact.operand(text)
+    return spark_written_texts.time_of_format(node.function, text, made, ansi=exact.ansi)
+
+
 def _local_time(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if is_proved(node, "spark"):
         return Exact.call(exact, node)
@@ -492,6 +512,8 @@ _CALLS: Mapping[str, _Handler] = {
     "epoch_us": _epoch,
     "timestamp_seconds": _from_seconds,
     "make_date": _made_date,
+    **dict.fromkeys(("text_instant", "try_text_instant"), _text_instant),
+    **dict.fromkeys(BY_JAVA_FORMAT, _by_format),
     "local_time": _local_time,
     "instant": _instant,
     "zoned_trunc": _zoned_trunc,

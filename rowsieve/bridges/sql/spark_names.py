@@ -25,7 +25,13 @@ _MOST = 2**31
 _ZERO = ir.Literal(0, _WIDE)
 ELEMENT, SUBSCRIPT, TRIED_ELEMENT = "element_at", "subscript", "try_element_at"
 TRUNC = "trunc_date"  # of numbers there is another function of the name
+# Functions that read text by a format, which are typed in `spark_formats`.
+BY_FORMAT = (
+    *("to_date", "try_to_date", "to_timestamp", "try_to_timestamp", "to_timestamp_ltz"),
+    *("to_timestamp_ntz", "unix_timestamp", "to_unix_timestamp"),
+)
 WRITTEN: Mapping[str, str] = {
+    **{name: f"{name}({{0}}, {{1}})" for name in BY_FORMAT},
     ELEMENT: "element_at({0}, {1})",
     TRIED_ELEMENT: "try_element_at({0}, {1})",
     SUBSCRIPT: "{0}[{1}]",

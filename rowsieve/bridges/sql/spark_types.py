@@ -28,6 +28,7 @@ from rowsieve.bridges.sql.spark_coercion import (
     literal_of,
     text_of_bytes,
 )
+from rowsieve.bridges.sql.spark_formats import HANDLERS as FORMATS
 from rowsieve.bridges.sql.spark_rules import decimal_result
 from rowsieve.bridges.sql.spark_text_coercion import (
     among,
@@ -341,7 +342,8 @@ class _Typer:
             found = self.predicate(ir.BooleanOperand(node))
             return Value(ir.Condition(found), Bool())
         values = [self.value(argument) for argument in node.arguments]
-        if handler := HANDLERS.get(name.removeprefix("extract_") if is_part(name) else name):
+        bare = name.removeprefix("extract_") if is_part(name) else name
+        if handler := HANDLERS.get(bare) or FORMATS.get(bare):
             return handler(self, node, values)
         return plain(self, ir.Call(name, tuple(value.operand for value in values)), values)
 

@@ -42,6 +42,12 @@ _RULES: Mapping[str, str] = {
 }
 _OWN_RULES: Mapping[tuple[str, str], str] = {
     ("list_element", "spark"): "get({0}, {1} - 1)",
+    ("text_instant", "spark"): "CAST({1} AS TIMESTAMP)",
+    ("try_text_instant", "spark"): "TRY_CAST({1} AS TIMESTAMP)",
+    ("parse_java_instant", "spark"): "to_timestamp({1}, {2})",
+    ("try_parse_java_instant", "spark"): "try_to_timestamp({1}, {2})",
+    ("parse_java_timestamp", "spark"): "to_timestamp_ntz({0}, {1})",
+    ("try_parse_java_timestamp", "spark"): "to_timestamp_ntz({0}, {1})",
     ("regex_matches", "postgres"): "{0} ~ {1}",
     ("regex_matches", "datafusion"): "{0} ~ {1}",
     ("regex_matches", "spark"): "{0} RLIKE {1}",

@@ -80,7 +80,7 @@ def formatted(reader: Reads, node: Any, call: Call) -> Call:
         raise reader.source.refusal(node, "it takes one format")
     if len(call.arguments) == 1:
         return call
-    text = _last_string(reader, node)
+    text = last_string(reader, node)
     if text is None:
         raise reader.source.refusal(node, "the format is a quoted constant, the last argument")
     try:
@@ -106,7 +106,7 @@ def in_words(call: Call, dialect: str) -> Call | None:
     return Call(call.function, (call.arguments[0], Literal(made)))
 
 
-def _last_string(reader: Reads, node: Any) -> str | None:
+def last_string(reader: Reads, node: Any) -> str | None:
     """The last argument of a call, where it is quoted text and nothing else."""
     tokens = reader.source.tokens
     start = node.meta.get("start")
@@ -120,5 +120,7 @@ def _last_string(reader: Reads, node: Any) -> str | None:
         if depth == 0:
             before, last = tokens[place - 2 : place]
             alone = before.token_type.name == "COMMA" and last.token_type.name == "STRING"
-            return last.text if alone else None
+            raw = reader.source.lifted.text[last.start : last.end + 1].replace("\\'", "")
+            escaped = reader.dialect.backslash_strings and "\\" in raw
+            return last.text if alone and not escaped else None
     return None

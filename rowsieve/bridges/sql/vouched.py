@@ -39,7 +39,7 @@ _OWN_CASTS: Mapping[str, frozenset[tuple[str, str]]] = {
 }
 CASTS: Mapping[str, frozenset[tuple[str, str]]] = {
     **{name: _EXACT_CASTS | _OWN_CASTS.get(name, frozenset()) for name in SQL_ENGINES},
-    "spark": SPARK_CASTS,
+    "spark": SPARK_CASTS | _TEXTS,
 }
 
 

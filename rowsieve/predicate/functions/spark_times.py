@@ -32,7 +32,7 @@ from rowsieve.types.zones import RepeatedTime, SkippedTime, Zone, fixed_offset, 
 Numbers = npt.NDArray[np.int64]
 
 _LEAST_DAY, _MOST_DAY = -(2**31), 2**31 - 1
-_LAST_KNOWN_DAY = 106_751_989  # of timestamps; the third day after it is beyond 64 bits
+LAST_KNOWN_DAY = 106_751_989  # of timestamps; the third day after it is beyond 64 bits
 _DAY = r"(?:-(?P<month>[0-9]{1,2})(?:-(?P<day>[0-9]{1,2})"
 _DATE = rf"^(?P<sign>[+-]?)(?P<year>[0-9]{{4,7}}){_DAY}(?:[ T](?s:.*))?)?)?$"
 _CLOCK = (
@@ -62,7 +62,7 @@ _SHORT = frozenset(
 def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
     """`[+-]y…y[-m[-d[ …]]]`, the year of four to seven digits."""
     parts = pc.extract_regex(trimmed(values), pattern=_DATE)
-    days, good = _days(parts)
+    days, good = days_of_parts(parts)
     good &= (days >= _LEAST_DAY) & (days <= _MOST_DAY)
     array = pa.array(np.where(good, days, 0).astype(np.int32)).view(arrow_type(target))
     return checked(array, good, null_mask(values))
@@ -82,14 +82,14 @@ def read_moments(values: pa.Array, target: Timestamp, zone_name: str) -> Compute
     if target.utc:
         refuse(text, matches(text, _OF_TODAY), target, "a time without a date is one of today")
     parts = pc.extract_regex(text, pattern=_MOMENT)
-    days, good = _days(parts)
-    hour, minute, second = (_part(parts, name) for name in ("hour", "minute", "second"))
+    days, good = days_of_parts(parts)
+    hour, minute, second = (number_of_part(parts, name) for name in ("hour", "minute", "second"))
     good &= (hour < 24) & (minute < 60) & (second < 60)
-    far = good & (np.abs(days) > _LAST_KNOWN_DAY)
-    refuse(text, far & (np.abs(days) < _LAST_KNOWN_DAY + 5), target, "it is where 64 bits end")
+    far = good & (np.abs(days) > LAST_KNOWN_DAY)
+    refuse(text, far & (np.abs(days) < LAST_KNOWN_DAY + 5), target, "it is where 64 bits end")
     good &= ~far
     micros = np.where(good, days, 0) * DAY_US
-    micros += ((hour * 60 + minute) * 60 + second) * 1_000_000 + _fraction(parts)
+    micros += ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros_of_fraction(parts)
     good &= _in_zones(micros, good, parts, text, target, zone_name)
     array = pa.array(np.where(good, micros, 0)).view(arrow_type(target))
     return checked(array, good, null_mask(values))
@@ -146,11 +146,11 @@ def zone_of(name: str) -> object:
         return _NOT_KNOWN
 
 
-def _days(parts: pa.Array) -> tuple[Numbers, Mask]:
+def days_of_parts(parts: pa.Array) -> tuple[Numbers, Mask]:
     """Days since 1970 of matched texts, and where these name a day that exists."""
-    year = _part(parts, "year")
+    year = number_of_part(parts, "year")
     year = np.where(as_mask(pc.equal(parts.field("sign"), "-")), -year, year)
-    month, day = (_part(parts, name, absent=1) for name in ("month", "day"))
+    month, day = (number_of_part(parts, name, absent=1) for name in ("month", "day"))
     good = ~null_mask(parts) & (month >= 1) & (month <= 12) & (day >= 1)
     months = np.where(good, (year - 1970) * 12 + month - 1, 0)
     first = _first_day(months)
@@ -162,14 +162,15 @@ def _first_day(months: Numbers) -> Numbers:
     return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
 
 
-def _part(parts: pa.Array, name: str, *, absent: int = 0) -> Numbers:
+def number_of_part(parts: pa.Array, name: str, *, absent: int = 0) -> Numbers:
+    """The digits of a part as numbers, `absent` where there are none."""
     digits = pc.fill_null(parts.field(name), "")
     present = pc.if_else(pc.equal(digits, ""), str(absent), digits)
     found: Numbers = present.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return found
 
 
-def _fraction(parts: pa.Array) -> Numbers:
+def micros_of_fraction(parts: pa.Array) -> Numbers:
     """Microseconds of a second; further digits are dropped."""
     digits = pc.utf8_slice_codeunits(pc.fill_null(parts.field("fraction"), ""), 0, 6)
     found: Numbers = pc.utf8_rpad(digits, 6, "0").cast(pa.int64()).to_numpy(zero_copy_only=False)

@@ -53,7 +53,7 @@ def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
         raise InvalidInput(f"columns= must be a list of names, not the text {columns!r}")
     options = {"version": str(table.version), **_storage(table)}
     if isinstance(where, str):
-        meant = semantics_of_session(spark)
+        meant = semantics_of_session(spark, where)
         options |= {"where": where, "time_zone": meant.time_zone}
         options["ansi"] = str(meant.is_ansi).lower()
     elif where is not None:

@@ -10,6 +10,7 @@ if a setting is unknown, the read is refused, and the error names the option to 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -43,6 +44,9 @@ _PLAIN: Final[Mapping[str, str]] = {
     "spark.sql.legacy.interval.enabled": "false",
     "spark.sql.legacy.sizeOfNull": "true",
 }
+# The same of text that formats times or reads them by a format.
+_OF_FORMATS: Final[Mapping[str, str]] = {"spark.sql.legacy.timeParserPolicy": "CORRECTED"}
+_FORMATS: Final = re.compile("format|to_date|to_timestamp|unix_timestamp", re.IGNORECASE)
 _FIXED: Final = Semantics.of_spark(ansi=True, time_zone="UTC")
 _OTHERS: Final = (
     Semantics.of_spark(ansi=False, time_zone="UTC"),
@@ -50,9 +54,9 @@ _OTHERS: Final = (
 )
 
 
-def semantics_of_session(session: Any) -> Semantics:
+def semantics_of_session(session: Any, text: str) -> Semantics:
     """The semantics of SQL text under a session's current settings; classic or Spark Connect."""
-    _check_plain(lambda name, plain: str(session.conf.get(name, plain)))
+    _check_plain(text, lambda name, plain: str(session.conf.get(name, plain)))
     ansi = str(session.conf.get(ANSI)).lower() == "true"
     return Semantics.of_spark(ansi=ansi, time_zone=str(session.conf.get(TIME_ZONE)))
 
@@ -126,7 +130,7 @@ def _semantics_of_task(
             "this job does not have (it runs outside of Spark SQL, as df.rdd does); "
             "give the options time_zone and ansi, or use Table.to_spark"
         )
-    _check_plain(lambda name, plain: property_of(name) or plain)
+    _check_plain(text, lambda name, plain: property_of(name) or plain)
     mode = property_of(ANSI)
     is_ansi = ansi if mode is None else mode.lower() == "true"
     if (zone := property_of(TIME_ZONE)) is not None:
@@ -177,8 +181,8 @@ def _is_session_independent(condition: ir.Predicate, schema: Schema) -> bool:
     return True
 
 
-def _check_plain(setting: Callable[[str, str], str]) -> None:
-    for name, plain in _PLAIN.items():
+def _check_plain(text: str, setting: Callable[[str, str], str]) -> None:
+    for name, plain in {**_PLAIN, **(_OF_FORMATS if _FORMATS.search(text) else {})}.items():
         if (found := setting(name, plain)).lower() != plain.lower():
             raise UnsupportedOperation(
                 f"{name} is {found} in this session, which changes the meaning of SQL text; set "

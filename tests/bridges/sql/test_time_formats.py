@@ -69,6 +69,7 @@ def test_a_format_that_is_no_constant_of_its_type_is_refused(text: str) -> None:
         ("postgres", "to_char(ts, 'YYYY' || '-MM')"),
         ("spark", "date_format(ts, 'yyyy' || '-MM')"),
         ("spark", "date_format(ts, \"yyyy'a''b'\")"),  # a'b to Spark
+        ("spark", "date_format(ts, 'yyyy\\055MM')"),  # a hyphen to Spark
     ],
 )
 def test_a_format_in_pieces_is_refused(dialect: str, text: str) -> None:

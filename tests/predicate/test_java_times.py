@@ -1,0 +1,255 @@
+"""Text read by a Java format has the time that Spark reads, or is refused."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowsieve.bridges.where import to_operand
+from rowsieve.errors import InvalidPredicate, UnreadText
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.evaluate import compute
+from rowsieve.predicate.functions.java_times import UnknownFormat, pattern_of, read_times
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import schema_of
+from rowsieve.types.logical import Timestamp
+from tests.oracle_spark_texts import java_reads_one
+from tests.oracle_texts import plain
+from tests.profiles import IS_DEEP
+
+COUNT = 200 if IS_DEEP else 25  # random texts of each format
+SCHEMA, _ = schema_of(pa.schema([("s", pa.string())]))
+FORMATS = [
+    *("yyyy-MM-dd", "yyyyMMdd", "dd/MM/yyyy", "MM/dd/yyyy HH:mm", "dd.MM.yyyy", "ddMMyyyy"),
+    *("yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd'T'HH:mm:ss", "yyyy-MM-dd HH:mm:ss.SSS", "yyyy/MM/dd"),
+    *("yyyyMMddHHmmss", "yyyy-MM-dd HH:mm:ss.SSSSSS", "yyyy-MM-dd HH:mm:ss.SSSSSSSSS"),
+    *("yyyy", "yyyy-MM", "yyyyMM", "HH:mm:ss", "HH:mm", "HH", "MM-dd", "MMdd"),
+    *("M/d/yyyy", "d.M.yyyy H:m:s", "yyyy-M-d H:mm:ss.S", "yyyy-MM-dd HH", "ss:mm:HH"),
+    *("HH:mm yyyy_MM_dd", "'day' dd, 'sik' MM yyyy", "yyyyMMdd'T'HHmmss.SS", "MMyyyydd"),
+    *('yyyy"MM"dd', "yyyy MM dd", "(yyyy)+MM~dd", "yyyy%MM&dd", "yyyy:MM:dd@HH=mm"),
+    *("-yyyy-MM", "+yyyy", "HHmm yyyy"),
+]
+REFUSED = [
+    *("", "YYYY-MM-dd", "yy-MM-dd", "yyyyy", "uuuu", "MMM", "EEE", "hh:mm", "a", "D", "DDD", "G"),
+    *("yyyyMMddHHmmssSSS", "yyyy-MM-dd HH:mm:ssSSS", "yyyyMd", "dMyyyy", "yyyy[-MM]", "yyyy#MM"),
+    *("yyyy{MM", "yyyy]MM", "yyyy1MM", "'1'yyyy", "yyyy''MM", "'a''b'yyyy", "yyyy'", "y", "SSS"),
+    *(
+        "yyyy-dd",
+        "dd",
+        "mm:ss",
+        "HH:ss",
+        "HH:mm.SSS",
+        "yyyy yyyy",
+        "yyyy-MM-ddXXX",
+        "VV",
+        "\u00e9yyyy",
+    ),
+    *("yyyy-MM-dd HH:mm:ss z", "yyyy-MM-dd HH:mm:ss.SSSSSSSSSS", "yyyyTMM", "MMM d", "HH:mm:sss"),
+]
+NUMBERS = {
+    "yyyy": (
+        "2024",
+        "2023",
+        "1970",
+        "0001",
+        "0000",
+        "9999",
+        "-0044",
+        "-0000",
+        "+2024",
+        "+10000",
+        "-12345",
+        "+0012345",
+        "24",
+        "12345",
+        "+294247",
+        "+294300",
+        "-9999999",
+        "1583",
+        "٢024",
+    ),
+    "M": ("01", "2", "7", "9", "02", "12", "06", "0", "00", "13", "007", "1\u0661", "-1", "+1"),
+    "d": (
+        "01",
+        "5",
+        "05",
+        "29",
+        "31",
+        "30",
+        "32",
+        "00",
+        "0000000000000000001",
+        "00000000000000000001",
+    ),
+    "H": ("00", "0", "2", "02", "23", "12", "24", "-1"),
+    "m": ("00", "3", "30", "59", "07", "60"),
+    "s": ("00", "7", "30", "59", "07", "60"),
+    "S": ("0", "5", "123", "123456", "1234567", "999999999", "1234567891", ""),
+}
+
+
+def texts(form: str, seed: int) -> list[str]:
+    """Texts of about this format."""
+    rng = random.Random(f"{form} {seed}")
+    made = []
+    for _ in range(COUNT):
+        text, place = "", 0
+        while place < len(form):
+            letter = form[place]
+            if letter == "'":
+                stop = form.index("'", place + 1)
+                text += rng.choice((str.lower, str.upper, str))(form[place + 1 : stop])
+                place = stop + 1
+            elif letter.isalpha():
+                stop = place
+                while form[stop : stop + 1] == letter:
+                    stop += 1
+                known = NUMBERS["yyyy" if letter == "y" else letter]
+                usual = [each for each in known if len(each) == stop - place] or known
+                text += rng.choice(known if rng.random() < 0.1 else usual[:4])
+                place = stop
+            else:
+                text += letter if rng.random() < 0.98 else "x"
+                place += 1
+        made.append(rng.choice([*[""] * 9, " "]) + text + rng.choice([*[""] * 9, "x"]))
+    return [*made, "", " ", "2024-07-03", "\u017f\u0131k 07 2024"]
+
+
+def known(asked: list[str], form: str, zone: str | None = None) -> dict[str, int | None]:
+    """Microseconds of those texts that are not refused, None where a text spells none."""
+    found = {}
+    for text in asked:
+        try:
+            target = Timestamp(utc=zone is not None)
+            found[text] = plain(read_times(pa.array([text]), form, target, zone or "UTC").values)[0]
+        except UnreadText:
+            continue
+    together = read_times(pa.array(list(found), pa.string()), form, Timestamp(), "UTC")
+    assert zone is not None or plain(together.values) == list(found.values())
+    assert len(found) > 0.8 * len(set(asked))
+    return found
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_text_has_the_time_that_the_oracle_reads(form: str) -> None:
+    found = known(texts(form, 1), form)
+    assert found == {text: java_reads_one(text, form) for text in found}
+    assert sum(value is not None for value in found.values()) > COUNT // 10
+
+
+@pytest.fixture
+def session(spark: Any) -> Iterator[Any]:
+    names = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
+    before = {name: spark.conf.get(name) for name in names}
+    yield spark
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("zone", [None, "America/New_York", "Pacific/Apia"])
+def test_a_text_has_the_time_that_spark_reads_or_is_refused(session: Any, zone: str | None) -> None:
+    session.conf.set("spark.sql.session.timeZone", zone or "UTC")
+    session.conf.set("spark.sql.ansi.enabled", "false")
+    name = "to_timestamp_ntz" if zone is None else "try_to_timestamp"
+    for start in range(0, len(FORMATS), 8):
+        forms = FORMATS[start : start + 8]
+        found = [known(texts(form, 2), form, zone) for form in forms]
+        rows = [(n, text) for n, each in enumerate(found) for text in each]
+        frame = session.createDataFrame(
+            pa.table({"k": range(len(rows)), "n": [n for n, _ in rows], "s": [s for _, s in rows]})
+        )
+        calls = [
+            f"WHEN {n} THEN unix_micros(CAST({name}(s, {quoted(form)}) AS TIMESTAMP))"
+            for n, form in enumerate(forms)
+        ]
+        by_spark = frame.selectExpr("k", f"CASE n {' '.join(calls)} END").orderBy("k").collect()
+        for (n, text), row in zip(rows, by_spark, strict=True):
+            assert found[n][text] == row[1], (text, forms[n])
+
+
+def quoted(form: str) -> str:
+    escaped = form.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+@pytest.mark.parametrize("form", REFUSED)
+def test_a_format_whose_rules_are_not_known_is_refused(form: str) -> None:
+    with pytest.raises(UnknownFormat, match="format"):
+        pattern_of(form)
+
+
+@pytest.mark.parametrize(
+    "text", ["+294248-01-01", "-290309-01-01", "+999999999-01-01", "+12345678901-01-01"]
+)
+def test_years_on_which_spark_fails_even_where_it_tries_are_refused(text: str) -> None:
+    with pytest.raises(UnreadText, match=r"\d-01-01. as timestamp"):
+        read_times(pa.array(["2024-07-03", text]), "yyyy-MM-dd", Timestamp(), "UTC")
+
+
+CALLS = {
+    "to_date(s, 'dd/MM/yyyy')": ("2011-12-31", "fails"),  # its 30th was skipped
+    "try_to_date(s, 'dd/MM/yyyy')": ("2011-12-31", None),
+    "to_timestamp(s, 'dd/MM/yyyy')": ("2011-12-30T10:00:00", "fails"),
+    "to_timestamp_ltz(s, 'dd/MM/yyyy')": ("2011-12-30T10:00:00", "fails"),
+    "try_to_timestamp(s, 'dd/MM/yyyy')": ("2011-12-30T10:00:00", None),
+    "to_timestamp_ntz(s, 'dd/MM/yyyy')": ("2011-12-30T00:00:00", "fails"),
+    "unix_timestamp(s, 'dd/MM/yyyy')": (1325239200, "fails"),
+    "to_unix_timestamp(s, 'dd/MM/yyyy')": (1325239200, "fails"),
+    "unix_timestamp(s || ' x', \"dd/MM/yyyy 'x'\")": (1325239200, "fails"),
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("ansi", [True, False])
+def test_the_functions_of_spark_give_what_spark_gives(session: Any, ansi: bool) -> None:
+    session.conf.set("spark.sql.session.timeZone", "Pacific/Apia")
+    session.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
+    semantics = Semantics.of_spark(ansi=ansi, time_zone="Pacific/Apia")
+    for call, expected in CALLS.items():
+        bound = bind_operand(to_operand(call, "spark", SCHEMA, semantics), SCHEMA, semantics)
+        for text, in_ansi in zip(("30/12/2011", "n/a"), expected, strict=True):
+            wanted = None if in_ansi == "fails" and not ansi else in_ansi
+            values, failed = compute(bound, pa.record_batch({"s": [text]}))
+            assert shown(values[0].as_py()) == (None if wanted == "fails" else wanted), call
+            assert failed[0] == (wanted == "fails"), call
+            assert in_spark(session, call, text) == wanted, call
+
+
+def in_spark(session: Any, call: str, text: str) -> Any:
+    from pyspark.errors import PySparkException
+
+    frame = session.createDataFrame(pa.table({"s": [text]}))
+    try:
+        table = frame.selectExpr(f"{call} AS found").toArrow()
+    except PySparkException as error:
+        return "fails" if error.getCondition() == "CANNOT_PARSE_TIMESTAMP" else error
+    return shown(table["found"][0].as_py())
+
+
+def shown(value: Any) -> Any:
+    if not hasattr(value, "isoformat"):
+        return value
+    return str(value.isoformat()).removesuffix("+00:00")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "to_date(s, 'YYYY-MM-dd')",
+        "to_date(s, 'yyyy-' || 'MM')",
+        "to_timestamp(s, s)",
+        "to_timestamp(s, 'yyyy', 'MM')",
+        "to_timestamp(s, 'yyyy\\055MM')",
+        "str_to_time(s, 'yyyy')",
+        "try_to_timestamp(s, 'yy')",
+        "unix_timestamp(s, 'EEE')",
+    ],
+)
+def test_calls_that_are_not_known_to_be_read_alike_are_refused(text: str) -> None:
+    with pytest.raises(InvalidPredicate):
+        to_operand(text, "spark", SCHEMA)
