@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from rowsieve.bridges.differences import Direction, check
 from rowsieve.bridges.translation import Translation, place, translated
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
@@ -43,7 +44,8 @@ def read_conditions(
     for index, condition in enumerate(conditions):
         try:
             predicate = read(condition)
-            bind(predicate, schema, semantics, simplified=False)
+            bound = bind(predicate, schema, semantics, simplified=False)
+            check(bound.root, semantics.name, Direction.READS)
             kept.append(predicate)
         except UnknownColumn:
             raise

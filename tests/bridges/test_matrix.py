@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rowsieve.bridges import delta_dnf, spark_filters
+from rowsieve.bridges import delta_dnf, differences, spark_filters
 from rowsieve.bridges.datafusion_exprs import table as datafusion
 from rowsieve.bridges.iceberg_exprs import table as iceberg
 from rowsieve.bridges.matrix import matrix
@@ -63,6 +63,7 @@ TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
 # The name of a page, and what generates its table.
 MATRICES: dict[str, Callable[[], str]] = {
     **{page: partial(matrix, groups) for page, groups in TABLES.items()},
+    "differences": differences.matrix,
     "sql": table.matrix,
     "sql-functions": spellings.matrix,
 }

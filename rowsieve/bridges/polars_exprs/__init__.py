@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
+from rowsieve.bridges.differences import Direction, check
 from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.translation import Translation
 from rowsieve.predicate.ir import Predicate
@@ -79,6 +80,7 @@ def to_polars(
     theirs = replace(Semantics.POLARS, **own)
 
     def written(root: Predicate) -> Expr:
+        check(root, "polars", Direction.WRITES)
         return writer.predicate(with_meaning_kept(root, semantics, theirs))
 
     return write_conditions(predicate, written, join, schema, semantics, strict=strict)

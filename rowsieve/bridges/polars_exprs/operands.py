@@ -100,8 +100,6 @@ class Operands(TreeReader[Any]):
         if isinstance(type_, Float):
             if operator in ("TruncDivide", "FloorDivide", "Modulus"):
                 raise UnsupportedOperation(f"{operator} of floats has no counterpart here")
-            if operator == "TrueDivide":
-                check_divisor(right, type_)
         elif operator in ("FloorDivide", "Modulus"):
             return self._floored(operator, left, right, type_)
         return ir.Call(name, (left, right))
@@ -150,28 +148,6 @@ class Operands(TreeReader[Any]):
             assert isinstance(operand.value, int | float)
             return as_float(operand.value, Float(64))
         return ir.Cast(operand, Float(64))
-
-
-def check_divisor(divisor: ir.Operand, type_: Float) -> None:
-    """Refuse a constant by which polars does not divide, but multiplies with its reciprocal.
-
-    It does so in frames of more than one row; the outcome is the same where both are exact.
-    """
-    if any(isinstance(node, ir.Column | ir.BoundColumn) for node in ir.walk(divisor)):
-        return
-    value = divisor.value if isinstance(divisor, ir.Literal) else math.pi
-    if value is not None and not (isinstance(value, float) and _has_reciprocal(value, type_)):
-        raise UnsupportedOperation(
-            "floats divided by a constant that is no power of 2: polars multiplies with its "
-            "reciprocal, unless the frame has one row"
-        )
-
-
-def _has_reciprocal(value: float, type_: Float) -> bool:
-    if value == 0 or not math.isfinite(value):
-        return True
-    mantissa, exponent = math.frexp(value)
-    return abs(mantissa) == 0.5 and exponent > (-126 if type_.bits == 32 else -1022)
 
 
 def as_float(value: float, type_: Float) -> ir.Literal:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from rowsieve.bridges.base import flattened, supported
 from rowsieve.bridges.extras import imported
-from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.polars_exprs import constants, table, zones
 from rowsieve.bridges.polars_exprs.calls import read_call
 from rowsieve.bridges.polars_exprs.messagepack import decode
@@ -189,8 +188,6 @@ class Reader(Operands):
             raise UnsupportedOperation(
                 f"a cast from {type_name(source)} to {type_name(target)} may give other values here"
             )
-        if may_be_infinite(operand, source, target):
-            raise UnsupportedOperation(REASON)
         return ir.Cast(operand, target, content["options"] == "NonStrict")
 
     def _case(self, content: Any) -> ir.Operand:

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.base import OPERATORS, OperatorWriter, part_of_text
 from rowsieve.bridges.extras import imported
-from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.polars_exprs import table
 from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
@@ -165,8 +164,6 @@ class Writer(OperatorWriter["Expr"]):
             raise UnsupportedOperation(
                 f"a cast of {type_name(source)} to {type_name(target)} may give other values there"
             )
-        if may_be_infinite(node.operand, source, target):
-            raise UnsupportedOperation(REASON)
         zoned = isinstance(source, Timestamp) or isinstance(target, Timestamp)
         if zoned and self.semantics.time_zone != "UTC":
             raise UnsupportedOperation("a time zone other than UTC")

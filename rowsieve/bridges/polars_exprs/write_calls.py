@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from rowsieve.bridges.functions import Use, polars
 from rowsieve.bridges.polars_exprs import zones
-from rowsieve.bridges.polars_exprs.operands import check_divisor
 from rowsieve.bridges.polars_exprs.write import Writer
 from rowsieve.bridges.sql.regexes import Flavour, from_re2
 from rowsieve.errors import UnsupportedOperation
@@ -133,8 +132,6 @@ class CallWriter(Writer):
                 raise UnsupportedOperation("floats divided by zero and out of range differ there")
             if name == "modulo":
                 raise UnsupportedOperation("modulo of floats differs there")
-            if name == "divide":
-                check_divisor(arguments[1], type_)
             sides = [self.operand(item) for item in arguments]
             floats: Expr = self._computed(name, sides, whole=False)
             return floats

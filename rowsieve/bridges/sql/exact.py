@@ -14,10 +14,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.float32 import REASON, may_be_infinite
 from rowsieve.bridges.functions import Use
 from rowsieve.bridges.sql.dialects import DATAFUSION_TYPES, Dialect, IntegerWidths
-from rowsieve.bridges.sql.merged_lists import checked
 from rowsieve.bridges.sql.render_calls import BYTE_ORDER, UNSIGNED_NAN
 from rowsieve.bridges.sql.templates import is_bare_trim
 from rowsieve.bridges.sql.vouched import CASTS, doubt, is_narrow
@@ -34,10 +32,7 @@ from rowsieve.types.logical import (
     Json,
     LogicalType,
     String,
-    Struct,
-    Time,
     Timestamp,
-    Uuid,
     is_nested,
     type_name,
 )
@@ -54,8 +49,6 @@ _NEVER_FAIL = frozenset(
 
 def said_exactly(root: ir.Predicate, dialect: Dialect) -> ir.Predicate:
     """The bound condition, meant by the dialect's rules, in a form that its engine means alike."""
-    if dialect.name == "datafusion":
-        checked(root)
     return Exact(dialect).predicate(root)
 
 
@@ -87,8 +80,6 @@ class Exact:
                 return self.comparison(node)
             case ir.InList():
                 return self.in_list(node)
-            case ir.IsNull(operand=operand):
-                return self.is_null(operand)
             case ir.Like():
                 return self.like(node)
             case ir.Opaque(description=description):
@@ -121,8 +112,6 @@ class Exact:
         ieee = self.dialect.semantics.nan is NanOrder.IEEE and isinstance(type_, Float)
         if ieee and node.op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
             raise UnsupportedOperation(f"{self.dialect.name} takes NaN for no other than NaN here")
-        if self.dialect.name == "duckdb" and node.op in _RANGES:
-            _check_nan_and_sign(node)
         left, right = self.operand(node.left), self.operand(node.right)
         collated = self.dialect.orders_by_collation and isinstance(type_, String)
         if collated and node.op in _RANGES:
@@ -135,12 +124,6 @@ class Exact:
             )
             return ir.Or(terms) if node.op is ir.ComparisonOp.EQ else ir.And(terms)
         return ir.Comparison(node.op, left, right)
-
-    def is_null(self, operand: ir.Operand) -> ir.Predicate:
-        """IS NULL of a value."""
-        if self.dialect.name == "postgres" and isinstance(type_of(operand), Struct):
-            raise UnsupportedOperation("postgres takes a row of NULLs for NULL")
-        return ir.IsNull(self.operand(operand))
 
     def in_list(self, node: ir.InList) -> ir.Predicate:
         """IN of constants."""
@@ -167,18 +150,12 @@ class Exact:
 
     def like(self, node: ir.Like) -> ir.Predicate:
         """LIKE with a constant pattern."""
-        if node.ignore_case and not self.is_datafusion:
-            raise UnsupportedOperation(
-                f"{self.dialect.name} may fold other letters than we do when ignoring their case"
-            )
         return replace(node, operand=self.operand(node.operand))
 
     def check_order(self, type_: LogicalType) -> None:
         """Refuse values that are not compared there."""
         if is_nested(type_) or isinstance(type_, Json):
             raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
-        if isinstance(type_, Time | Uuid) and self.dialect.name == "spark":
-            raise self.lacks(type_)
 
     # Values
 
@@ -244,10 +221,6 @@ class Exact:
             raise UnsupportedOperation(f"{shown} may give other values in {self.dialect.name}")
         if not self.has(target):
             raise self.lacks(target)
-        if self.is_datafusion and may_be_infinite(node.operand, source, target):
-            raise UnsupportedOperation(REASON)
-        if self.dialect.name == "postgres" and (source, target) == (Float(64), Float(32)):
-            raise UnsupportedOperation(f"{shown} fails in postgres where it gives 0 or infinity")
         return ir.Cast(self.operand(node.operand), target, kept)
 
     def _tries(self, source: LogicalType, target: LogicalType) -> bool:
@@ -296,20 +269,6 @@ class Exact:
         """The refusal of a type."""
         shown = "that" if type_ is None else type_name(type_)
         return UnsupportedOperation(f"{self.dialect.name} has no type for {shown}")
-
-
-def _check_nan_and_sign(node: ir.Comparison) -> None:
-    """DuckDB's optimiser makes `x > -NaN` of `-x < NaN`: nothing, as no number is above NaN."""
-    for one, other in ((node.left, node.right), (node.right, node.left)):
-        if isinstance(one, ir.Call) and one.function == "negate" and _is_nan(other):
-            raise UnsupportedOperation("duckdb takes -x < NaN for x > NaN")
-
-
-def _is_nan(operand: ir.Operand) -> bool:
-    while isinstance(operand, ir.Cast):
-        operand = operand.operand
-    value = operand.value if isinstance(operand, ir.Literal) else None
-    return isinstance(value, float) and math.isnan(value)
 
 
 def _plain(literal: ir.Operand, other: ir.Operand) -> ir.Operand:

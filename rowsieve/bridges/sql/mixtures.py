@@ -21,7 +21,6 @@ from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.literals import natural_type
-from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
     Date,
@@ -129,15 +128,13 @@ _SUBJECT = "CASE of a value"
 _RANGE = "BETWEEN"
 _EQUALS = "a list or a chain of equals"
 _LISTS = ("a list", _EQUALS)
-_WHOLE_IN_DOUBLE, _DECIMAL_DIGITS, _SIGNED_DIGITS = 2**53, 15, 34
+_WHOLE_IN_DOUBLE, _DECIMAL_DIGITS = 2**53, 15
 
 
 def check_mixtures(
     predicate: ir.Predicate, root: ir.Predicate, schema: Schema, semantics: Semantics
 ) -> None:
     """Refuse what the engine may compare or compute otherwise; `root` is the bound predicate."""
-    if semantics.name == "spark":
-        _check_signs(root)
     if semantics.name == "duckdb":
         _check_duckdb(predicate, schema, semantics)
     if semantics.name not in _TO_FLOAT32 or not _has_numbers(root, semantics):
@@ -146,16 +143,6 @@ def check_mixtures(
         _check(what, members, schema, semantics)
         if what in _LISTS and semantics.bitwise_lists_from is not None:
             _check_zeros(what, members, schema, semantics)
-
-
-def _check_signs(root: ir.Predicate) -> None:
-    for node in ir.walk(root):
-        if isinstance(node, ir.Call) and node.function in ("negate", "abs"):
-            type_ = type_of(node.arguments[0])
-            if isinstance(type_, Decimal) and type_.precision > _SIGNED_DIGITS:
-                raise UnsupportedOperation(
-                    f"{node.function} of {type_name(type_)}: spark keeps {_SIGNED_DIGITS} digits"
-                )
 
 
 def _check_duckdb(predicate: ir.Predicate, schema: Schema, semantics: Semantics) -> None:

@@ -7,6 +7,7 @@ what cannot be read is left in its own words, as a whole condition of the AND at
 from __future__ import annotations
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
+from rowsieve.bridges.differences import Direction, check
 from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.spark_columns.zones import check_repeated
@@ -16,12 +17,11 @@ from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exact import said_exactly
 from rowsieve.bridges.sql.instant_zones import with_local_times
 from rowsieve.bridges.sql.integer_widths import with_widths
-from rowsieve.bridges.sql.merged_lists import check_equals
 from rowsieve.bridges.sql.mixtures import as_compared, check_mixtures
 from rowsieve.bridges.sql.render import Writer
 from rowsieve.bridges.sql.spark_exact import SparkExact, eased
 from rowsieve.bridges.sql.spark_types import with_spark_types
-from rowsieve.bridges.sql.unread import check_order, check_read, check_texts, orders_text
+from rowsieve.bridges.sql.unknown_texts import check_order, check_texts, orders_text
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidInput, InvalidPredicate
 from rowsieve.predicate.bind import bind
@@ -85,7 +85,6 @@ def as_engine_means(
             check_texts(root, meant)
     if known.semantics.nan is NanOrder.SIGNED:
         check_nan_signs(root)
-    check_read(root, known.name)
     return found
 
 
@@ -112,9 +111,9 @@ def as_meant(
         found = with_local_times(found, schema)
     found = as_compared(found, schema, meant)
     root = bind(found, schema, meant, simplified=False).root
+    check(root, known.name, Direction.ANSWERS)
     check_mixtures(found, root, schema, meant)
     if known.name == "datafusion":
-        check_equals(root)
         check_zones(found, schema)
     if known.gives_types:
         check_repeated(root)
@@ -168,10 +167,12 @@ def in_words_of(
     theirs = known.semantics if theirs is None else theirs
     if known.gives_types:
         kept = with_meaning_kept(root, eased(meant, theirs), theirs)
+        check(kept, known.name, Direction.WRITES)
         return SparkExact(known, meant, theirs.is_ansi, zone).predicate(kept)
     kept = with_meaning_kept(root, meant, theirs)
     if known.name == "datafusion":
         check_zones(kept, schema)
+    check(kept, known.name, Direction.WRITES)
     return said_exactly(kept, known)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from rowsieve.bridges.differences.postgres import NUMERIC
 from rowsieve.bridges.sql.dialects import DATAFUSION_TYPES, Dialect
 from rowsieve.types.logical import (
     Binary,
@@ -90,10 +91,6 @@ def arrow_shown(name: str) -> LogicalType | None:
     if found := _SHOWN_DECIMAL.fullmatch(name):
         return Decimal(int(found[1]), int(found[2]))
     return _SHOWN.get(name)
-
-
-# PostgreSQL's `numeric` without a precision has any number of digits; here 20 before the point.
-NUMERIC = Decimal(38, 18)
 
 
 def logical_type(node: Any, dialect: Dialect) -> LogicalType:

@@ -1,51 +1,22 @@
-"""Text that means something to an engine and something else here: it is not read for a translation.
-
-A row per difference that the engine itself showed on awkward data. Soundness: what is refused here
-is left in its own words, as a whole condition; what passes gave the same rows in the engine.
-"""
+"""Constructs that PostgreSQL interprets differently, as its server showed on awkward data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.bridges.sql.typenames import NUMERIC
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.bridges.differences.row import Difference, Direction, calls
 from rowsieve.predicate import ir
-from rowsieve.predicate.functions.casts import reads_every_text
 from rowsieve.predicate.operand_types import type_of
-from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Decimal, Float, Int, Json, String, Struct, type_name
+from rowsieve.types.logical import Decimal, Float, Int, Struct
 
-_RANGES = (ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.GT, ir.ComparisonOp.GE)
+# Its `numeric` without a precision has any number of digits; here 20 before the point.
+NUMERIC = Decimal(38, 18)
 _CHOICES = frozenset({"coalesce", "nullif", "greatest", "least"})
 _SUMS = frozenset({"add", "subtract", "multiply", "divide", "modulo"})
 _REAL = Float(32)
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Something that the engine takes in another way, and how it is found in a bound tree."""
-
-    what: str
-    example: str  # over the columns of the tests
-    found: Callable[[ir.Node], bool]
-
-
-def _is_text_range(node: ir.Node) -> bool:
-    """Whether the order of texts decides."""
-    if isinstance(node, ir.Comparison):
-        return node.op in _RANGES and isinstance(type_of(node.left), String)
-    if isinstance(node, ir.Call) and node.function in ("greatest", "least"):
-        return isinstance(type_of(node), String)
-    return False
-
-
-def _calls(*names: str) -> Callable[[ir.Node], bool]:
-    return lambda node: isinstance(node, ir.Call) and node.function in names
 
 
 def _divides_decimals(node: ir.Node) -> bool:
@@ -138,89 +109,64 @@ def _is_far(value: float) -> bool:
     return value != 0 and not 1e-38 < abs(value) < 1e38
 
 
-POSTGRES: tuple[Difference, ...] = (
-    Difference("divides decimals to other digits", "i32 / d = -0.1428571", _divides_decimals),
-    Difference(
-        "divides by the degrees of a radian", "degrees(f64) = 5.729577951308233", _calls("degrees")
+_BOTH = Direction.READS | Direction.WRITES
+
+
+def _read(
+    reason: str,
+    example: str,
+    finds: Callable[[ir.Node], bool],
+    direction: Direction = Direction.READS,
+) -> Difference:
+    return Difference("postgres", direction, finds, reason, example=example)
+
+
+ROWS = (
+    _read("divides decimals to other digits", "i32 / d = -0.1428571", _divides_decimals),
+    _read(
+        "divides by the degrees of a radian", "degrees(f64) = 5.729577951308233", calls("degrees")
     ),
-    Difference(
-        "has fractions of milliseconds", "extract(millisecond FROM ts) = 0", _whole_milliseconds
-    ),
-    Difference(
+    _read("has fractions of milliseconds", "extract(millisecond FROM ts) = 0", _whole_milliseconds),
+    _read(
         "takes letters as the locale of its database does",
         "upper(s) = 'STRAßE'",
         lambda node: (
-            _calls("upper", "lower")(node) or (isinstance(node, ir.Like) and node.ignore_case)
+            calls("upper", "lower")(node) or (isinstance(node, ir.Like) and node.ignore_case)
         ),
     ),
-    Difference(
+    _read(
         "takes classes of letters and their cases as the locale of its database does",
         r"s ~ '^\w+$'",
-        lambda node: _calls("regex_matches")(node) and len(ir.children(node)) == 3,
+        lambda node: calls("regex_matches")(node) and len(ir.children(node)) == 3,
     ),
-    Difference(
+    _read(
         "has a numeric of any number of digits",
         "CAST(f64 AS numeric) = 0",
         lambda node: isinstance(node, ir.Cast) and node.type == NUMERIC,
     ),
-    Difference("takes a row of NULLs for NULL", "pair IS NULL", _tests_struct),
-    Difference("has no end of text for the least count", "right(s, i32) = ''", _counts_by_rows),
-    Difference(
+    _read("takes a row of NULLs for NULL", "pair IS NULL", _tests_struct, _BOTH),
+    _read("has no end of text for the least count", "right(s, i32) = ''", _counts_by_rows),
+    _read(
         "takes a float32 among other numbers for one",
         "greatest(f32, i32) = 2147483647",
         _narrows_choice,
     ),
-    Difference("takes members beside a float32 for one", "f32 IN (0.1, 1.5)", _narrows_list),
-    Difference(
+    _read("takes members beside a float32 for one", "f32 IN (0.1, 1.5)", _narrows_list),
+    _read(
         "makes floats of whole numbers of 64 bits", "floor(i64) = 9007199254740992", _rounds_longs
     ),
-    Difference(
+    _read(
         "rounds whole numbers to digits as decimals, without an end",
         "round(i32, -1) = 2147483650",
         _rounds_up,
     ),
-    Difference(
-        "has decimals of any size", "i64 * 1e200 > 9007199254740992 * 1e200", _has_huge_literal
+    _read("has decimals of any size", "i64 * 1e200 > 9007199254740992 * 1e200", _has_huge_literal),
+    _read(
+        "fails where a cast of float64 to float32 gives 0 or infinity",
+        "CAST(f64 AS real) > 0",
+        lambda node: (
+            isinstance(node, ir.Cast) and (type_of(node.operand), node.type) == (Float(64), _REAL)
+        ),
+        Direction.WRITES,
     ),
 )
-
-
-# Functions that Trino has under other names, or of bytes only.
-_NOT_IN_TRINO = frozenset({"md5", "sha256_hex", "octet_length", "contains", "left", "days_between"})
-
-
-def check_read(root: ir.Predicate, dialect: str) -> None:
-    """Refuse a bound condition that the dialect's engine means in another way."""
-    for node in ir.walk(root) if dialect == "trino" else ():
-        if isinstance(node, ir.Call) and node.function in _NOT_IN_TRINO:
-            raise UnsupportedOperation(f"{dialect} has no function {node.function} of text")
-    for node in ir.walk(root) if dialect == "postgres" else ():
-        for each in POSTGRES:
-            if each.found(node):
-                raise UnsupportedOperation(f"{dialect} {each.what}")
-
-
-def check_texts(root: ir.Predicate, semantics: Semantics) -> None:
-    """Refuse a cast of text that may meet one whose value is not known here."""
-    for node in ir.walk(root):
-        if not isinstance(node, ir.Cast) or not isinstance(type_of(node.operand), String):
-            continue
-        if isinstance(node.type, String | Json) or reads_every_text(node.type, semantics):
-            continue
-        raise UnsupportedOperation(
-            f"{semantics.text_reading.value} reads some texts as {type_name(node.type)} by rules "
-            "of its own, which are not known here"
-        )
-
-
-def orders_text(root: ir.Predicate) -> bool:
-    """Whether the order of texts decides somewhere in a bound condition."""
-    return any(_is_text_range(node) for node in ir.walk(root))
-
-
-def check_order(root: ir.Predicate, dialect: str) -> None:
-    """Refuse a bound condition in which it does, where no collation is named."""
-    if orders_text(root):
-        raise UnsupportedOperation(
-            f'{dialect} orders text by the collation of its database; write text COLLATE "C" < …'
-        )

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.bridges.differences.row import Difference, Direction
 from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Float
@@ -22,22 +22,26 @@ from rowsieve.types.logical import Float
 _BITS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 
 
-def checked(condition: ir.Predicate) -> ir.Predicate:
-    """The condition; refused if it has lists that nothing is left of when they are made one."""
-    for node in ir.walk(condition):
-        if isinstance(node, ir.And | ir.Or):
-            _check(tuple(_terms(node, type(node), positive=True)), all_of=isinstance(node, ir.And))
-    return condition
+def _forgets_null(node: ir.Node) -> bool:
+    """A junction with lists that nothing is left of when they are made one."""
+    if not isinstance(node, ir.And | ir.Or):
+        return False
+    found: dict[tuple[ir.Operand, bool], list[pa.Array]] = defaultdict(list)
+    for term, positive in _terms(node, type(node), positive=True):
+        if (listed := _listed(term)) is not None:
+            operand, members, is_in = listed
+            found[operand, (is_in is positive) is isinstance(node, ir.And)].append(_bits(members))
+    for (operand, is_kept), lists in found.items():
+        others = found.get((operand, False), ()) if is_kept else ()
+        if is_kept and len(lists) + len(others) > 1 and _is_empty(lists, others):
+            return True
+    return False
 
 
-def check_equals(root: ir.Predicate) -> None:
-    """Refuse equals and short lists that become one long list, which compares floats by bits."""
-    for node in ir.walk(root):
-        if isinstance(node, ir.And | ir.Or):
-            _check_equals(node)
-
-
-def _check_equals(junction: ir.And | ir.Or) -> None:
+def _one_zero(junction: ir.Node) -> bool:
+    """A junction of equals and short lists with one zero, which become one long list."""
+    if not isinstance(junction, ir.And | ir.Or):
+        return False
     counts: dict[ir.Operand, int] = defaultdict(int)
     zeros: dict[ir.Operand, set[float]] = defaultdict(set)
     for node in ir.walk(junction):
@@ -51,12 +55,10 @@ def _check_equals(junction: ir.And | ir.Or) -> None:
                 counts[operand] += len(values)
                 if not Semantics.DATAFUSION.compares_bits(len(values)):
                     zeros[operand] |= _zeros(values.array.to_pylist())
-    for operand, signs in zeros.items():
-        if len(signs) == 1 and Semantics.DATAFUSION.compares_bits(counts[operand]):
-            raise UnsupportedOperation(
-                "so many comparisons of a float, one of them with 0.0, become a list that tells "
-                "it from -0.0; compare with both, or write IN"
-            )
+    return any(
+        len(signs) == 1 and Semantics.DATAFUSION.compares_bits(counts[operand])
+        for operand, signs in zeros.items()
+    )
 
 
 def _zeros(values: Iterable[object]) -> set[float]:
@@ -75,21 +77,6 @@ def _terms(
             yield from _terms(term, kind, positive=positive)
     elif isinstance(node, ir.Predicate):
         yield node, positive
-
-
-def _check(terms: Sequence[tuple[ir.Predicate, bool]], *, all_of: bool) -> None:
-    found: dict[tuple[ir.Operand, bool], list[pa.Array]] = defaultdict(list)
-    for term, positive in terms:
-        if (listed := _listed(term)) is not None:
-            operand, members, is_in = listed
-            found[operand, (is_in is positive) is all_of].append(_bits(members))
-    for (operand, is_kept), lists in found.items():
-        others = found.get((operand, False), ()) if is_kept else ()
-        if is_kept and len(lists) + len(others) > 1 and _is_empty(lists, others):
-            raise UnsupportedOperation(
-                "lists about one value with no member in common, of which datafusion's optimiser "
-                "makes one answer, of NULL too"
-            )
 
 
 def _listed(term: ir.Predicate) -> tuple[ir.Operand, pa.Array, bool] | None:
@@ -126,3 +113,16 @@ def _is_empty(kept: Sequence[pa.Array], removed: Sequence[pa.Array]) -> bool:
     for each in removed:
         left = left.filter(pc.invert(pc.is_in(left, each)))
     return not len(left)
+
+
+ROWS = (
+    Difference(
+        *("datafusion", Direction.READS | Direction.WRITES, _forgets_null),
+        "makes one answer, of NULL too, of lists about one value with no member in common",
+    ),
+    Difference(
+        *("datafusion", Direction.ANSWERS, _one_zero),
+        "makes a list of so many comparisons of a float, and one with 0.0 in it tells it from -0.0",
+        "compare with both, or write IN",
+    ),
+)

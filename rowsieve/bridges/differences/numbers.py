@@ -1,0 +1,93 @@
+"""Arithmetic, casts and comparisons of numbers that an engine evaluates differently."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rowsieve.bridges.differences.row import Difference, Direction
+from rowsieve.predicate import ir
+from rowsieve.predicate.operand_types import type_of
+from rowsieve.types.logical import Decimal, Float
+
+_BOTH = Direction.READS | Direction.WRITES
+_RANGES = (ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.GT, ir.ComparisonOp.GE)
+_SIGNED_DIGITS = 34
+
+
+def _may_be_infinite(node: ir.Node) -> bool:
+    """A cast of float64 that may overflow float32; constants are checked exactly."""
+    if not isinstance(node, ir.Cast) or node.type != Float(32):
+        return False
+    if type_of(operand := node.operand) != Float(64):
+        return False
+    if not isinstance(operand, ir.Literal) or not isinstance(operand.value, float):
+        return not (isinstance(operand, ir.Literal) and operand.value is None)
+    with np.errstate(over="ignore"):
+        return bool(np.isinf(np.float32(operand.value)) and not np.isinf(operand.value))
+
+
+def _inexact_reciprocal(node: ir.Node) -> bool:
+    """A float by a constant whose reciprocal is not exact; it is, of a power of 2."""
+    if not isinstance(node, ir.Call) or node.function != "divide":
+        return False
+    if not isinstance(type_ := type_of(node), Float):
+        return False
+    divisor = node.arguments[1]
+    if any(isinstance(part, ir.BoundColumn) for part in ir.walk(divisor)):
+        return False
+    value = divisor.value if isinstance(divisor, ir.Literal) else math.pi
+    return value is not None and not (isinstance(value, float) and _has_reciprocal(value, type_))
+
+
+def _has_reciprocal(value: float, type_: Float) -> bool:
+    if value == 0 or not math.isfinite(value):
+        return True
+    mantissa, exponent = math.frexp(value)
+    return abs(mantissa) == 0.5 and exponent > (-126 if type_.bits == 32 else -1022)
+
+
+def _long_sign(node: ir.Node) -> bool:
+    if not isinstance(node, ir.Call) or node.function not in ("negate", "abs"):
+        return False
+    type_ = type_of(node.arguments[0])
+    return isinstance(type_, Decimal) and type_.precision > _SIGNED_DIGITS
+
+
+def _negative_beside_nan(node: ir.Node) -> bool:
+    """`-x < NaN`, of which DuckDB's optimiser makes `x > -NaN`: no number is above NaN."""
+    if not isinstance(node, ir.Comparison) or node.op not in _RANGES:
+        return False
+    return any(
+        isinstance(one, ir.Call) and one.function == "negate" and _is_nan(other)
+        for one, other in ((node.left, node.right), (node.right, node.left))
+    )
+
+
+def _is_nan(operand: ir.Operand) -> bool:
+    while isinstance(operand, ir.Cast):
+        operand = operand.operand
+    value = operand.value if isinstance(operand, ir.Literal) else None
+    return isinstance(value, float) and math.isnan(value)
+
+
+ROWS = (
+    *(
+        Difference(
+            *(engine, _BOTH, _may_be_infinite),
+            "makes infinity of a float64 that is too large for float32, which fails here",
+        )
+        for engine in ("polars", "datafusion")
+    ),
+    Difference(
+        *("polars", _BOTH, _inexact_reciprocal),
+        "multiplies with the reciprocal of a constant divisor, unless the frame has one row",
+        "divide by a power of 2",
+    ),
+    Difference(
+        *("spark", Direction.ANSWERS, _long_sign),
+        f"keeps {_SIGNED_DIGITS} digits in the negative or absolute value of a decimal",
+    ),
+    Difference("duckdb", _BOTH, _negative_beside_nan, "takes -x < NaN for x > NaN"),
+)

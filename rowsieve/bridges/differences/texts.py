@@ -1,0 +1,32 @@
+"""Functions and patterns of text that an engine lacks, or knows other letters for."""
+
+from __future__ import annotations
+
+from rowsieve.bridges.differences.row import Difference, Direction, calls
+from rowsieve.predicate import ir
+
+# Functions that Trino has under other names, or of bytes only.
+_NOT_IN_TRINO = ("md5", "sha256_hex", "octet_length", "contains", "left", "days_between")
+
+
+def _folds(node: ir.Node) -> bool:
+    return isinstance(node, ir.Like) and node.ignore_case
+
+
+ROWS = (
+    *(
+        Difference("trino", Direction.READS, calls(name), f"has no function {name} of text")
+        for name in _NOT_IN_TRINO
+    ),
+    *(
+        Difference(
+            *(engine, direction, _folds),
+            "may fold other letters than we do when ignoring their case",
+        )
+        for engine, direction in (
+            ("postgres", Direction.WRITES),  # reading refuses more of it
+            ("duckdb", Direction.READS | Direction.WRITES),
+            ("trino", Direction.READS | Direction.WRITES),
+        )
+    ),
+)

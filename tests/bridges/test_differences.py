@@ -1,0 +1,63 @@
+"""The list of differences: what each row finds, and what it lets pass."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from rowsieve.bridges.differences import DIFFERENCES, Difference, Direction, check
+from rowsieve.bridges.sql import parse_predicate
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import schema_of
+from tests.strategies import SCHEMA
+
+WIDE = schema_of(
+    pa.schema([("w", pa.decimal128(38, 2)), ("d", pa.decimal128(8, 2)), ("f64", pa.float64())])
+)[0]
+ANSWERS, READS, WRITES = Direction.ANSWERS, Direction.READS, Direction.WRITES
+ONE_ZERO = " OR ".join(f"f64 = {value}e0" for value in range(9))
+# Engine, direction, a condition with the difference, a similar one without, part of the reason.
+FOUND = [
+    ("polars", READS, "f64 / 3e0 > 1e0", "f64 / 4e0 > 1e0", "reciprocal"),
+    ("polars", WRITES, "f64 / 5e-324 > 1e0", "f64 / f64 > 1e0", "reciprocal"),
+    ("polars", WRITES, "CAST(f64 AS real) > 0", "CAST(d AS double) > 0", "infinity"),
+    ("datafusion", READS, "TRY_CAST(f64 AS real) > 0", "CAST(1e0 AS real) > 0", "infinity"),
+    ("datafusion", WRITES, "d IN (1) AND d IN (2)", "d IN (1, 2) AND d IN (2)", "no member"),
+    ("datafusion", ANSWERS, ONE_ZERO, f"{ONE_ZERO} OR f64 = -0e0", "0.0"),
+    ("spark", ANSWERS, "-w > 0", "-d > 0", "34 digits"),
+    ("spark", ANSWERS, "abs(w) > 0", "w + 1 > 0", "34 digits"),
+    ("duckdb", WRITES, "-f64 < CAST('NaN' AS double)", "f64 < CAST('NaN' AS double)", "NaN"),
+]
+
+
+@pytest.mark.parametrize(("engine", "direction", "text", "other", "reason"), FOUND)
+def test_a_difference_is_refused_and_a_similar_condition_passes(
+    engine: str, direction: Direction, text: str, other: str, reason: str
+) -> None:
+    semantics = Semantics.named(engine)
+    with pytest.raises(UnsupportedOperation, match=f"^{engine} .*{reason}"):
+        check(
+            bind(parse_predicate(text), WIDE, semantics, simplified=False).root, engine, direction
+        )
+    check(bind(parse_predicate(other), WIDE, semantics, simplified=False).root, engine, direction)
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in DIFFERENCES if row.example], ids=lambda row: row.reason
+)
+def test_an_example_is_found_in_its_engine_alone(row: Difference) -> None:
+    root = bind(
+        parse_predicate(row.example), SCHEMA, Semantics.named(row.engine), simplified=False
+    ).root
+    with pytest.raises(UnsupportedOperation, match=row.engine):
+        check(root, row.engine, row.direction)
+    check(root, "pyarrow", row.direction)
+
+
+def test_rows_are_of_known_engines_and_say_where_they_matter() -> None:
+    for row in DIFFERENCES:
+        assert Semantics.named(row.engine).name == row.engine
+        assert row.direction
+        assert not row.reason.endswith(".")
