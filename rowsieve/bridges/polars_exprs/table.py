@@ -10,45 +10,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rowsieve.bridges.functions import polars
-from rowsieve.bridges.translation import Exactness, Row
+from rowsieve.bridges.rows import both, reads, refused, refused_all
+from rowsieve.bridges.translation import Row
 from rowsieve.predicate.ir import ComparisonOp
-
-_EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
-
-
-def _both(foreign: str, ours: str, note: str = "") -> Row:
-    return Row(foreign, ours, _EXACT, _EXACT, note)
-
-
-def _read(foreign: str, ours: str, note: str) -> Row:
-    """Never written: another spelling of the same is."""
-    return Row(foreign, ours, _EXACT, _NO, note)
-
-
-def _none(foreign: str, note: str) -> Row:
-    return Row(foreign, "", _NO, _NO, note)
-
-
-def _nones(names: str, note: str) -> list[Row]:
-    return [_none(name, note) for name in names.split()]
-
 
 _NO_ROW = "it is no value of one row"
 _PYTHON = "a function of Python's is unknown here, and pickled code is never loaded"
 
 NODES: tuple[Row, ...] = (
-    _both("Column", "Column"),
-    _both("Literal", "Literal", "of the types that columns may have; a Series only in is_in"),
-    _read("Alias", "the expression itself", "a name changes nothing"),
-    _both("BinaryExpr", "", "by its operator"),
-    _both("Function", "", "by its name"),
-    _both("Cast", "Cast", "between the types in CASTS; one that wraps around is refused"),
-    _both("Ternary", "Case", "when, then, otherwise; the branches of one type"),
-    _none("AnonymousFunction", _PYTHON),
-    _none("Selector", "it may be several columns; name one"),
-    *_nones("Agg Over Rolling Explode Filter Gather Len Slice", _NO_ROW),
-    *_nones("Sort SortBy Eval Element", _NO_ROW),
-    _none("DataTypeFunction", "it is a type, not a value"),
+    both("Column", "Column"),
+    both("Literal", "Literal", "of the types that columns may have; a Series only in is_in"),
+    reads("Alias", "the expression itself", "a name changes nothing"),
+    both("BinaryExpr", "", "by its operator"),
+    both("Function", "", "by its name"),
+    both("Cast", "Cast", "between the types in CASTS; one that wraps around is refused"),
+    both("Ternary", "Case", "when, then, otherwise; the branches of one type"),
+    refused("AnonymousFunction", _PYTHON),
+    refused("Selector", "it may be several columns; name one"),
+    *refused_all("Agg Over Rolling Explode Filter Gather Len Slice", _NO_ROW),
+    *refused_all("Sort SortBy Eval Element", _NO_ROW),
+    refused("DataTypeFunction", "it is a type, not a value"),
 )
 _RANK = "of one type, whole numbers of any types, decimals, or a constant that fits"
 _NUMBERS = "of one type of number, or with a constant that fits it"
@@ -76,44 +57,44 @@ ARITHMETIC: Mapping[str, str] = {
 _FLOORED = "of unsigned numbers, or by a constant above 0"
 OPERATORS: tuple[Row, ...] = (
     *(
-        _both(name, op.value, f"{_RANK}; `{method}`")
+        both(name, op.value, f"{_RANK}; `{method}`")
         for (name, op), method in zip(
             COMPARISONS.items(),
             ("==", "!=", "<", "<=", ">", ">=", "eq_missing", "ne_missing"),
             strict=True,
         )
     ),
-    _both("And", "And", "of booleans; of numbers it is of bits, which have no counterpart"),
-    _both("Or", "Or", "of booleans; of numbers it is of bits, which have no counterpart"),
-    _read("Xor", "<>", "of booleans; written as `!=`"),
-    _both("Plus", "add", f"{_NUMBERS}; of text concat_strict; with a duration shift"),
-    _both("Minus", "subtract", f"{_NUMBERS}; with a duration shift"),
-    _both("Multiply", "multiply", _NUMBERS),
-    _both("TrueDivide", "divide", f"of floats; {_DIVISOR}"),
-    _both("TruncDivide", "divide", "of whole numbers of one type"),
-    _read("FloorDivide", "divide", f"{_FLOORED}; written as truncdiv"),
-    _read("Modulus", "modulo", f"{_FLOORED}; written with truncdiv"),
-    *_nones("Divide LogicalAnd LogicalOr", "never shown by an expression"),
+    both("And", "And", "of booleans; of numbers it is of bits, which have no counterpart"),
+    both("Or", "Or", "of booleans; of numbers it is of bits, which have no counterpart"),
+    reads("Xor", "<>", "of booleans; written as `!=`"),
+    both("Plus", "add", f"{_NUMBERS}; of text concat_strict; with a duration shift"),
+    both("Minus", "subtract", f"{_NUMBERS}; with a duration shift"),
+    both("Multiply", "multiply", _NUMBERS),
+    both("TrueDivide", "divide", f"of floats; {_DIVISOR}"),
+    both("TruncDivide", "divide", "of whole numbers of one type"),
+    reads("FloorDivide", "divide", f"{_FLOORED}; written as truncdiv"),
+    reads("Modulus", "modulo", f"{_FLOORED}; written with truncdiv"),
+    *refused_all("Divide LogicalAnd LogicalOr", "never shown by an expression"),
 )
 
 _FLOATS = "of floats"
 _ENDED = "zones have no rules after 2100 there"
 # The names inside polars: those of `Boolean` and of other families, and the method of each.
 BOOLEANS: Mapping[str, Row] = {
-    "Not": _both("not_", "Not", "`~`, of booleans"),
-    "IsNull": _both("is_null", "IsNull"),
-    "IsNotNull": _read("is_not_null", "Not(IsNull)", "written as `~` of is_null"),
-    "IsNan": _read("is_nan", "= NaN", f"{_FLOATS}; written as `==`, NaN is equal to itself there"),
-    "IsNotNan": _read("is_not_nan", "<> NaN", f"{_FLOATS}; written as `!=`"),
-    "IsFinite": _read("is_finite", "And of two comparisons", _FLOATS),
-    "IsInfinite": _read("is_infinite", "Or of two comparisons", _FLOATS),
-    "IsIn": _both("is_in", "InList", f"a list of constants; {_GUARD}"),
-    "IsBetween": _read("is_between", "And of two comparisons", "both bounds of one type"),
-    "AnyHorizontal": _read("any_horizontal", "Or", "written as `|`"),
-    "AllHorizontal": _read("all_horizontal", "And", "written as `&`"),
-    "IsClose": _none("is_close", "its tolerance grows with the values; write a range"),
+    "Not": both("not_", "Not", "`~`, of booleans"),
+    "IsNull": both("is_null", "IsNull"),
+    "IsNotNull": reads("is_not_null", "Not(IsNull)", "written as `~` of is_null"),
+    "IsNan": reads("is_nan", "= NaN", f"{_FLOATS}; written as `==`, NaN is equal to itself there"),
+    "IsNotNan": reads("is_not_nan", "<> NaN", f"{_FLOATS}; written as `!=`"),
+    "IsFinite": reads("is_finite", "And of two comparisons", _FLOATS),
+    "IsInfinite": reads("is_infinite", "Or of two comparisons", _FLOATS),
+    "IsIn": both("is_in", "InList", f"a list of constants; {_GUARD}"),
+    "IsBetween": reads("is_between", "And of two comparisons", "both bounds of one type"),
+    "AnyHorizontal": reads("any_horizontal", "Or", "written as `|`"),
+    "AllHorizontal": reads("all_horizontal", "And", "written as `&`"),
+    "IsClose": refused("is_close", "its tolerance grows with the values; write a range"),
     **{
-        name.title().replace("_", ""): _none(name, _NO_ROW)
+        name.title().replace("_", ""): refused(name, _NO_ROW)
         for name in (
             *("is_empty", "has_nulls", "any", "all", "is_duplicated", "is_unique"),
             *("is_first_distinct", "is_last_distinct", "is_sorted"),
@@ -131,37 +112,39 @@ def _function(rows: Sequence[polars.Method]) -> Row:
         for function, text in reversed(others.items())
     )
     if rows[0].instead:
-        return _read(rows[0].name, rows[0].function, f"{note}; written as {rows[0].instead}")
-    return _both(rows[0].name, f"{rows[0].function} {part}".strip(), note)
+        return reads(rows[0].name, rows[0].function, f"{note}; written as {rows[0].instead}")
+    return both(rows[0].name, f"{rows[0].function} {part}".strip(), note)
 
 
 FUNCTIONS: Mapping[str, Row] = {
     **{node: _function(rows) for node, rows in polars.BY_NODE.items()},
-    "StringExpr.Contains": _both(
+    "StringExpr.Contains": both(
         "str.contains",
         "contains",
         "plain text; a pattern means `regex_matches`, where Rust's and RE2's agree",
     ),
-    "StringExpr.Reverse": _none("str.reverse", "polars turns what belongs to one sign as one"),
-    "StructExpr.FieldByName": _both("struct.field", "FieldAccess"),
-    "TemporalExpr.OffsetBy": _both("dt.offset_by", "shift", "months, days, microseconds"),
-    "TemporalExpr.Date": _read("dt.date", "CAST(… AS date)", "written as a cast"),
-    "TemporalExpr.ConvertTimeZone": _both(
+    "StringExpr.Reverse": refused("str.reverse", "polars turns what belongs to one sign as one"),
+    "StructExpr.FieldByName": both("struct.field", "FieldAccess"),
+    "TemporalExpr.OffsetBy": both("dt.offset_by", "shift", "months, days, microseconds"),
+    "TemporalExpr.Date": reads("dt.date", "CAST(… AS date)", "written as a cast"),
+    "TemporalExpr.ConvertTimeZone": both(
         "dt.convert_time_zone", "local_time", f"before a part, dt.date or without a zone; {_ENDED}"
     ),
-    "TemporalExpr.ReplaceTimeZone": _both(
+    "TemporalExpr.ReplaceTimeZone": both(
         "dt.replace_time_zone", "instant", f"before dt.convert_time_zone('UTC'); {_ENDED}"
     ),
 }
 # Functions of more families that give booleans, by their methods: none of them is a value here.
 OTHERS: tuple[Row, ...] = (
-    *_nones("is_sorted peak_max peak_min", _NO_ROW),
-    *_nones("list.contains arr.contains list.any list.all arr.any arr.all", "it looks into lists"),
-    *_nones("bin.contains bin.starts_with bin.ends_with", "of bytes"),
-    _none("str.contains_any", "many patterns at once; write OR of contains"),
-    *_nones("cat.starts_with cat.ends_with", "categories have no type here"),
-    _none("dt.is_leap_year", "write the year's arithmetic"),
-    _none("dt.is_business_day", "it wants a calendar"),
+    *refused_all("is_sorted peak_max peak_min", _NO_ROW),
+    *refused_all(
+        "list.contains arr.contains list.any list.all arr.any arr.all", "it looks into lists"
+    ),
+    *refused_all("bin.contains bin.starts_with bin.ends_with", "of bytes"),
+    refused("str.contains_any", "many patterns at once; write OR of contains"),
+    *refused_all("cat.starts_with cat.ends_with", "categories have no type here"),
+    refused("dt.is_leap_year", "write the year's arithmetic"),
+    refused("dt.is_business_day", "it wants a calendar"),
 )
 NODE_ROWS: Mapping[str, Row] = {row.foreign: row for row in NODES}
 OPERATOR_ROWS: Mapping[str, Row] = {row.foreign: row for row in OPERATORS}

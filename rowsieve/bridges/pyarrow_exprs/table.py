@@ -11,24 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rowsieve.bridges.translation import Exactness, Row
+from rowsieve.bridges.rows import both, reads, refused_all
+from rowsieve.bridges.translation import Row
 from rowsieve.predicate.ir import ComparisonOp
-
-_EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
-
-
-def _both(foreign: str, ours: str, note: str = "") -> Row:
-    return Row(foreign, ours, _EXACT, _EXACT, note)
-
-
-def _read(foreign: str, ours: str, note: str) -> Row:
-    """Add a construct that is read; writing uses another spelling."""
-    return Row(foreign, ours, _EXACT, _NO, note)
-
-
-def _none(names: str, note: str) -> tuple[Row, ...]:
-    return tuple(Row(name, "", _NO, _NO, note) for name in names.split())
-
 
 COMPARISONS: Mapping[str, ComparisonOp] = {
     "equal": ComparisonOp.EQ,
@@ -82,70 +67,74 @@ _MATHS = "there is no such function here"
 _NEVER_FAILS = "nothing here can give its NULL or NaN; write the condition"
 
 FUNCTIONS: tuple[Row, ...] = (
-    *(_both(name, op.value, _KIND) for name, op in COMPARISONS.items()),
-    _both("and_kleene", "And"),
-    _both("or_kleene", "Or"),
-    _both("invert", "Not"),
-    _both("is_null", "IsNull", "without nan_is_null"),
-    _read("is_valid", "Not(IsNull)", "written as invert(is_null)"),
-    _read("is_nan", "x <> x", "written as x != x"),
-    _both("is_in", "InList", _NULLS),
-    *(_both(name, ours, _NUMBER) for name, ours in ARITHMETIC.items()),
-    _both("divide_checked", "divide", "of whole numbers; by zero it fails"),
-    _both("divide", "divide", "of floats of one width"),
-    *(_both(name, ours, "of numbers") for name, ours in SIGNS.items()),
-    *(_both(name, ours, "of floats, without digits") for name, ours in ROUNDING.items()),
-    *(_both(name, ours, "of text") for name, ours in TEXT.items()),
-    *(_both(name, ours, "of text and a constant") for name, ours in SEARCHES.items()),
-    *(_both(name, ours, "with constant characters, a space here") for name, ours in TRIMS.items()),
-    _both("match_like", "Like", "with a backslash as its escape"),
-    _both("binary_join_element_wise", "concat_strict", "of text, joined by constant empty text"),
-    _both("replace_substring", "replace", "of text; all places; a constant that is not empty"),
-    _both("utf8_slice_codeunits", "substr", "a constant start of 0 or more, a step of 1"),
-    _both("coalesce", "coalesce", _ALIKE),
-    _both("if_else", "Case", "values of one type that cannot fail"),
-    _both("cast", "Cast", "between the types in CASTS, where overflow fails"),
+    *(both(name, op.value, _KIND) for name, op in COMPARISONS.items()),
+    both("and_kleene", "And"),
+    both("or_kleene", "Or"),
+    both("invert", "Not"),
+    both("is_null", "IsNull", "without nan_is_null"),
+    reads("is_valid", "Not(IsNull)", "written as invert(is_null)"),
+    reads("is_nan", "x <> x", "written as x != x"),
+    both("is_in", "InList", _NULLS),
+    *(both(name, ours, _NUMBER) for name, ours in ARITHMETIC.items()),
+    both("divide_checked", "divide", "of whole numbers; by zero it fails"),
+    both("divide", "divide", "of floats of one width"),
+    *(both(name, ours, "of numbers") for name, ours in SIGNS.items()),
+    *(both(name, ours, "of floats, without digits") for name, ours in ROUNDING.items()),
+    *(both(name, ours, "of text") for name, ours in TEXT.items()),
+    *(both(name, ours, "of text and a constant") for name, ours in SEARCHES.items()),
+    *(both(name, ours, "with constant characters, a space here") for name, ours in TRIMS.items()),
+    both("match_like", "Like", "with a backslash as its escape"),
+    both("binary_join_element_wise", "concat_strict", "of text, joined by constant empty text"),
+    both("replace_substring", "replace", "of text; all places; a constant that is not empty"),
+    both("utf8_slice_codeunits", "substr", "a constant start of 0 or more, a step of 1"),
+    both("coalesce", "coalesce", _ALIKE),
+    both("if_else", "Case", "values of one type that cannot fail"),
+    both("cast", "Cast", "between the types in CASTS, where overflow fails"),
     *(
-        _both(name, f"extract {part}", "of dates and timestamps; in a zone by local_time")
+        both(name, f"extract {part}", "of dates and timestamps; in a zone by local_time")
         for name, part in PARTS.items()
     ),
-    _both(
+    both(
         "floor_temporal",
         "date_trunc",
         "one unit of UNITS, weeks from Monday; timestamps without zone",
     ),
-    _both("local_timestamp", "local_time", f"of columns and casts; {_ZONES}"),
-    _both("assume_timezone", "instant", _ZONES),
-    *_none("add subtract multiply negate abs power shift_left shift_right", _WRAPS),
-    *_none("bit_wise_and bit_wise_not bit_wise_or bit_wise_xor", _BITS),
-    *_none("shift_left_checked shift_right_checked", _BITS),
-    *_none("and or xor and_not", "a NULL wins over FALSE and TRUE there; use the Kleene form"),
-    *_none("and_not_kleene", "write a & ~b"),
-    *_none(
+    both("local_timestamp", "local_time", f"of columns and casts; {_ZONES}"),
+    both("assume_timezone", "instant", _ZONES),
+    *refused_all("add subtract multiply negate abs power shift_left shift_right", _WRAPS),
+    *refused_all("bit_wise_and bit_wise_not bit_wise_or bit_wise_xor", _BITS),
+    *refused_all("shift_left_checked shift_right_checked", _BITS),
+    *refused_all(
+        "and or xor and_not", "a NULL wins over FALSE and TRUE there; use the Kleene form"
+    ),
+    *refused_all("and_not_kleene", "write a & ~b"),
+    *refused_all(
         "modulo modulo_checked remainder remainder_checked", "zero and signs are taken otherwise"
     ),
-    *_none(
+    *refused_all(
         "match_substring_regex count_substring_regex find_substring_regex extract_regex "
         "extract_regex_span replace_substring_regex split_pattern_regex",
         _REGEX,
     ),
-    *_none(
+    *refused_all(
         "acos acos_checked acosh acosh_checked asin asin_checked asinh atan atan2 atanh "
         "atanh_checked cos cos_checked cosh sin sin_checked sinh tan tan_checked tanh exp expm1 "
         "hypot ln ln_checked log10 log10_checked log1p log1p_checked log2 log2_checked logb "
         "logb_checked sqrt sqrt_checked sign power_checked round_binary round_to_multiple trunc",
         _MATHS,
     ),
-    *_none("is_finite is_inf true_unless_null", _NEVER_FAILS),
-    *_none("strftime", "names of days, months and zones are of the locale; compare the parts"),
-    *_none("max_element_wise min_element_wise", "they pass over NaN, which counts here"),
-    *_none("case_when choose index_in random make_struct", "write if_else"),
-    *_none("struct_field", "a member by its number; name it, as in field('s', 'x')"),
-    *_none(
+    *refused_all("is_finite is_inf true_unless_null", _NEVER_FAILS),
+    *refused_all(
+        "strftime", "names of days, months and zones are of the locale; compare the parts"
+    ),
+    *refused_all("max_element_wise min_element_wise", "they pass over NaN, which counts here"),
+    *refused_all("case_when choose index_in random make_struct", "write if_else"),
+    *refused_all("struct_field", "a member by its number; name it, as in field('s', 'x')"),
+    *refused_all(
         "list_element list_slice list_value_length map_lookup",
         "lists and maps are read from SQL text only",
     ),
-    *_none(
+    *refused_all(
         "ascii_capitalize ascii_center ascii_is_alnum ascii_is_alpha ascii_is_decimal "
         "ascii_is_lower ascii_is_printable ascii_is_space ascii_is_title ascii_is_upper "
         "ascii_lower ascii_lpad ascii_ltrim ascii_ltrim_whitespace ascii_reverse ascii_rpad "
@@ -153,7 +142,7 @@ FUNCTIONS: tuple[Row, ...] = (
         "ascii_trim ascii_trim_whitespace ascii_upper string_is_ascii",
         "text has more than ASCII here; use the utf8 function",
     ),
-    *_none(
+    *refused_all(
         "utf8_capitalize utf8_center utf8_is_alnum utf8_is_alpha utf8_is_decimal utf8_is_digit "
         "utf8_is_lower utf8_is_numeric utf8_is_printable utf8_is_space utf8_is_title utf8_is_upper "
         "utf8_lpad utf8_ltrim_whitespace utf8_normalize utf8_replace_slice utf8_rpad "
@@ -161,11 +150,11 @@ FUNCTIONS: tuple[Row, ...] = (
         "utf8_trim_whitespace utf8_zero_fill count_substring find_substring split_pattern",
         _MATHS,
     ),
-    *_none(
+    *refused_all(
         "binary_join binary_length binary_repeat binary_replace_slice binary_reverse binary_slice",
         _MATHS,
     ),
-    *_none(
+    *refused_all(
         "ceil_temporal round_temporal day_of_week day_time_interval_between "
         "days_between hours_between is_dst is_leap_year iso_calendar iso_year "
         "microsecond microseconds_between millisecond milliseconds_between minutes_between "

@@ -9,46 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rowsieve.bridges.translation import Exactness, Row
+from rowsieve.bridges.rows import both, reads, refused, refused_all
+from rowsieve.bridges.translation import Row
 from rowsieve.predicate.ir import ComparisonOp
-
-_EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
-
-
-def _both(foreign: str, ours: str, note: str = "") -> Row:
-    return Row(foreign, ours, _EXACT, _EXACT, note)
-
-
-def _none(foreign: str, note: str) -> Row:
-    return Row(foreign, "", _NO, _NO, note)
-
-
-def _nones(names: str, note: str) -> list[Row]:
-    return [_none(name, note) for name in names.split()]
-
 
 _QUERY = "a filter over one table holds no query"
 _LAMBDA = "functions of functions have no counterpart here"
 # The numbers of the fields of `Expression`.
 EXPRESSIONS: Mapping[int, Row] = {
-    1: _both("literal", "Literal", "by its type"),
-    2: _both("selection", "Column, FieldAccess", "fields of the input by their places"),
-    3: _both("scalar_function", "", "by its name"),
-    6: _both("if_then", "Case", "branches of one type, conditions that are never NULL (coalesce)"),
-    8: _both("singular_or_list", "InList", "constants of one type"),
-    5: _none("window_function", "it is no value of one row"),
-    7: _none("switch_expression", "write if_then"),
-    9: _none("multi_or_list", "write OR of comparisons"),
-    10: _none("enum", "an argument without a value"),
-    11: _none("cast", "what it does with values that do not fit is left to the engine"),
-    12: _none("subquery", _QUERY),
-    13: _none("nested", "structs, lists and maps are not made here"),
-    14: _none("dynamic_parameter", "a parameter has no value yet; pass the value"),
-    15: _none("lambda", _LAMBDA),
-    16: _none("lambda_invocation", _LAMBDA),
-    17: _none("execution_context_variable", "a session's variable is unknown here"),
-    18: _none("detached_expression_ordinal", "the expression lies outside of this message"),
-    19: _none("named_lambda_reference", _LAMBDA),
+    1: both("literal", "Literal", "by its type"),
+    2: both("selection", "Column, FieldAccess", "fields of the input by their places"),
+    3: both("scalar_function", "", "by its name"),
+    6: both("if_then", "Case", "branches of one type, conditions that are never NULL (coalesce)"),
+    8: both("singular_or_list", "InList", "constants of one type"),
+    5: refused("window_function", "it is no value of one row"),
+    7: refused("switch_expression", "write if_then"),
+    9: refused("multi_or_list", "write OR of comparisons"),
+    10: refused("enum", "an argument without a value"),
+    11: refused("cast", "what it does with values that do not fit is left to the engine"),
+    12: refused("subquery", _QUERY),
+    13: refused("nested", "structs, lists and maps are not made here"),
+    14: refused("dynamic_parameter", "a parameter has no value yet; pass the value"),
+    15: refused("lambda", _LAMBDA),
+    16: refused("lambda_invocation", _LAMBDA),
+    17: refused("execution_context_variable", "a session's variable is unknown here"),
+    18: refused("detached_expression_ordinal", "the expression lies outside of this message"),
+    19: refused("named_lambda_reference", _LAMBDA),
 }
 _NAN = "floats by IEEE's rules; written with is_nan where engines differ"
 COMPARISONS: Mapping[str, ComparisonOp] = {
@@ -98,49 +84,51 @@ def _named(file: str, *rows: Row) -> dict[tuple[str, str], Row]:
 FUNCTIONS: Mapping[tuple[str, str], Row] = {
     **_named(
         COMPARISON,
-        *(_both(name, op.value, f"sides of one type; {_NAN}") for name, op in COMPARISONS.items()),
-        _both("is_null", "IsNull"),
-        Row("is_not_null", "Not(IsNull)", _EXACT, _NO, "written as not(is_null)"),
-        _both("is_nan", "x <> x, by the rules of IEEE"),
-        Row("is_finite", "And of two comparisons", _EXACT, _NO, "written as the comparisons"),
-        _both("coalesce", "coalesce", "arguments of one type"),
+        *(both(name, op.value, f"sides of one type; {_NAN}") for name, op in COMPARISONS.items()),
+        both("is_null", "IsNull"),
+        reads("is_not_null", "Not(IsNull)", "written as not(is_null)"),
+        both("is_nan", "x <> x, by the rules of IEEE"),
+        reads("is_finite", "And of two comparisons", "written as the comparisons"),
+        both("coalesce", "coalesce", "arguments of one type"),
     ),
     **_named(
         BOOLEAN,
-        _both("and", "And"),
-        _both("or", "Or"),
-        _both("not", "Not"),
-        Row("xor", "<>", _EXACT, _NO, "written as not_equal"),
+        both("and", "And"),
+        both("or", "Or"),
+        both("not", "Not"),
+        reads("xor", "<>", "written as not_equal"),
     ),
     **_named(
         DATETIME,
         *(
-            Row(name, COMPARISONS[name].value, _EXACT, _NO, "written as a comparison of any type")
+            reads(name, COMPARISONS[name].value, "written as a comparison of any type")
             for name in _ORDERED
         ),
-        _both("extract", "extract", _EXTRACTED),
-        _both("local_timestamp", "local_time", "a named time zone; pyarrow lacks it"),
-        _none("assume_timezone", "times that a zone skips or repeats are left to the engine"),
+        both("extract", "extract", _EXTRACTED),
+        both("local_timestamp", "local_time", "a named time zone; pyarrow lacks it"),
+        refused("assume_timezone", "times that a zone skips or repeats are left to the engine"),
     ),
     **_named(
         STRING,
-        _both("starts_with", "starts_with", f"a constant part, {_CASE}"),
-        _both("ends_with", "ends_with", f"a constant part, {_CASE}"),
-        _both("contains", "contains", f"a constant part, {_CASE}"),
-        _none("concat", "what it makes of NULL is left to the engine"),
+        both("starts_with", "starts_with", f"a constant part, {_CASE}"),
+        both("ends_with", "ends_with", f"a constant part, {_CASE}"),
+        both("contains", "contains", f"a constant part, {_CASE}"),
+        refused("concat", "what it makes of NULL is left to the engine"),
     ),
     **_named(
         ARITHMETIC,
-        *(_both(name, name, _ERROR) for name in ("add", "subtract", "multiply")),
-        _none("divide", "what it makes of zero is left to the engine"),
-        _none("negate", "written as 0 less the number"),
-        *_nones("sum avg min max std_dev variance", _ROW),
-        *_nones("bitwise_and bitwise_or bitwise_xor bitwise_not", "bits are left to the engine"),
-        *_nones("abs sign sqrt exp power sin cos tan asin acos atan atan2", _MATH),
-        *_nones("sinh cosh tanh asinh acosh atanh", _MATH),
+        *(both(name, name, _ERROR) for name in ("add", "subtract", "multiply")),
+        refused("divide", "what it makes of zero is left to the engine"),
+        refused("negate", "written as 0 less the number"),
+        *refused_all("sum avg min max std_dev variance", _ROW),
+        *refused_all(
+            "bitwise_and bitwise_or bitwise_xor bitwise_not", "bits are left to the engine"
+        ),
+        *refused_all("abs sign sqrt exp power sin cos tan asin acos atan atan2", _MATH),
+        *refused_all("sinh cosh tanh asinh acosh atanh", _MATH),
     ),
-    **_named("functions_rounding", *_nones("ceil floor round", _ROUNDED)),
-    **_named("functions_logarithmic", *_nones("ln log10 log1p log2 logb", _MATH)),
-    **_named("functions_aggregate_generic", *_nones("count", _ROW)),
-    **_named("arrow:substrait_simple_extension_function", *_nones("first last", _ROW)),
+    **_named("functions_rounding", *refused_all("ceil floor round", _ROUNDED)),
+    **_named("functions_logarithmic", *refused_all("ln log10 log1p log2 logb", _MATH)),
+    **_named("functions_aggregate_generic", *refused_all("count", _ROW)),
+    **_named("arrow:substrait_simple_extension_function", *refused_all("first last", _ROW)),
 }
