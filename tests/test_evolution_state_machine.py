@@ -28,7 +28,7 @@ from tests.profiles import examples
 
 T = TypeVar("T")
 Row = dict[int, Any]  # by the number of the column
-PRUNING: tuple[Literal["on", "off"], ...] = ("on", "off")
+PRUNING: tuple[Literal["on", "soft", "off"], ...] = ("on", "soft", "off")
 NAMES = ("b", "c", "d", "e")
 POOLS: dict[pa.DataType, tuple[Any, ...]] = {
     pa.int64(): (0, 1, 5, 50, -(2**40)),

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader
+from rowsieve.parquet.columns import names_by_id
 from rowsieve.parquet.footer import Tail, read_tail
 from rowsieve.parquet.pages import PageDirectory
 from rowsieve.parquet.row_groups import JoinedStatistics, RowGroupStatistics
@@ -119,7 +120,9 @@ def _column_bytes(
     for column in plan.columns:
         operand = column.operand
         names.update((column.name,) if operand is None else column_names(operand))
-    stored = {snapshot.schema.field(name).name for name in names}
+    own = names_by_id(metadata)
+    ids = [snapshot.schema.field(name).id for name in names]
+    stored = {own[field_id] for field_id in ids if field_id in own}
     sizes = np.zeros(metadata.num_row_groups, dtype=np.int64)
     for i in range(metadata.num_row_groups):
         group = metadata.row_group(i)

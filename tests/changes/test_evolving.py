@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -13,11 +14,19 @@ import rowsieve
 from rowsieve import Table
 from rowsieve.errors import (
     CommitConflict,
+    CorruptData,
     InvalidSchemaChange,
     SchemaMismatch,
     UnknownColumn,
     UnsupportedOperation,
+    UnsupportedProtocol,
 )
+from rowsieve.scan import Scan
+from rowsieve.stats.collect import FieldCollector
+from rowsieve.storage.log_entry import LogEntry
+from rowsieve.storage.replay import replay
+from rowsieve.types.logical import Field, Int
+from rowsieve.types.schema import Schema
 
 ROWS = pa.table({"a": ["x", "y", "z"], "b": pa.array([5, 6, None], pa.int64())})
 
@@ -344,3 +353,49 @@ def test_a_wider_change_that_is_not_allowed_says_why(
     with pytest.raises(InvalidSchemaChange, match=words):
         change(made)
     assert made.refresh() == 0
+
+
+def test_an_older_reader_refuses_the_table_from_that_version_on(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.add_column("c", pa.int64(), default=1)
+    monkeypatch.setattr("rowsieve.storage.log_entry.FEATURES", frozenset())
+    assert rowsieve.open_table(table.uri, version=0).count() == 3
+    with pytest.raises(UnsupportedProtocol, match="schema_changes"):
+        rowsieve.open_table(table.uri)
+
+
+def test_a_file_that_lacks_a_column_of_its_schema_is_damaged(table: Table) -> None:
+    snapshot = table.snapshot_for_engines()
+    field = Field(99, "lost", Int(64))
+    schema = Schema(snapshot.schema.id, (*snapshot.schema.fields, field))
+    wrong = dataclasses.replace(snapshot, schema=schema)
+    with pytest.raises(CorruptData, match="lacks column 'lost'"):
+        Scan(table.store, wrong).to_arrow()
+
+
+def test_ids_never_go_back(table: Table) -> None:
+    for _ in range(3):
+        table.add_column("c", pa.int64())
+        table.drop_column("c")
+    snapshot = table.snapshot_for_engines()
+    assert (snapshot.schema.id, snapshot.next_field_id) == (6, 6)
+    entry = LogEntry(7, "x", snapshot.commit_id, snapshot.table.uuid, 0, "alter")
+    for schema_id, next_id in ((6, 6), (7, 5)):
+        schema = Schema(schema_id, snapshot.schema.fields)
+        with pytest.raises(CorruptData, match="never go back"):
+            replay(snapshot, [dataclasses.replace(entry, schema=schema, next_field_id=next_id)])
+
+
+def test_a_collector_stays_with_its_column(table: Table) -> None:
+    asked = []
+
+    def collector(field: Field) -> FieldCollector:
+        asked.append(field.name)
+        return FieldCollector(field)
+
+    table.collect_with("b", collector)
+    table.rename_column("b", "c")
+    table.add_column("b", pa.int64())
+    put(table, pa.table({"a": ["w"], "c": [1], "b": [2]}))
+    assert asked == ["c"]

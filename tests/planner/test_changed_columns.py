@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 
 import pyarrow as pa
@@ -101,3 +102,11 @@ def test_a_checkpoint_in_shards_keeps_the_default(monkeypatch: pytest.MonkeyPatc
     assert opened.count("e = CAST('NaN' AS double precision)") == 3
     assert opened.count("e > 1") == 3  # NaN is the greatest value
     assert opened.count("e < 1") == 0
+
+
+def test_an_explanation_counts_the_bytes_of_columns_by_id(table: Table) -> None:
+    renamed = str(table.scan("y = 1500", columns=["y"]).explain(row_groups=True))
+    whole = re.search(r"of ([\d,]+) bytes", renamed)
+    assert whole is not None
+    assert whole[1] != "0"
+    assert '"c" = 7' in str(table.scan("c = 7", columns=["c"]).explain(row_groups=True))
