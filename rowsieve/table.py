@@ -22,8 +22,6 @@ from rowsieve.arguments.annotations import (
     Metadata,
     Moment,
     Percentage,
-    Properties,
-    PropertyNames,
     RetryTimeout,
     StorageOptions,
     Token,
@@ -32,7 +30,8 @@ from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
 from rowsieve.changes.altering import check_same_columns
 from rowsieve.changes.change import Change, Question
-from rowsieve.changes.handle import changes, nothing_done
+from rowsieve.changes.evolving import SchemaMode
+from rowsieve.changes.handle import changes
 from rowsieve.changes.ingest import (
     Changes,
     OnDuplicate,
@@ -52,7 +51,6 @@ from rowsieve.changes.operations import (
     update_planned,
     update_where,
 )
-from rowsieve.changes.settings import change_properties, checked_settings, is_set
 from rowsieve.compaction.run import COMPACTION_RETRY_TIMEOUT_S, Progress, plan_compaction
 from rowsieve.config import OnViolation, Pruning, current
 from rowsieve.errors import EmptyData, InvalidInput, StalePlan, UnsupportedOperation
@@ -63,7 +61,6 @@ from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Literal as LiteralNode
 from rowsieve.predicate.ir import Operand
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.properties import check_name
 from rowsieve.reading import Reading
 from rowsieve.scan import Columns, GivenPlan, Scan
 from rowsieve.stats.collect import MakeCollector
@@ -72,6 +69,7 @@ from rowsieve.storage.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.instants import from_microseconds
+from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 
@@ -278,6 +276,7 @@ class Table(Reading):
         data: Any,
         *,
         on_duplicate: OnDuplicate = "error",
+        schema_mode: SchemaMode = "strict",
         metadata: Metadata | None = None,
         token: Token | None = None,
     ) -> Commit:
@@ -285,11 +284,21 @@ class Table(Reading):
 
         The data must have every column. A duplicate key is a KeyViolation unless
         `on_duplicate="last"`. Upserts never conflict: for each key the later commit wins.
+        `schema_mode="merge"` adds the columns that the table lacks in the same commit, and writes
+        the default of those that the data lacks.
         """
         change = self._change("upsert", metadata, token)
         order = self._order("upsert")
         schema = self._newest.schema
         table = read_data(data, "upsert", schema)
+        if schema_mode == "merge":
+            return self._commit_merging(
+                change,
+                table,
+                lambda rows, schema: prepare_rows(
+                    rows, schema, KeyOrder.of(schema, self.key), on_duplicate, "upsert"
+                ),
+            )
         rows = prepare_rows(table, schema, order, on_duplicate, "upsert")
         return self._commit_blind(change, Changes(rows, None))
 
@@ -298,10 +307,14 @@ class Table(Reading):
         self,
         data: Any,
         *,
+        schema_mode: SchemaMode = "strict",
         metadata: Metadata | None = None,
         token: Token | None = None,
     ) -> Commit:
-        """Add rows to a table without a key. Columns missing from the data become NULL."""
+        """Add rows to a table without a key; columns that the data lacks get their default.
+
+        `schema_mode="merge"` adds the columns that the table lacks, in the same commit.
+        """
         if self.key:
             raise UnsupportedOperation(
                 f"append: the table has the key ({', '.join(self.key)}), and appended rows could "
@@ -309,7 +322,10 @@ class Table(Reading):
             )
         change = self._change("append", metadata, token)
         schema = self._newest.schema
-        rows = prepare_appended(read_data(data, "append", schema), schema)
+        table = read_data(data, "append", schema)
+        if schema_mode == "merge":
+            return self._commit_merging(change, table, prepare_appended)
+        rows = prepare_appended(table, schema)
         return self._commit_blind(change, Changes(rows, None))
 
     @changes("apply")
@@ -504,58 +520,6 @@ class Table(Reading):
             ),
             any_columns=True,
         )
-
-    @changes("set_properties")
-    def set_properties(
-        self,
-        properties: Properties,
-        *,
-        metadata: Metadata | None = None,
-        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
-    ) -> Commit:
-        """Set table properties from the next version on; the others keep their values.
-
-        A property applies to writes and reads of that version and later ones. InvalidInput for an
-        unknown name or an invalid value. Commits nothing if all properties have these values.
-        """
-        self._writable("set_properties")
-        head = self._latest()
-        return self._set(
-            "set_properties", checked_settings(properties, head), metadata, retry_timeout_s
-        )
-
-    @changes("unset_properties")
-    def unset_properties(
-        self,
-        names: PropertyNames,
-        *,
-        metadata: Metadata | None = None,
-        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
-    ) -> Commit:
-        """Reset table properties to their defaults, from the next version on.
-
-        Commits nothing if none of them is set.
-        """
-        self._writable("unset_properties")
-        for name in names:
-            check_name(name)
-        return self._set("unset_properties", dict.fromkeys(names), metadata, retry_timeout_s)
-
-    def _set(
-        self,
-        operation: str,
-        wanted: Mapping[str, str | None],
-        metadata: Metadata | None,
-        retry_timeout_s: float | None,
-    ) -> Commit:
-        if not wanted:
-            raise InvalidInput(f"{operation}: no property was given; name at least one")
-        notes: dict[str, Any] = {**(metadata or {}), "properties": dict(wanted)}
-        change = self._change(operation, notes, None, retry_timeout_s)
-        head = self._latest()
-        if is_set(head, wanted):
-            return nothing_done(operation, head)
-        return self._commit(change, head, lambda head: change_properties(change, head, wanted))
 
     @changes("write_spark")
     def write_spark(self, frame: Any, mode: Literal["upsert", "append", "delete"]) -> Commit:

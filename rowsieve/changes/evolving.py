@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias
 
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import ColumnNames, Metadata
 from rowsieve.bridges.sql.alterations import alterations_of
 from rowsieve.changes.altering import alter_columns
-from rowsieve.changes.handle import Handle, changes
+from rowsieve.changes.change import Change
+from rowsieve.changes.configuring import Configuring
+from rowsieve.changes.handle import changes, nothing_done
+from rowsieve.changes.ingest import Changes, with_defaults
 from rowsieve.errors import InvalidInput, InvalidSchemaChange
+from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_field
@@ -28,6 +33,10 @@ from rowsieve.types.evolution import (
 )
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema, named_type
+from rowsieve.types.schema_diff import changes_towards, columns_to_add
+
+SchemaMode: TypeAlias = Literal["strict", "merge"]
+"""Whether a write may add the columns of its data to the table."""
 
 
 class Alteration:
@@ -107,7 +116,7 @@ class Alteration:
         return self
 
 
-class Evolving(Handle):
+class Evolving(Configuring):
     """Base class of `Table` with the changes of columns; none of them reads or writes a row."""
 
     def alter(self, *, metadata: Metadata | None = None) -> Alteration:
@@ -185,6 +194,47 @@ class Evolving(Handle):
         Rows that exist keep what they have.
         """
         return self._alter(self._latest(), (SetDefault(name, default),), metadata)
+
+    def evolve(self, schema: pa.Schema, *, metadata: Metadata | None = None) -> Commit:
+        """Add the columns that only `schema` has, and widen those that are narrower than there.
+
+        No column is dropped or renamed. Commits nothing if the table has all of it already.
+        InvalidSchemaChange for a column whose type differs otherwise.
+        """
+        self._writable("evolve")
+        base = self._latest()
+        wanted = changes_towards(base.schema, schema)
+        return self._alter(base, wanted, metadata) if wanted else nothing_done("alter", base)
+
+    def _commit_merging(
+        self,
+        change: Change,
+        table: pa.Table,
+        prepare: Callable[[pa.Table, Schema], pa.Table],
+    ) -> Commit:
+        """Add the columns that only the data has, and write the rows, in one commit."""
+        base = self._latest()
+        if (done := self._log.committed_before(change.token, base)) is not None:
+            return done
+        if not table.num_rows:  # libraries guess the types of empty data
+            return nothing_done(change.operation, base)
+        wanted = columns_to_add(base.schema, table.schema)
+        if not wanted:
+            rows = prepare(with_defaults(table, base.schema), base.schema)
+            now = dataclasses.replace(change, schema_id=base.schema.id)
+            return self._commit_blind(now, Changes(rows, None))
+        schema = alter_columns(change, base, base, wanted).schema
+        assert schema is not None
+        rows = prepare(with_defaults(table, schema), schema)
+        request = change.write(dataclasses.replace(base, schema=schema), Changes(rows, None))
+
+        def altered(head: Snapshot) -> CommitRequest:
+            again = alter_columns(change, base, head, wanted)
+            return dataclasses.replace(
+                request, info=again.info, schema=again.schema, next_field_id=again.next_field_id
+            )
+
+        return self._commit(change, base, altered)
 
     @changes("alter")
     def _alter(

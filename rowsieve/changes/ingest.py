@@ -184,23 +184,25 @@ def prepare_rows(
 
 
 def prepare_appended(table: pa.Table, schema: Schema) -> pa.Table:
-    """Convert rows of a table without a key to the schema's types.
+    """Convert rows of a table without a key to the schema's types; see `with_defaults`."""
+    return conform(with_defaults(table, schema), schema)
 
-    Missing columns get their default, which is NULL unless they have another one.
-    """
+
+def with_defaults(table: pa.Table, schema: Schema) -> pa.Table:
+    """Add the columns that the rows lack, with their default; NULL unless they have another one."""
     have = {name.lower() for name in table.column_names}
     absent = [
         each
         for each in schema
         if each.name.lower() not in have and (each.nullable or each.default is not None)
     ]
-    if absent:
-        defaults = [
-            repeated_constant(constant(each.default, each.type), table.num_rows) for each in absent
-        ]
-        names = [*table.column_names, *(each.name for each in absent)]
-        table = pa.table([*table.columns, *defaults], names=names)
-    return conform(table, schema)
+    if not absent:
+        return table
+    defaults = [
+        repeated_constant(constant(each.default, each.type), table.num_rows) for each in absent
+    ]
+    names = [*table.column_names, *(each.name for each in absent)]
+    return pa.table([*table.columns, *defaults], names=names)
 
 
 def prepare_keys(table: pa.Table, schema: Schema, order: KeyOrder, operation: str) -> pa.Table:

@@ -188,6 +188,8 @@ class AnyOf:
 
 
 def _conflicts(mutation: Mutation, entry: LogEntry, isolation: Isolation) -> bool:
+    if entry.schema is not None and mutation.kind is not Kind.REWRITING:
+        return True  # names may mean other columns now, whatever else the commit did
     match resolve(mutation.kind, entry.operation):
         case Resolution.REBASE:
             return False

@@ -109,17 +109,18 @@ def check_schemas(request: CommitRequest, head: Snapshot, known: Mapping[int, Sc
     `known` are the schemas since the change began, by id. Parts that are removed and added again
     are not new.
     """
-    if not request.added or _schema_ids(request.added) == {head.schema.id}:
+    now = head.schema if request.schema is None else request.schema
+    if not request.added or _schema_ids(request.added) == {now.id}:
         return
     fresh = request.added.without(request.removed)
-    for schema_id in sorted(_schema_ids(fresh) - {head.schema.id}):
+    for schema_id in sorted(_schema_ids(fresh) - {now.id}):
         old = known.get(schema_id)
-        if schema_id > head.schema.id:
-            why = f"it has only schema {head.schema.id}"
+        if schema_id > now.id:
+            why = f"it has only schema {now.id}"
         elif old is None:
-            why = f"it has schema {head.schema.id}"
+            why = f"it has schema {now.id}"
         else:
-            why = why_not_written_before(old, head.schema)
+            why = why_not_written_before(old, now)
         if why:
             raise CommitConflict(
                 f"this {request.operation} wrote rows with schema {schema_id}, and version "
