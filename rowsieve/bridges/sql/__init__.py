@@ -1,7 +1,7 @@
-"""SQL text to predicates and back, in the dialects of `dialects.DIALECTS`.
+"""SQL text and predicates, in the dialects of `dialects.DIALECTS`.
 
-Reading goes through sqlglot, writing is our own table; each is imported at its first use. Text that
-is written reads back as the same tree.
+sqlglot parses text; our own table writes it. Each is imported at first use. Written text reads back
+as the same tree.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _SHORT: Final = 1_000  # characters
 def parse_predicate(text: str, dialect: str = "postgres") -> Predicate:
     """Read a condition such as `delay > 5 AND carrier IN ('AA', 'UA')`.
 
-    Names are kept as written and strings have no type yet; `bind` resolves both. Bad text is
-    `InvalidPredicate`, with the offset in it where that is known. Short texts are read once: trees
-    are frozen, and mean what they say whatever the schema.
+    Names are kept as written and strings have no type yet; `bind` resolves both. Invalid text is
+    `InvalidPredicate`, with the offset in it if known. Results for short texts are cached: trees
+    are frozen, and do not depend on a schema.
     """
     return (_read_once if len(text) <= _SHORT else _read)(text, dialect)
 
@@ -46,7 +46,7 @@ def parse_expression(text: str, dialect: str = "postgres") -> Operand:
 def to_sql(node: Predicate | Operand, dialect: str = "postgres") -> str:
     """Write a tree as text that reads back as the same tree.
 
-    What the dialect cannot say with the same meaning is `UnsupportedOperation`.
+    `UnsupportedOperation` if the dialect has no text with the same meaning.
     """
     from rowsieve.bridges.sql import render  # noqa: PLC0415 - it imports sqlglot, too
 

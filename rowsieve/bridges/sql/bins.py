@@ -1,8 +1,8 @@
-"""Bins of time and differences of times: intervals that stand inside a function or a comparison.
+"""Time bins and time differences: intervals inside a function or a comparison.
 
-A bin's width is a constant of months, or of days and less; its origin has a default of its own in
-each dialect. `later - earlier > INTERVAL '1 day'` is a comparison of microseconds; an interval with
-months has no one length and is refused there, as is `age`.
+The width of a bin is a constant of months, or of days and less; each dialect has its own default
+origin. `later - earlier > INTERVAL '1 day'` becomes a comparison of microseconds. An interval of
+months has no fixed length and is rejected there, as is `age`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NAMES = {"postgres": "date_bin", "datafusion": "date_bin", "duckdb": "time_buck
 
 
 def binned(reader: Reads, node: Any) -> Operand:
-    """`date_bin(width, time, origin)`, in duckdb `time_bucket`."""
+    """Read `date_bin(width, time, origin)`, in duckdb `time_bucket`."""
     reader.only(node, "this", "expression", "unit")
     dialect = reader.dialect.name
     width = interval_of(reader, node.this)
@@ -35,7 +35,7 @@ def binned(reader: Reads, node: Any) -> Operand:
         raise reader.source.refusal(
             node, "a bin is of days and less, or (not in postgres) of months alone"
         )
-    given = node.args.get("unit")  # the grammar's name of the third argument
+    given = node.args.get("unit")  # the grammar's name for the third argument
     if given is not None:
         origin = reader.operand(given)
     elif dialect == "postgres":
@@ -54,7 +54,7 @@ def _origin(dialect: str, width: Interval) -> int:
 
 
 def bin_text(call: Call, writer: Writes) -> str | None:
-    """The call as SQL; None where the dialect has no bins, or none of this width."""
+    """Write the call; None if the dialect has no bins, or none of this width."""
     months, micros, time, origin = call.arguments
     name = _NAMES.get(writer.dialect.name)
     if not isinstance(months, Literal) or not isinstance(micros, Literal) or name is None:
@@ -65,14 +65,14 @@ def bin_text(call: Call, writer: Writes) -> str | None:
     if not isinstance(size, int):
         return None
     unit = "months" if months.value else "microseconds"
-    if not months.value and size % DAY_US == 0:  # an interval has few digits of microseconds
+    if not months.value and size % DAY_US == 0:  # an interval holds few digits of microseconds
         size, unit = size // DAY_US, "days"
     width = f"{size} {unit}"
     return f"{name}(INTERVAL '{width}', {writer.text(time)}, {writer.text(origin)})"
 
 
 def difference(reader: Reads, node: Any) -> tuple[Operand, Operand] | None:
-    """The sides of a comparison of `later - earlier` with an interval, in microseconds."""
+    """Return the sides of a comparison of `later - earlier` with an interval, in microseconds."""
     sides = [node.this, node.expression]
     bare = [side.this if isinstance(side, exp.Paren) else side for side in sides]
     intervals = [interval_of(reader, side) for side in sides]

@@ -1,8 +1,8 @@
-"""Functions and arithmetic of sqlglot's tree as calls of ours.
+"""Convert functions and arithmetic of sqlglot's tree to our calls.
 
-Where a dialect's function means something else than the registry's of that name, it is written with
-what does mean the same, or refused: `||` gives NULL for a NULL and `concat` may not, `/` divides
-integers in some dialects only, `substr` counts from the end in some.
+If a dialect's function differs from ours of the same name, it becomes an equivalent expression, or
+is rejected: `||` gives NULL for NULL where `concat` may not, `/` divides integers in some dialects
+only, and `substr` counts from the end in some.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from rowsieve.bridges.sql.zones import (
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Date, Float, Int, Timestamp, Uuid
 
-# Functions that never give a boolean, for a message that comes before `bind`'s.
+# Functions that never return a boolean, for an error before `bind` can raise one.
 NOT_CONDITIONS = frozenset(
     set(TABLE)
     | {f"extract_{part}" for part in PARTS}
@@ -58,7 +58,7 @@ NOT_CONDITIONS = frozenset(
 
 
 def call(reader: Reads, node: Any) -> ir.Operand:
-    """A function call or arithmetic; anything that is not listed is refused by its kind."""
+    """Read a function call or arithmetic; raise for unlisted kinds, naming them."""
     kind = type(node)
     if reader.dialect.name == "spark" and (own := SPARK.get(kind)):
         return own(reader, node)
@@ -78,7 +78,7 @@ def call(reader: Reads, node: Any) -> ir.Operand:
 
 
 def unescaped(reader: Reads, node: Any) -> str:
-    """The text of a string; refused where engine and grammar may differ on a backslash in it."""
+    """Return the text of a string; raise if engine and grammar may differ on a backslash."""
     start, text = node.meta.get("start"), str(node.this)
     if not reader.dialect.backslash_strings or start is None:
         return text
@@ -178,7 +178,7 @@ def _from_zero(reader: Reads, node: Any, arguments: tuple[ir.Operand, ...]) -> i
 
 
 def _arrow_cast(reader: Reads, node: Any) -> ir.Operand:
-    """A cast to a type by Arrow's name, the only one for an instant."""
+    """Read a cast to a type by Arrow's name, the only way to cast to an instant."""
     if (found := recognise(reader, node)) is not None:
         return found
     if len(node.expressions) == 2:
@@ -258,7 +258,7 @@ def _to_timestamp(reader: Reads, node: Any) -> ir.Operand:
 
 
 def _is_date(operand: ir.Operand) -> bool:
-    """Dates by their looks: a date minus a date is a number of days, but in Spark."""
+    """Recognise a date minus a date, which is a number of days except in Spark."""
     return isinstance(operand, ir.Cast | ir.Literal) and isinstance(operand.type, Date)
 
 
@@ -298,7 +298,7 @@ def _truncation(reader: Reads, node: Any) -> ir.Operand:
     if reader.dialect.name == "spark":
         if isinstance(node, exp.DateTrunc):
             return truncated_date(reader, node)
-        name = UNITS.get(name, "")  # of others Spark makes NULL
+        name = UNITS.get(name, "")  # other names give NULL in Spark
     quoted = reader.source.token_after(node, 2)
     if name not in TRUNCATIONS or quoted is None or quoted.token_type != TokenType.STRING:
         raise reader.source.refusal(
@@ -335,7 +335,7 @@ def _substring(reader: Reads, node: Any) -> ir.Operand:
 
 
 def _as_extract(reader: Reads, node: Any) -> Any:
-    """`date_part('year', x)` as `extract(year FROM x)`."""
+    """Read `date_part('year', x)` as `extract(year FROM x)`."""
     part, inner = node.expressions
     if not isinstance(part, exp.Literal) or not part.is_string:
         raise reader.source.refusal(node, "the part is a quoted constant")
@@ -355,14 +355,14 @@ def _if(reader: Reads, node: Any) -> ir.Operand:
 
 
 def _by_null(reader: Reads, node: Any) -> ir.Operand:
-    """`nvl2(a, b, c)`: b where a is not NULL."""
+    """Read `nvl2(a, b, c)`: b if a is not NULL."""
     reader.only(node, "this", "true", "false")
     then, other = (reader.operand(node.args[key]) for key in ("true", "false"))
     return ir.Case(((ir.IsNull(reader.operand(node.this)), other),), then)
 
 
 def _nanvl(reader: Reads, node: Any) -> ir.Operand:
-    """`nanvl(a, b)`: b where a is NaN; in DataFusion as in Spark."""
+    """Read `nanvl(a, b)`: b if a is NaN, in DataFusion and Spark."""
     if reader.dialect.name != "datafusion":
         raise reader.source.refusal(node, _reason(reader, node))
     return SPARK[exp.Nanvl](reader, node)

@@ -1,7 +1,7 @@
-"""Columns whose declared zone is not UTC: DataFusion reads their fields and text in that zone.
+"""Columns with a declared zone other than UTC, whose fields and text DataFusion reads in it.
 
-Soundness: our functions read instants in the zone of the semantics. A condition that may depend on
-the column's zone is refused either way; comparisons of instants do not depend on it.
+Soundness: our functions use the zone of the semantics. A condition that may depend on the column's
+zone is rejected in both directions; comparisons of instants do not depend on it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _INSTANT = Timestamp(utc=True)
 
 
 def check_zones(predicate: ir.Predicate, schema: Schema) -> ir.Predicate:
-    """The predicate itself; UnsupportedOperation where a column's zone may decide."""
+    """Return the predicate; UnsupportedOperation if a column's zone may affect it."""
     zoned = {field.name for field in schema if _has_zone(field.type)}
     if not zoned:
         return predicate
@@ -50,7 +50,7 @@ def _has_zone(type_: LogicalType) -> bool:
 
 
 def _compared_as_instants(node: object, schema: Schema) -> Iterator[ir.Operand]:
-    """The operands of this node that it only compares as instants, or asks for NULL."""
+    """Return the operands that the node only compares as instants, or tests for NULL."""
     match node:
         case ir.IsNull(operand=operand):
             yield operand

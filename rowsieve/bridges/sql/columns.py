@@ -1,4 +1,4 @@
-"""Columns written as in CREATE TABLE, `id bigint, name varchar`, as a schema."""
+"""Parse column definitions as in CREATE TABLE, `id bigint, name varchar`, to a schema."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rowsieve.types.schema import Schema
 
 
 def columns_of(text: str, dialect: str = "postgres") -> Schema:
-    """The columns by name and type, in the words of a dialect; each may be NULL."""
+    """Parse columns with the types of a dialect; each column is nullable."""
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
     from sqlglot import exp  # noqa: PLC0415
 
@@ -28,9 +28,9 @@ def columns_of(text: str, dialect: str = "postgres") -> Schema:
         raise InvalidInput("name the columns and their types, as in id bigint, name varchar")
     for number, column in enumerate(found, 1):
         if not isinstance(column, exp.ColumnDef) or column.args.get("kind") is None:
-            raise InvalidInput(f"{column.sql()!r} is no column; write its name and its type")
+            raise InvalidInput(f"{column.sql()!r} is not a column; write its name and its type")
         if any(column.name == field.name for field in fields):
-            raise InvalidInput(f"the column {column.name!r} is there twice; name each once")
+            raise InvalidInput(f"the column {column.name!r} is defined twice; define each once")
         try:
             fields.append(Field(number, column.name, logical_type(column.args["kind"], known)))
         except ValueError as error:

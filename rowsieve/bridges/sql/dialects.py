@@ -1,8 +1,10 @@
-"""The SQL dialects that filters are read from and written to, as rows of one table.
+"""The SQL dialects of filters, as rows of one table.
 
-A dialect is what differs in the text: how names and strings are quoted, what a number with a point
-or an exponent is, how types are spelt. Soundness: where a dialect's meaning is not ours and cannot
-be expressed, reading and writing refuse; they never approximate.
+A dialect describes its syntax: quotes of names and strings, types of numbers with a point or an
+exponent, names of types.
+
+Soundness: if a dialect's meaning differs from ours and cannot be expressed, reading and writing
+raise; they never approximate.
 """
 
 from __future__ import annotations
@@ -29,49 +31,51 @@ from rowsieve.types.logical import (
 
 
 class BinaryText(Enum):
-    """What the text in `CAST('…' AS BINARY)` is."""
+    """The meaning of the text in `CAST('…' AS BINARY)`."""
 
     HEX = "hex"  # \x00ff
     ESCAPED = "escaped"  # \x00\xff
-    UTF8 = "utf8"  # the bytes of the text itself; X'00ff' is the other way
+    UTF8 = "utf8"  # the bytes of the text; writing uses X'00ff'
 
 
 class IntegerWidths(Enum):
-    """The type of a whole constant where it is computed with, and so that of the result."""
+    """The type of an integer constant in arithmetic, and so the type of the result."""
 
     WIDE = "wide"  # 64 bits
-    NARROW = "narrow"  # 32 bits where they hold it
-    ADAPTED = "adapted"  # a column's beside one that holds it, else as NARROW
+    NARROW = "narrow"  # 32 bits if they hold it
+    ADAPTED = "adapted"  # the column's type if it holds the constant, otherwise NARROW
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one engine writes SQL."""
+    """The SQL syntax of one engine."""
 
     name: str
-    grammar: str  # sqlglot's name of the grammar that it is read with
-    quote: str = '"'  # around identifiers
-    backslash_strings: bool = False  # '\'' inside strings, rather than ''
-    hex_strings: bool = False  # a string with a quote or a backslash is written as its bytes
+    grammar: str  # sqlglot's name of its grammar
+    quote: str = '"'  # of identifiers
+    backslash_strings: bool = False  # '\'' inside strings, instead of ''
+    hex_strings: bool = False  # strings with a quote or a backslash are written as bytes
     exponent_is_float: bool = True  # 1e5 is a double
     point_is_float: bool = False  # 1.5 is a double
-    zeros_count: bool = False  # 0.5 has two of the 38 digits that a decimal may have
-    exact_below: int | None = None  # whole numbers from here on are doubles
-    like_escape: str | None = "\\"  # the escape character of LIKE without ESCAPE
+    zeros_count: bool = False  # 0.5 uses two of a decimal's 38 digits
+    exact_below: int | None = None  # integers from here on are doubles
+    like_escape: str | None = "\\"  # the default escape character of LIKE
     divides_integers: bool = True  # 7 / 2 is 3
-    widths: IntegerWidths = IntegerWidths.WIDE  # of whole constants, for `integer_widths`
-    counts_are_narrow: bool = False  # length(s), date - date and the like have 32 bits
-    greedy_distinct: bool = False  # a IS DISTINCT FROM b AND c: its right side is b AND c
-    bracket_members: bool = False  # s['x'] is a member of a struct
+    widths: IntegerWidths = IntegerWidths.WIDE  # of integer constants, for `integer_widths`
+    counts_are_narrow: bool = False  # length(s), date - date etc. have 32 bits
+    greedy_distinct: bool = False  # a IS DISTINCT FROM b AND c: its right operand is b AND c
+    bracket_members: bool = False  # s['x'] is a field of a struct
     binary_text: BinaryText = BinaryText.UTF8
-    types: Mapping[LogicalType, str] = field(default_factory=dict)  # how types are written
-    borrowed: frozenset[LogicalType] = frozenset()  # of these, names that the engine lacks
-    trims_all_spaces: bool = False  # trim(s) takes what Unicode calls a space, not ' ' alone
-    orders_by_collation: bool = False  # text has another order than its code points
+    types: Mapping[LogicalType, str] = field(default_factory=dict)  # names of types
+    borrowed: frozenset[LogicalType] = (
+        frozenset()
+    )  # types with borrowed names, which the engine lacks
+    trims_all_spaces: bool = False  # trim(s) removes all Unicode spaces
+    orders_by_collation: bool = False  # text does not order by code points
     semantics: Semantics = Semantics.SQL
-    gives_types: bool = False  # its literals and arithmetic are typed by `spark_types`
-    translates_listed: bool = False  # only what `vouched` lists is translated from it
-    listed_only: bool = False  # nothing is read or written but what `vouched` lists
+    gives_types: bool = False  # `spark_types` gives types to its literals and arithmetic
+    translates_listed: bool = False  # only constructs in `vouched` are translated from it
+    listed_only: bool = False  # only constructs in `vouched` are read or written
 
 
 _COMMON_TYPES: Mapping[LogicalType, str] = {
@@ -94,7 +98,7 @@ _NAMED_UNSIGNED: Mapping[LogicalType, str] = {
     Int(64, signed=False): "UBIGINT",
 }
 
-# PostgreSQL has no one-byte and no unsigned integers: DuckDB's names stand for them, so that every
+# PostgreSQL has no one-byte and no unsigned integers; DuckDB's names are used, so that every
 # literal can be written in the default dialect.
 POSTGRES = Dialect(
     "postgres",
@@ -176,12 +180,12 @@ SPARK = Dialect(
     },
 )
 
-# Text that means the same whatever the settings of Spark's parser are: they decide what a backslash
-# in a string is, and an exponent.
+# Text with the same meaning under all settings of Spark's parser, which decide on backslashes in
+# strings and on exponents.
 SPARK_SETTLED = replace(SPARK, hex_strings=True, exponent_is_float=False)
 
-# A TIMESTAMP without (6) has milliseconds there. No Trino was at hand: what is not listed by its
-# documents is refused both ways.
+# A TIMESTAMP without (6) has milliseconds. Not tested against a running Trino: constructs that its
+# documentation does not define are rejected in both directions.
 TRINO = Dialect(
     "trino",
     "trino",
@@ -199,14 +203,14 @@ TRINO = Dialect(
     listed_only=True,
 )
 
-# DataFusion's TIMESTAMPTZ hangs on the session; an instant has this name, for `arrow_cast`.
+# DataFusion's TIMESTAMPTZ depends on the session; `arrow_cast` takes this name of an instant.
 DATAFUSION_LOCAL = "Timestamp(Microsecond, None)"
 DATAFUSION_INSTANT = 'Timestamp(Microsecond, Some("UTC"))'
 
 DATAFUSION_TYPES: Mapping[LogicalType, str] = {
     Timestamp(utc=False): DATAFUSION_LOCAL,  # a TIMESTAMP has nanoseconds, which end in 2262
     Timestamp(utc=True): DATAFUSION_INSTANT,
-    Time(): "Time64(Microsecond)",  # a TIME has nanoseconds, and meets no other
+    Time(): "Time64(Microsecond)",  # a TIME has nanoseconds, and compares with no other
     Uuid(): "FixedSizeBinary(16)",
     Date(): "Date32",
 }
@@ -217,7 +221,7 @@ DIALECTS: Mapping[str, Dialect] = {
 
 
 def dialect_named(name: str) -> Dialect:
-    """The dialect of this name; `InvalidInput` lists the known ones."""
+    """Return the dialect with this name; `InvalidInput` lists the known ones."""
     if (dialect := DIALECTS.get(name)) is None:
         raise InvalidInput(f"SQL dialect {name!r} is not known; use one of {', '.join(DIALECTS)}")
     return dialect

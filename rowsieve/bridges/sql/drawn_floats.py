@@ -12,11 +12,11 @@ from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Literal, Operand
 from rowsieve.types.logical import Float
 
-_DIGITS = 15  # behind the point
+_DIGITS = 15  # after the point
 
 
 def as_decimal(operand: Operand) -> Operand:
-    """The decimal that DataFusion makes of a float constant compared with a decimal."""
+    """Return the decimal to which DataFusion converts a float constant compared with a decimal."""
     value = operand.value if isinstance(operand, Literal) else None
     if isinstance(value, float) and operand.type == Float(64) and abs(value) < 10**9:  # type: ignore[union-attr]
         with decimal.localcontext(prec=40):
@@ -26,7 +26,7 @@ def as_decimal(operand: Operand) -> Operand:
 
 
 def _scaled(value: float) -> int:
-    """The digits: multiplied in floats, and rounded half away from zero."""
+    """Return the digits: scaled as floats, then rounded half away from zero."""
     scaled = abs(value) * 10.0**_DIGITS
     whole = int(scaled) if scaled >= 2**52 else math.floor(scaled + 0.5)
     return whole if value >= 0 else -whole

@@ -1,9 +1,11 @@
-"""A bound condition as one that means the same in a dialect's engine when it is written there.
+"""Rewrite a bound condition so that a dialect's engine gives it the same meaning.
 
-Where the engine needs telling (a member of a struct that is NULL, zeros that its optimiser would
-make a list of, names of types that it lacks), the tree is put so; where nothing vouches for the
-engine, `UnsupportedOperation` says why. Soundness: the result keeps TRUE, FALSE and NULL of every
-row, and nothing passes that `vouched` does not list.
+Some constructs need guards for the engine: a field of a NULL struct, zeros that an optimiser would
+collect in a list, names of types that the engine lacks. If the engine is not known to agree,
+`UnsupportedOperation` says why.
+
+Soundness: the result keeps TRUE, FALSE and NULL on every row, and everything in it is listed in
+`vouched`.
 """
 
 from __future__ import annotations
@@ -41,19 +43,19 @@ _RANGES = (ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.GT, ir.Compar
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo", "negate", "abs"})
 _MOVES = frozenset({"add_interval", "shift", "shift_timestamp"})
 _INT64, _INSTANT = Int(64), Timestamp(utc=True)
-# Casts that give a value for every value, and so do the same as TRY_CAST.
+# Casts that never fail, so TRY_CAST and CAST are equivalent.
 _NEVER_FAIL = frozenset(
     {("Int", "Float"), ("Int", "String"), ("Float", "Float"), ("Date", "String")}
 )
 
 
 def said_exactly(root: ir.Predicate, dialect: Dialect) -> ir.Predicate:
-    """The bound condition, meant by the dialect's rules, in a form that its engine means alike."""
+    """Rewrite a condition, bound under the dialect's rules, to one that its engine reads alike."""
     return Exact(dialect).predicate(root)
 
 
 def _has_32_bits(operand: ir.Operand) -> bool:
-    """Whether it is of constants alone that an engine would compute with in 32 bits."""
+    """Whether it only has constants, which an engine would compute in 32 bits."""
     match operand:
         case ir.Literal(value=int() as value, type=Int(bits=64)):
             return -(2**31) <= value < 2**31
@@ -69,12 +71,12 @@ def _has_32_bits(operand: ir.Operand) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Puts conditions so for one dialect."""
+    """Rewrites conditions for one dialect."""
 
     dialect: Dialect
 
     def predicate(self, node: ir.Predicate) -> ir.Predicate:
-        """A condition."""
+        """Rewrite a condition."""
         match node:
             case ir.Comparison():
                 return self.comparison(node)
@@ -88,9 +90,9 @@ class Exact:
                 return ir.map_children(node, self.predicate, self.operand)
 
     def operand(self, node: ir.Operand) -> ir.Operand:
-        """A value."""
+        """Rewrite a value."""
         match node:
-            case ir.Now():  # of the session's zone there
+            case ir.Now():  # in the session's zone there
                 return ir.Cast(node, _INSTANT) if self.is_datafusion else node
             case ir.Literal():
                 return self.literal(node)
@@ -106,7 +108,7 @@ class Exact:
     # Conditions
 
     def comparison(self, node: ir.Comparison) -> ir.Predicate:
-        """A comparison of two values."""
+        """Rewrite a comparison of two values."""
         type_ = type_of(node.left)
         self.check_order(type_)
         ieee = self.dialect.semantics.nan is NanOrder.IEEE and isinstance(type_, Float)
@@ -126,7 +128,7 @@ class Exact:
         return ir.Comparison(node.op, left, right)
 
     def in_list(self, node: ir.InList) -> ir.Predicate:
-        """IN of constants."""
+        """Rewrite IN with constants."""
         self.check_order(type_of(node.operand))
         operand, values = self.operand(node.operand), node.values
         if values.type is not None and not self.has(values.type):
@@ -138,7 +140,7 @@ class Exact:
         return ir.InList(operand, self.with_zeros(values))
 
     def with_zeros(self, values: ir.ValueSet) -> ir.ValueSet:
-        """DataFusion compares bits in short lists, too, of which it may make a long one."""
+        """Add a guard: DataFusion may merge short lists to a long one, which compares bits."""
         members, semantics = values.array, self.dialect.semantics
         short = not semantics.compares_bits(len(values))
         if semantics.bitwise_lists_from is None or not short:
@@ -149,18 +151,18 @@ class Exact:
         return ir.ValueSet(pa.concat_arrays([members, zeros]), values.type)
 
     def like(self, node: ir.Like) -> ir.Predicate:
-        """LIKE with a constant pattern."""
+        """Rewrite LIKE with a constant pattern."""
         return replace(node, operand=self.operand(node.operand))
 
     def check_order(self, type_: LogicalType) -> None:
-        """Refuse values that are not compared there."""
+        """Raise for values that cannot be compared there."""
         if is_nested(type_) or isinstance(type_, Json):
             raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
 
     # Values
 
     def literal(self, node: ir.Literal) -> ir.Operand:
-        """A constant."""
+        """Rewrite a constant."""
         type_ = node.type
         assert type_ is not None
         if self.has(type_):
@@ -171,7 +173,7 @@ class Exact:
         return ir.Literal(node.value, _INT64)
 
     def call(self, node: ir.Call) -> ir.Operand:
-        """A call of a function."""
+        """Rewrite a function call."""
         types, result = [type_of(argument) for argument in node.arguments], type_of(node)
         if reason := doubt(Use(node, types, result), self.dialect.name):
             raise UnsupportedOperation(reason)
@@ -191,7 +193,7 @@ class Exact:
         return made
 
     def arguments(self, node: ir.Call) -> list[ir.Operand]:
-        """The arguments of a call; those of arithmetic as wide there as they are here."""
+        """Rewrite the arguments of a call; integers in arithmetic keep our widths."""
         arguments = [self.operand(argument) for argument in node.arguments]
         if node.function in _ARITHMETIC:
             types = [type_of(argument) for argument in node.arguments]
@@ -205,7 +207,7 @@ class Exact:
         return arguments
 
     def cast(self, node: ir.Cast) -> ir.Operand:
-        """A cast."""
+        """Rewrite a cast."""
         source, target = type_of(node.operand), node.type
         if source == target:
             return self.operand(node.operand)
@@ -215,7 +217,7 @@ class Exact:
         if node.try_ and not self._tries(source, target):
             raise UnsupportedOperation(f"{shown} may fail on other values in {self.dialect.name}")
         zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
-        if zoned and not self.is_datafusion:  # it goes by the zone of the column
+        if zoned and not self.is_datafusion:  # it uses the column's zone
             raise UnsupportedOperation(f"{shown} depends on the time zone of the session there")
         if kinds not in CASTS[self.dialect.name]:
             raise UnsupportedOperation(f"{shown} may give other values in {self.dialect.name}")
@@ -224,10 +226,10 @@ class Exact:
         return ir.Cast(self.operand(node.operand), target, kept)
 
     def _tries(self, source: LogicalType, target: LogicalType) -> bool:
-        """Whether TRY_CAST is NULL there on the values on which it is here.
+        """Whether TRY_CAST gives NULL there for the same values as here.
 
-        DataFusion compares the operand instead of a TRY_CAST between numbers, and finds rows on
-        which that would be NULL: such a cast must never fail.
+        DataFusion replaces a comparison of a TRY_CAST between numbers by one of its operand, and
+        finds rows where the cast would be NULL: such a cast must never fail.
         """
         if isinstance(source, String):
             return self.dialect.name != "postgres"
@@ -236,7 +238,7 @@ class Exact:
         return self.is_datafusion and certain
 
     def member(self, node: ir.FieldAccess) -> ir.Operand:
-        """A member; DataFusion shows what lies hidden under a struct that is NULL."""
+        """Rewrite a field access; DataFusion exposes the values below a NULL struct."""
         inner, type_ = self.operand(node.operand), type_of(node)
         found = ir.FieldAccess(inner, node.name)
         if not self.is_datafusion:
@@ -249,11 +251,11 @@ class Exact:
 
     @property
     def is_datafusion(self) -> bool:
-        """Whether it puts them so for DataFusion."""
+        """Whether the target is DataFusion."""
         return self.dialect.name == "datafusion"
 
     def has(self, type_: LogicalType) -> bool:
-        """Whether the engine itself, and not only our text for it, has the type."""
+        """Whether the engine itself has the type, and not only our text for it."""
         if isinstance(type_, Decimal | Float):
             return True
         if type_ in self.dialect.borrowed:
@@ -261,18 +263,18 @@ class Exact:
         return type_ in self.dialect.types or (self.is_datafusion and type_ in DATAFUSION_TYPES)
 
     def renamed(self, type_: LogicalType) -> None:
-        """Refuse a type that no other of the engine can stand in for."""
+        """Raise for a type without an equivalent in the engine."""
         if not isinstance(type_, Int):
             raise self.lacks(type_)
 
     def lacks(self, type_: LogicalType | None) -> UnsupportedOperation:
-        """The refusal of a type."""
+        """Build the error for a type."""
         shown = "that" if type_ is None else type_name(type_)
         return UnsupportedOperation(f"{self.dialect.name} has no type for {shown}")
 
 
 def _plain(literal: ir.Operand, other: ir.Operand) -> ir.Operand:
-    """Text beside a column needs no type."""
+    """Write text compared with a column without a type."""
     if (
         isinstance(other, ir.BoundColumn)
         and isinstance(literal, ir.Literal)

@@ -1,10 +1,12 @@
-r"""What a pattern finds, beyond whether it matches: where flavours find the same text.
+r"""Regular expressions whose matches are used: patterns that find the same text everywhere.
 
-RE2, Rust and Java take, of the matches that begin first, the one that backtracking finds;
-PostgreSQL takes the longest. Soundness: an allow-list on top of that of `regexes`. A pattern that
-matches empty text, a repeated group that captures or may be empty, and Java's `$`, which also
-stands before a last newline, are refused. For PostgreSQL a pattern has one repetition at most and
-no branches, so that the first match is the longest.
+Of the matches with the first start, RE2, Rust and Java use the one that backtracking finds,
+PostgreSQL the longest.
+
+Soundness: an allow-list in addition to `regexes`. It rejects a pattern that matches empty text, a
+repeated group that captures or may be empty, and Java's `$`, which also matches before a final
+newline. For PostgreSQL a pattern has at most one repetition and no branches, so the first match is
+the longest.
 """
 
 from __future__ import annotations
@@ -29,14 +31,14 @@ _POSTGRES_PIECE = re.compile(r"\\([1-9&\\])|([^\\])", re.DOTALL)
 
 
 def found_by(pattern: str, flavour: Flavour) -> str:
-    """The pattern of RE2 that finds the same text; ValueError names what is not known to."""
+    """Translate to the RE2 pattern that finds the same text; ValueError names the obstacle."""
     made = to_re2(pattern, flavour)
     _check(made, pattern, flavour)
     return made
 
 
 def finding(pattern: str, flavour: Flavour) -> str:
-    """The pattern of the flavour that finds what this one of RE2 finds; ValueError as above."""
+    """Translate an RE2 pattern to one of the flavour that finds the same text, or ValueError."""
     made = from_re2(pattern, flavour)
     _check(pattern, made, flavour)
     return made
@@ -53,7 +55,7 @@ def _check(pattern: str, written: str, flavour: Flavour) -> None:
 
 
 def _check_groups(pattern: str) -> None:
-    """No group is repeated that captures or may be empty: flavours differ on its last turn."""
+    """Raise for a repeated group that captures or may be empty: flavours differ on these."""
     pieces = pieces_of(pattern)
     opened: list[int] = []
     for place, piece in enumerate(pieces):
@@ -84,7 +86,7 @@ def _check_longest(written: str) -> None:
 
 
 def to_re2_replacement(text: str, pattern: str, flavour: Flavour) -> str:
-    """The replacement in RE2's words; ValueError where it is not known to give the same."""
+    """Translate a replacement to RE2 syntax; ValueError if it may give another text."""
     pieces = _replacement(text, flavour)
     made = "".join(
         f"\\{each}" if isinstance(each, int) else each.replace("\\", "\\\\") for each in pieces
@@ -95,7 +97,7 @@ def to_re2_replacement(text: str, pattern: str, flavour: Flavour) -> str:
 
 
 def _replacement(text: str, flavour: Flavour) -> list[str | int]:
-    """Literal text and groups in turn."""
+    """Split into alternating literal text and groups."""
     if flavour is Flavour.RE2:
         if references(text) is None:
             raise ValueError("a backslash in the replacement")
@@ -135,7 +137,7 @@ def _meaning(piece: re.Match[str], flavour: Flavour) -> str | int:
 
 
 def from_re2_replacement(text: str, flavour: Flavour) -> str:
-    """A replacement of RE2 in the flavour's words; ValueError where it has none."""
+    """Translate an RE2 replacement to the flavour's syntax; ValueError if impossible."""
     made: list[str] = []
     for each in _replacement(text, Flavour.RE2):
         if isinstance(each, int):

@@ -1,4 +1,4 @@
-"""Arithmetic operators of the grammar, functions that read files, and names of the present time."""
+"""Tables of names: arithmetic operators of the grammar, functions that read files, now()."""
 
 from __future__ import annotations
 

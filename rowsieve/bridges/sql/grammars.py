@@ -1,9 +1,9 @@
-"""sqlglot's grammars, with `<=>` as one more comparison beside `=` and `<`.
+"""sqlglot's grammars, changed so that `<=>` is a comparison like `=` and `<`.
 
-sqlglot gives `<=>` the node and the grouping of IS NOT DISTINCT FROM, and puts parentheses of its
-own around what follows. Engines group it with their comparisons: `a <=> b LIKE 'x'` is
-`(a <=> b) LIKE 'x'` in Spark. With a node of its own nothing is grouped here, and the reader
-refuses a condition beside it without parentheses, as it does beside `=`.
+sqlglot parses `<=>` to the node of IS NOT DISTINCT FROM, and adds parentheses around the rest.
+Engines group it with their comparisons: `a <=> b LIKE 'x'` is `(a <=> b) LIKE 'x'` in Spark. With a
+node of its own there is no wrong grouping, and the reader rejects an adjacent condition without
+parentheses, as it does for `=`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class SafeEquality(exp.EQ):
 
 
 def parser_of(grammar: str) -> Any:
-    """A new parser of the grammar of that name."""
+    """Return a new parser for the grammar with this name."""
     return _parser_class(grammar)(dialect=grammar)
 
 

@@ -1,7 +1,8 @@
-"""A column's declared zone is a part of its type in DataFusion, which takes fields and dates in it.
+"""Declared zones of columns, which DataFusion uses for fields and dates.
 
-Fields and dates of such a column are taken of its local time there. Soundness: what else may depend
-on the zone is refused (`column_zones`).
+Fields and dates of such a column are those of its local time there.
+
+Soundness: all other constructs that may depend on the zone are rejected (`column_zones`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from rowsieve.types.zones import UNTIL_2100, fixed_offset, zone
 
 
 def with_local_times(predicate: ir.Predicate, schema: Schema) -> ir.Predicate:
-    """The unbound condition with the local times of columns where their zones decide."""
+    """Rewrite an unbound condition to use the local times of columns whose zones matter."""
     declared = {
         field.name: field.type.zone
         for field in schema

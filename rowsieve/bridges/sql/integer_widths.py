@@ -1,11 +1,15 @@
-"""Whole numbers with the widths that PostgreSQL, DuckDB and Trino compute them in.
+"""Give integers the widths in which PostgreSQL, DuckDB and Trino compute them.
 
-A whole constant has 64 bits in our tree; there it has 32 if they hold it, and in DuckDB beside a
-column the column's where that holds it. So `n + 1` of a 32-bit column overflows there, which is an
-error. The tree comes back with the constants and casts that give each operation its width there;
-comparisons need none. Soundness: only widths change, never a value; what has no rule here keeps 64
-bits. `spark_types` has Spark's rules, which are not those of whole numbers alone.
-Source: PostgreSQL 18 (4.1.2.6 of its manual, run), DuckDB 2.0 (`typeof`, run), Trino's documents.
+An integer constant has 64 bits in our tree. There it has 32 bits if they hold it, and in DuckDB
+next to a column the column's type if that holds it. So `n + 1` of a 32-bit column overflows there,
+which is an error. The result has the constants and casts that give each operation its width there;
+comparisons need none.
+
+Soundness: only widths change, never values; an operation without a rule here keeps 64 bits. Spark's
+rules, which also concern other types, are in `spark_types`.
+
+Source: PostgreSQL 18 (4.1.2.6 of its manual, run), DuckDB 2.0 (`typeof`, run), Trino's
+documentation.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from rowsieve.predicate.literals import int_range
 from rowsieve.types.logical import Int
 from rowsieve.types.schema import Schema
 
-# Functions of whole numbers of one type, which is that of the result.
+# Functions of integers of one type, which is also the result type.
 _OF_ONE_TYPE: Final = frozenset(
     {"add", "subtract", "multiply", "divide", "modulo", "negate", "abs"}
     | {"coalesce", "greatest", "least", "bit_and", "bit_or", "bit_xor"}
@@ -36,14 +40,14 @@ _WIDE: Final = Int(64)
 
 
 def with_widths(predicate: ir.Predicate, schema: Schema, dialect: Dialect) -> ir.Predicate:
-    """The condition with each operation on whole numbers as wide as in the dialect."""
+    """Return the condition with the dialect's width for each integer operation."""
     if dialect.widths is IntegerWidths.WIDE or not _computes(predicate):
         return predicate
     return _Widths(schema, dialect).predicate(predicate)
 
 
 def operand_with_widths(operand: ir.Operand, schema: Schema, dialect: Dialect) -> ir.Operand:
-    """The same of a value."""
+    """Return a value with the dialect's width for each integer operation."""
     if dialect.widths is IntegerWidths.WIDE or not _computes(operand):
         return operand
     return _Widths(schema, dialect).value(operand).operand
@@ -55,16 +59,16 @@ def _computes(node: ir.Node) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """An operand; its type there if it is a whole number, and whether it is a bare constant."""
+    """An operand, its integer type there if it has one, and whether it is a bare constant."""
 
     operand: ir.Operand
     type: Int | None = None
     bare: bool = False
-    loose: bool = False  # the operand's own type is another one
+    loose: bool = False  # the operand's own type differs
 
     @property
     def exact(self) -> ir.Operand:
-        """The operand in its type there."""
+        """Return the operand in its type there."""
         return ir.Cast(self.operand, self.type) if self.loose and self.type else self.operand
 
 
@@ -77,7 +81,7 @@ class _Widths:
         return ir.map_children(node, self.predicate, self.side)
 
     def side(self, node: ir.Operand) -> ir.Operand:
-        """What is compared: a constant stays as it is."""
+        """Rewrite a compared operand; a constant is unchanged."""
         return node if isinstance(node, ir.Literal) else self.value(node).operand
 
     def value(self, node: ir.Operand) -> _Value:
@@ -103,10 +107,10 @@ class _Widths:
                 assert_never(node)
 
     def held(self, node: ir.Operand) -> Int | None:
-        """The type of a stored or constant value, if it is a whole number."""
+        """Return the type of a stored or constant integer; None for other values."""
         try:
             found = bind_operand(node, self.schema).type
-        except InvalidPredicate:  # what has no type is refused where it is bound
+        except InvalidPredicate:  # binding rejects it
             return None
         return found if isinstance(found, Int) else None
 
@@ -127,9 +131,9 @@ class _Widths:
         return _Value(ir.Call(name, tuple(arguments)), type_)
 
     def together(self, values: Sequence[_Value]) -> tuple[list[ir.Operand], Int | None]:
-        """The operands in the width that they meet in; as they are where one is no whole number.
+        """Convert the operands to their common width; unchanged if one is not an integer.
 
-        A bare NULL meets any.
+        A bare NULL adapts to any type.
         """
         present = [value for value in values if not _is_null(value.operand)]
         if not present or any(value.type is None for value in present):
@@ -146,7 +150,7 @@ class _Widths:
         return [each if _is_null(each) else ir.Cast(each, common) for each in exact], common
 
     def beside(self, value: _Value, others: Sequence[_Value]) -> Int:
-        """The type of a value: in DuckDB a bare constant takes a column's that holds it."""
+        """Return the type of a value: in DuckDB a constant adapts to a column that holds it."""
         assert value.type is not None
         if not value.bare or self.dialect.widths is not IntegerWidths.ADAPTED:
             return value.type
@@ -159,13 +163,15 @@ class _Widths:
         return value.type
 
     def wider(self, left: Int, right: Int) -> Int | None:
-        """The type that two meet in; None beyond 64 bits, which keeps what it has."""
+        """Return the common type of two integers; None beyond 64 bits: both keep their types."""
         if left.signed == right.signed:
             return left if left.bits >= right.bits else right
         signed, unsigned = (left, right) if left.signed else (right, left)
         if unsigned.bits == 64:
             return None
-        return signed if signed.bits > unsigned.bits else _WIDE  # as DuckDB: not the next wider
+        return (
+            signed if signed.bits > unsigned.bits else _WIDE
+        )  # as DuckDB: not the next wider type
 
 
 def _own_width(value: int) -> Int:
@@ -178,7 +184,7 @@ def _is_null(operand: ir.Operand) -> bool:
 
 
 def _constant(value: _Value, type_: Int) -> ir.Operand:
-    """A bare constant in a type that holds it; any other value as it is."""
+    """Return a bare constant in a type that holds it; other values unchanged."""
     literal = value.operand
     return (
         ir.Literal(literal.value, type_)

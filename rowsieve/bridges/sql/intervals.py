@@ -1,8 +1,8 @@
-"""Intervals of SQL text: `ts + INTERVAL '1 month 2 days'` as a call with its three parts.
+"""Intervals in SQL text: `ts + INTERVAL '1 month 2 days'` as a call with its three parts.
 
-An interval stands only beside `+` and `-`. Its text is read strictly: whole numbers of units, and
-fractions of seconds, minutes and hours that are whole microseconds. A date plus an interval is a
-timestamp in some engines and stays a date in others: each has its own function of the registry.
+An interval is supported only as an operand of `+` and `-`. Its text is parsed strictly: integers
+with units, and fractions of seconds, minutes and hours that are whole microseconds. A date plus an
+interval is a timestamp in some engines and a date in others, so each has its own function.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SPAN = re.compile(
 _FOUND_BY_GRAMMAR = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)\s*")
 _LARGEST = 2**62
 
-# How `date + interval` behaves: by the name of the dialect.
+# The result of `date + interval`, by dialect.
 FUNCTIONS: Mapping[str, str] = {
     "postgres": "add_interval",
     "duckdb": "add_interval",
@@ -68,12 +68,12 @@ class Interval:
         )
 
     def times(self, factor: int) -> Interval:
-        """Each part so many times."""
+        """Multiply each part."""
         return Interval(self.months * factor, self.days * factor, self.micros * factor)
 
 
 def moved(reader: Reads, node: Any) -> Operand | None:
-    """`x + interval` or `x - interval` as a call; None if neither side is an interval."""
+    """Read `x + interval` or `x - interval` as a call; None if neither side is an interval."""
     left, right = interval_of(reader, node.this), interval_of(reader, node.expression)
     if left is None and right is None:
         return None
@@ -87,7 +87,7 @@ def moved(reader: Reads, node: Any) -> Operand | None:
 
 
 def parse_interval(text: str) -> Interval:
-    """`1 month 2 days 03:04:05` as an interval; ValueError says what is wrong."""
+    """Parse `1 month 2 days 03:04:05`; ValueError says what is wrong."""
     found, place = Interval(), 0
     while place < len(text):
         if clock := _CLOCK.match(text, place):
@@ -104,7 +104,7 @@ def parse_interval(text: str) -> Interval:
 
 
 def interval_text(call: Call) -> str | None:
-    """The text of the interval of a call that adds one; None if it is not constant."""
+    """Format the interval of a call that adds one; None if it is not constant."""
     named = []
     for part, unit in zip(call.arguments[1:], ("months", "days", "microseconds"), strict=True):
         value = part.value if isinstance(part, Literal) else None
@@ -116,7 +116,7 @@ def interval_text(call: Call) -> str | None:
 
 
 def interval_of(reader: Reads, node: Any) -> Interval | None:
-    """The constant interval that the node is; None if it is something else."""
+    """Return the constant interval of a node; None for other nodes."""
     if isinstance(node, exp.Paren):
         return interval_of(reader, node.this)
     if isinstance(node, exp.Neg):
@@ -149,7 +149,7 @@ def interval_of(reader: Reads, node: Any) -> Interval | None:
 
 
 def _refuse_what_the_grammar_drops(reader: Reads, node: Any) -> None:
-    """It takes the one number with a unit that it finds in a text, whatever else stands there."""
+    """Check the text, because sqlglot finds one number with a unit and ignores the rest."""
     tokens = reader.source.tokens
     for word, text in pairwise(tokens):
         if word.text.upper() == "INTERVAL" and text.token_type == TokenType.STRING:
@@ -179,7 +179,7 @@ def _call(reader: Reads, node: Any, operand: Operand, interval: Interval) -> Ope
     if (name := FUNCTIONS.get(reader.dialect.name, "")) == "":
         raise reader.source.refusal(node, f"intervals are not read in {reader.dialect.name} SQL")
     if reader.dialect.name == "datafusion" and interval.micros:
-        name = "shift_timestamp"  # it drops what is less than a day from a date
+        name = "shift_timestamp"  # drops less than a day for a date
     return Call(name, (operand, *(Literal(part, Int(64)) for part in parts)))
 
 

@@ -1,7 +1,7 @@
-"""What SQL text may be before anything recursive reads it: its length and its nesting.
+"""Limits on the length and nesting of SQL text, checked before anything recursive reads it.
 
 The grammar recurses once or more per parenthesis, CASE, NOT and sign, so these are counted on the
-tokens, which are made iteratively. Past a limit the text is refused with the place in it.
+tokens, which are made iteratively. Text beyond a limit is rejected with the position in it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from rowsieve.errors import InvalidPredicate
 
-MAX_TEXT = 2_000_000  # characters, long IN lists not counted
+MAX_TEXT = 2_000_000  # characters, without long IN lists
 MAX_NESTING = 32
 MAX_OPERATOR_DEPTH = 100
 MAX_MEMBERS = 10_000_000
@@ -26,7 +26,7 @@ _SEPARATORS = {TokenType.AND, TokenType.OR, TokenType.COMMA, TokenType.WHEN, Tok
 
 
 def check_length(text: str) -> None:
-    """Refuse text that is too long to be a filter."""
+    """Raise for text that is too long for a filter."""
     if len(text) > MAX_TEXT:
         raise InvalidPredicate(
             f"the filter has {len(text):,} characters besides its long IN lists, at most "
@@ -35,12 +35,12 @@ def check_length(text: str) -> None:
 
 
 def too_deep(tokens: Sequence[Any]) -> Any | None:
-    """The first token that nests deeper than `MAX_NESTING`, or None.
+    """Return the first token that nests deeper than `MAX_NESTING`, or None.
 
-    A NOT nests until its conjunct ends, a sign until its operand begins; subscripts of subscripts
-    count as nested, because the grammar's cost grows with their square.
+    A NOT nests until its conjunct ends, a sign until its operand begins. Subscripts of subscripts
+    count too, because the grammar's cost is quadratic in them.
     """
-    open_: list[int] = []  # NOTs in front of each open parenthesis or CASE
+    open_: list[int] = []  # NOTs before each open parenthesis or CASE
     depth = negations = signs = subscripts = 0
     previous = None
     for token in tokens:

@@ -1,7 +1,7 @@
-"""Lists and structs in SQL text: constructors, what is among the items, ANY and ALL.
+"""Lists and structs in SQL text: constructors, searches in items, ANY and ALL.
 
-Soundness: what a NULL item, a NULL value or a NULL list gives is the dialect's own, shown by its
-engine; where two engines of one spelling differ, a guard is written or the call is refused.
+Soundness: the results for a NULL item, a NULL value or a NULL list are the dialect's own, as its
+engine shows. If two engines with one spelling differ, the condition has a guard or is rejected.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rowsieve.types.logical import Bool, Int
 
 _NULL = ir.Literal(None, Bool())
 _EQUALITIES = (ir.ComparisonOp.EQ, ir.ComparisonOp.NE)
-_ORDERS = {  # of rows, and of the values before the last
+_ORDERS = {  # comparisons of rows, with the operator for all values but the last
     ir.ComparisonOp.LT: ir.ComparisonOp.LT,
     ir.ComparisonOp.LE: ir.ComparisonOp.LT,
     ir.ComparisonOp.GT: ir.ComparisonOp.GT,
@@ -28,13 +28,13 @@ _ORDERS = {  # of rows, and of the values before the last
 
 
 def made_list(reader: Reads, node: Any) -> ir.Operand:
-    """`ARRAY[…]`, `[…]`, `array(…)`, `make_array(…)`."""
+    """Read `ARRAY[…]`, `[…]`, `array(…)`, `make_array(…)`."""
     reader.only(node, "expressions", "value_constructor", "bracket_notation", "this")
     return ir.Call("make_list", tuple(reader.operand(item) for item in node.expressions))
 
 
 def made_struct(reader: Reads, node: Any) -> ir.Operand:
-    """`named_struct('x', 1)`, `{'x': 1}`, `struct_pack(x := 1)`; of `ROW(1)` no member is named."""
+    """Read `named_struct('x', 1)`, `{'x': 1}`, `struct_pack(x := 1)`; `ROW(1)` has no names."""
     reader.only(node, "expressions")
     parts: list[ir.Operand] = []
     for item in node.expressions:
@@ -47,7 +47,7 @@ def made_struct(reader: Reads, node: Any) -> ir.Operand:
 
 
 def named_list(reader: Reads, node: Any) -> ir.Operand | None:
-    """A constructor or a test of lists by a name that the grammar does not know, or None."""
+    """Read a list function that the grammar does not know, or return None."""
     name, dialect = node.name.lower(), reader.dialect.name
     items = node.expressions
     if name == "row" and dialect in ("postgres", "duckdb") and items:
@@ -100,7 +100,7 @@ _ELEMENTS: Mapping[str, frozenset[str]] = {
 
 
 def _position(reader: Reads, node: Any) -> ir.Operand:
-    """`array_position(list, value)`: 0 of what is not there in Spark, elsewhere NULL."""
+    """Read `array_position(list, value)`: 0 if it is missing in Spark, NULL elsewhere."""
     reader.only(node, "this", "expression")
     values, sought = reader.operand(node.this), reader.operand(node.expression)
     found = ir.Call("list_position", (values, sought))
@@ -114,7 +114,7 @@ def _position(reader: Reads, node: Any) -> ir.Operand:
 
 
 def _size(reader: Reads, node: Any) -> ir.Operand:
-    """`array_length(list, 1)`: NULL of an empty list in PostgreSQL."""
+    """Read `array_length(list, 1)`: NULL for an empty list in PostgreSQL."""
     if reader.dialect.name == "spark":
         return array_size(reader, node)
     reader.only(node, "this", "expression")
@@ -131,11 +131,11 @@ def _size(reader: Reads, node: Any) -> ir.Operand:
 
 
 def contained(reader: Reads, node: Any) -> ir.Operand:
-    """`array_contains(list, value)`: a NULL item is no match, or leaves the answer open."""
+    """Read `array_contains(list, value)`: with a NULL item, FALSE or NULL, by dialect."""
     reader.only(node, "this", "expression", "ensure_variant", "check_null")
     values, sought = reader.operand(node.this), reader.operand(node.expression)
     items = _made_items(values) if reader.dialect.name == "datafusion" else None
-    if items is not None:  # its optimiser makes IN of it
+    if items is not None:  # its optimiser rewrites it to IN
         return ir.Condition(
             ir.Or(tuple(ir.Comparison(ir.ComparisonOp.EQ, sought, item) for item in items))
         )
@@ -147,13 +147,13 @@ def contained(reader: Reads, node: Any) -> ir.Operand:
 
 
 def _made_items(values: ir.Operand) -> tuple[ir.Operand, ...] | None:
-    """The items of a list that is made in the text; None of any other list, and of none."""
+    """Return the items of a list constructor; None for other lists and for an empty one."""
     made = isinstance(values, ir.Call) and values.function == "make_list"
     return values.arguments or None if made and isinstance(values, ir.Call) else None
 
 
 def _null_of_null(sought: ir.Operand, found: ir.Operand) -> ir.Operand:
-    """NULL for a NULL value, even among no items."""
+    """Give NULL for a NULL value, even for an empty list."""
     if isinstance(sought, ir.Literal) and sought.value is not None:
         return found
     return ir.Case(((ir.IsNull(sought), _NULL),), found)
@@ -186,7 +186,7 @@ def _contained_by(reader: Reads, node: Any) -> ir.Operand:
 
 
 def _no_null(sides: tuple[ir.Operand, ...]) -> bool:
-    """Whether one of them is a list of constants none of which is NULL."""
+    """Whether one of them is a list of constants without NULL."""
     return any(
         isinstance(side, ir.Call)
         and side.function == "make_list"
@@ -196,7 +196,7 @@ def _no_null(sides: tuple[ir.Operand, ...]) -> bool:
 
 
 def cast_items(node: Any) -> Any | None:
-    """`ARRAY[1, 2]::bigint[]` with the cast at each item; None of any other cast."""
+    """Read `ARRAY[1, 2]::bigint[]` with the cast at each item; None for other casts."""
     inner, target = node.this, node.args["to"]
     if not isinstance(inner, exp.Array) or not target.is_type(exp.DataType.Type.ARRAY):
         return None
@@ -208,7 +208,7 @@ def cast_items(node: Any) -> Any | None:
 
 
 def quantified(node: Any) -> tuple[Any, bool] | None:
-    """What stands in `ANY(…)` (False) or `ALL(…)` (True), or None."""
+    """Return whether it is `ALL(…)` rather than `ANY(…)`; None if it is neither."""
     if isinstance(node, exp.Any | exp.All):
         inner = node.this
         return inner.this if isinstance(inner, exp.Paren) else inner, isinstance(node, exp.All)
@@ -219,7 +219,7 @@ def quantified(node: Any) -> tuple[Any, bool] | None:
 
 
 def compare_with_items(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Predicate | None:
-    """`value op ANY(list)` and `value op ALL(list)`; None if that is not what stands there."""
+    """Read `value op ANY(list)` and `value op ALL(list)`; None for other nodes."""
     if (found := quantified(node.expression)) is None:
         return None
     inner, all_of = found
@@ -235,14 +235,14 @@ def compare_with_items(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Pred
     if op is not wanted:
         raise reader.source.refusal(node, "of a list only = ANY and <> ALL are supported")
     among: ir.Operand = ir.Call("equals_any", (values, value))
-    if reader.dialect.name == "duckdb":  # it asks a query, which has no rows for NULL
+    if reader.dialect.name == "duckdb":  # it runs a query there, without rows for NULL
         inside = ir.And((ir.Not(ir.IsNull(values)), ir.BooleanOperand(among)))
         return ir.Not(inside) if all_of else inside
     return ir.Not(ir.BooleanOperand(among)) if all_of else ir.BooleanOperand(among)
 
 
 def _items(reader: Reads, node: Any) -> ir.Operand:
-    """The list; PostgreSQL spells one of constants as '{1,2}', too, with or without a cast."""
+    """Read the list; in PostgreSQL also constants as '{1,2}', with or without a cast."""
     if reader.dialect.name == "postgres":
         if isinstance(node, exp.Literal) and node.is_string:
             return reader.operand(exp.Array(expressions=_spelled_items(reader, node)))
@@ -268,7 +268,7 @@ def _spelled_items(reader: Reads, node: Any) -> list[Any]:
 
 
 def patterns(reader: Reads, node: Any) -> tuple[list[Any], bool] | None:
-    """The patterns of `LIKE ANY` (False) or `LIKE ALL` (True); None of one pattern."""
+    """Return the patterns of `LIKE ANY` (False) or `LIKE ALL` (True); None for one pattern."""
     if not isinstance(node.expression, exp.Any | exp.All):
         return None
     inner, all_of = node.expression.this, isinstance(node.expression, exp.All)
@@ -285,7 +285,7 @@ def patterns(reader: Reads, node: Any) -> tuple[list[Any], bool] | None:
 
 
 def compare_rows(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Predicate | None:
-    """`(a, b) = (1, 2)` member by member, as SQL's standard has it; None of anything else."""
+    """Read `(a, b) = (1, 2)` field by field, as in the SQL standard; None for other nodes."""
     sides = [_row(side) for side in (node.this, node.expression)]
     if sides[0] is None or sides[1] is None:
         return None
@@ -300,7 +300,7 @@ def compare_rows(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Predicate 
 def _ordered_rows(
     reader: Reads, op: ir.ComparisonOp, left: list[Any], right: list[Any]
 ) -> ir.Predicate:
-    """The first two values that differ decide: `a < 1 OR (a = 1 AND b < 2)`; so does a NULL."""
+    """Expand to the first difference: `a < 1 OR (a = 1 AND b < 2)`; a NULL there decides too."""
     one, other = reader.operand(left[0]), reader.operand(right[0])
     if len(left) == 1:
         return ir.Comparison(op, one, other)
@@ -328,7 +328,7 @@ def _equal_rows(
 
 
 def row_among(reader: Reads, node: Any) -> ir.Predicate | None:
-    """`(a, b) IN ((1, 2), (3, 4))`, or None."""
+    """Read `(a, b) IN ((1, 2), (3, 4))`, or return None."""
     values = _row(node.this)
     rows = [_row(item) for item in node.expressions]
     if values is None or not rows or any(row is None for row in rows):

@@ -1,10 +1,11 @@
-"""Long IN lists of constants, taken out of the text before the grammar sees it.
+"""Extract long IN lists of constants from the text before it is parsed.
 
-One regular expression finds `IN (…)` with more than `SHORT` plain constants; each such list becomes
-one Arrow array and a name that the text does not contain stands in its place, so a million members
-cost a scan and not a million nodes. Soundness: a list is taken only if every member is of one kind
-and converts exactly; any other stays in the text, and the tokens are checked afterwards to hold
-each name where its list was.
+A regular expression finds each `IN (…)` with more than `SHORT` plain constants. The list becomes
+one Arrow array and is replaced by a name that does not occur in the text, so a million members cost
+one scan instead of a million nodes.
+
+Soundness: a list is extracted only if all members are of one kind and convert exactly; any other
+list stays in the text. Afterwards the tokens must contain each name where its list was.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import Literal, Predicate, ValueSet
 from rowsieve.types.logical import Decimal, Int
 
-SHORT = 64  # members that the grammar reads well enough
+SHORT = 64  # the grammar reads so many members fast enough
 
 _STRING = r"'[^']*+(?:''[^']*+)*+'"
 _ESCAPED = r"'[^'\\]*+(?:\\['\\][^'\\]*+)*+'"
@@ -41,26 +42,25 @@ _NUMBER = r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:E[+-]?[0-9]++)?"
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """Text whose long lists are names, the lists by name, and where text was cut.
+    """Text with names for long lists, the lists by name, and the positions of the cuts.
 
-    `constants`, `conditions`: names that stand for constants, and for conditions that were read
-    before, of conditions that an engine hands over as a tree.
+    `constants`, `conditions`: values of names in text made from an engine's tree.
     """
 
     text: str
     lists: Mapping[str, ValueSet]
-    cuts: tuple[tuple[int, int], ...] = ()  # (offset after the cut, characters missing so far)
+    cuts: tuple[tuple[int, int], ...] = ()  # (offset after the cut, characters removed so far)
     constants: Mapping[str, Literal] = field(default_factory=dict)
     conditions: Mapping[str, Predicate] = field(default_factory=dict)
 
     def offset(self, position: int) -> int:
-        """The place in the original text of a place in this one."""
+        """Return the position in the original text of a position in this one."""
         index = bisect.bisect_right(self.cuts, position, key=lambda cut: cut[0])
         return position + (self.cuts[index - 1][1] if index else 0)
 
 
 def lift_lists(text: str, dialect: Dialect) -> Lifted:
-    """Take the long lists of constants out of the text."""
+    """Extract the long lists of constants from the text."""
     if text.count(",") < SHORT:
         return Lifted(text, {})
     mark = "\ue000"
@@ -91,7 +91,7 @@ def lift_lists(text: str, dialect: Dialect) -> Lifted:
 
 
 def stand_in_place(lifted: Lifted, tokens: Sequence[Any]) -> bool:
-    """Whether each list's name is a token of its own: no string or comment swallowed one."""
+    """Whether each list's name is a token of its own, and not part of a string or comment."""
     names = [token.text for token in tokens if token.text in lifted.lists]
     return sorted(names) == sorted(lifted.lists)
 

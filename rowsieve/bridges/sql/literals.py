@@ -1,7 +1,7 @@
-"""Constants of SQL text as literals of the tree, and back: numbers, typed strings, IN lists.
+"""Convert constants of SQL text to literals and back: numbers, typed strings, IN lists.
 
-Reading is strict: a constant that is not exactly a value of its type is refused, never rounded or
-guessed (`DATE '2013-1-1'`, a time stamp with nanoseconds). Written text reads back as the same
+Parsing is strict: a constant that is not exactly a value of its type is rejected, never rounded or
+guessed (`DATE '2013-1-1'`, a timestamp with nanoseconds). Written text reads back as the same
 literal.
 """
 
@@ -56,7 +56,7 @@ _BLOB = re.compile(r"(?:\\x[0-9a-fA-F]{2}|[ -\[\]-~])*")
 
 
 def number(text: str, dialect: Dialect) -> Literal:
-    """An unsigned number as written: int64 if whole and it fits, else exact decimal or double."""
+    """Parse an unsigned number: int64 if integral and it fits, else exact decimal or double."""
     exponent = "e" in text.lower()
     if not exponent and "." not in text:
         return _whole(text, dialect)
@@ -68,13 +68,13 @@ def number(text: str, dialect: Dialect) -> Literal:
 
 
 def negated(value: Literal, dialect: Dialect) -> Literal:
-    """Minus a number that was written as one."""
+    """Negate a number as written."""
     match value.value:
         case int(whole):
             return Literal(-whole, INT64)
         case decimal.Decimal() as scaled:
             if scaled == 2**63 and value.type == Decimal(19, 0):
-                return Literal(-(2**63), INT64)  # its absolute value is no int64
+                return Literal(-(2**63), INT64)  # its absolute value does not fit in int64
             if dialect.exact_below:
                 return Literal(-float(scaled), Float(64))
             return Literal(scaled.copy_negate(), value.type)
@@ -85,9 +85,9 @@ def negated(value: Literal, dialect: Dialect) -> Literal:
 
 
 def exact(text: str) -> Literal:
-    """A decimal of the digits written.
+    """Parse a decimal with the digits written.
 
-    What 38 digits cannot hold is a double if no decimal lies between the two, else it is refused.
+    A number with more than 38 digits is a double if no decimal is nearer, otherwise rejected.
     """
     value = decimal.Decimal(text[:1000])
     _, digits, exponent = value.as_tuple()
@@ -105,9 +105,9 @@ def exact(text: str) -> Literal:
 
 
 def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
-    """The physical value of a quoted constant of this type.
+    """Parse a quoted constant of this type to its physical value.
 
-    InvalidPredicate says what is wrong; LookupError: it hangs on the session's time zone.
+    InvalidPredicate says what is wrong; LookupError: it depends on the session's time zone.
     """
     match type_:
         case String() | Json():
@@ -133,7 +133,7 @@ def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
 
 
 def _named_moment(text: str, dialect: Dialect) -> int | None:
-    """`2024-01-01 12:00 Europe/Berlin` in microseconds; None if the text names no zone."""
+    """Parse `2024-01-01 12:00 Europe/Berlin` to microseconds; None if the text names no zone."""
     match = _NAMED_MOMENT.fullmatch(text)
     if match is None or dialect.name not in ("postgres", "duckdb", "spark"):
         return None
@@ -143,12 +143,12 @@ def _named_moment(text: str, dialect: Dialect) -> int | None:
         np.array([local]), rules.repeated_time, rules.skipped_time
     )
     if (failed | null)[0]:
-        raise InvalidPredicate(f"the text {text!r} is no instant of 64 bits")
+        raise InvalidPredicate(f"the text {text!r} is not an instant of 64 bits")
     return int(found[0])
 
 
 def spelt(value: PhysicalValue, type_: LogicalType, dialect: Dialect) -> str:
-    """The text between the quotes that `typed` reads as this value; ValueError if there is none."""
+    """Return the text between quotes that `typed` parses to this value; ValueError if none."""
     match type_:
         case Bool():
             return "true" if value else "false"
@@ -175,7 +175,7 @@ def spelt(value: PhysicalValue, type_: LogicalType, dialect: Dialect) -> str:
 
 
 def value_set(members: Sequence[Literal]) -> ValueSet | None:
-    """One Arrow array of an IN list's members; None when they are not of one type."""
+    """Build an Arrow array of an IN list's members; None if they have several types."""
     types = {member.type for member in members if member.value is not None}
     if {type(member.value) for member in members if member.type is None} - {str, type(None)}:
         return None
@@ -285,6 +285,6 @@ def _clock_text(clock: int) -> str:
     minutes, second = divmod(seconds, 60)
     hour, minute = divmod(minutes, 60)
     if not 0 <= hour < 24:
-        raise ValueError("it is no time of day")
+        raise ValueError("it is not a time of day")
     fraction = f".{micros:06d}" if micros else ""
     return f"{hour:02d}:{minute:02d}:{second:02d}{fraction}"

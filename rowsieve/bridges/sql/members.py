@@ -1,7 +1,7 @@
-"""Members of what is nested in SQL text: elements of lists, values of maps, paths into JSON.
+"""Access to nested values in SQL text: list elements, map values, JSON paths.
 
-A place in brackets counts as the dialect counts, and must be constant. JSON operators are
-PostgreSQL's alone: other engines spell the numbers they find anew.
+An index in brackets counts as in the dialect, and must be constant. JSON operators are supported
+for PostgreSQL only: other engines reformat the numbers that they find.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PLAIN_PATH = re.compile(r"\{\s*[^\s{},\"\\]+(?:\s*,\s*[^\s{},\"\\]+)*\s*\}")
 
 
 def bracket(reader: Reads, node: Any) -> ir.Operand:
-    """`list[1]`, and `struct['name']` or `map['key']` where the dialect has them."""
+    """Read `list[1]`, and `struct['name']` or `map['key']` if the dialect has them."""
     reader.only(node, "this", "expressions", "offset", "safe")
     keys = node.expressions
     named = [key for key in keys if isinstance(key, exp.Literal) and key.is_string]
@@ -40,7 +40,7 @@ def bracket(reader: Reads, node: Any) -> ir.Operand:
 
 
 def _counted(reader: Reads, node: Any) -> ir.Operand | None:
-    """An element counted from the end, or at the place that a column says; None of others."""
+    """Read an element counted from the end, or at a column's index; None for others."""
     (key,), name = node.expressions, reader.dialect.name
     if isinstance(key, exp.Neg) and isinstance(key.this, exp.Literal):
         digits = key.this.name
@@ -62,7 +62,7 @@ def _counted(reader: Reads, node: Any) -> ir.Operand | None:
 
 
 def element_at(values: ir.Operand, place: int) -> ir.Operand:
-    """The element at a constant place from 1 or, below 0, from the end; NULL if it is not there."""
+    """Read the element at a constant index from 1 or, below 0, from the end; NULL if missing."""
     if place >= 0:
         return ir.Call("list_element", (values, ir.Literal(place, Int(64))))
     length = ir.Call("list_length", (values,))
@@ -79,7 +79,7 @@ def _element(reader: Reads, node: Any, key: Any) -> ir.Operand:
 
 
 def json_operator(reader: Reads, node: Any) -> ir.Operand:
-    """`->` and `->>` with a constant key."""
+    """Read `->` and `->>` with a constant key."""
     if reader.dialect.name != "postgres":
         raise reader.source.refusal(
             node, "engines spell JSON values differently; write json_get or json_get_text"
@@ -107,7 +107,7 @@ def _key(reader: Reads, node: Any, path: Any) -> ir.Literal:
 
 
 def json_path(reader: Reads, node: Any) -> ir.Operand:
-    """`#>` and `#>>` with a constant path."""
+    """Read `#>` and `#>>` with a constant path."""
     reader.only(node, "this", "expression")
     path = node.expression
     text = path.this if isinstance(path, exp.Literal) and path.is_string else ""

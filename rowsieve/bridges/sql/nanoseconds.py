@@ -1,8 +1,8 @@
-"""Bins as DataFusion makes them, in nanoseconds of 64 bits: NULL outside 1677 to 2262.
+"""DataFusion's bins, which use nanoseconds of 64 bits: NULL outside 1677 to 2262.
 
-Soundness: a bin is kept where value, distance from the origin and bin all fit in nanoseconds, and
-is NULL elsewhere; a width or an origin that does not fit is refused. The text is read as such, so
-that conditions, assignments and computed columns have it alike, with and without a schema.
+Soundness: a bin is kept if the value, its distance from the origin and the bin fit in nanoseconds,
+and is NULL otherwise; a width or an origin that does not fit is rejected. The reader applies this
+to all text, so conditions, assignments and computed columns agree, with and without a schema.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import Int, Timestamp
 
 _EPOCH = datetime.date(1970, 1, 1)
-_MOST_US = (2**63 - 1) // 1000  # and the least is as far from 1970
+_MOST_US = (2**63 - 1) // 1000  # the least value is as far from 1970
 
 
 def within_nanoseconds(call: ir.Call) -> ir.Case:
-    """The bin as DataFusion has it: NULL where its nanoseconds overflow."""
+    """Return the bin as DataFusion computes it: NULL where its nanoseconds overflow."""
     least, most = _held(call)
     micros = ir.Call("epoch_us", (call.arguments[2],))
     held = ir.And(
@@ -32,7 +32,7 @@ def within_nanoseconds(call: ir.Call) -> ir.Case:
 
 
 def bin_within(case: ir.Case) -> ir.Call | None:
-    """The bin of which `within_nanoseconds` made this; None if it is anything else."""
+    """Return the bin that `within_nanoseconds` wrapped; None for any other operand."""
     (_, then), *others = case.branches
     if others or not isinstance(then, ir.Call) or then.function != "date_bin":
         return None
@@ -43,7 +43,7 @@ def bin_within(case: ir.Case) -> ir.Call | None:
 
 
 def _held(call: ir.Call) -> tuple[int, int]:
-    """The microseconds whose bin, and whose distance from the origin, nanoseconds hold."""
+    """Return the range of microseconds in which bin and distance to the origin do not overflow."""
     months, micros, _, origin = call.arguments
     known = isinstance(origin, ir.Literal) and isinstance(origin.type, Timestamp)
     start = origin.value if known and isinstance(origin, ir.Literal) else None
@@ -59,7 +59,7 @@ def _held(call: ir.Call) -> tuple[int, int]:
     if steps[0]:
         first, own = _month(-_MOST_US) + 1, _month(start)
         return _month_start(own - (own - first) // steps[0] * steps[0]), _MOST_US
-    width = max(steps[1], 1)  # what has none is refused where it is bound
+    width = max(steps[1], 1)  # binding rejects a bin without width
     least = max(-_MOST_US, start - _MOST_US)
     return start - (start - least) // width * width, min(_MOST_US, start + _MOST_US)
 

@@ -1,8 +1,8 @@
-"""From sqlglot's tree to ours: an allow-list of nodes, each with its exact meaning.
+"""Convert sqlglot's tree to ours: an allow-list of nodes, each with its exact meaning.
 
-Whatever is not listed is refused with its place in the text. A node with an argument that is not
-consumed here is refused as well, so that no option of the grammar is dropped silently. Operators
-beside comparisons need parentheses, because engines and the grammar disagree on precedence there.
+Nodes that are not listed are rejected with their position in the text. So is a node with an
+argument that is not consumed here, so no option of the grammar is silently dropped. Operators next
+to comparisons need parentheses, because engines and grammar disagree on their precedence.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Reader:
         self._depth = 0
 
     def predicate(self, node: Any) -> ir.Predicate:
-        """The node as a condition."""
+        """Read the node as a condition."""
         kind = type(node)
         if kind is exp.Paren:
             self.only(node, "this")
@@ -89,8 +89,8 @@ class Reader:
         return self._standing(node, self.operand(node))
 
     def operand(self, node: Any) -> ir.Operand:
-        """The node as a value; a condition becomes a boolean one."""
-        if node is None:  # as in date(), which the grammar takes without its argument
+        """Read the node as a value; a condition becomes a boolean value."""
+        if node is None:  # as in date(), which the grammar accepts without its argument
             raise self.source.refusal(None, "an argument is missing")
         kind = type(node)
         if kind is exp.Paren:
@@ -103,13 +103,13 @@ class Reader:
         return self._nested(lambda item: calls.call(self, item), node)
 
     def beside(self, node: Any) -> ir.Operand:
-        """An operand of an operator: a condition must stand in parentheses there."""
+        """Read an operand of an operator: a condition there must be in parentheses."""
         if type(node) in _PREDICATES or isinstance(node, exp.And | exp.Or):
             raise self.source.refusal(node, _UNCLEAR)
         return self.operand(node)
 
     def only(self, node: Any, *arguments: str, **flags: Any) -> None:
-        """Refuse a node that carries anything but these arguments, or flags of these values."""
+        """Raise for a node with other arguments than these, or with flags of other values."""
         for key, value in node.args.items():
             if value is None or value is False or value == [] or key in arguments:
                 continue
@@ -121,9 +121,9 @@ class Reader:
     def cast(
         self, node: Any, operand: ir.Operand, type_: LogicalType, *, try_: bool = False
     ) -> ir.Operand:
-        """A cast; of a quoted constant or NULL it is the constant of that type.
+        """Build a cast; of a quoted constant or NULL, the constant of that type.
 
-        Where the engine has its own reading of texts, the semantics read the constant.
+        If the engine parses text by its own rules, the semantics parse the constant.
         """
         if not isinstance(operand, ir.Literal) or operand.type is not None:
             return ir.Cast(operand, type_, try_)
@@ -135,30 +135,30 @@ class Reader:
         try:
             return self._said(ir.Literal(typed(text, type_, self.dialect), type_), type_)
         except LookupError:
-            return ir.Cast(operand, type_, try_)  # its time zone is the session's: bind knows it
+            return ir.Cast(operand, type_, try_)  # its time zone is the session's, which bind knows
         except ValueError as error:
             if try_ or reading is TextReading.SPARK:
                 return ir.Cast(operand, type_, try_)
             raise self.source.refusal(node, str(error)) from error
 
     def _said(self, made: ir.Literal, type_: LogicalType) -> ir.Operand:
-        """The constant; a bare number has as many bits as it needs in Spark, this one has 64."""
+        """Read a constant with 64 bits; a bare number has as many bits as it needs in Spark."""
         return ir.Cast(made, type_) if self.dialect.gives_types and type_ == Int(64) else made
 
     def _read_by_engine(
         self, node: Any, text: str, type_: LogicalType, *, try_: bool
     ) -> ir.Operand:
-        """A constant as the dialect's engine reads its text."""
+        """Read a constant, parsing its text as the dialect's engine does."""
         try:
             found = computed_cast(pa.array([text]), String(), type_, self.dialect.semantics)
         except UnsupportedOperation as error:
             raise self.source.refusal(node, str(error)) from error
         if found.failed is None or not found.failed[0]:
             return self._said(from_scalar(found.values[0], type_), type_)
-        if try_ or self.dialect.gives_types:  # the session's mode decides what it is
+        if try_ or self.dialect.gives_types:  # the session's mode decides
             return ir.Cast(ir.Literal(text), type_, try_)
         try:
-            typed(text, type_, self.dialect)  # knows what is wrong with the text
+            typed(text, type_, self.dialect)  # it raises the specific error
         except ValueError as error:
             raise self.source.refusal(node, str(error)) from error
         raise self.source.refusal(node, f"{text!r} is not a value of {type_name(type_)}")
@@ -178,7 +178,7 @@ class Reader:
                 yield item
 
     def _refuse_open_distinct(self, node: Any) -> None:
-        """In DataFusion, all that follows DISTINCT FROM is its right side."""
+        """Read DISTINCT FROM in DataFusion, where all text after it is its right operand."""
         while isinstance(node, exp.Not):
             node = node.this
         if self.dialect.greedy_distinct and isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ):
@@ -311,7 +311,7 @@ def _is(reader: Reader, node: Any) -> ir.Predicate:
 
 
 def _negated_is(reader: Reader, node: Any) -> ir.Predicate:
-    """`NOT`, but `a IS NOT TRUE` arrives as NOT of IS and keeps the one form."""
+    """Read NOT; `a IS NOT TRUE`, which arrives as NOT of IS, keeps its form."""
     inner = node.this
     if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Boolean):
         reader.only(node, "this")
@@ -338,7 +338,7 @@ def _escape(reader: Reader, node: Any) -> ir.Predicate:
 
 
 def _matched(reader: Reader, node: Any, escape: str | None) -> ir.Predicate:
-    """`LIKE`; NOT LIKE ANY is an OR of NOT LIKE, NOT LIKE ALL an AND of them."""
+    """Read LIKE; NOT LIKE ANY is an OR of NOT LIKE, NOT LIKE ALL an AND."""
     reader.only(node, "this", "expression", "negate")
     operand = reader.beside(node.this)
     listed = patterns(reader, node)
@@ -352,7 +352,7 @@ def _matched(reader: Reader, node: Any, escape: str | None) -> ir.Predicate:
 
 
 def _pattern(reader: Reader, node: Any, escape: str | None) -> tuple[str, str | None]:
-    """A constant pattern, and its escape character if it has any."""
+    """Return a constant pattern, and its escape character or None."""
     pattern = reader.operand(node)
     if reader.dialect.gives_types and isinstance(pattern, ir.Cast):
         pattern = text_of_bytes(pattern) or pattern
@@ -366,7 +366,7 @@ def _pattern(reader: Reader, node: Any, escape: str | None) -> tuple[str, str | 
 
 
 def _glob(reader: Reader, node: Any) -> ir.Predicate:
-    """DuckDB's GLOB of `*` alone: its `?` matches a byte, where `_` of LIKE matches a character."""
+    """Read DuckDB's GLOB with `*` only: its `?` matches a byte, where `_` matches a character."""
     reader.only(node, "this", "expression")
     text, _ = _pattern(reader, node.expression, None)
     if reader.dialect.name != "duckdb" or set(text) & set("?[\\"):
@@ -495,7 +495,7 @@ def _case(reader: Reader, node: Any) -> ir.Operand:
 
 
 def _collated(reader: Reader, node: Any) -> ir.Operand:
-    """`text COLLATE "C"`, which orders text by its code points, as we do."""
+    """Read `text COLLATE "C"`, which orders text by code points, as we do."""
     reader.only(node, "this", "expression")
     name = node.expression
     if isinstance(name, exp.Column) and not name.args.get("table"):

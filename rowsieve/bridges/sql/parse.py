@@ -1,7 +1,7 @@
-"""SQL text to the tree: the text is measured, tokenised, parsed by sqlglot, and read node by node.
+"""Parse SQL text to a tree: measure, tokenise, parse with sqlglot, and read node by node.
 
-Only a condition or an expression is parsed, never a statement. Whatever sqlglot says of bad text
-becomes `InvalidPredicate` with the place in the text that was given.
+Only a condition or an expression is parsed, never a statement. Errors of sqlglot become
+`InvalidPredicate` with the position in the given text.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _STATEMENTS = re.compile(
     "COPY|GRANT|REVOKE|VALUES|FROM|WHERE|ATTACH|PRAGMA",
     re.IGNORECASE,
 )
-_SHORT = 1_000  # characters of a text that is kept parsed
-# PostgreSQL's operators that the grammar binds more tightly than it does.
+_SHORT = 1_000  # characters; shorter texts are cached
+# PostgreSQL operators with a lower precedence than in the grammar.
 _OPERATORS: Mapping[str, str] = {
     "|/": "write sqrt(…)",
     "||/": "cube roots have no counterpart here",
@@ -48,7 +48,7 @@ _OPERATORS: Mapping[str, str] = {
 def predicate(
     text: str, dialect: str, conditions: Mapping[str, Predicate] | None = None
 ) -> Predicate:
-    """Read a condition; `conditions` were read before, and stand in the text by these names."""
+    """Read a condition; `conditions` are the values of names in the text."""
     source = _source(text, dialect_named(dialect))
     if conditions:
         source = replace(source, lifted=replace(source.lifted, conditions=conditions))
@@ -65,7 +65,7 @@ def expression(text: str, dialect: str) -> Operand:
 
 
 def encoded(text: str, stand_ins: StandIns, dialect: Dialect) -> Predicate:
-    """Read a condition in which names stand for constants, lists and conditions read before."""
+    """Read a condition whose names stand for constants, lists and conditions."""
     lifted = Lifted(
         text, stand_ins.lists, constants=stand_ins.constants, conditions=stand_ins.conditions
     )
@@ -81,7 +81,7 @@ def encoded(text: str, stand_ins: StandIns, dialect: Dialect) -> Predicate:
 
 @lru_cache(maxsize=512)
 def _shape(text: str, dialect: str) -> tuple[list[Any], Any]:
-    """The tokens and the tree of a short text: its constants are names, so texts come again."""
+    """Return tokens and tree of a short text; constants are names there, so texts repeat."""
     known, lifted = dialect_named(dialect), Lifted(text, {})
     source = _checked(Source(text, lifted, _tokens(lifted, known), known, is_encoded=True))
     try:
@@ -91,9 +91,9 @@ def _shape(text: str, dialect: str) -> tuple[list[Any], Any]:
 
 
 def conditions(text: str, dialect: str) -> list[tuple[str, Predicate | InvalidPredicate]]:
-    """Each condition of the AND at the top: its text, and what it means or why it is not known.
+    """Return the text of each conjunct, with its predicate or the reason why it is unsupported.
 
-    Text that is no condition at all is `InvalidPredicate`, as it is to `predicate`.
+    Text that is not a condition is `InvalidPredicate`, as for `predicate`.
     """
     try:
         source, node = _parsed(text, dialect_named(dialect))
@@ -106,7 +106,7 @@ def conditions(text: str, dialect: str) -> list[tuple[str, Predicate | InvalidPr
 
 
 def uncollated(text: str, dialect: str) -> list[Predicate]:
-    """The comparisons by order in a condition that do not say `COLLATE "C"` at their left."""
+    """Return the ordering comparisons in a condition without `COLLATE "C"` on their left."""
     source, node = _parsed(text, dialect_named(dialect))
     reader = Reader(source)
     tests = node.find_all(exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
@@ -162,7 +162,7 @@ def _source(text: str, dialect: Dialect) -> Source:
 
 
 def _checked(source: Source) -> Source:
-    """The text as tokens, which are few enough and not nested too deeply for the grammar."""
+    """Tokenise the text, and check the number of tokens and their nesting."""
     dialect = source.dialect
     if not source.tokens:
         raise InvalidPredicate("the filter is empty; write a condition, as in delay > 5")
@@ -184,13 +184,13 @@ def _checked(source: Source) -> Source:
 
 
 def _node(source: Source, tokens: Sequence[Any]) -> Any:
-    """The tokens as the grammar takes them."""
+    """Tokenise the text with the grammar."""
     parser = parser_of(source.dialect.grammar)
     try:
         (node,) = parser.parse_into(exp.Condition, list(tokens), source.lifted.text)
     except ParseError as error:
         raise _syntax_refusal(source, error) from error
-    except IndexError as error:  # the grammar's own, as of map(key)
+    except IndexError as error:  # the grammar's own error, as for map(key)
         raise InvalidPredicate(
             "cannot read the filter: a function has too few arguments"
         ) from error

@@ -1,4 +1,4 @@
-"""Units that time stamps are cut to, and parts that are taken of them."""
+"""Units of truncation of timestamps, and fields of timestamps."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ TRUNCATIONS = frozenset(
         "millennium",
     }
 )
-# The parts that every dialect counts in the same way; elsewhere days of the week start on another
-# number and seconds lose their fraction.
+# Fields that all dialects count alike. Elsewhere days of the week start at another number, and
+# seconds have no fraction.
 PORTABLE_PARTS = frozenset({"year", "quarter", "month", "day", "hour", "minute", "doy", "week"})
 PARTS = PORTABLE_PARTS | frozenset(
     {
@@ -38,7 +38,7 @@ PARTS = PORTABLE_PARTS | frozenset(
         "millennium",
     }
 )
-# Parts that a dialect has in its own way: what they are here, and what is to be added.
+# Fields that a dialect counts differently: our field, and the number to add.
 EXTRACTED: Mapping[tuple[str, str], tuple[str, int]] = {
     ("spark", "dow"): ("dow", 1),
     ("spark", "dayofweek"): ("dow", 1),

@@ -1,9 +1,9 @@
-r"""Regular expressions in SQL text: `~`, `RLIKE`, `regexp_like`, `SIMILAR TO`, each dialect's own.
+r"""Regular expressions in SQL text: `~`, `RLIKE`, `regexp_like`, `SIMILAR TO`, by dialect.
 
-The pattern must be constant. It is put in RE2's words by `regexes`; a construct that is not known
-to mean the same there is refused by name. PostgreSQL's classes (`\w`) and letters of both cases
-follow the locale of its database: here they are those of the collation "C", and such calls are
-marked, so that no translation takes them for exact.
+The pattern must be constant. `regexes` translates it to RE2; a construct that is not known to be
+equivalent is rejected by name. In PostgreSQL, classes (`\w`) and the case of letters depend on the
+database's locale: here they are those of the collation "C", and such calls are marked, so that no
+translation is exact.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FLAVOURS = {flavour.value: flavour for flavour in Flavour}
 
 
 def regex(reader: Reads, node: Any) -> ir.Predicate:
-    """A match anywhere in the text, or of the whole text by `regexp_full_match`."""
+    """Read a match anywhere in the text, or of the whole text for `regexp_full_match`."""
     reader.only(node, "this", "expression", "flag", "full_match")
     whole = type(node) is exp.RegexpFullMatch
     ignore_case = type(node) is exp.RegexpILike
@@ -46,7 +46,7 @@ def regex(reader: Reads, node: Any) -> ir.Predicate:
 
 
 def similar(reader: Reads, node: Any) -> ir.Predicate:
-    """`SIMILAR TO`: SQL's own patterns in PostgreSQL, a regular expression in DuckDB."""
+    """Read `SIMILAR TO`: SQL patterns in PostgreSQL, a regular expression in DuckDB."""
     escape: str | None = "\\"
     if isinstance(node, exp.Escape):
         reader.only(node, "this", "expression")
@@ -83,7 +83,9 @@ def _call(
         raise reader.source.refusal(
             node, f"in regular expressions of {reader.dialect.name} this is not read: {error}"
         ) from error
-    inner = node.this.unnest()  # behind NOT BETWEEN the grammar puts parentheses that nobody wrote
+    inner = (
+        node.this.unnest()
+    )  # after NOT BETWEEN the grammar adds parentheses that are not in the text
     if isinstance(inner, exp.Not):
         raise reader.source.refusal(node, "cast the condition before it to text, in parentheses")
     arguments = [reader.beside(node.this), ir.Literal(f"^(?:{pattern})$" if whole else pattern)]
@@ -93,7 +95,7 @@ def _call(
 
 
 def _by_locale(node: Any) -> bool:
-    """Whether the locale of the database has a say: letters of both cases, classes of letters."""
+    """Whether it depends on the database's locale: letters of both cases, classes of letters."""
     text = node.expression.this if isinstance(node.expression, exp.Literal) else ""
     flag = node.args.get("flag")
     return (
@@ -112,7 +114,7 @@ _REPLACES = ("regex_replace", "regex_replace_first")
 
 
 def found(reader: Reads, node: Any, call: ir.Call) -> ir.Call:
-    """What a pattern finds, as the dialect spells it, with the pattern in RE2's words."""
+    """Read a call that returns matches, with its pattern translated to RE2."""
     name, arguments = reader.dialect.name, list(call.arguments)
     if (flavour := _FLAVOURS.get(name)) is None:
         raise reader.source.refusal(node, f"regular expressions of {name} are not read")
@@ -134,7 +136,7 @@ def found(reader: Reads, node: Any, call: ir.Call) -> ir.Call:
 
 
 def in_flavour(call: ir.Call, dialect: str) -> ir.Call | None:
-    """The same call with its pattern in the dialect's words; None where it has none."""
+    """Translate the pattern of a call to the dialect's syntax; None if impossible."""
     flavour = _FLAVOURS.get(dialect)
     texts = [_constant(item) for item in call.arguments]
     if flavour is None or texts[1] is None or texts[-1] == BY_LOCALE:
@@ -155,7 +157,7 @@ def _constant(operand: ir.Operand) -> str | None:
 
 
 def substring(reader: Reads, node: Any) -> ir.Operand | None:
-    """PostgreSQL's `substring(text FROM pattern)`: the first group, or all where there is none."""
+    """Read PostgreSQL's `substring(text FROM pattern)`: the first group, or the whole match."""
     start = node.args.get("start")
     if reader.dialect.name != "postgres" or not isinstance(start, exp.Literal):
         return None

@@ -1,13 +1,13 @@
-"""Long chains of plain comparisons, such as `a = 1 AND b < 2 OR a = 3 AND b < 4`, read by shape.
+"""Fast path for long chains of plain comparisons, such as `a = 1 AND b < 2 OR a = 3 AND b < 4`.
 
-The grammar takes 60 microseconds for a comparison, and texts that programs write have thousands
-that differ in their numbers alone. So the chain is cut at the tokens of its top, terms of one
-*shape* (the same tokens but for the digits of numbers) are read the same way, and only the first of
-a shape is also read by the grammar.
+The grammar takes 60 microseconds per comparison, and generated texts have thousands that differ
+only in their numbers. So the chain is split at its top-level tokens. Terms of one *shape* (the same
+tokens except for the digits of numbers) are read alike, and the grammar reads only the first term
+of each shape.
 
-Soundness: what is read here must be the tree that the grammar gives: of each shape the first term
-is compared with it, and a chain with a term of another form, or with one that the two read
-differently, is left to the grammar as a whole.
+Soundness: the result must be the tree that the grammar gives. The first term of each shape is
+compared with it; a chain with a term of another form, or with a term that the two read differently,
+is left to the grammar as a whole.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rowsieve.bridges.sql.literals import negated, number
 from rowsieve.bridges.sql.source import Source
 from rowsieve.predicate import ir
 
-LEAST_TERMS: Final = 64  # the grammar reads fewer well enough
+LEAST_TERMS: Final = 64  # the grammar reads fewer fast enough
 _OPS: Final = {
     TokenType.EQ: ir.ComparisonOp.EQ,
     TokenType.NEQ: ir.ComparisonOp.NE,
@@ -44,7 +44,7 @@ _PLAIN: Final = frozenset(
 def plain_chain(
     source: Source, read: Callable[[Sequence[Any]], ir.Predicate]
 ) -> ir.Predicate | None:
-    """The condition, if it is a long chain of plain comparisons; `read` is the grammar."""
+    """Read a long chain of plain comparisons, or return None; `read` is the grammar."""
     tokens = source.tokens
     if len(tokens) < 4 * LEAST_TERMS or any(token.token_type not in _PLAIN for token in tokens):
         return None
@@ -71,13 +71,13 @@ def plain_chain(
                     return None
                 shapes.add(shape)
             terms.append(term)
-    except ValueError:  # a number that the dialect does not have: the grammar names its place
+    except ValueError:  # an invalid number: the grammar raises with its position
         return None
     return ir.And(tuple(terms)) if kind == TokenType.AND else ir.Or(tuple(terms))
 
 
 def _split(tokens: Sequence[Any], kind: TokenType) -> Iterator[Sequence[Any]]:
-    """The tokens between those of the kind that stand in no parentheses."""
+    """Split the tokens at those of the kind outside parentheses."""
     depth = start = 0
     for place, token in enumerate(tokens):
         found = token.token_type
@@ -92,7 +92,7 @@ def _split(tokens: Sequence[Any], kind: TokenType) -> Iterator[Sequence[Any]]:
 
 
 def _term(tokens: Sequence[Any], source: Source) -> ir.Predicate | None:
-    """Comparisons joined by AND, or in one pair of parentheses by either; None of another form."""
+    """Read comparisons joined by AND, or by either in one pair of parentheses; None for others."""
     kinds = [TokenType.AND]
     if tokens and tokens[0].token_type == TokenType.L_PAREN:
         if tokens[-1].token_type != TokenType.R_PAREN:
@@ -119,7 +119,7 @@ def _comparison(tokens: Sequence[Any], source: Source) -> ir.Predicate | None:
 
 
 def _value(tokens: Sequence[Any], source: Source) -> ir.Operand | None:
-    """A column, or a number with or without a sign."""
+    """Read a column, or a number with an optional sign."""
     kinds = tuple(token.token_type for token in tokens)
     if kinds == (TokenType.NUMBER,):
         return number(tokens[0].text, source.dialect)

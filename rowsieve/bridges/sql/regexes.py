@@ -1,9 +1,9 @@
-r"""Regular expressions of each dialect as patterns of RE2, the flavour that is evaluated here.
+r"""Translate regular expressions of each dialect to RE2, the syntax that is evaluated here.
 
-An allow-list: a pattern is read construct by construct, and one that is not known to mean the same
-in the dialect's flavour and in RE2 is refused by its name. What the flavours share is passed on;
-where they differ and RE2 can say it (`.` and newlines, Java's `$`, letters of both cases), it is
-said: `(?:K|k)` and not `[Kk]`, in which RE2 finds the Kelvin sign too, beside `|x`.
+An allow-list: a pattern is read construct by construct, and a construct that is not known to have
+the same meaning in RE2 is rejected by name. Common constructs are copied. If the syntaxes differ
+and RE2 has an equivalent (`.` and newlines, Java's `$`, letters of both cases), that is written:
+`(?:K|k)` instead of `[Kk]`, which in RE2 next to `|x` also matches the Kelvin sign.
 
 Sources: the syntax pages of RE2 and of Rust's regex, java.util.regex.Pattern, section 9.7.3 of
 PostgreSQL's manual.
@@ -19,18 +19,18 @@ from enum import Enum
 _QUANTIFIER = re.compile(r"[*+?]|\{[0-9]{1,3}(?:,[0-9]{0,3})?\}")
 _BRACES = re.compile(r"\{([0-9]+)(?:,([0-9]*))?\}")
 _EMPTY = re.compile(r"(?<!\\)(?:\\\\)*(?:^\||\(\||\|\||\|\)|\|$|\(\)|\(\?:\))")
-_FOLDED_BEYOND_ASCII = "KkSs"  # the Kelvin sign and the long s
-_MOST_REPEATS = 255  # PostgreSQL's
+_FOLDED_BEYOND_ASCII = "KkSs"  # Kelvin sign and long s
+_MOST_REPEATS = 255  # the limit of PostgreSQL
 _CONTROL = frozenset("nrtf")
 _SPECIAL = frozenset("*+?{}]")
-_CLASSES = {  # of ASCII, as Java and RE2 have them; `\s` of RE2 lacks the vertical tab
+_CLASSES = {  # ASCII, as in Java and RE2; RE2's `\s` lacks the vertical tab
     "d": "0-9",
     "w": "0-9A-Za-z_",
     "s": r"\t\n\x{0B}\f\r ",
 }
 
 
-# Characters of Rust's classes that RE2's tables, of an older Unicode, do not have in theirs.
+# Characters in Rust's classes that RE2's tables, of an older Unicode version, lack.
 _NEWER_DIGITS = (
     "10D40-10D49 116D0-116E3 11BF0-11BF9 16130-16139 16D70-16D79 1CCF0-1CCF9 1E5F1-1E5FA "
 )
@@ -48,7 +48,7 @@ def _ranges(codes: str) -> str:
     return re.sub("[0-9A-F]+", r"\\x{\g<0>}", codes).replace(" ", "")
 
 
-_UNICODE_CLASSES = {  # of Unicode 16, as Rust has them
+_UNICODE_CLASSES = {  # Unicode 16, as in Rust
     "d": r"\p{Nd}" + _ranges(_NEWER_DIGITS),
     "w": r"\p{L}\p{Nl}\p{M}\p{Nd}\p{Pc}" + _ranges(_NEWER_WORDS),
     "s": r"\t\n\x{0B}\f\r " + _ranges(_SPACES),
@@ -56,7 +56,7 @@ _UNICODE_CLASSES = {  # of Unicode 16, as Rust has them
 
 
 class Flavour(Enum):
-    """Whose regular expressions they are."""
+    """The syntaxes of regular expressions."""
 
     POSTGRES = "postgres"  # advanced regular expressions, in the collation "C"
     RE2 = "duckdb"
@@ -79,7 +79,7 @@ _WRITTEN = {
 
 
 def to_re2(pattern: str, flavour: Flavour, *, ignore_case: bool = False) -> str:
-    """The pattern that matches the same texts in RE2; ValueError names what is not known to."""
+    """Translate a pattern to RE2; ValueError names a construct without a known equivalent."""
     if pattern.startswith("(?i)"):
         pattern, ignore_case = pattern[4:], True
     folds = ignore_case and flavour in (Flavour.RE2, Flavour.RUST)
@@ -90,7 +90,7 @@ def to_re2(pattern: str, flavour: Flavour, *, ignore_case: bool = False) -> str:
 
 
 def from_re2(pattern: str, flavour: Flavour) -> str:
-    """The pattern in the flavour; ValueError where it has none that is read as this one."""
+    """Translate a pattern to the flavour; ValueError if no text is read back as this one."""
     found = pattern
     for said, written in _WRITTEN.get(flavour, ()):
         found = found.replace(said, written)
@@ -100,7 +100,7 @@ def from_re2(pattern: str, flavour: Flavour) -> str:
 
 
 def similar_to_re2(pattern: str, escape: str | None = "\\") -> str:
-    """`SIMILAR TO` of PostgreSQL: the whole text, with `%` and `_`; ValueError as above."""
+    """Translate PostgreSQL's `SIMILAR TO`, which matches the whole text, with `%` and `_`."""
     pieces: list[str] = []
     place = 0
     while place < len(pattern):
@@ -134,7 +134,7 @@ class _Scanner:
     place: int = 0
 
     def pieces(self) -> Iterator[str]:
-        """The constructs in order, each in RE2's words."""
+        """Yield the constructs in order, each in RE2 syntax."""
         self.check_ends()
         depth, repeatable = 0, False
         while self.place < len(self.pattern):
@@ -154,7 +154,7 @@ class _Scanner:
             raise ValueError("a parenthesis is not closed")
 
     def check_ends(self) -> None:
-        """Refuse branches without anything in them: flavours take them in several ways."""
+        """Raise for empty branches, which flavours treat differently."""
         if not self.pattern or _EMPTY.search(self.pattern):
             raise ValueError("an empty pattern or branch")
 
@@ -192,7 +192,7 @@ class _Scanner:
             least, most = int(braces[1]), int(braces[2] or braces[1])
             if most > _MOST_REPEATS or most < least:
                 raise ValueError(f"the count {text!r}")
-        if self.pattern.startswith("?", self.place):  # as few as possible: the same texts match
+        if self.pattern.startswith("?", self.place):  # non-greedy: the same texts match
             self.place += 1
             text += "?"
         if _QUANTIFIER.match(self.pattern, self.place):
@@ -238,7 +238,7 @@ class _Scanner:
         return inner if in_set else f"[{'^' if character.isupper() else ''}{inner}]"
 
     def set_(self) -> str:
-        """`[a-z]`, `[^a-z]`; no nested sets, no named classes, no set operations."""
+        """Read `[a-z]`, `[^a-z]`; no nested sets, named classes or set operations."""
         pieces = ["["]
         if self.pattern.startswith("^", self.place):
             pieces.append("^")
@@ -282,7 +282,7 @@ class _Scanner:
         return character
 
     def letter(self, character: str) -> str:
-        """A character that stands for itself, or for both cases of it."""
+        """Translate a literal character, in both cases if case is ignored."""
         if not self.both_cases or not (character.isascii() and character.isalpha()):
             return character
         both = character.upper() + character.lower()
@@ -290,7 +290,7 @@ class _Scanner:
 
 
 def _other_case(low: str, high: str) -> str:
-    """The letters of ASCII in a range, in the other case."""
+    """Return the ASCII letters in a range, in the other case."""
     found = []
     for first, last in (("a", "z"), ("A", "Z")):
         start, stop = max(low, first), min(high, last)

@@ -1,9 +1,10 @@
-"""The tree as SQL text: our own writer, a row per construct.
+"""Write the tree as SQL text: our own writer, with a row per construct.
 
-Text that is written reads back as the same tree, up to what reading makes equal (nested AND in AND,
-an escape character that the pattern lacks). Identifiers are always quoted, literals carry their
-type unless the plain form has it, and every operand that is not atomic stands in parentheses.
-Soundness: what a dialect cannot say with the same meaning is `UnsupportedOperation`.
+Written text reads back as the same tree, up to equivalences of the reader (nested ANDs, an escape
+character that the pattern lacks). Identifiers are always quoted, literals carry their type unless
+the plain form has it, and every operand that is not atomic is in parentheses.
+
+Soundness: `UnsupportedOperation` if a dialect has no text with the same meaning.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _TRUTHS = (ir.Literal(value=True, type=Bool()), ir.Literal(value=False, type=Boo
 
 
 class Binding(IntEnum):
-    """How tightly a piece of text holds together."""
+    """How tightly a piece of text binds."""
 
     LOGIC = 1  # AND, OR, NOT
     CONDITION = 2  # a comparison, LIKE, IN, IS
@@ -43,15 +44,15 @@ class Writer:
         self.dialect = dialect
 
     def text(self, node: ir.Node) -> str:
-        """The text of a whole tree."""
+        """Return the text of a whole tree."""
         return self._piece(node)[0]
 
     def atom(self, node: ir.Node) -> str:
-        """The node's text, in parentheses unless it is atomic."""
+        """Return the node's text, in parentheses unless it is atomic."""
         return self._within(node, Binding.ATOM)
 
     def conjunct(self, node: ir.Node) -> str:
-        """The node's text as it stands beside AND."""
+        """Return the node's text as an operand of AND."""
         return self._within(node, Binding.CONDITION)
 
     def _within(self, node: ir.Node, least: Binding) -> str:
@@ -98,7 +99,7 @@ class Writer:
             negation = "NOT " if op is ir.ComparisonOp.DISTINCT else ""
             return f"{self.atom(left)} IS {negation}{self.text(right)}", Binding.CONDITION
         text = f"{self._side(left, right)} {op.value} {self._side(right, left)}"
-        # DataFusion's parser takes all that follows DISTINCT FROM for its right side
+        # DataFusion's parser uses all text after DISTINCT FROM as its right operand
         return text, Binding.LOGIC if is_distinct else Binding.CONDITION
 
     def _side(self, operand: ir.Operand, other: ir.Operand) -> str:
@@ -119,7 +120,7 @@ class Writer:
             case ir.IsNull():
                 return f"{operand} IS {negation}NULL", Binding.CONDITION
             case ir.InList(values=values) if not len(values):
-                return f"{operand} IS NULL AND NULL", Binding.LOGIC  # no text says IN ()
+                return f"{operand} IS NULL AND NULL", Binding.LOGIC  # there is no text for IN ()
             case ir.InList(values=values):
                 members = ", ".join(self._members(node.operand, values))
                 return f"{operand} {negation}IN ({members})", Binding.CONDITION
@@ -148,7 +149,7 @@ class Writer:
         pattern, escape = like.pattern, like.escape
         if escape is not None and escape not in pattern:
             escape = None
-        if self.dialect.name in ("datafusion", "spark"):  # strict about what may be escaped
+        if self.dialect.name in ("datafusion", "spark"):  # strict about escaped characters
             return quoted(_with_backslashes(pattern, escape), self.dialect)
         text = quoted(pattern, self.dialect)
         if escape is None and self.dialect.like_escape and self.dialect.like_escape in pattern:
@@ -171,7 +172,9 @@ class Writer:
             case ir.Case():
                 return self._case(node), Binding.ATOM
             case ir.Now():
-                call = "()" if self.dialect.gives_types else ""  # else a column may have the name
+                call = (
+                    "()" if self.dialect.gives_types else ""
+                )  # without, a column may have the name
                 return f"CURRENT_TIMESTAMP{call}", Binding.ATOM
             case ir.Condition(predicate=predicate):
                 return f"({self._piece(predicate)[0]})", Binding.ATOM
@@ -200,7 +203,7 @@ class Writer:
 
 
 def to_sql(node: ir.Node, dialect: Dialect) -> str:
-    """Write a tree; `InvalidPredicate` if it is too deep to be written."""
+    """Write a tree; `InvalidPredicate` if it is nested too deeply."""
     try:
         return Writer(dialect).text(node)
     except RecursionError:
@@ -208,7 +211,7 @@ def to_sql(node: ir.Node, dialect: Dialect) -> str:
 
 
 def _plainer(literal: ir.Literal, other: ir.Operand) -> ir.Literal:
-    """The literal without its type where a bound column beside it gives it the same one again."""
+    """Return the literal without its type if a bound column on the other side implies it."""
     if not isinstance(other, ir.BoundColumn) or literal.type != other.type or literal.value is None:
         return literal
     if isinstance(literal.type, String):
@@ -217,7 +220,7 @@ def _plainer(literal: ir.Literal, other: ir.Operand) -> ir.Literal:
 
 
 def _shown_type(type_: LogicalType | None, other: ir.Operand) -> LogicalType | None:
-    """The type that members need in their text, as `_plainer` says of each."""
+    """Return the type that members need in their text, as in `_plainer`."""
     if isinstance(other, ir.BoundColumn) and type_ == other.type:
         return None if isinstance(type_, String) else Int(64) if _is_small_int(type_) else type_
     return type_
@@ -236,7 +239,7 @@ def _is_empty(term: ir.InList | ir.IsNull | ir.Like) -> bool:
 
 
 def _with_backslashes(pattern: str, escape: str | None) -> str:
-    """The same pattern with a backslash as its escape, before wildcards and itself only."""
+    """Return the pattern with backslash as its escape, before wildcards and itself only."""
     pieces: list[str] = []
     characters = iter(pattern)
     for character in characters:

@@ -1,4 +1,4 @@
-"""Calls as SQL: operators and functions, with the dialects in which each means the same."""
+"""Write calls as SQL: operators and functions."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
-    """A call, and whether it is an operator between its operands."""
+    """Write a call, and return whether it is an infix operator."""
     name, arguments, dialect = call.function, call.arguments, writer.dialect
-    if "{" in name:  # a template of the engine's own, put there by `spark_exact`
+    if "{" in name:  # a template of the engine's own, inserted by `spark_exact`
         return written(name, call, writer)
     if dialect.name == "spark" and (own := WRITTEN.get(name)) is not None:
         return written(own, call, writer)
@@ -129,7 +129,7 @@ def _json(call: Call, writer: Writes) -> str:
 
 
 def _regex(call: Call, writer: Writes) -> str | None:
-    """The match in the dialect's own flavour; None where it has no such pattern."""
+    """Write a match in the dialect's syntax; None if it has no equivalent pattern."""
     try:
         pattern = from_re2(_text_of(call.arguments[1]), Flavour(writer.dialect.name))
     except ValueError:

@@ -1,7 +1,7 @@
-"""The members of an IN list as SQL all at once: the texts that single constants would have.
+"""Write the members of an IN list as SQL, vectorised, with the texts of single constants.
 
-Soundness: what is written here reads back as the same members, because each is in the very words
-of `literal_text`; types and values of which that is not known are left to it (None).
+Soundness: the text reads back as the same members, because each member is exactly as in
+`literal_text`; types and values for which that is not known give None.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from rowsieve.predicate.ir import Literal
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.logical import Date, Decimal, Float, Int, LogicalType, Timestamp
 
-_MOST_PLAIN_DIGITS = 37  # of a decimal that is written as a number in every dialect
+_MOST_PLAIN_DIGITS = 37  # digits of a decimal that all dialects read from a bare number
 
 
 def list_texts(array: pa.Array, type_: LogicalType | None, dialect: Dialect) -> list[str] | None:
-    """Each member as text; None where they have to be written one by one."""
+    """Format each member; None if they must be written one by one."""
     if array.null_count == len(array):
         return None
     texts = _texts(array, type_, dialect)
@@ -38,7 +38,7 @@ def _texts(
         case None if pa.types.is_string(array.type):
             return _strings(array, dialect)
         case Int(64, signed=False) if pa.types.is_integer(array.type) and type_ in dialect.types:
-            before, after = _cast_around(type_, dialect)  # bare, they would be read as signed ones
+            before, after = _cast_around(type_, dialect)  # bare, they would be read as signed
             return _between(before, array.cast(pa.string()), after)
         case Int(64) if pa.types.is_integer(array.type):
             return None if pc.min(array).as_py() == -(2**63) else array.cast(pa.string())
@@ -80,9 +80,9 @@ def _floats(array: pa.Array, type_: Float, dialect: Dialect) -> list[str] | None
 
 
 def _decimals(array: pa.Array, type_: Decimal, dialect: Dialect) -> pa.Array | None:
-    """Bare numbers where they have as many digits as the type, else CASTs.
+    """Format bare numbers if they have as many digits as the type, otherwise CASTs.
 
-    Arrow has exponents in the texts of small numbers.
+    Arrow uses exponents for small numbers.
     """
     texts = array.cast(pa.string())
     if pc.any(pc.match_substring(texts, "E")).as_py():

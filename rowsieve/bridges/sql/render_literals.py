@@ -1,4 +1,4 @@
-"""Constants, casts and quoted text as SQL."""
+"""Write constants, casts and quoted text as SQL."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rowsieve.types.logical import (
 
 
 def quoted(text: str, dialect: Dialect) -> str:
-    """A string constant."""
+    """Format a string constant."""
     if dialect.hex_strings and ("'" in text or "\\" in text):
         return cast_text(f"X'{text.encode().hex()}'", String(), dialect)
     if dialect.backslash_strings:
@@ -36,7 +36,7 @@ def quoted(text: str, dialect: Dialect) -> str:
 
 
 def literal_text(literal: Literal, dialect: Dialect) -> tuple[str, bool]:
-    """A constant, and whether it begins with a sign."""
+    """Format a constant, and return whether it begins with a sign."""
     value, type_ = literal.value, literal.type
     if value is None:
         return ("NULL" if type_ is None else cast_text("NULL", type_, dialect)), False
@@ -67,7 +67,7 @@ def literal_text(literal: Literal, dialect: Dialect) -> tuple[str, bool]:
 
 
 def _is_beyond_calendar(value: PhysicalValue, type_: Timestamp | Date, dialect: Dialect) -> bool:
-    """Whether DataFusion must be told the number of a moment, as no text has it."""
+    """Whether DataFusion needs the number of a time, because no text has the value."""
     if dialect.name != "datafusion" or not isinstance(value, int):
         return False
     day = value if isinstance(type_, Date) else value // DAY_US
@@ -75,7 +75,7 @@ def _is_beyond_calendar(value: PhysicalValue, type_: Timestamp | Date, dialect: 
 
 
 def _made(value: tuple[PhysicalValue, ...], type_: List | Struct, dialect: Dialect) -> str:
-    """A list or struct as the call that makes it."""
+    """Format a list or struct as a constructor call."""
     if isinstance(type_, Struct):
         parts: list[str] = []
         for member, field in zip(value, type_.fields, strict=True):
@@ -89,7 +89,7 @@ def _made(value: tuple[PhysicalValue, ...], type_: List | Struct, dialect: Diale
 
 
 def cast_text(operand: str, type_: LogicalType, dialect: Dialect, *, try_: bool = False) -> str:
-    """A cast of an operand's text."""
+    """Format a cast of an operand's text."""
     by_function = dialect.name == "datafusion" and not isinstance(type_, Date) and not try_
     if by_function and type_ in DATAFUSION_TYPES:
         return f"arrow_cast({operand}, '{DATAFUSION_TYPES[type_]}')"

@@ -1,4 +1,4 @@
-"""The text being read: its tokens, its lifted lists, and errors that point into it."""
+"""The text being read: its tokens, its extracted lists, and errors with positions in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rowsieve.bridges.sql.dialects import Dialect
 from rowsieve.bridges.sql.lists import Lifted
 from rowsieve.errors import InvalidPredicate
 
-# Nodes that the grammar does not mark: the tokens that name them.
+# Nodes without positions in the grammar: the tokens that name them.
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "placeholder": ("COLON", "PLACEHOLDER"),
     "extract": ("EXTRACT", "DATE_PART"),
@@ -24,16 +24,16 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One filter's text on its way to a tree."""
+    """The text of one filter while it is read."""
 
     text: str
     lifted: Lifted
     tokens: list[Any]
     dialect: Dialect
-    is_encoded: bool = False  # nobody wrote the text: errors do not point into it
+    is_encoded: bool = False  # generated text: errors have no position in it
 
     def refusal(self, node: Any, why: str) -> InvalidPredicate:
-        """The error that names the text of this node and its place."""
+        """Build the error with the text of this node and its position."""
         if self.is_encoded:
             return InvalidPredicate(why)
         start, stop = (None, None) if node is None else self._span(node)
@@ -42,7 +42,7 @@ class Source:
         return self.refusal_at(start, stop, why)
 
     def refusal_at(self, start: int, stop: int, why: str) -> InvalidPredicate:
-        """The error that names the text from `start` to `stop` and its place."""
+        """Build the error with the text from `start` to `stop` and its position."""
         if self.is_encoded:
             return InvalidPredicate(why)
         piece = self.lifted.text[start:stop]
@@ -56,11 +56,11 @@ class Source:
         )
 
     def original(self, start: int, stop: int) -> str:
-        """The text as it was given that these places of the lifted text stand for."""
+        """Return the original text for a span of the text without lists."""
         return self.text[self.lifted.offset(start) : self.lifted.offset(stop)].strip()
 
     def token_after(self, node: Any, count: int) -> Any | None:
-        """The token `count` places after the one that the node's name is; None past the end."""
+        """Return the token `count` positions after the node's name; None past the end."""
         start = node.meta.get("start")
         for index, token in enumerate(self.tokens):
             if token.start == start:
@@ -69,7 +69,7 @@ class Source:
         return None
 
     def argument_count(self, node: Any) -> int:
-        """How many arguments are written behind the name that the node's first token is."""
+        """Return the number of arguments after the node's name."""
         start, depth, count = node.meta.get("start"), 0, 0
         for token in self.tokens:
             if start is None or token.start <= start:
@@ -99,7 +99,7 @@ _TESTING = frozenset({"IS", "ISNULL", "NOTNULL"})
 
 
 def is_after_distinct(tokens: Sequence[Any]) -> Any | None:
-    """The IS that follows the right side of a DISTINCT FROM without a parenthesis between."""
+    """Return the IS that follows the right side of a DISTINCT FROM outside parentheses."""
     depth, open_ = 0, set[int]()
     for token in tokens:
         kind = token.token_type.name
@@ -114,10 +114,10 @@ def is_after_distinct(tokens: Sequence[Any]) -> Any | None:
 
 
 def split_at_and(source: Source) -> list[str]:
-    """The texts between the ANDs of the top, as they were written; one text if there is an OR.
+    """Split the text at its top-level ANDs, as written; one text if there is an OR.
 
-    The AND of a BETWEEN joins nothing. Where a dialect takes all that follows DISTINCT FROM for its
-    right side, the text stays whole.
+    The AND of a BETWEEN is not a split point. In a dialect that uses all text after DISTINCT FROM
+    as its right operand, the text is not split.
     """
     depth = between = 0
     starts, stops = [0], []

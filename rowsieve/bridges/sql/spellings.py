@@ -1,7 +1,7 @@
-"""How functions are written in each dialect, for the documents, and parts with names of their own.
+"""The spellings of functions in each dialect, for the documentation, and special fields.
 
-The spellings are those of `rowsieve.bridges.functions`; what a bridge writes by a rule of its own
-has its form here, for the reader.
+The spellings are those of `rowsieve.bridges.functions`; forms that a bridge writes by a rule of its
+own are listed here for the reader.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rowsieve.bridges.sql.parts import PORTABLE_PARTS
 from rowsieve.bridges.sql.zones import FORMS, ZONE_FUNCTIONS
 from rowsieve.predicate.functions.registry import BUILT_IN
 
-# Parts that a dialect counts from another number, or calls by another name.
+# Fields that a dialect counts from another number, or names differently.
 PARTS: Mapping[tuple[str, str], str] = {
     ("spark", "dow"): "(dayofweek({0}) - 1)",
     ("spark", "isodow"): "(weekday({0}) + 1)",
@@ -68,9 +68,9 @@ _COUNTED = ("spark", "datafusion", "duckdb")
 
 
 def shared() -> tuple[str, ...]:
-    """The functions that Spark, DataFusion and DuckDB all have, parts of `extract` one by one.
+    """List the functions that Spark, DataFusion and DuckDB all have, each `extract` field included.
 
-    Operators of arithmetic and intervals, which are no names, are not counted.
+    Arithmetic operators and intervals, which are not names, are not counted.
     """
     own = {part for _, part in PARTS}
     parts = {f"extract_{part}" for part in {*PORTABLE_PARTS, *own}}
@@ -79,7 +79,7 @@ def shared() -> tuple[str, ...]:
 
 
 def spelling(name: str, dialect: str) -> str | None:
-    """How a function is written there, for the documents; None if it is not."""
+    """Return a function's spelling in a dialect, for the documentation; None if unsupported."""
     if name in ZONE_FUNCTIONS:
         return FORMS.get((name, dialect))
     part = name.removeprefix("extract_")
@@ -98,7 +98,7 @@ def spelling(name: str, dialect: str) -> str | None:
 
 
 def matrix() -> str:
-    """How each function of the registry is written in each dialect, for the documents."""
+    """Return the spelling of each function in each dialect, for the documentation."""
     dialects = ("postgres", *_COUNTED)
     parts = {f"extract_{part}" for part in {*PORTABLE_PARTS, *(part for _, part in PARTS)}}
     lines = ["| | " + " | ".join(dialects) + " |", "|---" * 5 + "|"]

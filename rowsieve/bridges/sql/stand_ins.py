@@ -1,10 +1,12 @@
-"""Names in a text for the constants, lists and conditions that it is not to spell.
+"""Names in a text that stand for constants, lists and conditions.
 
-An engine that hands a condition over as a tree has its constants as values. A constant of any type,
-NULL of a type, and a list of a million members stand in the text by a name, and come out of the
-reader as they are. So does a condition deep inside another: it is read by itself, so that neither
-text nor grammar ever nests deeply. Soundness: no name is one of a column of the schema; a name
-stands for a condition only beside AND, OR and NOT, which read a condition by its value alone.
+An engine that passes a condition as a tree has its constants as values. A constant of any type, a
+typed NULL, and a list of a million members are names in the text, and the reader replaces the names
+by the values. So is a condition deep inside another: it is read separately, so neither text nor
+grammar nests deeply.
+
+Soundness: no name is a column of the schema; a name stands for a condition only as an operand of
+AND, OR and NOT, which depend on its value alone.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from rowsieve.types.schema import Schema
 
 
 class StandIns:
-    """The constants and lists of one condition, by the names that stand for them."""
+    """The constants and lists of one condition, by name."""
 
     def __init__(self, schema: Schema, dialect: Dialect) -> None:
         self.constants: dict[str, Literal] = {}
@@ -31,34 +33,34 @@ class StandIns:
             self._mark += ":"
 
     def constant(self, value: Literal) -> str:
-        """The identifier that stands for the constant, with its quotes."""
+        """Return a quoted identifier for the constant."""
         name = f"{self._mark}{len(self.constants)}"
         self.constants[name] = value
         return f"{self._quote}{name}{self._quote}"
 
     def condition(self, spell: Callable[[], str]) -> str:
-        """The identifier that stands for a condition; `spell` makes its text when it is due."""
+        """Return an identifier for a condition; `spell` makes its text later."""
         name = f"{self._mark}condition {len(self._later)}"
         self._later.append((name, spell))
         return f"{self._quote}{name}{self._quote}"
 
     def may_stand_in(self, text: str) -> bool:
-        """Whether a text that was written elsewhere has something like a name of these."""
+        """Whether a text from elsewhere contains one of these names."""
         return f"{self._mark}condition" in text
 
     def read_whole(self, text: str, read: Callable[[str], Predicate]) -> Predicate:
-        """Read a text, and before it all conditions that stand in it by a name, deepest first."""
+        """Read a text, after all conditions that have names in it, deepest first."""
         pieces: list[tuple[str, str]] = []
-        for name, spell in self._later:  # which grows while texts are made
+        for name, spell in self._later:  # grows while texts are made
             pieces.append((name, spell()))
         for name, piece in reversed(pieces):
             self.conditions[name] = read(piece)
         return read(text)
 
     def members(self, values: ValueSet, *, typed: bool = False) -> str:
-        """What follows IN for a list of these members, with its parentheses.
+        """Return the text after IN for a list of these members, with its parentheses.
 
-        `typed`: the condition is refused where the value sought has another type than they have.
+        `typed`: reading raises if the operand's type differs from that of the members.
         """
         if typed:
             self.of_one_type.append(values)

@@ -1,8 +1,10 @@
-"""Text from one dialect's syntax to another's, of which nothing is promised but that it is said so.
+"""Convert text from one dialect's syntax to another's, without a promise about its rows.
 
-For dialects that sqlglot knows and nobody has proved here, and for conditions whose columns have no
-known types. Soundness: the exactness is UNSUPPORTED and the residual is the original, whatever the
-text looks like; it is asked for by name, so that nobody takes it for a filter.
+For dialects that sqlglot supports but that are not verified here, and for conditions whose columns
+have no known types.
+
+Soundness: the exactness is UNSUPPORTED and the residual is the original, whatever the text. The
+caller must ask for it by name, so the result is not mistaken for a filter.
 """
 
 from __future__ import annotations
@@ -13,11 +15,11 @@ from rowsieve.bridges.translation import Exactness, Translation
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 
 _NOTE = "syntax only: nothing is known of the rows that the text keeps there"
-_BETWEEN = "postgres"  # the form that a dialect without a table of ours goes through
+_BETWEEN = "postgres"  # intermediate syntax for a dialect without a table of ours
 
 
 def in_syntax(text: str, source: str, target: str) -> Translation[str, str]:
-    """The condition in the words of another dialect; either may be any that sqlglot knows."""
+    """Convert the condition to another dialect; both may be any dialect of sqlglot."""
     if not isinstance(text, str):
         raise InvalidInput(f"a change of syntax is of SQL text, not of {type(text).__name__}")
     plain, dialect = (text, source) if source in DIALECTS else (_via(text, source), _BETWEEN)
@@ -39,7 +41,7 @@ def _via(text: str, source: str, target: str = _BETWEEN) -> str:
     for name in names:
         if Grammar.get(name) is None:
             known = ", ".join(sorted(name for name in Grammar.classes if name))
-            raise InvalidInput(f"no SQL dialect is called {name!r}; sqlglot knows {known}")
+            raise InvalidInput(f"there is no SQL dialect {name!r}; sqlglot knows {known}")
     level = sqlglot.ErrorLevel.RAISE
     try:
         node = sqlglot.parse_one(text, read=names[0])
@@ -47,4 +49,4 @@ def _via(text: str, source: str, target: str = _BETWEEN) -> str:
     except sqlglot.ParseError as error:
         raise InvalidPredicate(f"cannot read the filter as {source} SQL: {error}") from error
     except sqlglot.UnsupportedError as error:
-        raise UnsupportedOperation(f"{target} SQL has no such thing: {error}") from error
+        raise UnsupportedOperation(f"{target} SQL has no equivalent: {error}") from error

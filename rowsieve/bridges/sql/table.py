@@ -1,8 +1,9 @@
-"""The constructs of SQL conditions, and the dialects in which they are written as exact.
+"""The constructs of SQL conditions, and the dialects in which they are exact.
 
-Functions are rows of `rowsieve.bridges.functions`; these constructs have a form of their own.
-Soundness: a test writes an example of each in every dialect and finds it exact, or refused for the
-reason given.
+Functions are rows of `rowsieve.bridges.functions`; these constructs have forms of their own.
+
+Soundness: a test writes an example of each in every dialect, and checks that it is exact, or
+rejected for the given reason.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _NO_TYPE = "it has no such type"
 
 @dataclass(frozen=True, slots=True)
 class Construct:
-    """A form of a condition, an example of it, and where it is refused."""
+    """A form of a condition, an example of it, and the dialects that reject it."""
 
     name: str
     example: str  # in postgres, over the columns of the tests
@@ -72,7 +73,7 @@ CONDITIONS: tuple[Construct, ...] = (
 
 
 def matrix() -> str:
-    """A line per construct, cast and function, a cell per dialect, for the documents."""
+    """Return a line per construct, cast and function, a cell per dialect, for the documentation."""
     names = list(DIALECTS)
     lines = ["| | | " + " | ".join(names) + " | |", "|---" * (len(names) + 3) + "|"]
     for group, construct, cells, note in _rows():

@@ -1,8 +1,9 @@
-"""The table of functions, acted on: a template writes a call, and recognises one in sqlglot's tree.
+"""Templates of the function table: write a call, and recognise one in sqlglot's tree.
 
-A template is parsed by the dialect's own grammar, so that every alias the grammar knows is
-recognised with it. Soundness: a node matches only if it carries exactly the arguments and options
-of the template; an option that a template lacks (a precision, DISTINCT) matches none.
+The dialect's own grammar parses a template, so every alias that the grammar knows matches too.
+
+Soundness: a node matches only if it has exactly the arguments and options of the template; an
+option that a template lacks (a precision, DISTINCT) prevents a match.
 """
 
 from __future__ import annotations
@@ -30,24 +31,24 @@ _BEFORE = re.compile(r"(?:[(,]|\bIN|\bFROM|\bBOTH|\bLEADING|\bTRAILING)\s*$")
 _AFTER = re.compile(r"\s*(?:[),]|AS\b|IN\b|FROM\b)")
 _PREFIX = "argument_"
 _TRIMS = ("trim", "ltrim", "rtrim")
-# What Unicode calls a space separator, and DuckDB trims.
+# Unicode space separators, which DuckDB trims.
 SPACES = " \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"
 
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """A template as a node of the grammar, and the function that it spells."""
+    """A parsed template, and the function that it spells."""
 
     function: str
     spelling: Spelling
     node: Any
     places: int
     has_rest: bool
-    shown: str  # for people: of arguments x, y, z
+    shown: str  # for people, with arguments x, y, z
 
 
 def recognise(reader: Reads, node: Any) -> Call | None:
-    """The call that a node spells in the reader's dialect; None if no template matches."""
+    """Read the call of a node in the reader's dialect; None if no template matches."""
     for pattern in _patterns(reader.dialect.name).get(_root(node), ()):
         bound: dict[str, list[Any]] = {}
         if not _matches(pattern.node, node, bound):
@@ -78,7 +79,7 @@ def is_bare_trim(node: Call) -> bool:
 
 
 def _with_spaces(trim: Call) -> Call:
-    """The trim of a dialect that trims all kinds of spaces unless told which, as a trim of ours."""
+    """Read the trim of a dialect that by default trims all kinds of spaces."""
     match trim.arguments:
         case (text,):
             return Call(trim.function, (text, Literal(SPACES)))
@@ -89,13 +90,13 @@ def _with_spaces(trim: Call) -> Call:
 
 
 def forms(reader: Reads, node: Any) -> list[str]:
-    """The forms of the functions that a node might be, of arguments x, y, z, for a message."""
+    """Return the templates that a node might match, with arguments x, y, z, for a message."""
     known = _patterns(reader.dialect.name).get(_root(node), ())
     return list(dict.fromkeys(pattern.shown for pattern in known))
 
 
 def fill(call: Call, writer: Writes) -> tuple[str, bool] | None:
-    """A call by its dialect's template, and whether it is an operator; None without a template."""
+    """Write a call by its dialect's template, and whether it is infix; None without a template."""
     spelling = spelling_of(call.function, writer.dialect.name)
     if spelling is None:
         return None
@@ -110,7 +111,7 @@ def fill(call: Call, writer: Writes) -> tuple[str, bool] | None:
 
 
 def written(template: str, call: Call, writer: Writes) -> tuple[str, bool]:
-    """A call by this template, and whether it is an operator."""
+    """Write a call by this template, and return whether it is infix."""
     pieces, places, _ = _pieces(template)
     return _filled(pieces, call, places, writer), _is_operator(template)
 
@@ -134,7 +135,7 @@ def _filled(pieces: tuple[str, ...], call: Call, places: int, writer: Writes) ->
 
 @cache
 def _pieces(template: str) -> tuple[tuple[str, ...], int, bool]:
-    """Text and names of places in turn; the number of places; whether others may follow."""
+    """Split into alternating text and placeholders; their number; whether more may follow."""
     pieces = tuple(_PLACE.split(template))
     names = set(pieces[1::2])
     return pieces, len(names - {_REST}), _REST in names
@@ -147,7 +148,7 @@ def _is_operator(template: str) -> bool:
 
 @cache
 def _patterns(dialect: str) -> Mapping[object, tuple[_Pattern, ...]]:
-    """Patterns by the kind of their root, the largest first."""
+    """Group patterns by the kind of their root, the largest first."""
     made: dict[object, list[_Pattern]] = {}
     for row in TABLE.values():
         spelling = row.spelling(dialect)
@@ -187,7 +188,7 @@ def _root(node: Any) -> object:
 
 
 def _matches(pattern: Any, node: Any, bound: dict[str, list[Any]]) -> bool:
-    """Whether the node is the pattern; binds the nodes at its places."""
+    """Whether the node matches the pattern; binds the nodes at its placeholders."""
     if (place := _place(pattern)) is not None:
         if place in bound:
             return bool(bound[place] == [node])

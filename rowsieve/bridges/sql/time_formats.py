@@ -1,7 +1,7 @@
-"""Constant formats of dates and times, in each dialect's words and in those of `format_time`.
+"""Translate constant formats of dates and times between dialects and `format_time`.
 
-Soundness: an allow-list. A field that is not listed, or a letter that might be one, is refused;
-fields that are listed have the same digits in every engine, for the years 1 to 9999.
+Soundness: an allow-list. A field that is not listed, or a letter that might be one, is rejected.
+Listed fields have the same digits in every engine, for the years 1 to 9999.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _PIECES: Mapping[str, re.Pattern[str]] = {
 
 
 def _fields(dialect: str, function: str) -> Mapping[str, str]:
-    """The fields that a function's formats may have; fractions are read and not written."""
+    """The fields that formats of a function may have; fractions are parsed, but not written."""
     known = FIELDS[dialect]
     return {**known, **_FRACTIONS.get(dialect, {})} if function in _PARSED else known
 
 
 def from_dialect(text: str, dialect: str, function: str = "format_time") -> str:
-    """The format in the words of `format_time`; ValueError where it is not known to be the same."""
+    """Translate a format to that of `format_time`; ValueError if it may not be equivalent."""
     fields = _fields(dialect, function)
     made, place = [], 0
     while place < len(text):
@@ -64,7 +64,7 @@ def from_dialect(text: str, dialect: str, function: str = "format_time") -> str:
 
 
 def to_dialect(text: str, dialect: str, function: str = "format_time") -> str:
-    """A format of `format_time` in the dialect's words; ValueError where it has none."""
+    """Translate a format of `format_time` to the dialect; ValueError if impossible."""
     names = {field: name for name, field in _fields(dialect, function).items()}
     pieces = pieces_of(text, dict.fromkeys(names, 0)) or ()
     made = "".join(names[field] if field else plain for field, plain in pieces)
@@ -74,7 +74,7 @@ def to_dialect(text: str, dialect: str, function: str = "format_time") -> str:
 
 
 def formatted(reader: Reads, node: Any, call: Call) -> Call:
-    """A time as text, by the format as it stands in the text: the grammar rewrites it."""
+    """Read a time as text, with the format from the source text: the grammar rewrites it."""
     given = reader.source.argument_count(node)
     if given not in (0, len(call.arguments)):  # the grammar drops other formats
         raise reader.source.refusal(node, "it takes one format")
@@ -93,7 +93,7 @@ def formatted(reader: Reads, node: Any, call: Call) -> Call:
 
 
 def in_words(call: Call, dialect: str) -> Call | None:
-    """The same call with its format in the dialect's words; None where it has none."""
+    """Translate the format of a call to the dialect; None if impossible."""
     if len(call.arguments) == 1:
         return call
     text = call.arguments[1].value if isinstance(call.arguments[1], Literal) else None
@@ -107,7 +107,7 @@ def in_words(call: Call, dialect: str) -> Call | None:
 
 
 def last_string(reader: Reads, node: Any) -> str | None:
-    """The last argument of a call, where it is quoted text and nothing else."""
+    """Return the last argument of a call if it is quoted text."""
     tokens = reader.source.tokens
     start = node.meta.get("start")
     begun = next((i for i, token in enumerate(tokens) if token.start == start), None)

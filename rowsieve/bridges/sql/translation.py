@@ -1,7 +1,7 @@
-"""SQL text as one filter language among the others: read and written condition by condition.
+"""The bridge of SQL text, which reads and writes condition by condition.
 
-Soundness: what is written has passed `exact`, so the engine of the dialect means by it what we do;
-what cannot be read is left in its own words, as a whole condition of the AND at the top.
+Soundness: written text has passed `exact`, so the dialect's engine gives it our meaning. Text that
+cannot be read is left unchanged, as a whole condition of the top-level AND.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def from_text(
     session: Session | None = None,
     strict: bool = False,
 ) -> Translation[Predicate, str]:
-    """Read a condition over columns of the schema; the residual is what is not known here.
+    """Read a condition over columns of the schema; the residual is the unsupported part.
 
-    `session`: the settings that the text is meant by, the dialect's defaults unless given. Text
-    that is no condition at all is `InvalidPredicate`.
+    `session`: the settings of the text's session, by default those of the dialect. Text that is not
+    a condition is `InvalidPredicate`.
     """
     from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
 
@@ -77,11 +77,11 @@ def from_text(
 def as_engine_means(
     found: Predicate, schema: Schema, known: Dialect, meant: Semantics
 ) -> Predicate:
-    """The condition as the engine types its values; refused where it means another than we do."""
+    """Type the values of a condition as the engine does; raise if its meaning differs from ours."""
     found, root = as_meant(found, schema, known, meant)
     if known.translates_listed:
         said_exactly(root, known)
-        if not known.listed_only:  # its `where=` is read here, too; no engine evaluates the rest
+        if not known.listed_only:  # `where=` is evaluated here; no engine evaluates the rest
             check_texts(root, meant)
     if known.semantics.nan is NanOrder.SIGNED:
         check_nan_signs(root)
@@ -91,9 +91,9 @@ def as_engine_means(
 def where_text(
     text: str, schema: Schema, dialect: str, semantics: Semantics | None = None
 ) -> Predicate:
-    """Read a condition whole, to be answered by us.
+    """Read a condition as a whole, for evaluation here.
 
-    Numbers of two types and spaces that the engine takes in another way are `UnsupportedOperation`.
+    UnsupportedOperation for numbers of two types, or spaces, that the engine treats differently.
     """
     known = dialect_named(dialect)
     meant = known.semantics if semantics is None else semantics
@@ -103,7 +103,7 @@ def where_text(
 def as_meant(
     found: Predicate, schema: Schema, known: Dialect, meant: Semantics
 ) -> tuple[Predicate, Predicate]:
-    """The condition as the engine types and compares its values, unbound and bound."""
+    """Return the condition, typed and compared as in the engine, unbound and bound."""
     if known.gives_types:
         found = with_spark_types(found, schema, ansi=meant.is_ansi)
     found = with_widths(found, schema, known)
@@ -134,9 +134,9 @@ def to_text(
     session: Session | None = None,
     strict: bool = False,
 ) -> Translation[str, Predicate]:
-    """Write a predicate, meant by the dialect's rules, as text that its engine means alike.
+    """Write a predicate, under the dialect's rules, as text with the same meaning in its engine.
 
-    `session`: the settings of the session that runs it, the dialect's defaults unless given.
+    `session`: the settings of the session that runs it, by default those of the dialect.
     """
     known = dialect_named(dialect)
     theirs = in_session(known.semantics, session)
@@ -159,10 +159,10 @@ def in_words_of(
     theirs: Semantics | None = None,
     zone: str | None = None,
 ) -> Predicate:
-    """The bound condition in a form of which the dialect's text means the same to its engine.
+    """Rewrite a bound condition so that its text has the same meaning in the dialect's engine.
 
-    `meant`: the rules that it is meant by; `theirs`: those of the engine's session; `zone`: the
-    time zone of a session of Spark, None if that is not known.
+    `meant`: the rules of the condition; `theirs`: the rules of the engine's session; `zone`: the
+    time zone of a Spark session, None if unknown.
     """
     theirs = known.semantics if theirs is None else theirs
     if known.gives_types:

@@ -1,8 +1,8 @@
-"""Members of long lists as one array, by the type that they say: `DATE '…'`, `CAST('…' AS DOUBLE)`.
+"""Parse long lists of typed members to one array: `DATE '…'`, `CAST('…' AS DOUBLE)`.
 
-Soundness: a list is read here only if each member says the same type in the same words and has the
-form that single constants must have; then it has the value that a single one would have. Any other
-list is None, and left to the grammar.
+Soundness: a list is parsed here only if all members name the same type in the same words and have
+the form that single constants must have; then the values are equal to theirs. Any other list gives
+None, and the grammar reads it.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ _NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)"
 _FLOAT = rf"{_NUMBER}([eE][+-]?[0-9]{{1,6}})?$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _STAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
-_MARK = "\0"  # before a member that said its type
+_MARK = "\0"  # before a member with a type
 
 
 def members_of(body: str) -> pa.Array:
-    """The members' texts, NULL where one is NULL."""
+    """Return the members' texts, NULL for NULL."""
     texts = pc.utf8_trim_whitespace(pa.array(body.split(",")))
     return pc.if_else(pc.equal(pc.ascii_upper(texts), "NULL"), pa.scalar(None, pa.string()), texts)
 
 
 def typed_members(body: str, dialect: Dialect) -> ValueSet | None:
-    """The members of a list of well-formed ones that say their type."""
+    """Parse a list of well-formed members that name their type."""
     if _MARK in body or (first := _FIRST.search(body)) is None:
         return None
     type_ = _type_of(first, dialect)
@@ -64,24 +64,24 @@ def typed_members(body: str, dialect: Dialect) -> ValueSet | None:
 
 
 def bare_floats(texts: pa.Array) -> ValueSet | None:
-    """Numbers that were written as such and are floats there."""
+    """Parse bare numbers that are floats there."""
     if not _have_form(texts, _FLOAT):
         return None
     values = texts.cast(pa.float64())
     zeros = texts.filter(pc.equal(values, 0.0))
     vanished = pc.any(pc.match_substring_regex(zeros, r"^[^eE]*[1-9]")).as_py()
     if vanished or pc.any(pc.is_inf(values)).as_py():
-        return None  # beyond what a float can hold
+        return None  # overflows a float
     return ValueSet(values, Float(64))
 
 
 def numbers(texts: pa.Array, type_: Int | Decimal) -> ValueSet | None:
-    """Numbers of one type, exactly."""
+    """Parse numbers of one type, exactly."""
     return _cast(texts, type_, rf"{_NUMBER}$")
 
 
 def _bare_are(texts: pa.Array, type_: LogicalType, dialect: Dialect) -> bool:
-    """Whether numbers without a CAST have this type by themselves."""
+    """Whether numbers without a CAST have this type."""
     if isinstance(type_, Decimal) and type_.scale and not dialect.point_is_float:
         digits = pc.utf8_ltrim(pc.replace_substring(texts, ".", ""), "+-0")
         full = pc.all(pc.equal(pc.utf8_length(digits), type_.precision)).as_py()

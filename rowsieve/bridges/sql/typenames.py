@@ -1,4 +1,4 @@
-"""Type names of SQL text as logical types."""
+"""Convert type names of SQL text to logical types."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _ARROW: Mapping[str, LogicalType] = {
 
 
 def arrow_named(name: str) -> LogicalType | None:
-    """The type that DataFusion's `arrow_cast` calls so; None of one that holds other values."""
+    """Return the type with this name in DataFusion's `arrow_cast`; None if its values differ."""
     if found := _ARROW_DECIMAL.fullmatch(name):
         precision, scale = int(found[1]), int(found[2])
         return Decimal(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
@@ -87,14 +87,14 @@ _SHOWN: Mapping[str, LogicalType] = {
 
 
 def arrow_shown(name: str) -> LogicalType | None:
-    """The type that DataFusion's plans show so; None of one that holds other values."""
+    """Return the type with this name in DataFusion's plans; None if its values differ."""
     if found := _SHOWN_DECIMAL.fullmatch(name):
         return Decimal(int(found[1]), int(found[2]))
     return _SHOWN.get(name)
 
 
 def logical_type(node: Any, dialect: Dialect) -> LogicalType:
-    """The logical type that a type's name means; ValueError says why there is none."""
+    """Return the logical type of a type name; ValueError says why there is none."""
     kind = node.this.name
     if kind == "USERDEFINED":
         kind = str(node.args.get("kind") or "").upper()

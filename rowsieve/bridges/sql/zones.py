@@ -1,7 +1,7 @@
-"""Time zones by name: AT TIME ZONE, and the functions of dialects for it, both ways.
+"""Named time zones: AT TIME ZONE, and equivalent functions of dialects, in both directions.
 
-Soundness: a name that dialects read differently is refused. Offsets stand for zones east of UTC in
-Spark and west of it in PostgreSQL; `AT TIME ZONE` gives DataFusion an instant of another type.
+Soundness: a name that dialects interpret differently is rejected. An offset as a zone is east of
+UTC in Spark and west of it in PostgreSQL; in DataFusion `AT TIME ZONE` keeps an instant.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from rowsieve.types.logical import Timestamp
 from rowsieve.types.zones import UNTIL_2100, fixed_offset, has_rules, zone
 
 _LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
-_BY_OPERATOR = frozenset({"postgres", "duckdb"})  # AT TIME ZONE as we have it
-_AFTER = ("later", "shifted")  # what AT TIME ZONE makes of a local time, of two or of none
+_BY_OPERATOR = frozenset({"postgres", "duckdb"})  # AT TIME ZONE as in our semantics
+_AFTER = ("later", "shifted")  # AT TIME ZONE's rules for repeated and skipped local times
 _JAVA = ("earlier", "shifted")
 _KEPT = ("kept", "shifted")
 ZONE_FUNCTIONS = frozenset(
     {"local_time", "instant", "try_instant", "zoned_trunc", "zoned_shift", "zoned_text"}
 )
 _AT = "{a1} AT TIME ZONE {0}"
-FORMS: Mapping[tuple[str, str], str] = {  # as in `spellings`; of Spark's, see `_spark_form`
+FORMS: Mapping[tuple[str, str], str] = {  # as in `spellings`; for Spark's, see `_spark_form`
     ("local_time", "postgres"): _AT,
     ("local_time", "duckdb"): _AT,
     ("local_time", "datafusion"): f"to_local_time({_AT})",
@@ -42,7 +42,7 @@ FORMS: Mapping[tuple[str, str], str] = {  # as in `spellings`; of Spark's, see `
 
 
 def zone_argument(reader: Reads, node: Any) -> Literal:
-    """A zone that the dialect reads as we do: `Area/City` or UTC, in Spark an offset, too."""
+    """Read a zone with our meaning in the dialect: `Area/City` or UTC, in Spark also an offset."""
     value = reader.operand(node)
     if not isinstance(value, Literal) or not isinstance(value.value, str):
         raise reader.source.refusal(node, "a time zone must be a quoted constant")
@@ -63,7 +63,7 @@ def zone_argument(reader: Reads, node: Any) -> Literal:
 
 
 def at_time_zone(reader: Reads, node: Any) -> Operand:
-    """`x AT TIME ZONE z`; the grammar makes the same of Spark's `from_utc_timestamp(x, z)`."""
+    """Read `x AT TIME ZONE z`; the grammar parses Spark's `from_utc_timestamp(x, z)` alike."""
     reader.only(node, "this", "zone")
     if reader.dialect.name == "spark":
         if any(token.text.upper() == "ZONE" for token in reader.source.tokens):
@@ -82,7 +82,7 @@ def at_time_zone(reader: Reads, node: Any) -> Operand:
 
 
 def of_local_time(reader: Reads, node: Any) -> Operand:
-    """What a field or a date is taken of: in DataFusion of `x AT TIME ZONE z` those in the zone."""
+    """Return the operand of a field or a date: DataFusion's `x AT TIME ZONE z` is local time."""
     inner = node.unnest()
     if reader.dialect.name != "datafusion" or not isinstance(inner, exp.AtTimeZone):
         return reader.operand(node)
@@ -92,7 +92,7 @@ def of_local_time(reader: Reads, node: Any) -> Operand:
 
 
 def zone_function(reader: Reads, node: Any) -> Operand | None:
-    """`timezone(z, x)`, and DataFusion's `to_local_time(x AT TIME ZONE z)`; None for others."""
+    """Read `timezone(z, x)`, and DataFusion's `to_local_time(x AT TIME ZONE z)`; else None."""
     name, arguments = node.name.lower(), node.expressions
     if name == "timezone" and len(arguments) == 2:
         if reader.dialect.name not in _BY_OPERATOR:
@@ -108,7 +108,7 @@ def zone_function(reader: Reads, node: Any) -> Operand | None:
 
 
 def from_time_zone(reader: Reads, node: Any) -> Operand:
-    """Spark's `to_utc_timestamp(x, z)`."""
+    """Read Spark's `to_utc_timestamp(x, z)`."""
     reader.only(node, "this", "zone")
     if reader.dialect.name != "spark":
         raise reader.source.refusal(node, "write AT TIME ZONE")
@@ -117,7 +117,7 @@ def from_time_zone(reader: Reads, node: Any) -> Operand:
 
 
 def converted(reader: Reads, node: Any) -> Operand:
-    """Spark's `convert_timezone([from,] to, x)`, of local times; without `from` the session's."""
+    """Read Spark's `convert_timezone([from,] to, x)`; `from` defaults to the session's zone."""
     reader.only(node, "source_tz", "target_tz", "timestamp")
     if reader.dialect.name != "spark":
         raise reader.source.refusal(node, "convert_timezone is read in spark only")
@@ -131,7 +131,7 @@ def converted(reader: Reads, node: Any) -> Operand:
 
 
 def zone_text(call: Call, writer: Writes) -> tuple[str, bool] | None:
-    """A call with a zone in SQL, and whether it is an operator; None for other calls."""
+    """Write a call with a zone, and return whether it is infix; None for other calls."""
     if call.function not in ZONE_FUNCTIONS:
         return None
     name = _constant(call, 1 if call.function == "zoned_trunc" else 0)
@@ -149,7 +149,7 @@ def zone_text(call: Call, writer: Writes) -> tuple[str, bool] | None:
 
 
 def is_proved(call: Call, dialect: str) -> bool:
-    """Whether the dialect has a form for this call that was held against its engine."""
+    """Whether the dialect has a form for this call that was tested against its engine."""
     name = _constant(call, 1 if call.function == "zoned_trunc" else 0)
     if dialect == "datafusion":
         return call.function == "local_time" and not has_rules(zone(name))
@@ -166,7 +166,7 @@ def is_proved(call: Call, dialect: str) -> bool:
 
 
 def _timestamp(reader: Reads, node: Any) -> Operand:
-    """The argument of a function of Spark's, without the cast that the grammar puts around it."""
+    """Return the argument of a Spark function, without the cast that the grammar adds."""
     inserted = isinstance(node, exp.Cast) and node.args["to"].this == exp.DataType.Type.TIMESTAMP
     return _as(reader.operand(node.this if inserted else node), _INSTANT)
 
@@ -208,10 +208,10 @@ def _spark(call: Call, writer: Writes) -> tuple[str, bool] | None:
 
 
 def _spark_form(call: Call) -> tuple[str, tuple[str, ...], Operand] | None:
-    """The function of Spark's, its zones and its operand: it has no step of one of them alone."""
+    """Return the Spark function, its zones and its operand; Spark has no single step for either."""
     inner = call.arguments[1] if len(call.arguments) > 1 else None
     if isinstance(inner, Cast) and inner.type == _INSTANT and call.function == "local_time":
-        local = inner.operand  # of the session's zone
+        local = inner.operand  # in the session's zone
         known = isinstance(local, Cast) and local.type == _LOCAL
         return ("convert_timezone", (_constant(call, 0),), local) if known else None
     if not isinstance(inner, Call):
