@@ -14,8 +14,9 @@ import pytest
 from datafusion import Expr, col, lit
 
 from rowsieve.bridges.delta_dnf import MAX_FILTERS
+from rowsieve.bridges.functions import substrait
 from rowsieve.bridges.registry import BRIDGES, Bridge, bridge_named
-from rowsieve.bridges.substrait_exprs import from_substrait, table
+from rowsieve.bridges.substrait_exprs import from_substrait
 from rowsieve.bridges.substrait_exprs.write import Writer
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
@@ -128,7 +129,7 @@ def test_a_left_deep_chain_of_substrait_is_one_or() -> None:
     count = TERMS if IS_DEEP else TERMS // 2
     terms = [writer.predicate(bind(item, SCHEMA).root) for item in FLAT[:count:3] * 3]
     chain = functools.reduce(
-        lambda left, right: writer._boolean(table.BOOLEAN, "or", left, right), terms
+        lambda left, right: writer._boolean(substrait.BOOLEAN, "or", left, right), terms
     )
     read = from_substrait(writer.message([chain]), SCHEMA).exact()
     assert isinstance(read, ir.Or)

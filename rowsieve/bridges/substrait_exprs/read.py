@@ -14,6 +14,7 @@ from itertools import chain
 import pyarrow as pa
 
 from rowsieve.bridges.base import TreeReader, flattened, supported
+from rowsieve.bridges.functions import Use, substrait
 from rowsieve.bridges.substrait_exprs import table
 from rowsieve.bridges.substrait_exprs.long_lists import FEWEST, members_at_once
 from rowsieve.bridges.substrait_exprs.types import literal_of_message, type_of_message
@@ -44,7 +45,7 @@ _STANDARD = re.compile(
 )
 _HELD = {Date: pa.int32(), Time: pa.int64(), Timestamp: pa.int64()}
 _NEVER_NULL = ir.IsNull | ir.TruePredicate | ir.FalsePredicate
-_Options = Mapping[str, Sequence[str]]
+_Options = Mapping[str, list[str]]
 
 
 class Source(TreeReader[Value]):
@@ -78,7 +79,7 @@ class Source(TreeReader[Value]):
         def terms_of(item: Value) -> list[Value] | None:
             kind, content = _kind(item)
             inner = fields(content) if kind == _CALL else {}
-            joined = inner and self._function(inner) == (table.BOOLEAN, name)
+            joined = inner and self._function(inner) == (substrait.BOOLEAN, name)
             return [value for _, value in _arguments(inner)] if joined else None
 
         return flattened(expression, terms_of)
@@ -170,8 +171,8 @@ class Source(TreeReader[Value]):
 
     def _call(self, expression: Value, inner: Message) -> ir.Predicate | ir.Operand:
         file, name = self._function(inner)
-        row = supported(table.FUNCTIONS.get((file, name)), f"the function {name} of {file}")
-        if file == table.BOOLEAN and name in ("and", "or"):
+        supported(table.FUNCTIONS.get((file, name)), f"the function {name} of {file}")
+        if file == substrait.BOOLEAN and name in ("and", "or"):
             terms = tuple(self.predicate(item) for item in self._chain(expression, name))
             return ir.And(terms) if name == "and" else ir.Or(terms)
         given = _arguments(inner)
@@ -192,28 +193,32 @@ class Source(TreeReader[Value]):
                 raise UnsupportedOperation("xor of something else than booleans")
             op = table.COMPARISONS.get(name, ir.ComparisonOp.NE)
             return ir.Comparison(op, *operands)
-        if name == "coalesce":
-            self.one_type(name, operands)
-            return ir.Call(name, tuple(operands))
+        if (known := substrait.ROWS.get(name)) is not None and known.file == file:
+            return self._known(known, operands, options)
         if name == "local_timestamp":
             _expect(name, operands, 2)
             return self._local(operands[0], operands[1])
-        if file == table.STRING:
-            return self._text(name, operands, options)
-        if file == table.ARITHMETIC:
-            _expect(name, operands, 2)
-            if not isinstance(self.one_type(name, operands), Int):
-                raise UnsupportedOperation(f"{name} of something else than whole numbers")
-            if options.get("overflow") != ["ERROR"]:
-                raise UnsupportedOperation(f"{name} whose overflow is no ERROR")
-            return ir.Call(row.ours, tuple(operands))
         _expect(name, operands, 1)
-        return self._judged(name, operands[0])
-
-    def _judged(self, name: str, operand: ir.Operand) -> ir.Predicate:
         if name in ("is_null", "is_not_null"):
-            null = ir.IsNull(operand)
+            null = ir.IsNull(operands[0])
             return null if name == "is_null" else ir.Not(null)
+        return self._of_float(name, operands[0])
+
+    def _known(
+        self, row: substrait.Function, operands: Sequence[ir.Operand], options: _Options
+    ) -> ir.Operand:
+        """A call by its row, which says for which arguments it is ours."""
+        if row.count is not None:
+            _expect(row.name, operands, row.count)
+        found = [self.type_of(operand) for operand in operands]
+        known = next((type_ for type_ in found if type_ is not None), String())
+        types = [type_ or known for type_ in found]
+        call = ir.Call(row.name, tuple(operands))
+        if not row.has_option(options) or not row.case.holds(Use(call, types, known)):
+            raise UnsupportedOperation(f"{row.name} is read for {row.text} only")
+        return call
+
+    def _of_float(self, name: str, operand: ir.Operand) -> ir.Predicate:
         if not isinstance(type_ := self.type_of(operand), Float):
             raise UnsupportedOperation(f"{name} of something else than a float")
         if name == "is_nan":
@@ -221,14 +226,6 @@ class Source(TreeReader[Value]):
         ends = ir.Literal(-math.inf, type_), ir.Literal(math.inf, type_)
         above = ir.Comparison(ir.ComparisonOp.GT, operand, ends[0])
         return ir.And((above, ir.Comparison(ir.ComparisonOp.LT, operand, ends[1])))
-
-    def _text(self, name: str, operands: list[ir.Operand], options: _Options) -> ir.Operand:
-        _expect(name, operands, 2)
-        if options.get("case_sensitivity", ["CASE_SENSITIVE"]) != ["CASE_SENSITIVE"]:
-            raise UnsupportedOperation(f"{name} that may ignore the case of letters")
-        if self.type_of(operands[0]) != String() or _constant_text(operands[1]) is None:
-            raise UnsupportedOperation(f"{name} of a text and a constant part only")
-        return ir.Call(name, tuple(operands))
 
     def _extract(self, words: list[str], operands: list[ir.Operand]) -> ir.Operand:
         """The component, ONE for those that may count from 0; the moment and perhaps its zone."""

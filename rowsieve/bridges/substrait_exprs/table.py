@@ -9,6 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rowsieve.bridges.functions.substrait import (
+    ARITHMETIC,
+    BOOLEAN,
+    COMPARISON,
+    DATETIME,
+    ROWS,
+    STRING,
+)
 from rowsieve.bridges.rows import both, reads, refused, refused_all
 from rowsieve.bridges.translation import Row
 from rowsieve.predicate.ir import ComparisonOp
@@ -46,8 +54,6 @@ COMPARISONS: Mapping[str, ComparisonOp] = {
     "gte": ComparisonOp.GE,
 }
 _ORDERED = ("lt", "lte", "gt", "gte")
-_ERROR = "whole numbers of one type, overflow an ERROR"
-_CASE = "CASE_SENSITIVE"
 _ROW, _MATH = "it is no value of one row", "it has no counterpart here"
 _ROUNDED = "its digits and its halves are left to the engine"
 # The components of `extract`, and those that count from 1 where the message says ONE.
@@ -73,12 +79,14 @@ _EXTRACTED = (
     f"{' and '.join(WRITTEN_PARTS.values())} are written, which pyarrow reads"
 )
 
-COMPARISON, BOOLEAN = "functions_comparison", "functions_boolean"
-ARITHMETIC, STRING, DATETIME = "functions_arithmetic", "functions_string", "functions_datetime"
-
 
 def _named(file: str, *rows: Row) -> dict[tuple[str, str], Row]:
     return {(file, row.foreign): row for row in rows}
+
+
+def _of(file: str) -> list[Row]:
+    """Return the rows of the table of functions."""
+    return [both(row.name, row.name, row.text) for row in ROWS.values() if row.file == file]
 
 
 FUNCTIONS: Mapping[tuple[str, str], Row] = {
@@ -89,7 +97,7 @@ FUNCTIONS: Mapping[tuple[str, str], Row] = {
         reads("is_not_null", "Not(IsNull)", "written as not(is_null)"),
         both("is_nan", "x <> x, by the rules of IEEE"),
         reads("is_finite", "And of two comparisons", "written as the comparisons"),
-        both("coalesce", "coalesce", "arguments of one type"),
+        *_of(COMPARISON),
     ),
     **_named(
         BOOLEAN,
@@ -110,14 +118,12 @@ FUNCTIONS: Mapping[tuple[str, str], Row] = {
     ),
     **_named(
         STRING,
-        both("starts_with", "starts_with", f"a constant part, {_CASE}"),
-        both("ends_with", "ends_with", f"a constant part, {_CASE}"),
-        both("contains", "contains", f"a constant part, {_CASE}"),
+        *_of(STRING),
         refused("concat", "what it makes of NULL is left to the engine"),
     ),
     **_named(
         ARITHMETIC,
-        *(both(name, name, _ERROR) for name in ("add", "subtract", "multiply")),
+        *_of(ARITHMETIC),
         refused("divide", "what it makes of zero is left to the engine"),
         refused("negate", "written as 0 less the number"),
         *refused_all("sum avg min max std_dev variance", _ROW),

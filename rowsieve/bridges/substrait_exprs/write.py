@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.base import TreeWriter, part_of_text, path_of
+from rowsieve.bridges.functions import Use, substrait
 from rowsieve.bridges.substrait_exprs import table
 from rowsieve.bridges.substrait_exprs.types import encoder_of, literal_message, type_message
 from rowsieve.bridges.substrait_exprs.wire import each_part, number, part, parts
@@ -43,8 +44,6 @@ _FILES = "https://github.com/substrait-io/substrait/blob/main/extensions/{}.yaml
 _NAMES = "extension:io.substrait:{}"
 _EXTENSION_TYPES = "https://github.com/apache/arrow/blob/main/format/substrait/extension_types.yaml"
 _VERSION = 44  # the minor version whose messages these are
-_TEXT = ("starts_with", "ends_with", "contains")
-_SUMS = ("add", "subtract", "multiply")
 _OPS = {op: name for name, op in table.COMPARISONS.items()}
 _LOCAL = (Date(), Timestamp())
 _EQUALITIES = (ComparisonOp.EQ, ComparisonOp.NE)
@@ -93,11 +92,11 @@ class Writer(TreeWriter[bytes]):
 
     def pair(self, left: bytes, right: bytes, *, all_of: bool) -> bytes:
         """`and` or `or` of two."""
-        return self._boolean(table.BOOLEAN, "and" if all_of else "or", left, right)
+        return self._boolean(substrait.BOOLEAN, "and" if all_of else "or", left, right)
 
     def negation(self, term: bytes) -> bytes:
         """`not`."""
-        return self._boolean(table.BOOLEAN, "not", term)
+        return self._boolean(substrait.BOOLEAN, "not", term)
 
     def is_null(self, operand: bytes) -> bytes:
         """`is_null`."""
@@ -116,12 +115,12 @@ class Writer(TreeWriter[bytes]):
 
     def _compared(self, op: ComparisonOp, sides: tuple[bytes, bytes]) -> bytes:
         if op in _OPS:
-            return self._boolean(table.COMPARISON, _OPS[op], *sides)
-        return self._distinct(op, sides, self._boolean(table.COMPARISON, "equal", *sides))
+            return self._boolean(substrait.COMPARISON, _OPS[op], *sides)
+        return self._distinct(op, sides, self._boolean(substrait.COMPARISON, "equal", *sides))
 
     def _known(self, condition: bytes) -> bytes:
         """The condition, FALSE where it is NULL."""
-        return self._boolean(table.COMPARISON, "coalesce", condition, self.truth(value=False))
+        return self._boolean(substrait.COMPARISON, "coalesce", condition, self.truth(value=False))
 
     def _distinct(self, op: ComparisonOp, sides: tuple[bytes, bytes], equal: bytes) -> bytes:
         both = self.pair(*map(self.is_null, sides), all_of=True)
@@ -185,7 +184,7 @@ class Writer(TreeWriter[bytes]):
         operand, text = self.operand(node.operand), self.constant(ir.Literal(value, String()))
         if name == "=":
             return self._compared(ComparisonOp.EQ, (operand, text))
-        return self._found(name, operand, text)
+        return self._row(substrait.ROWS[name], Bool(), operand, text)
 
     # Operands
 
@@ -224,28 +223,21 @@ class Writer(TreeWriter[bytes]):
         """A function of the table, of arguments of one type."""
         name, arguments = node.function, node.arguments
         types = [type_of(argument) for argument in arguments]
-        one_type = all(type_ == types[0] for type_ in types)
-        whole = isinstance(types[0], Int) and types[0].signed and type_of(node) == types[0]
         constants = [item.value if isinstance(item, ir.Literal) else None for item in arguments]
-        if name in _TEXT and types == [String(), String()] and isinstance(constants[1], str):
-            return self._found(name, *map(self.operand, arguments))
-        if name == "coalesce" and one_type:
-            return self._made(table.COMPARISON, name, types[0], *map(self.operand, arguments))
-        if name in _SUMS and one_type and whole:
-            option = part(1, b"overflow") + part(2, b"ERROR")
-            values = map(self.operand, arguments)
-            return self._made(table.ARITHMETIC, name, types[0], *values, options=[option])
+        row = substrait.ROWS.get(name)
+        if row is not None and (row.writes or row.case).holds(Use(node, types, type_of(node))):
+            return self._row(row, type_of(node), *map(self.operand, arguments))
         if name == "extract" and constants[0] in table.WRITTEN_PARTS and types[1] in _LOCAL:
             component = table.WRITTEN_PARTS[str(constants[0])]
             moment = self.operand(arguments[1])
-            return self._made(table.DATETIME, name, Int(64), moment, words=[component])
+            return self._made(substrait.DATETIME, name, Int(64), moment, words=[component])
         if name == "extract" and constants[0] in table.ZONED_PARTS:
             found = _in_zone(arguments[1])
             if found is not None:
                 return self._zoned_part(str(constants[0]), *found)
         if name == "local_time":
             moment, zone_ = self.operand(arguments[1]), self._zone(str(constants[0]))
-            return self._made(table.DATETIME, "local_timestamp", Timestamp(), moment, zone_)
+            return self._made(substrait.DATETIME, "local_timestamp", Timestamp(), moment, zone_)
         shown = ", ".join(map(type_name, types))
         raise UnsupportedOperation(f"the function {name!r} of {shown} has no counterpart there")
 
@@ -256,19 +248,21 @@ class Writer(TreeWriter[bytes]):
         component = table.ZONED_PARTS[field]
         words = [component, "ONE"] if component in table.COUNTED else [component]
         sides = self.operand(instant), self._zone(name)
-        return self._made(table.DATETIME, "extract", Int(64), *sides, words=words)
+        return self._made(substrait.DATETIME, "extract", Int(64), *sides, words=words)
 
     def _zone(self, name: str) -> bytes:
         if " " in name or fixed_offset(name) is not None:
             raise UnsupportedOperation(f"the time zone {name!r}; there it is one of IANA's names")
         return self.constant(ir.Literal(name, String()))
 
-    def _found(self, name: str, operand: bytes, text: bytes) -> bytes:
-        option = part(1, b"case_sensitivity") + part(2, b"CASE_SENSITIVE")
-        return self._made(table.STRING, name, Bool(), operand, text, options=[option])
+    def _row(self, row: substrait.Function, result: LogicalType, *arguments: bytes) -> bytes:
+        """A call by its row, with its option said."""
+        option = [part(at, text.encode()) for at, text in enumerate(row.option or (), 1)]
+        options = [b"".join(option)] if option else []
+        return self._made(row.file, row.name, result, *arguments, options=options)
 
     def _judged(self, name: str, operand: bytes) -> bytes:
-        return self._boolean(table.COMPARISON, name, operand)
+        return self._boolean(substrait.COMPARISON, name, operand)
 
     def _boolean(self, file: str, name: str, *arguments: bytes) -> bytes:
         return self._made(file, name, Bool(), *arguments)

@@ -19,6 +19,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import rowsieve as rs
+from rowsieve.bridges.functions import substrait
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.substrait_exprs import (
     from_substrait,
@@ -233,7 +234,7 @@ def test_every_function_of_pyarrow_is_listed() -> None:
         uri, _, function = name.rpartition("#")
         file = uri.rpartition("/")[2].removesuffix(".yaml").removeprefix("urn:")
         found.add((file, function))
-    of_zones = {(table.DATETIME, name) for name in ("local_timestamp", "assume_timezone")}
+    of_zones = {(substrait.DATETIME, name) for name in ("local_timestamp", "assume_timezone")}
     assert found | of_zones == set(table.FUNCTIONS)
 
 
@@ -241,11 +242,11 @@ def test_every_function_of_pyarrow_is_listed() -> None:
     ("expression", "reason"),
     [
         (pc.if_else(f("b"), f("i64"), 1) == 1, "if_then on what may be NULL"),
-        (pc.add(f("i64"), 1) == 1, "add whose overflow is no ERROR"),
+        (pc.add(f("i64"), 1) == 1, "with overflow=ERROR only"),
         (pc.abs(f("i64")) == 1, "the function abs of functions_arithmetic: it has no counterpart"),
         (pc.divide_checked(f("i64"), 2) == 1, "the function divide"),
-        (pc.add_checked(f("f64"), 1.0) == 1.0, "something else than whole numbers"),
-        (pc.starts_with(f("s"), "a", ignore_case=True), "may ignore the case"),
+        (pc.add_checked(f("f64"), 1.0) == 1.0, "whole numbers of one type"),
+        (pc.starts_with(f("s"), "a", ignore_case=True), "case_sensitivity=CASE_SENSITIVE"),
         (f("i64").cast(pa.int32(), safe=False) == pa.scalar(1, pa.int32()), "cast: what it does"),
     ],
     ids=str,
@@ -306,10 +307,10 @@ def test_nan_is_said_where_engines_differ() -> None:
 def _called(name: str, *arguments: bytes) -> bytes:
     """A message that compares a function of times with 5."""
     writer = write.Writer(SCHEMA)
-    made = writer._made(table.DATETIME, name, Int(64))
+    made = writer._made(substrait.DATETIME, name, Int(64))
     call = part(3, made[2 if made[1] < 0x80 else 3 :], *(part(4, item) for item in arguments))
     five = writer.constant(ir.Literal(5, Int(64)))
-    return writer.message([writer._boolean(table.COMPARISON, "gt", call, five)])
+    return writer.message([writer._boolean(substrait.COMPARISON, "gt", call, five)])
 
 
 def _value(content: bytes) -> bytes:
@@ -357,10 +358,10 @@ def test_local_time_is_read_and_an_assumed_zone_is_not() -> None:
     writer = write.Writer(SCHEMA)
     column, name = (part(4, item) for item in (TZ, APIA))
     for function, is_read in (("local_timestamp", True), ("assume_timezone", False)):
-        made = writer._made(table.DATETIME, function, Timestamp())
+        made = writer._made(substrait.DATETIME, function, Timestamp())
         call = part(3, made[2 if made[1] < 0x80 else 3 :], column, name)
         moment = writer.constant(ir.Literal(0, Timestamp()))
-        message = writer.message([writer._boolean(table.COMPARISON, "gt", call, moment)])
+        message = writer.message([writer._boolean(substrait.COMPARISON, "gt", call, moment)])
         read = from_substrait(message, SCHEMA)
         assert (read.expression is not None) is is_read
         if is_read:
