@@ -12,6 +12,7 @@ from rowsieve.predicate.arrays import Mask, as_mask, compare, filled, null_mask
 from rowsieve.predicate.ir import ComparisonOp, ValueSet
 from rowsieve.predicate.semantics import NanOrder
 
+_SHORT_LIST = 16  # with at least this many rows per member, searching for each member is faster
 _LONG_LIST = 2  # from this many members per row on, searching is faster than hashing
 
 
@@ -42,20 +43,40 @@ def are_members(lower: pa.Array, upper: pa.Array, values: ValueSet) -> Mask:
 
 
 def is_member(column: pa.Array, values: ValueSet) -> Mask | None:
-    """Return (n,): the value is a member, for long lists of integers, dates and times.
+    """Return (n,): the value is a member, for integers, dates and times.
 
     None if a hash table is faster: it is rebuilt for each call, while the sorted members are
-    cached. The result for NULL is undefined.
+    cached. Searching is faster for long lists, and for short ones in a column that ascends, as the
+    key of a part does. The result for NULL is undefined.
     """
     if pa.types.is_floating(column.type) or not _is_plain(column.type):
         return None
     if len(values) < _LONG_LIST * max(1, len(column)):
-        return None
+        return _is_member_if_ascending(column, values)
     ordered, keys = filled(values.ordered), filled(column)
     if not len(ordered):
         return np.zeros(len(keys), dtype=np.bool_)
     places = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
     found: Mask = ordered[places] == keys
+    return found
+
+
+def _is_member_if_ascending(column: pa.Array, values: ValueSet) -> Mask | None:
+    """`is_member` for a list that is short beside the column; None unless the column ascends.
+
+    Checks every value of the column, whatever the file promises.
+    """
+    if column.null_count or len(values) * _SHORT_LIST > len(column):
+        return None
+    keys, ordered = filled(column), filled(values.ordered)
+    if keys.dtype != ordered.dtype or (keys[1:] < keys[:-1]).any():
+        return None
+    members = np.unique(ordered)
+    first, stop = keys.searchsorted(members), keys.searchsorted(members, side="right")
+    counts = stop - first
+    before = np.cumsum(counts) - counts
+    found = np.zeros(len(keys), dtype=np.bool_)
+    found[np.arange(counts.sum()) + np.repeat(first - before, counts)] = True
     return found
 
 
