@@ -6,18 +6,19 @@ schema is that of the file, reduced to some top-level columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import pyarrow.parquet as pq
 
 from rowsieve.parquet.footer import Tail
 from rowsieve.parquet.footer_cache import cached_per_footer
+from rowsieve.parquet.pages import ChunkPages
 from rowsieve.parquet.thrift import (
     I32,
-    I64,
+    Begun,
     MalformedThrift,
     ThriftStruct,
     Written,
@@ -34,10 +35,13 @@ _CHILDREN: Final = 5
 _VERSION_FIELD: Final = 0x15  # field 1, 32 bits
 _LIST_FIELD: Final = 0x19  # the field after it, a list
 _CACHED_LEAVES: Final = 4_096
+_CACHED_SCHEMAS: Final = 16  # per file
 # A chunk in thrift: its field 2, then field 3, a struct whose first four fields precede the next.
 _CHUNK: Final = b"\x26\x00\x1c"
-_VALUES: Final = b"\x16"  # the next field, 64 bits
-_SIZE: Final = b"\x16"
+_I64: Final = b"\x16"  # the next field, 64 bits
+_LIST: Final = b"\x19"  # the next field, a list
+_LIST_FIRST: Final = b"\x19"  # field 1, a list
+_STRUCT: Final = 12  # the kind of a list's values
 _FIRST_PAGE: Final = b"\x26"  # the field after the next
 _DICTIONARY: Final = b"\x26"
 _END: Final = b"\x00"
@@ -69,8 +73,7 @@ _CODECS: Final = {
 class ColumnPages:
     """The copied pages of one leaf column, in file order, and its dictionary, b"" for none."""
 
-    chunk: Any
-    repeats: bool
+    chunk: ChunkPages
     dictionary: memoryview | bytes
     pages: Sequence[memoryview | bytes]
 
@@ -83,41 +86,55 @@ class GroupPages:
     row_count: int
 
 
-def mini_file(schema: Sequence[Written], groups: Sequence[GroupPages]) -> bytes:
-    """The bytes of the file; columns are in the order of `schema`'s leaves."""
+def mini_file(begun: Begun, groups: Sequence[GroupPages]) -> bytes:
+    """The bytes of the file; `begun` is a footer's beginning for its columns, in their order."""
     pieces: list[memoryview | bytes] = [_MAGIC]
     position = len(_MAGIC)
     written = []
     for group in groups:
         about, position = _row_group(group, pieces, position)
         written.append(about)
-    rows = I64(sum(group.row_count for group in groups))
-    footer = write_struct({1: I32(2), 2: schema, 3: rows, 4: written})
+    rows = sum(group.row_count for group in groups)
+    footer = b"".join([begun.data, _I64, _signed(rows), _LIST, *_structs(written), _END])
     return b"".join([*pieces, footer, len(footer).to_bytes(4, "little"), _MAGIC])
 
 
 def _row_group(
     group: GroupPages, pieces: list[memoryview | bytes], position: int
-) -> tuple[Written, int]:
+) -> tuple[bytes, int]:
     """Add the pages of a row group at `position`; returns its metadata and its end position."""
     chunks = []
     first = position
     for column in group.columns:
         start, first_page = position, position + len(column.dictionary)
         pieces += [column.dictionary, *column.pages]
-        position = first_page + sum(len(page) for page in column.pages)
+        position = first_page + sum(map(len, column.pages))
         chunk = column.chunk
         size = _signed(position - start)
         about = [
-            _leaf_metadata(chunk.physical_type, chunk.path_in_schema, chunk.compression),
-            _VALUES + _signed(_value_count(column, group.row_count)),
-            *(_SIZE + size, _SIZE + size, _FIRST_PAGE + _signed(first_page)),
+            _CHUNK,
+            _leaf_metadata(chunk.physical, chunk.path, chunk.codec),
+            _I64,
+            _signed(_value_count(column, group.row_count)),
+            *(_I64, size, _I64, size, _FIRST_PAGE, _signed(first_page)),
         ]
         if len(column.dictionary):
-            about.append(_DICTIONARY + _signed(start))
-        chunks.append(Written(b"".join([_CHUNK, *about, _END, _END])))
-    about_group = {1: chunks, 2: I64(position - first), 3: I64(group.row_count)}
-    return write_struct(about_group), position
+            about += [_DICTIONARY, _signed(start)]
+        chunks.append(b"".join([*about, _END, _END]))
+    size = _signed(position - first)
+    about = [_LIST_FIRST, *_structs(chunks), _I64, size, _I64, _signed(group.row_count), _END]
+    return b"".join(about), position
+
+
+def _structs(written: Sequence[bytes]) -> Iterator[bytes]:
+    """A list of structs: its head, then the structs."""
+    count = len(written)
+    yield (
+        bytes((count << 4 | _STRUCT,))
+        if count < 15
+        else bytes((0xF0 | _STRUCT,)) + encode_varint(count)
+    )
+    yield from written
 
 
 def _signed(value: int) -> bytes:
@@ -136,12 +153,13 @@ def _leaf_metadata(physical: str, path: str, codec: str) -> bytes:
 class FileSchema:
     """The schema elements of a file's footer, by top-level column."""
 
-    __slots__ = ("_columns", "_name")
+    __slots__ = ("_begun", "_columns", "_name")
 
     def __init__(self, footer: bytes | memoryview) -> None:
         elements = _schema_elements(footer)
         self._name: bytes = elements[0][0][_NAME]
         self._columns: dict[str, list[Written]] = {}
+        self._begun: dict[tuple[str, ...], Begun] = {}  # footers, by column names
         position = 1
         while position < len(elements):
             stop = _end_of_subtree(elements, position)
@@ -154,10 +172,17 @@ class FileSchema:
         """The schema in a file's footer; cached with its metadata."""
         return _schema_of(tail.metadata, tail)
 
-    def only(self, names: Sequence[str]) -> list[Written]:
-        """The elements of a schema with only these top-level columns."""
-        root = write_struct({_NAME: self._name, _CHILDREN: I32(len(names))})
-        return [root, *(raw for name in names for raw in self._columns[name])]
+    def begin(self, names: Sequence[str]) -> Begun:
+        """The beginning of a footer, with a schema of only these top-level columns."""
+        wanted = tuple(names)
+        if (begun := self._begun.get(wanted)) is None:
+            root = write_struct({_NAME: self._name, _CHILDREN: I32(len(names))})
+            schema = [root, *(raw for name in names for raw in self._columns[name])]
+            begun = begin_struct({1: I32(2), 2: schema})
+            if len(self._begun) >= _CACHED_SCHEMAS:
+                self._begun.clear()
+            self._begun[wanted] = begun
+        return begun
 
 
 @cached_per_footer
@@ -188,6 +213,6 @@ def _end_of_subtree(elements: Sequence[tuple[ThriftStruct, Written]], position: 
 
 def _value_count(column: ColumnPages, row_count: int) -> int:
     """The number of values and NULLs: one per row, unless the column is repeated."""
-    if not column.repeats:
+    if not column.chunk.repeats:
         return row_count
     return sum(int(read_struct(page)[0][5][1]) for page in column.pages)

@@ -61,7 +61,7 @@ class PageReader:
         with reading(self._path, row_group if len(parts) == 1 else None):
             self._source = self._source or self._open()
             groups, size_bytes = self._groups(parts, names)
-            file = mini_file(FileSchema.of(self._tail).only(names), groups)
+            file = mini_file(FileSchema.of(self._tail).begin(names), groups)
             read = set(names)
             dictionaries = [name for name in dictionary_columns(self._metadata) if name in read]
             opened = pq.ParquetFile(pa.BufferReader(file), read_dictionary=dictionaries)
@@ -108,47 +108,59 @@ class PageReader:
         self, parts: Sequence[tuple[int, Pages]], names: Sequence[str]
     ) -> tuple[list[GroupPages], int]:
         """The bytes of the pages of every leaf, by row group, and the number of bytes read."""
-        leaves = self._leaves_of(names)
-        placed = list(self._places(parts, leaves))
+        placed = [
+            (pages.tolist(), chunks)
+            for pages, chunks in self._places(parts, self._leaves_of(names))
+        ]
+        spans = [
+            span
+            for pages, chunks in placed
+            for chunk in chunks
+            for number in (-1, *pages)
+            if (span := chunk.span(number))[0] < span[1]
+        ]
         read = [
             (start, memoryview(self._source.read_at(stop - start, start)))
-            for start, stop in self._requests((places, own) for own, places in placed)
+            for start, stop in requests(spans, self._gap_bytes)
         ]
-        schema = self._metadata.schema
-        repeats = [schema.column(leaf).max_repetition_level > 0 for leaf in leaves]
+        starts = [start for start, _ in read]
         groups = []
-        for (number, pages), (_, places) in zip(parts, placed, strict=True):
-            group = self._metadata.row_group(number)
-            wanted = (-1, *pages.tolist())
-            columns = []
-            for leaf, place, repeated in zip(leaves, places, repeats, strict=True):
-                dictionary, *data = (self._checked(read, place, page, leaf) for page in wanted)
-                columns.append(ColumnPages(group.column(leaf), repeated, dictionary, data))
-            groups.append(GroupPages(columns, self._row_count(number, pages)))
+        for (number, own), (pages, chunks) in zip(parts, placed, strict=True):
+            columns = [
+                ColumnPages(
+                    chunk,
+                    self._checked(starts, read, chunk, -1),
+                    [self._checked(starts, read, chunk, page) for page in pages],
+                )
+                for chunk in chunks
+            ]
+            groups.append(GroupPages(columns, self._row_count(number, own)))
         return groups, sum(len(data) for _, data in read)
 
     def _checked(
-        self, read: Sequence[tuple[int, memoryview]], place: ChunkPages, number: int, leaf: int
-    ) -> memoryview:
-        """The bytes of a page or of the dictionary; CorruptData if they differ from the digest."""
-        start, stop = place.span(number)
+        self,
+        starts: Sequence[int],
+        read: Sequence[tuple[int, memoryview]],
+        chunk: ChunkPages,
+        number: int,
+    ) -> memoryview | bytes:
+        """The bytes of a page or of the dictionary; CorruptData if they differ from the digest.
+
+        `starts` are those of `read`.
+        """
+        start, stop = chunk.span(number)
         if start == stop:
-            return memoryview(b"")
-        at = bisect_right(read, start, key=_start)
-        if at:
+            return b""
+        if at := bisect_right(starts, start):
             first, data = read[at - 1]
             found = data[start - first : stop - first]
-            if len(found) == stop - start and place.is_whole(number, found):
+            if len(found) == stop - start and chunk.is_whole(number, found):
                 return found
         raise CorruptData(
-            f"{self._path}, column {self._metadata.schema.column(leaf).path!r}, is damaged at "
-            f"bytes {start} to {stop}: they differ from the page that was written; restore the "
-            "file from a copy, or the table to a version without it"
+            f"{self._path}, column {chunk.path!r}, is damaged at bytes {start} to {stop}: they "
+            "differ from the page that was written; restore the file from a copy, or the table to "
+            "a version without it"
         )
-
-
-def _start(read: tuple[int, memoryview]) -> int:
-    return read[0]
 
 
 def _spans(place: ChunkPages, pages: Pages) -> list[Span]:

@@ -33,6 +33,7 @@ PAGES_KEY: Final = "rowsieve.pages"
 ROWS_KEY: Final = "rowsieve.page_rows"
 
 _ENTRY: Final = np.dtype([("offset", "<u4"), ("digest", "<u8")])
+MOST_CHUNKS: Final = 1_024  # decoded entries of a file that are kept: a few megabytes at most
 _CHARACTERS: Final = 16  # per entry
 _BEFORE_PAGES: Final = 2  # entries of a chunk before its pages: column index and dictionary
 _NOWHERE: Final = 2**32 - 1  # the offset of a missing column index
@@ -80,26 +81,31 @@ class ChunkPages:
 
     `starts`: (pages + 2,) positions in the file of the dictionary, which may be empty, of each page
     and of the chunk's end. `digests`: (pages + 1,) of the dictionary and each page. `index_start`:
-    the position of the column index relative to the tail; None if it has none.
+    the position of the column index relative to the tail; None if it has none. `path`, `physical`
+    and `codec` are Parquet's names; `repeats`: whether a row may have several values.
     """
 
-    starts: npt.NDArray[np.int64]
-    digests: npt.NDArray[np.uint64]
+    starts: Sequence[int]
+    digests: Sequence[int]
     index_start: int | None
+    path: str
+    physical: str
+    codec: str
+    repeats: bool
 
     def span(self, number: int) -> Span:
         """The byte range of page `number`; -1: the dictionary."""
-        return int(self.starts[number + 1]), int(self.starts[number + 2])
+        return self.starts[number + 1], self.starts[number + 2]
 
     def is_whole(self, number: int, data: memoryview | bytes) -> bool:
         """Whether these bytes have the digest of page `number`; -1: the dictionary."""
-        return xxhash.xxh3_64_intdigest(data) == int(self.digests[number + 1])
+        return xxhash.xxh3_64_intdigest(data) == self.digests[number + 1]
 
 
 class PageDirectory:
     """The pages of a file; each has `page_rows` rows, the last of a row group may have fewer."""
 
-    __slots__ = ("_bases", "_entries", "_first_pages", "_leaves", "page_rows")
+    __slots__ = ("_bases", "_chunks", "_entries", "_first_pages", "_leaves", "page_rows")
 
     def __init__(self, metadata: pq.FileMetaData, page_rows: int, entries: str) -> None:
         groups = range(int(metadata.num_row_groups))
@@ -109,6 +115,7 @@ class PageDirectory:
         self._bases: list[int] = [0, *np.cumsum(np.multiply(counts, self._leaves)).tolist()]
         pages = np.array(counts, dtype=np.int64) - _BEFORE_PAGES
         self._first_pages = np.cumsum(pages) - pages
+        self._chunks: dict[tuple[int, int], ChunkPages] = {}  # used before
         self.page_rows = page_rows
 
     @classmethod
@@ -135,18 +142,29 @@ class PageDirectory:
         return list(zip(groups[[0, *cuts]].tolist(), own, strict=True))
 
     def chunk(self, metadata: pq.FileMetaData, row_group: int, leaf: int) -> ChunkPages:
-        """The pages of one column chunk of the file with this metadata."""
+        """The pages of one column chunk of the file with this metadata; the last ones are kept."""
+        place = row_group, leaf
+        if (found := self._chunks.get(place)) is None:
+            if len(self._chunks) >= MOST_CHUNKS:
+                self._chunks.clear()
+            found = self._chunks[place] = self._chunk(metadata, row_group, leaf)
+        return found
+
+    def _chunk(self, metadata: pq.FileMetaData, row_group: int, leaf: int) -> ChunkPages:
         count = self.page_count(row_group) + _BEFORE_PAGES
         first = self._bases[row_group] + leaf * count
         entries = self._entries[first : first + count]
-        start, stop = chunk_span(metadata.row_group(row_group).column(leaf))
-        index_start = int(entries["offset"][0])
-        starts = np.empty(count, dtype=np.int64)
-        starts[:-1] = entries["offset"][1:]
-        starts[:-1] += start
-        starts[-1] = stop
+        chunk = metadata.row_group(row_group).column(leaf)
+        start, stop = chunk_span(chunk)
+        index_start, *offsets = entries["offset"].tolist()
         return ChunkPages(
-            starts, entries["digest"][1:], None if index_start == _NOWHERE else index_start
+            [*(start + offset for offset in offsets), stop],
+            entries["digest"][1:].tolist(),
+            None if index_start == _NOWHERE else index_start,
+            chunk.path_in_schema,
+            chunk.physical_type,
+            chunk.compression,
+            metadata.schema.column(leaf).max_repetition_level > 0,
         )
 
 

@@ -39,14 +39,14 @@ MUTANTS = (
     Mutant(
         PRUNING,
         "row groups of which all rows match are skipped",
-        "KeptPages(verdicts != Verdict.NONE, group_rows)",
-        "KeptPages(verdicts == Verdict.SOME, group_rows)",
+        "KeptPages(verdicts != _NONE, group_rows)",
+        "KeptPages(verdicts == _SOME, group_rows)",
     ),
     Mutant(
         PRUNING,
         "pages that may match are left out with those that cannot",
-        "interpret(predicate, together) != Verdict.NONE",
-        "interpret(predicate, together) == Verdict.ALL",
+        "opened.cut(found[place].kept, verdicts != _NONE)",
+        "opened.cut(found[place].kept, verdicts > _SOME)",
     ),
     Mutant(
         BOUNDS,
