@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from rowsieve.bridges.sql.dialects import dialect_named
+from rowsieve.bridges.sql.plain_shapes import read_plain
 from rowsieve.predicate.ir import Operand, Predicate
 
 __all__ = ["parse_expression", "parse_predicate", "to_sql"]
@@ -28,6 +29,10 @@ def parse_predicate(text: str, dialect: str = "postgres") -> Predicate:
 
 
 def _read(text: str, dialect: str) -> Predicate:
+    return read_plain(text, dialect, _parse)
+
+
+def _parse(text: str, dialect: str) -> Predicate:
     from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
 
     return parse.predicate(text, dialect)
