@@ -27,7 +27,7 @@ class ByteCache(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         """Return the value and mark it as most recently used; None if there is none."""
-        with self._lock:
+        with self._lock.mutex:
             entry = self._entries.get(key)
             if entry is None:
                 return None
@@ -36,7 +36,7 @@ class ByteCache(Generic[K, V]):
 
     def put(self, key: K, value: V, size_bytes: int) -> None:
         """Store a value of this size, unless the key has a value or the size exceeds the limit."""
-        with self._lock:
+        with self._lock.mutex:
             if key in self._entries or size_bytes > self._limit_bytes:
                 return
             self._entries[key] = (value, size_bytes)
@@ -47,6 +47,6 @@ class ByteCache(Generic[K, V]):
 
     def clear(self) -> None:
         """Remove all values."""
-        with self._lock:
+        with self._lock.mutex:
             self._entries.clear()
             self._size_bytes = 0

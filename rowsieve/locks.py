@@ -18,16 +18,20 @@ _ACQUIRE_TIMEOUT_S: Final = 1.0  # a thread that forks while it holds a lock wou
 
 
 class ForkSafeLock:
-    """A mutex for `with`; not re-entrant."""
+    """A mutex for `with`; not re-entrant.
 
-    __slots__ = ("__weakref__", "_lock")
+    `with lock.mutex:` is the same without two calls. A fork replaces the mutex in the child, so
+    nobody may keep a reference to it.
+    """
+
+    __slots__ = ("__weakref__", "mutex")
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self.mutex = threading.Lock()
         _locks.add(self)
 
     def __enter__(self) -> None:
-        self._lock.acquire()
+        self.mutex.acquire()
 
     def __exit__(
         self,
@@ -35,7 +39,7 @@ class ForkSafeLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._lock.release()
+        self.mutex.release()
 
 
 _locks: WeakSet[ForkSafeLock] = WeakSet()
@@ -43,7 +47,7 @@ _acquired: list[threading.Lock] = []  # by the fork in progress
 
 
 def _acquire_all() -> None:
-    locks = (lock._lock for lock in list(_locks))
+    locks = (lock.mutex for lock in list(_locks))
     _acquired.extend(lock for lock in locks if lock.acquire(timeout=_ACQUIRE_TIMEOUT_S))
 
 
@@ -55,7 +59,7 @@ def _release_all() -> None:
 def _replace_all() -> None:
     _acquired.clear()
     for lock in list(_locks):
-        lock._lock = threading.Lock()
+        lock.mutex = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -197,9 +197,10 @@ class Execution:
                 if (kept := live.few_rows_by_key(columns)) is not None:
                     yield from self._in_batches(live.matching_by_key(reads, columns, kept))
                     continue
-            live.look_up(reads)
+            left = live.left(reads)
+            live.look_up(left)
             readers = self._readers(self._columns)
-            for read in reads:
+            for read in left:
                 yield from self._row_groups(live, read, readers[read.residual])
 
     def _prune_together(self, groups: Sequence[Sequence[Piece]]) -> None:
@@ -241,7 +242,7 @@ class Execution:
         if self._resolved is not None:
             return False
         decides = {field.name for field in self._keys if not isinstance(field.type, Float)}
-        if any(column.name not in decides for column in predicate.columns):
+        if not decides.issuperset([column.name for column in predicate.columns]):
             return False
         has_vector = any(part.dv is not None for part in parts)
         return not has_vector and not is_resolved(self._plan.table_uuid, parts)

@@ -22,7 +22,7 @@ from rowsieve.executor.memory import rows_at_once
 from rowsieve.executor.merge import merge, winners
 from rowsieve.executor.repeats import Rows
 from rowsieve.executor.row_groups import RowGroup, as_stored, in_pieces, selection
-from rowsieve.executor.sources import PartSource, prune_together
+from rowsieve.executor.sources import PartSource, candidates_of, prune_together
 from rowsieve.executor.streams import Kept, Streams
 from rowsieve.executor.two_phase import RowReader
 from rowsieve.executor.visibility import HiddenRows, VisibilityCache, visible_rows
@@ -73,6 +73,17 @@ class LiveRows:
             parts = {read.part for read in reads if read.residual}
             prune_together([self._sources[part] for part in sorted(parts)], self._predicate)
 
+    def left(self, reads: Sequence[Read]) -> Sequence[Read]:
+        """The reads that may have a row, as far as pruning by key is done; it starts none.
+
+        A read is left out only if the predicate is FALSE or NULL on all rows of its part and cannot
+        fail.
+        """
+        kept = self._kept
+        if kept is None:
+            return reads
+        return [read for read in reads if not kept[read.part][1].is_empty]
+
     def row_groups(self, read: Read, *, joined: bool = False) -> Iterator[RowGroup]:
         """The row groups with a live row, in file order; `joined` as in `PartSource`."""
         return self._sources[read.part].row_groups(self.rows(read), joined=joined)
@@ -92,8 +103,8 @@ class LiveRows:
         """Rows left after key pruning, if they are few and in several streams; else None."""
         assert self._streams is not None
         kept = self._kept_by_key()
-        counts = [len(rows) for both in kept for rows in both]
-        if sum(count > 0 for count in counts) < 2 or sum(counts) > FEW_ROWS:
+        counts = [len(rows) for both in kept for rows in both if not rows.is_empty]
+        if len(counts) < 2 or sum(counts) > FEW_ROWS:
             return None
         sizes = (source.largest_batch(columns) for source in self._sources)
         row_bytes = max((size // max(rows, 1) for rows, size in sizes), default=0)
@@ -224,8 +235,8 @@ class LiveRows:
                 return answer
         if predicate is not None:
             kept = self._kept_by_key()
-            if sum(not rows.is_empty for both in kept for rows in both) < 2:
-                return tuple(among for _, among in kept)
+            if sum([not rows.is_empty for both in kept for rows in both]) < 2:
+                return tuple([among for _, among in kept])
             if _share(kept, self._sources) <= FEW:
                 few = (self._parts, predicate)
                 return _VISIBLE.get(few, lambda: _resolve_among(kept, streams))
@@ -238,12 +249,8 @@ class LiveRows:
         assert self._streams is not None
         predicate = self._predicate
         assert predicate is not None
-        key = frozenset(field.id for field in self._streams.order.fields)
-        prune_together(self._sources, predicate, key, tombstones=True)
-        self._kept = [
-            (source.tombstone_candidates(predicate, key), source.candidates(predicate, key))
-            for source in self._sources
-        ]
+        key = frozenset([field.id for field in self._streams.order.fields])
+        self._kept = candidates_of(self._sources, predicate, key)
         return self._kept
 
 
@@ -283,7 +290,7 @@ def with_columns(columns: Schema, others: Schema) -> Schema:
 
 
 def _identity(table_uuid: str, parts: Sequence[PlannedPart]) -> tuple[str, ...]:
-    return (table_uuid, *(part.part_id for part in parts))
+    return (table_uuid, *[part.part_id for part in parts])
 
 
 def _resolve(streams: Streams) -> tuple[RowSet, ...]:

@@ -6,7 +6,7 @@ wanted row where these are few.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -236,14 +236,29 @@ def prune_together(
         source._learn(ref, predicate, only, found)
 
 
+def candidates_of(
+    sources: Sequence[PartSource], predicate: BoundPredicate, only: frozenset[int]
+) -> list[tuple[RowSet, RowSet]]:
+    """The candidate tombstones and rows of each part, found in one interpretation."""
+    prune_together(sources, predicate, only, tombstones=True)
+    matter = _columns_that_matter(predicate, only)
+    return [
+        (
+            RowSet.empty(0) if deletes is None else source._known[deletes.path, matter][1].rows,
+            RowSet.empty(0) if data is None else source._known[data.path, matter][1].rows,
+        )
+        for source in sources
+        for data, deletes in [(source.part.data, source.part.deletes)]
+    ]
+
+
 def _columns_that_matter(
     predicate: BoundPredicate, only: frozenset[int] | None
 ) -> frozenset[int] | None:
     """`only`, or None if the predicate reads no other columns."""
-    names_others = only is not None and any(
-        column.field_id not in only for column in predicate.columns
-    )
-    return only if names_others else None
+    if only is None or only.issuperset([column.field_id for column in predicate.columns]):
+        return None
+    return only
 
 
 def _pieces(

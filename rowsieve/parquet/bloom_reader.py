@@ -60,7 +60,7 @@ class BloomReader:
                 found[group] = cached
             elif (group, column.index) in self._sealed():
                 missing.append(group)
-        for group, data in self._read(column, missing):
+        for group, data in self._read(column, missing) if missing else ():
             if (parsed := self._parse(column, group, data)) is not None:
                 found[group] = parsed
                 _CACHE.put(self._key(column, group), parsed, len(parsed.blocks))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, islice
+from itertools import accumulate, islice, repeat
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
@@ -140,15 +140,13 @@ def _refuted_by_blooms(
         column = statistics.file_column(point.column.field_id)
         if column is None:
             continue
-        left = [group for group in groups if group not in refuted]
+        left = [group for group in groups if group not in refuted] if refuted else groups
         candidates = _candidates(point, column, statistics, left)
         while batch := list(islice(candidates, _FILTERS_AT_ONCE)):
             filters = blooms.filters(column, [group for group, _ in batch])
-            refuted.update(
-                group
-                for (group, probes), bloom in zip(batch, filters, strict=True)
-                if bloom is not None and not bloom.may_contain_any(probes)
-            )
+            for (group, probes), bloom in zip(batch, filters, strict=True):
+                if bloom is not None and not bloom.may_contain_any(probes):
+                    refuted.add(group)
     return refuted
 
 
@@ -220,7 +218,7 @@ def _candidates(
 ) -> Iterator[tuple[int, Probes | None]]:
     """Yield the groups worth probing, with the values within their bounds."""
     if len(point.values) == 1:
-        yield from ((group, point.probes(column)) for group in groups)
+        yield from zip(groups, repeat(point.probes(column)))
         return
     known = from_column(point.column, statistics.column(point.column), statistics.part_count)
     probes = point.probes(column) if len(point.values) <= HASHED_AT_ONCE else None

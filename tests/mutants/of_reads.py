@@ -39,14 +39,20 @@ MUTANTS = (
     Mutant(
         LIVE,
         "versions are pruned by columns outside the key (trap T1)",
-        "source.candidates(predicate, key))",
-        "source.candidates(predicate))",
+        "candidates_of(self._sources, predicate, key)",
+        "candidates_of(self._sources, predicate, frozenset(c.field_id for c in predicate.columns))",
+    ),
+    Mutant(
+        SOURCES,
+        "tombstones go with the rows beside them (trap T2)",
+        "source._known[deletes.path, matter][1].rows",
+        "RowSet.empty(source.tombstone_count)",
     ),
     Mutant(
         LIVE,
-        "tombstones go with the rows beside them (trap T2)",
-        "(source.tombstone_candidates(predicate, key), source.candidates(predicate, key))",
-        "(RowSet.empty(source.tombstone_count), source.candidates(predicate, key))",
+        "parts of which only some rows are left by key are not read",
+        "not kept[read.part][1].is_empty",
+        "kept[read.part][1].is_full",
     ),
     Mutant(
         LIVE,

@@ -159,7 +159,8 @@ class RowSet:
     @property
     def is_empty(self) -> bool:
         """Whether the set has no rows."""
-        return len(self) == 0
+        rows = self._rows
+        return len(rows.starts) == 0 if isinstance(rows, Ranges) else rows.id_count == 0
 
     @property
     def is_full(self) -> bool:
