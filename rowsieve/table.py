@@ -296,7 +296,11 @@ class Table(Reading):
                 change,
                 table,
                 lambda rows, schema: prepare_rows(
-                    rows, schema, KeyOrder.of(schema, self.key), on_duplicate, "upsert"
+                    rows,
+                    schema,
+                    KeyOrder.of(schema, self._newest.table.key),
+                    on_duplicate,
+                    "upsert",
                 ),
             )
         rows = prepare_rows(table, schema, order, on_duplicate, "upsert")

@@ -199,9 +199,8 @@ class EvolutionMachine(RuleBasedStateMachine):
     @precondition(lambda self: 1 < len(self.head.columns) <= len(NAMES))
     @rule()
     def rename_column(self) -> None:
-        others = [column for column in self.head.columns if column.number]
-        column = self.draw(st.sampled_from(others), "column")
-        free = sorted(set(NAMES) - {each.name for each in self.head.columns})
+        column = self.draw(st.sampled_from(self.head.columns), "column")
+        free = sorted({"id", *NAMES} - {each.name for each in self.head.columns})
         name = self.draw(st.sampled_from(free), "new name")
         self.table().rename_column(column.name, name)
         renamed = ModelColumn(column.number, name, column.type)

@@ -33,8 +33,10 @@ def alter_columns(
         )
     schema, next_field_id = evolve(head.schema, changes, head.next_field_id, head.table.key)
     _check_properties(head, schema)
+    names = {field.id: field.name for field in schema}
+    key = tuple(names[head.schema.field(name).id] for name in head.table.key)
     features = tuple(sorted({*head.table.features, SCHEMA_CHANGES}))
-    info = dataclasses.replace(head.table, features=features)
+    info = dataclasses.replace(head.table, features=features, key=key)
     return dataclasses.replace(
         change.request(None), info=info, schema=schema, next_field_id=next_field_id
     )
@@ -78,7 +80,7 @@ def _check_properties(head: Snapshot, schema: Schema) -> None:
     names = ("critical_columns", "text_statistics", "json_statistics")
     named = {name: head.table.properties[name] for name in names if name in head.table.properties}
     try:
-        after = statistics_options(head.table.properties, schema, key)
+        after = statistics_options(head.table.properties, schema, key)  # by id: names may differ
     except InvalidInput as error:
         raise InvalidSchemaChange(
             f"{error}; change the property with set_properties first, then the columns"

@@ -160,7 +160,7 @@ class Evolving(Configuring):
     ) -> Commit:
         """Rename a column from the next version on; its values and statistics stay.
 
-        InvalidSchemaChange for a key column, and if the table has a column of the new name.
+        A key column keeps its place in the key. InvalidSchemaChange if the name is taken.
         """
         return self._alter(self._latest(), (RenameColumn(name, new_name),), metadata)
 

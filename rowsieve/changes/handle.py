@@ -120,12 +120,12 @@ class Handle:
             )
 
     def _order(self, operation: str) -> KeyOrder:
-        key = self._pinned.table.key
-        if not key:
+        newest = self._newest  # one snapshot: another thread may move it
+        if not newest.table.key:
             raise UnsupportedOperation(
                 f"{operation}: the table has no key; use append, or create a table with key="
             )
-        return KeyOrder.of(self._newest.schema, key)
+        return KeyOrder.of(newest.schema, newest.table.key)
 
     def _commit_blind(self, change: Change, changes: Changes) -> Commit:
         """Commit changes that do not depend on the table's rows."""

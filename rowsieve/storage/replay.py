@@ -30,10 +30,11 @@ def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
     info, schema, next_field_id = base.table, base.schema, base.next_field_id
     tokens = base.tokens
     for entry in entries:
-        info = _same_table(info, entry)
+        before = schema
         if entry.schema is not None and entry.next_field_id is not None:
             _check_later(entry, entry.schema, entry.next_field_id, schema, next_field_id)
             schema, next_field_id = entry.schema, entry.next_field_id
+        info = _same_table(info, entry, before, schema)
         if entry.token is not None:
             tokens = {**tokens, entry.token[0]: _token(entry, entry.token[1])}
     return Snapshot(
@@ -74,17 +75,24 @@ def _check_link(entry: LogEntry, version: int, commit_id: str, table_uuid: str) 
         )
 
 
-def _same_table(info: TableInfo, entry: LogEntry) -> TableInfo:
-    """Return the table information after an entry; only properties and protocol may change."""
-    new = entry.info
-    if new is None:
-        return info
-    if (new.uuid, new.key, new.mode) != (info.uuid, info.key, info.mode):
+def _same_table(info: TableInfo, entry: LogEntry, before: Schema, schema: Schema) -> TableInfo:
+    """Return the table information after an entry; only properties and protocol may change.
+
+    The key has the same columns, by id, in the schema before the entry and in the one after it.
+    """
+    new = entry.info or info
+    same_key = _key_ids(new, schema) == _key_ids(info, before)
+    if not same_key or (new.uuid, new.mode) != (info.uuid, info.mode):
         raise CorruptData(
             f"{log_path(entry.version)} changes the table's immutable (uuid, key, mode) from "
             f"{(info.uuid, info.key, info.mode)} to {(new.uuid, new.key, new.mode)}"
         )
     return new
+
+
+def _key_ids(info: TableInfo, schema: Schema) -> list[int | None]:
+    ids = {field.name: field.id for field in schema}
+    return [ids.get(name) for name in info.key]
 
 
 def _check_later(

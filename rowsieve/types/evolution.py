@@ -104,7 +104,7 @@ def evolve(
             case DropColumn(name=name):
                 found = _drop(found, name, key_ids)
             case RenameColumn():
-                found = _rename(found, change, key_ids)
+                found = _rename(found, change)
             case WidenColumn():
                 found = _widen(found, change, key_ids)
             case ReorderColumns(names=names):
@@ -177,15 +177,10 @@ def _drop(schema: Schema, name: str, key_ids: frozenset[int]) -> Schema:
     return Schema(schema.id, tuple(each for each in schema if each.id != field.id))
 
 
-def _rename(schema: Schema, change: RenameColumn, key_ids: frozenset[int]) -> Schema:
+def _rename(schema: Schema, change: RenameColumn) -> Schema:
     field = schema.field(change.name)
     if field.name == change.new_name:
         raise InvalidSchemaChange(f"column {field.name!r} already has this name")
-    if field.id in key_ids:
-        raise InvalidSchemaChange(
-            f"cannot rename column {field.name!r}: it belongs to the key, and renaming key columns "
-            "is not supported yet"
-        )
     others = tuple(each for each in schema if each.id != field.id)
     _check_name(Schema(schema.id, others), change.new_name)
     return _with(schema, replace(field, name=change.new_name))

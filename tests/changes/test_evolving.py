@@ -193,9 +193,6 @@ def test_rows_come_back_with_the_columns_that_there_are_now(table: Table) -> Non
         pytest.param(lambda t: t.drop_column("nope"), UnknownColumn, "nope", id="unknown column"),
         pytest.param(lambda t: t.drop_column("id"), InvalidSchemaChange, "key", id="drop a key"),
         pytest.param(
-            lambda t: t.rename_column("id", "key"), InvalidSchemaChange, "key", id="rename a key"
-        ),
-        pytest.param(
             lambda t: t.add_column("B", pa.int64()), InvalidSchemaChange, "'b' already", id="same"
         ),
         pytest.param(
@@ -399,3 +396,61 @@ def test_a_collector_stays_with_its_column(table: Table) -> None:
     table.add_column("b", pa.int64())
     put(table, pa.table({"a": ["w"], "c": [1], "b": [2]}))
     assert asked == ["c"]
+
+
+def test_a_key_column_is_renamed_with_its_key() -> None:
+    made = rowsieve.create_table(
+        f"memory:///evolving-{uuid.uuid4().hex}",
+        pa.table({"a": [1, 1], "b": ["x", "y"], "v": [1, 2]}),
+        key=["a", "b"],
+        properties={"checkpoint_interval": "3"},
+    )
+    other = rowsieve.open_table(made.uri)
+    made.rename_column("b", "c")
+    assert made.key == ("a", "c")
+    made.upsert(pa.table({"a": [1, 2], "c": ["y", "z"], "v": [3, 4]}))
+    assert rows(made, "c = 'y'") == [(1, "y", 3)]
+    assert made.delete(keys=pa.table({"a": [1], "c": ["x"]})).committed
+    made.update({"v": "v + 1"}, where="c = 'z'")
+    assert made.compact().committed
+    assert rows(made) == [(1, "y", 3), (2, "z", 5)]
+    assert made.head(1).column("c").to_pylist() == ["y"]
+    with pytest.raises(CommitConflict):
+        other.upsert(pa.table({"a": [1], "b": ["y"], "v": [9]}))
+    other.upsert(pa.table({"a": [1], "c": ["y"], "v": [9]}))
+    made.refresh()
+    made.set_properties({"checkpoint_interval": "2"})
+    made.restore(0)
+    assert rowsieve.open_table(made.uri).key == ("a", "c")
+    assert rowsieve.open_table(made.uri, version=0).key == ("a", "b")
+    assert rows(made) == [(1, "x", 1), (1, "y", 2)]
+    with made.alter() as change:
+        change.rename_column("a", "x").rename_column("c", "a").rename_column("x", "c")
+    assert made.key == ("c", "a")
+    made.upsert(pa.table({"a": ["y"], "c": [1], "v": [7]}))
+    assert rows(made, "a = 'y' AND c = 1") == [(1, "y", 7)]
+    with pytest.raises(InvalidSchemaChange, match="key"):
+        made.drop_column("a")
+
+
+def test_an_entry_that_gives_the_table_another_key_is_damage() -> None:
+    made = rowsieve.create_table(
+        f"memory:///evolving-{uuid.uuid4().hex}", pa.table({"a": [1], "b": [1]}), key=["a"]
+    )
+    snapshot = made.snapshot_for_engines()
+    swapped = tuple(
+        dataclasses.replace(field, name={"a": "b", "b": "a"}[field.name])
+        for field in snapshot.schema
+    )
+    entry = LogEntry(
+        1,
+        "x",
+        snapshot.commit_id,
+        snapshot.table.uuid,
+        0,
+        "alter",
+        schema=Schema(1, swapped),
+        next_field_id=3,
+    )
+    with pytest.raises(CorruptData, match="immutable"):
+        replay(snapshot, [entry])
