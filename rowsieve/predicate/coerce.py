@@ -19,6 +19,7 @@ from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.casts import cast, cast_rule
 from rowsieve.predicate.functions.decimals import int_as_decimal
+from rowsieve.predicate.functions.far_texts import far_constant
 from rowsieve.predicate.functions.numeric import wider_int
 from rowsieve.predicate.literals import (
     check_literal,
@@ -152,7 +153,8 @@ def typed(literal: ir.Literal, type_: LogicalType, semantics: Semantics) -> ir.L
     assert isinstance(literal.value, str)
     if type_ == Timestamp(utc=True) and not is_utc(semantics):
         return _local_instant(literal.value, semantics)
-    value = parse_text(literal.value, type_)
+    far = far_constant(literal.value, type_, semantics.text_reading)
+    value = parse_text(literal.value, type_) if far is None else far
     if isinstance(type_, Int | Decimal):
         assert isinstance(value, int | decimal.Decimal)
         on_grid = _scaled(type_, Fraction(value) if _small(value) else Fraction(10) ** 60)

@@ -78,6 +78,17 @@ dates = st.tuples(
     st.sampled_from(["", "", "10:00", "24:00:00", "23:59:59.5", "10:60", "1:2:3", "10:00:60"]),
     st.sampled_from(["", "", "Z", "+05", "-05:30", " +05", "+15:59", "+16", " UTC", "x", "."]),
 ).map("".join)
+far_days = st.tuples(
+    st.sampled_from(["", "", "-", "+"]),
+    st.sampled_from(["10000", "0044", "0000", "0001", "012345", "294247", "262142", "262143"])
+    | st.integers(0, 9_999_999).map(lambda year: f"{year:04}"),
+    st.sampled_from(["-01-01", "-12-31", "-02-29", "-07-03", "-02-30", "-1-5", "-13-01"]),
+).map("".join)
+far_clocks = st.sampled_from(
+    [" 10:20", "T10:20:30", " 23:59:59.123456", " 10:60", " 24:00", " 1:2"]
+)
+eras = st.sampled_from([" (BC)", " BC", " bc", " (bc)", " AD", "(BC)", "  BC"])
+far = st.tuples(far_days, st.just("") | far_clocks | eras, st.just("") | eras | far_clocks)
 others = st.sampled_from(
     [
         *("", " ", "epoch", "-infinity", " Epoch", "abc", "n/a", UUID_TEXT, UUID_TEXT.upper()),
@@ -95,7 +106,7 @@ others |= st.sampled_from(
     ]
 )
 short = st.text("0123456789_.eE+- xb", max_size=7)
-texts = numbers | based | named_numbers | dates | others | short
+texts = far.map("".join) | numbers | based | named_numbers | dates | others | short
 
 
 SEMANTICS = {
@@ -190,6 +201,28 @@ def test_texts_that_many_files_hold_are_read(reading: TextReading, type_: str) -
 
 
 DUCKDB, POSTGRES, DATAFUSION, TRINO = SEMANTICS
+FAR = {
+    DUCKDB: ["10000-01-01", "-0044-03-15", "0044-03-15 (BC)", "0045-02-29 (BC)", "0000-12-31"],
+    POSTGRES: ["10000-01-01", "0044-03-15 BC", "4714-11-24 BC", "4714-11-23 BC", "10000-02-30"],
+    DATAFUSION: ["+10000-01-01", "-0044-03-15", "+0044-03-15", "-0000-12-31", "+10000-02-30"],
+}
+FAR[DUCKDB] += ["-0044-03-15 (BC)", "0000-01-01 (BC)", "-0044-02-30", "10000-13-01"]
+FAR_TIMES = {
+    DUCKDB: ["10000-01-01 10:20:30.5", "-0044-03-15T10:20", "0044-03-15 (BC) 10:20:30"],
+    POSTGRES: ["10000-01-01 10:20:30.5", "10000-01-01T10:20", "0044-03-15 10:20:30 BC"],
+}
+
+
+@pytest.mark.parametrize(
+    ("reading", "type_"),
+    [*((reading, "DATE") for reading in FAR), *((reading, "TIMESTAMP") for reading in FAR_TIMES)],
+)
+def test_texts_of_far_years_are_read(reading: TextReading, type_: str) -> None:
+    texts = [*FAR[reading], *(FAR_TIMES[reading] if type_ == "TIMESTAMP" else [])]
+    texts = [*texts, "2024-07-03", "n/a"]
+    found = read(texts, type_, reading)
+    assert found == READS[reading](texts, type_)
+    assert sum(isinstance(value, int) and abs(value) > 700_000 for value in found) > 2
 
 
 @pytest.mark.parametrize(
@@ -200,6 +233,10 @@ DUCKDB, POSTGRES, DATAFUSION, TRINO = SEMANTICS
         ("8.e6.", "INTEGER", DUCKDB),
         ("1.123456789_1", "DOUBLE", DUCKDB),
         ("2024/07/03", "DATE", DUCKDB),
+        ("294247-01-10 04:00:54", "TIMESTAMP", DUCKDB),
+        ("10000-01-01 10:20:30 BC", "TIMESTAMP", DUCKDB),  # which drops the era
+        ("10000-01-01 00:00:00+00", "TIMESTAMPTZ", DUCKDB),
+        ("0044-03-15 (BC)", "DATE", POSTGRES),
         ("infinity", "TIMESTAMP", DUCKDB),
         ("24:00:00", "TIME", DUCKDB),
         ("2024-01-5", "TIME", DUCKDB),  # midnight
@@ -213,7 +250,7 @@ DUCKDB, POSTGRES, DATAFUSION, TRINO = SEMANTICS
         ("2024-07-03 10:20:30.1234567", "TIMESTAMP", POSTGRES),
         ("2024-07-03 10:20:30 UTC", "TIMESTAMPTZ", POSTGRES),
         ("10:20 PM", "TIME", POSTGRES),
-        ("+12024-07-03", "DATE", DATAFUSION),
+        ("+262143-07-03", "DATE", DATAFUSION),
         ("2024-07-03 10:20:30 Europe/Berlin", "TIMESTAMP", DATAFUSION),
         ("2024-07-03 10:20:60", "TIMESTAMP", DATAFUSION),
         ("2024-07-03 10:20:30.1234567", "TIMESTAMP", DATAFUSION),

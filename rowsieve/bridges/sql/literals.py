@@ -20,9 +20,11 @@ import pyarrow as pa
 
 from rowsieve.bridges.sql.dialects import BinaryText, Dialect
 from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.functions.casts import cast
+from rowsieve.predicate.functions.far_texts import far_constant
 from rowsieve.predicate.ir import Literal, PhysicalValue, ValueSet
 from rowsieve.predicate.literals import int_range, parse_text
-from rowsieve.types.days import DAY_US
+from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
     Binary,
@@ -117,7 +119,8 @@ def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
         case Timestamp(utc=True) if not OFFSET_TOLD.fullmatch(text):
             raise LookupError("its time zone is the session's")
         case Bool() | Date() | Time() | Timestamp() | Uuid():
-            return parse_text(text, type_)
+            far = far_constant(text, type_, dialect.semantics.text_reading)
+            return parse_text(text, type_) if far is None else far
         case Int(bits=bits, signed=signed):
             return _integer(text, bits, signed=signed)
         case Float(bits=bits):
@@ -156,6 +159,8 @@ def spelt(value: PhysicalValue, type_: LogicalType, dialect: Dialect) -> str:
             if dialect.binary_text is BinaryText.ESCAPED:
                 return "".join(f"\\x{byte:02x}" for byte in value)
             return "\\x" + value.hex()
+        case Date() | Timestamp() if (far := _far_text(value, type_, dialect)) is not None:
+            return far
         case Date() if isinstance(value, int):
             return _date_text(value)
         case Time() if isinstance(value, int):
@@ -172,6 +177,20 @@ def spelt(value: PhysicalValue, type_: LogicalType, dialect: Dialect) -> str:
             return "NaN" if math.isnan(value) else named
         case _:
             return str(value)
+
+
+def _far_text(value: PhysicalValue, type_: Date | Timestamp, dialect: Dialect) -> str | None:
+    """The engine's text of a day or local time outside the years 1 to 9999, if it reads it so."""
+    if not isinstance(value, int):
+        return None
+    day = value if isinstance(type_, Date) else value // DAY_US
+    if FIRST_DAY <= day <= LAST_DAY or dialect.name not in ("duckdb", "postgres"):
+        return None
+    held = pa.array([value], pa.int32() if isinstance(type_, Date) else pa.int64())
+    written = cast(held.view(arrow_type(type_)), type_, String(), dialect.semantics)
+    text = written.values[0].as_py() if written.failed is None else None
+    known = text is not None and far_constant(text, type_, dialect.semantics.text_reading) == value
+    return str(text) if known else None
 
 
 def value_set(members: Sequence[Literal]) -> ValueSet | None:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
 from rowsieve.predicate.functions import text_casts
+from rowsieve.predicate.functions.far_texts import with_far_years
 from rowsieve.predicate.functions.postgres_texts import FALSE, TRUE
 from rowsieve.predicate.functions.text_casts import checked, trimmed
 from rowsieve.predicate.functions.text_shapes import PLAIN, decimals, matches, or_else, refuse
@@ -162,7 +163,7 @@ READERS: Mapping[type[LogicalType], text_casts.Reader] = {
     Int: to_int,
     Float: to_float,
     Decimal: to_decimal,
-    Date: to_date,
+    Date: with_far_years(to_date, _READING),
     Timestamp: to_timestamp,
     Time: to_time,
 }

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
 from rowsieve.predicate.functions import text_casts
+from rowsieve.predicate.functions.far_texts import with_far_years
 from rowsieve.predicate.functions.text_casts import checked, trimmed
 from rowsieve.predicate.functions.text_shapes import (
     DIGITS,
@@ -159,8 +160,8 @@ READERS: Mapping[type[LogicalType], text_casts.Reader] = {
     Int: to_int,
     Float: to_float,
     Decimal: to_decimal,
-    Date: to_date,
-    Timestamp: to_timestamp,
+    Date: with_far_years(to_date, _READING),
+    Timestamp: with_far_years(to_timestamp, _READING),
     Time: to_time,
     Uuid: to_uuid,
 }
