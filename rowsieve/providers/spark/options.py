@@ -28,6 +28,7 @@ from rowsieve.predicate.semantics import Semantics
 STORAGE: Final = "storage."
 METADATA: Final = "metadata."
 MODES: Final = ("append", "upsert", "delete")
+_VIEW: Final = "CREATE TEMPORARY VIEW ... USING rowsieve OPTIONS (path '...')"
 _READ: Final = (
     "path",
     "where",
@@ -45,6 +46,7 @@ _READ: Final = (
     "on_violation",
     "reporter",
 )
+_OF_CATALOG: Final = "owner"  # an option that Spark itself adds for CREATE TABLE, and only there
 _WRITE: Final = ("path", "mode", "token_app", "token_sequence", "write_id")
 
 
@@ -75,6 +77,11 @@ class ReadOptions:
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> ReadOptions:
         """Read Spark's options; InvalidInput says which one is wrong."""
+        if _OF_CATALOG in map(str.lower, options):
+            raise UnsupportedOperation(
+                "CREATE TABLE ... USING rowsieve: Spark's catalog does not give the path and the "
+                f"other options back to a read, so nothing was created; use {_VIEW}"
+            )
         _refuse_unknown(options, _READ, (STORAGE,), "read")
         columns = options.get("columns")
         predicate, meant = _predicate(options)
@@ -148,7 +155,7 @@ def _uri(options: Mapping[str, str]) -> str:
     if not uri:
         raise InvalidInput(
             "the table is not named: give its URI to load() or save(). A table made by CREATE "
-            "TABLE ... USING rowsieve loses its options; use CREATE TEMPORARY VIEW instead"
+            f"TABLE ... USING rowsieve loses its options; use {_VIEW}"
         )
     check_reachable(uri)
     return uri
