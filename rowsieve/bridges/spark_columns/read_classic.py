@@ -141,8 +141,8 @@ def _analysed(session: Any, schema: Schema, columns: Sequence[Any]) -> list[Leaf
         raise UnsupportedOperation(
             "aggregates, window functions and generators have no value of one row"
         )
-    found = plan.projectList()
-    trees = [_tree(jvm, found.apply(place), schema) for place in range(len(columns))]
+    found, names = plan.projectList(), _names(plan.child().output())
+    trees = [_tree(jvm, found.apply(place), names) for place in range(len(columns))]
     return [Leaf(column, node) for column, node in zip(columns, trees, strict=True)]
 
 
@@ -163,8 +163,14 @@ def _empty(session: Any, schema: Schema) -> Any:
 def _with_attributes(session: Any, rows: Any, columns: Sequence[Any]) -> Any:
     """The same, with the columns of a DataFrame that were meant by name: `frame.id` is one."""
     jvm = session._jvm
-    meant = {attribute.name(): attribute for attribute in _attributes(columns)}
     output = rows.queryExecution().analyzed().output()
+    own_names = [output.apply(place).name() for place in range(output.length())]
+    resolver = session._jsparkSession.sessionState().conf().resolver()
+    meant = {}
+    for attribute in _attributes(columns):  # its name is as the caller wrote it
+        name = attribute.name()
+        alike = [own for own in own_names if resolver.apply(own, name)]
+        meant[alike[0] if len(alike) == 1 else name] = attribute
     taken = jvm.java.util.ArrayList()
     for place in range(output.length()):
         own = output.apply(place)
@@ -195,12 +201,18 @@ def _attributes(columns: Sequence[Any]) -> Iterator[Any]:
         stack += [children.apply(place) for place in range(children.length())]
 
 
-def _tree(jvm: Any, expression: Any, schema: Schema) -> Node:
+def _names(output: Any) -> dict[str, str]:
+    """The columns' own names by their ids: a reference has the name that the caller wrote."""
+    attributes = [output.apply(place) for place in range(output.length())]
+    return {str(attribute.exprId().id()): str(attribute.name()) for attribute in attributes}
+
+
+def _tree(jvm: Any, expression: Any, names: Mapping[str, str]) -> Node:
     if expression.getClass().getName().endswith(".Alias"):  # Spark's own, for the lack of a name
         expression = expression.child()
     _check_repeats(jvm, expression)
     expression = with_sets(jvm, expression)
-    return of_json(json.loads(expression.toJSON()), expression, frozenset(schema.names))
+    return of_json(json.loads(expression.toJSON()), expression, names)
 
 
 def _check_repeats(jvm: Any, expression: Any) -> None:

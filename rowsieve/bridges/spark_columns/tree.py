@@ -6,7 +6,7 @@ not tell; there is none where no JVM is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,8 +55,8 @@ class Leaf:
     node: Node | UnsupportedOperation
 
 
-def of_json(found: Sequence[Mapping[str, Any]], java: Any, names: Container[str]) -> Node:
-    """The tree that Spark writes as a list, parents first; `names` are the columns there are."""
+def of_json(found: Sequence[Mapping[str, Any]], java: Any, names: Mapping[str, str]) -> Node:
+    """The tree that Spark writes as a list, parents first; `names` are the columns by their ids."""
     stack: list[Node] = []
     for index in range(len(found) - 1, -1, -1):
         fields = found[index]
@@ -64,9 +64,9 @@ def of_json(found: Sequence[Mapping[str, Any]], java: Any, names: Container[str]
         count = int(fields["num-children"])
         children = tuple(stack.pop() for _ in range(count))
         if kind == "AttributeReference":
-            name = str(fields["name"])
-            if name not in names:
-                raise UnsupportedOperation(f"{name} is no column of this table")
+            name = names.get(str(fields["exprId"]["id"]))
+            if name is None:
+                raise UnsupportedOperation(f"{fields['name']} is no column of this table")
             stack.append(Node(kind, {"name": name}))
             continue
         constant = kind == "Literal" or (count > 0 and all(child.constant for child in children))

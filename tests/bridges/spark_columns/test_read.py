@@ -17,6 +17,7 @@ from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.ir import FALSE, InList, Or
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.encodings import schema_of
 from tests.bridges.spark_columns.nasty import BATCH, MOMENTS, SCHEMA, in_spark, ours, theirs
 
 pytestmark = pytest.mark.spark
@@ -498,6 +499,24 @@ def test_columns_of_a_frame_are_taken_by_their_names(spark: Any) -> None:
     assert "string in its DataFrame and int here" in note
     with pytest.raises(InvalidPredicate, match="nowhere"):
         from_spark_column(other.nowhere == 1, SCHEMA)
+
+
+def test_names_in_another_case_are_found_where_spark_finds_them(spark: Any) -> None:
+    from pyspark.sql import functions as f
+
+    frame = in_spark(spark)
+    column = (f.col("I") >= 1) & (f.col("S") == "a") | (frame["I"] == 12) & f.col("B")
+    assert [ours(from_spark_column(column, SCHEMA).exact())] == theirs(frame, [column])
+    both, _ = schema_of(pa.schema([("i", pa.int32()), ("I", pa.int32())]))
+    with pytest.raises(InvalidPredicate, match="AMBIGUOUS"):
+        from_spark_column(f.col("I") >= 1, both, strict=True)
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(UnknownColumn, match="`I`"):
+            from_spark_column(f.col("I") >= 1, SCHEMA)
+        assert str(from_spark_column(f.col("I") >= 1, both).exact()) == '"I" >= 1'
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
 
 
 def test_long_chains_are_not_deep(spark: Any) -> None:
