@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from rowsieve.bridges.sql.dialects import Dialect, IntegerWidths
+from rowsieve.bridges.sql.whole_quotients import check_quotients
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
@@ -41,6 +42,7 @@ _WIDE: Final = Int(64)
 
 def with_widths(predicate: ir.Predicate, schema: Schema, dialect: Dialect) -> ir.Predicate:
     """Return the condition with the dialect's width for each integer operation."""
+    check_quotients(predicate, schema, dialect.semantics, dialect.name)
     if dialect.widths is IntegerWidths.WIDE or not _computes(predicate):
         return predicate
     return _Widths(schema, dialect).predicate(predicate)
@@ -48,6 +50,7 @@ def with_widths(predicate: ir.Predicate, schema: Schema, dialect: Dialect) -> ir
 
 def operand_with_widths(operand: ir.Operand, schema: Schema, dialect: Dialect) -> ir.Operand:
     """Return a value with the dialect's width for each integer operation."""
+    check_quotients(operand, schema, dialect.semantics, dialect.name)
     if dialect.widths is IntegerWidths.WIDE or not _computes(operand):
         return operand
     return _Widths(schema, dialect).value(operand).operand
