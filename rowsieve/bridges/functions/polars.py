@@ -209,3 +209,5 @@ def _grouped(name_of: Callable[[Method], str]) -> Mapping[str, tuple[Method, ...
 
 BY_FUNCTION = _grouped(lambda row: "" if row.instead else row.function)
 BY_NODE = _grouped(lambda row: row.node)
+# Nodes whose argument is the local time where it is an instant in a zone.
+OF_LOCAL_TIME = {row.node for row in BY_FUNCTION["extract"]} | {"TemporalExpr.Date"}

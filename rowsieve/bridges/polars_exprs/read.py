@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rowsieve.bridges.base import flattened, supported
 from rowsieve.bridges.extras import imported
+from rowsieve.bridges.functions import polars
+from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.polars_exprs import constants, table, zones
 from rowsieve.bridges.polars_exprs.calls import read_call
 from rowsieve.bridges.polars_exprs.messagepack import decode
@@ -42,6 +44,12 @@ _CLOSED = {
     "Left": (ir.ComparisonOp.GE, ir.ComparisonOp.LT),
     "Right": (ir.ComparisonOp.GT, ir.ComparisonOp.LE),
     "None": (ir.ComparisonOp.GT, ir.ComparisonOp.LT),
+}
+_OF_FLOATS: Mapping[str, tuple[tuple[ir.ComparisonOp, float], ...]] = {
+    "IsNan": ((ir.ComparisonOp.EQ, math.nan),),
+    "IsNotNan": ((ir.ComparisonOp.NE, math.nan),),
+    "IsFinite": ((ir.ComparisonOp.GT, -math.inf), (ir.ComparisonOp.LT, math.inf)),
+    "IsInfinite": ((ir.ComparisonOp.EQ, -math.inf), (ir.ComparisonOp.EQ, math.inf)),
 }
 
 
@@ -183,8 +191,11 @@ class Reader(Operands):
             raise UnsupportedOperation("a cast that wraps around has no counterpart here")
         if isinstance(operand, ir.Literal) and operand.type is None and operand.value is not None:
             raise UnsupportedOperation("a cast of a plain constant; write a constant of the type")
-        names = type(source).__name__, type(target).__name__
-        if source is not None and source != target and names not in table.CASTS:
+        if (
+            source is not None
+            and source != target
+            and kinds_of(source, target) not in CASTS["polars"]
+        ):
             raise UnsupportedOperation(
                 f"a cast from {type_name(source)} to {type_name(target)} may give other values here"
             )
@@ -211,7 +222,7 @@ class Reader(Operands):
         if family == "Boolean":
             return self._boolean(*constants.single(detail), content["input"])
         name = _function_name(kind, content)
-        row = supported(table.FUNCTIONS.get(name), f"the function {name}")
+        supported(table.FUNCTIONS.get(name), f"the function {name}")
         options = constants.single(detail)[1] if "." in name else detail
         match name:
             case "TemporalExpr.ConvertTimeZone":
@@ -219,7 +230,7 @@ class Reader(Operands):
             case "TemporalExpr.ReplaceTimeZone":
                 return zones.replaced(self, options, content["input"])
         inputs = content["input"]
-        if row.ours.startswith(("extract ", "CAST")):
+        if name in polars.OF_LOCAL_TIME:
             return read_call(self, name, (zones.local_argument(self, inputs[0]),), options)
         return read_call(self, name, tuple(map(self.operand, inputs)), options)
 
@@ -245,21 +256,12 @@ class Reader(Operands):
 
     def _about_floats(self, name: str, operand: ir.Operand) -> ir.Predicate:
         type_ = self.expect(name, (operand,), Float)
-
-        def against(op: ir.ComparisonOp, value: float) -> ir.Predicate:
-            return ir.Comparison(op, operand, ir.Literal(value, type_))
-
-        match name:
-            case "IsNan":
-                return against(ir.ComparisonOp.EQ, math.nan)
-            case "IsNotNan":
-                return against(ir.ComparisonOp.NE, math.nan)
-            case "IsFinite":
-                above = against(ir.ComparisonOp.GT, -math.inf)
-                return ir.And((above, against(ir.ComparisonOp.LT, math.inf)))
-            case _:
-                least = against(ir.ComparisonOp.EQ, -math.inf)
-                return ir.Or((least, against(ir.ComparisonOp.EQ, math.inf)))
+        terms = tuple(
+            ir.Comparison(op, operand, ir.Literal(value, type_)) for op, value in _OF_FLOATS[name]
+        )
+        if len(terms) == 1:
+            return terms[0]
+        return ir.Or(terms) if name == "IsInfinite" else ir.And(terms)
 
     def _between(self, operand: ir.Operand, bounds: Sequence[Any], closed: str) -> ir.Predicate:
         low, high = (self.operand(bound) for bound in bounds)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rowsieve.bridges.functions import polars
+from rowsieve.bridges.functions.casts import shown
 from rowsieve.bridges.rows import both, reads, refused, refused_all
 from rowsieve.bridges.translation import Row
 from rowsieve.predicate.ir import ComparisonOp
@@ -23,7 +24,7 @@ NODES: tuple[Row, ...] = (
     reads("Alias", "the expression itself", "a name changes nothing"),
     both("BinaryExpr", "", "by its operator"),
     both("Function", "", "by its name"),
-    both("Cast", "Cast", "between the types in CASTS; one that wraps around is refused"),
+    both("Cast", "Cast", f"{shown('polars')}; one that wraps around is refused"),
     both("Ternary", "Case", "when, then, otherwise; the branches of one type"),
     refused("AnonymousFunction", _PYTHON),
     refused("Selector", "it may be several columns; name one"),
@@ -148,20 +149,3 @@ OTHERS: tuple[Row, ...] = (
 )
 NODE_ROWS: Mapping[str, Row] = {row.foreign: row for row in NODES}
 OPERATOR_ROWS: Mapping[str, Row] = {row.foreign: row for row in OPERATORS}
-# Kinds of types between which a cast gives the same value or fails alike.
-CASTS = frozenset(
-    {
-        ("Int", "Int"),
-        ("Int", "Float"),
-        ("Int", "Decimal"),
-        ("Int", "String"),
-        ("Float", "Float"),
-        ("Float", "Int"),
-        ("Decimal", "Int"),
-        ("Bool", "Int"),
-        ("Date", "String"),
-        ("Date", "Timestamp"),
-        ("Timestamp", "Date"),
-        ("Timestamp", "Timestamp"),
-    }
-)

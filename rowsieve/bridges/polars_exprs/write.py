@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.base import OPERATORS, OperatorWriter, part_of_text
 from rowsieve.bridges.extras import imported
-from rowsieve.bridges.polars_exprs import table
+from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
@@ -160,7 +160,7 @@ class Writer(OperatorWriter["Expr"]):
         operand = self.operand(node.operand)
         if source == target:
             return operand
-        if (type(source).__name__, type(target).__name__) not in table.CASTS:
+        if kinds_of(source, target) not in CASTS["polars"]:
             raise UnsupportedOperation(
                 f"a cast of {type_name(source)} to {type_name(target)} may give other values there"
             )

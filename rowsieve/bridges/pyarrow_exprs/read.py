@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.base import as_operand, as_predicate
+from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.pyarrow_exprs import table, zones
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
 from rowsieve.bridges.pyarrow_exprs.nodes import (
@@ -494,10 +495,9 @@ def _cast(
     options.ignore(*_CAST_OPTIONS)
     if source is None or source == target:
         return ir.Cast(operands[0], target)
-    kinds = type(source).__name__, type(target).__name__
     narrower = isinstance(source, Float) and target != Float(64)
     zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
-    if kinds not in table.CASTS or narrower or zoned:
+    if kinds_of(source, target) not in CASTS["pyarrow"] or narrower or zoned:
         raise UnsupportedOperation(
             f"a cast of {type_name(source)} to {type_name(target)} may give other values here"
         )

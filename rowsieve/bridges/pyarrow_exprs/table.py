@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rowsieve.bridges.functions.casts import shown
 from rowsieve.bridges.rows import both, reads, refused_all
 from rowsieve.bridges.translation import Row
 from rowsieve.predicate.ir import ComparisonOp
@@ -89,7 +90,7 @@ FUNCTIONS: tuple[Row, ...] = (
     both("utf8_slice_codeunits", "substr", "a constant start of 0 or more, a step of 1"),
     both("coalesce", "coalesce", _ALIKE),
     both("if_else", "Case", "values of one type that cannot fail"),
-    both("cast", "Cast", "between the types in CASTS, where overflow fails"),
+    both("cast", "Cast", f"{shown('pyarrow')}; where overflow fails"),
     *(
         both(name, f"extract {part}", "of dates and timestamps; in a zone by local_time")
         for name, part in PARTS.items()
@@ -165,14 +166,3 @@ FUNCTIONS: tuple[Row, ...] = (
     ),
 )
 ROWS: Mapping[str, Row] = {row.foreign: row for row in FUNCTIONS}
-CASTS = frozenset(
-    {
-        ("Int", "Int"),
-        ("Int", "Float"),
-        ("Int", "Decimal"),
-        ("Int", "String"),
-        ("Float", "Float"),
-        ("Date", "Timestamp"),
-        ("Timestamp", "Date"),
-    }
-)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.base import OPERATORS, OperatorWriter, path_of
+from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.pyarrow_exprs import table, zones
 from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
@@ -127,10 +128,9 @@ class Writer(OperatorWriter[Expression]):
         if isinstance(source, Timestamp) and isinstance(target, Timestamp) and not node.try_:
             return self.operand(node.operand).cast(arrow_type(target))  # local times in UTC
         shown = f"a cast of {type_name(source)} to {type_name(target)}"
-        kinds = type(source).__name__, type(target).__name__
         narrower = isinstance(source, Float) and target != Float(64)
         zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
-        if node.try_ or kinds not in table.CASTS or narrower or zoned:
+        if node.try_ or kinds_of(source, target) not in CASTS["pyarrow"] or narrower or zoned:
             raise UnsupportedOperation(f"{shown} may give other values in pyarrow")
         options = self._pc.CastOptions(
             arrow_type(target), allow_float_truncate=True, allow_time_truncate=True

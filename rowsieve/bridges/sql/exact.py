@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.functions import Use
+from rowsieve.bridges.functions.casts import kinds_of
 from rowsieve.bridges.sql.dialects import DATAFUSION_TYPES, Dialect, IntegerWidths
 from rowsieve.bridges.sql.render_calls import BYTE_ORDER, UNSIGNED_NAN
 from rowsieve.bridges.sql.templates import is_bare_trim
@@ -212,7 +213,7 @@ class Exact:
         if source == target:
             return self.operand(node.operand)
         shown = f"a cast of {type_name(source)} to {type_name(target)}"
-        kinds = type(source).__name__, type(target).__name__
+        kinds = kinds_of(source, target)
         kept = node.try_ and isinstance(source, String)  # others never fail
         if node.try_ and not self._tries(source, target):
             raise UnsupportedOperation(f"{shown} may fail on other values in {self.dialect.name}")
@@ -233,7 +234,7 @@ class Exact:
         """
         if isinstance(source, String):
             return self.dialect.name != "postgres"
-        rule, kinds = cast_rule(source, target), (type(source).__name__, type(target).__name__)
+        rule, kinds = cast_rule(source, target), kinds_of(source, target)
         certain = kinds in _NEVER_FAIL or (rule is not None and not rule.can_fail)
         return self.is_datafusion and certain
 

@@ -86,7 +86,7 @@ def _rows() -> Iterator[tuple[str, str, Mapping[str, str], str]]:
     for each in CONDITIONS:
         cells = {name: each.refused.get(name, "exact") for name in DIALECTS}
         yield "condition", each.name, cells, each.note
-    for source, target in sorted(set().union(*CASTS.values())):
+    for source, target in sorted(set().union(*(CASTS[name] for name in DIALECTS))):
         cells = {
             name: "exact" if (source, target) in CASTS[name] else "unsupported" for name in DIALECTS
         }

@@ -9,40 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rowsieve.bridges.functions import SQL_ENGINES, TABLE, Use, refusal
+from rowsieve.bridges.functions import TABLE, Use, casts, refusal
 from rowsieve.bridges.sql.pattern_calls import FOUND, in_flavour
 from rowsieve.bridges.sql.regexes import Flavour, from_re2
 from rowsieve.bridges.sql.spark_rules import CASTS as SPARK_CASTS
 from rowsieve.bridges.sql.zones import ZONE_FUNCTIONS, is_proved
 from rowsieve.predicate.ir import Call, Operand
 
-_EXACT_CASTS = frozenset(
-    {
-        ("Int", "Int"),
-        ("Int", "Float"),
-        ("Int", "Decimal"),
-        ("Int", "String"),
-        ("Float", "Float"),
-        ("Date", "Timestamp"),
-        ("Timestamp", "Date"),
-    }
-)
-_TEXTS = frozenset(
-    ("String", kind) for kind in ("Bool", "Int", "Float", "Decimal", "Date", "Timestamp")
-)
-_OTHER_TEXTS = frozenset({("String", "Time"), ("String", "Uuid")})
-_OWN_CASTS: Mapping[str, frozenset[tuple[str, str]]] = {
-    "postgres": _TEXTS | _OTHER_TEXTS,
-    "duckdb": _TEXTS | _OTHER_TEXTS | {("Date", "String")},
-    "datafusion": _TEXTS | {("String", "Time"), ("Date", "String"), ("Timestamp", "Timestamp")},
-    "trino": _TEXTS | {("String", "Uuid")},
+CASTS: Mapping[str, frozenset[casts.Kinds]] = {
+    **casts.CASTS,
+    "spark": SPARK_CASTS | casts.TEXTS,
 }
-CASTS: Mapping[str, frozenset[tuple[str, str]]] = {
-    **{name: _EXACT_CASTS | _OWN_CASTS.get(name, frozenset()) for name in SQL_ENGINES},
-    "spark": SPARK_CASTS | _TEXTS,
-}
-
-
 ZONED: Mapping[str, frozenset[str]] = {
     "postgres": frozenset({"local_time", "instant", "zoned_trunc"}),
     "duckdb": frozenset({"local_time", "instant", "zoned_trunc"}),
