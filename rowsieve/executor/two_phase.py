@@ -27,25 +27,32 @@ from rowsieve.types.schema import Schema
 class RowReader:
     """Reads `columns` of the wanted rows that match `predicate`.
 
-    `asked` are the predicate's columns, `everything` is `asked` and `columns`; `target` and
-    `asked_target` are the Arrow schemas of `columns` and `asked`.
+    `all_columns` are `predicate_columns` and `columns`; `target` and `predicate_target` are the
+    Arrow schemas of `columns` and `predicate_columns`.
     """
 
     columns: Schema
     target: pa.Schema
-    asked: Schema
-    asked_target: pa.Schema
-    everything: Schema
+    predicate_columns: Schema
+    predicate_target: pa.Schema
+    all_columns: Schema
     predicate: BoundPredicate | None
 
     @classmethod
-    def of(cls, columns: Schema, predicate: BoundPredicate | None, asked: Schema) -> RowReader:
-        """A reader of `columns`; `asked` are the predicate's columns."""
-        names = frozenset(asked.names)
+    def of(
+        cls, columns: Schema, predicate: BoundPredicate | None, predicate_columns: Schema
+    ) -> RowReader:
+        """Build a reader of `columns`, for a predicate over `predicate_columns`."""
+        names = frozenset(predicate_columns.names)
         more = tuple(field for field in columns if field.name not in names)
-        everything = Schema(columns.id, (*asked, *more))
+        all_columns = Schema(columns.id, (*predicate_columns, *more))
         return cls(
-            columns, arrow_schema(columns), asked, arrow_schema(asked), everything, predicate
+            columns,
+            arrow_schema(columns),
+            predicate_columns,
+            arrow_schema(predicate_columns),
+            all_columns,
+            predicate,
         )
 
     def read(self, group: RowGroup) -> pa.RecordBatch | None:
@@ -53,7 +60,7 @@ class RowReader:
         if self.predicate is None:
             return group.read_only(self.columns, self.target, group.wanted)
         first = self.first_of(group)
-        rows = as_stored(group.read_only(first, None, group.wanted), self.asked_target)
+        rows = as_stored(group.read_only(first, None, group.wanted), self.predicate_target)
         matches = matching(self.predicate, rows)
         if not matches.any():
             return None
@@ -68,13 +75,17 @@ class RowReader:
         """The columns that are decoded before the predicate is evaluated."""
         if self.predicate is None:
             return self.columns
-        return self.everything if group.is_cheap_at_once(self.everything) else self.asked
+        return (
+            self.all_columns if group.is_cheap_at_once(self.all_columns) else self.predicate_columns
+        )
 
     def count(self, group: RowGroup) -> int:
         """Count the matching rows."""
         if self.predicate is None:
             return group.row_count if group.wanted is None else len(group.wanted)
-        rows = group.read_only(self.asked, arrow_schema(self.asked), group.wanted)
+        rows = group.read_only(
+            self.predicate_columns, arrow_schema(self.predicate_columns), group.wanted
+        )
         return int(matching(self.predicate, rows).sum())
 
 

@@ -18,10 +18,10 @@ from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.pages import ChunkPages
 from rowsieve.parquet.thrift import (
     I32,
-    Begun,
+    EncodedStruct,
     MalformedThrift,
+    PartialStruct,
     ThriftStruct,
-    Written,
     begin_struct,
     read_list_head,
     read_struct,
@@ -86,8 +86,8 @@ class GroupPages:
     row_count: int
 
 
-def mini_file(begun: Begun, groups: Sequence[GroupPages]) -> bytes:
-    """The bytes of the file; `begun` is a footer's beginning for its columns, in their order."""
+def mini_file(prefix: PartialStruct, groups: Sequence[GroupPages]) -> bytes:
+    """Encode the file; `prefix` is the beginning of its footer, with its columns in order."""
     pieces: list[memoryview | bytes] = [_MAGIC]
     position = len(_MAGIC)
     written = []
@@ -95,7 +95,7 @@ def mini_file(begun: Begun, groups: Sequence[GroupPages]) -> bytes:
         about, position = _row_group(group, pieces, position)
         written.append(about)
     rows = sum(group.row_count for group in groups)
-    footer = b"".join([begun.data, _I64, _signed(rows), _LIST, *_structs(written), _END])
+    footer = b"".join([prefix.data, _I64, _signed(rows), _LIST, *_structs(written), _END])
     return b"".join([*pieces, footer, len(footer).to_bytes(4, "little"), _MAGIC])
 
 
@@ -153,13 +153,13 @@ def _leaf_metadata(physical: str, path: str, codec: str) -> bytes:
 class FileSchema:
     """The schema elements of a file's footer, by top-level column."""
 
-    __slots__ = ("_begun", "_columns", "_name")
+    __slots__ = ("_columns", "_name", "_prefixes")
 
     def __init__(self, footer: bytes | memoryview) -> None:
         elements = _schema_elements(footer)
         self._name: bytes = elements[0][0][_NAME]
-        self._columns: dict[str, list[Written]] = {}
-        self._begun: dict[tuple[str, ...], Begun] = {}  # footers, by column names
+        self._columns: dict[str, list[EncodedStruct]] = {}
+        self._prefixes: dict[tuple[str, ...], PartialStruct] = {}  # footers, by column names
         position = 1
         while position < len(elements):
             stop = _end_of_subtree(elements, position)
@@ -172,17 +172,17 @@ class FileSchema:
         """The schema in a file's footer; cached with its metadata."""
         return _schema_of(tail.metadata, tail)
 
-    def begin(self, names: Sequence[str]) -> Begun:
+    def begin(self, names: Sequence[str]) -> PartialStruct:
         """The beginning of a footer, with a schema of only these top-level columns."""
         wanted = tuple(names)
-        if (begun := self._begun.get(wanted)) is None:
+        if (prefix := self._prefixes.get(wanted)) is None:
             root = write_struct({_NAME: self._name, _CHILDREN: I32(len(names))})
             schema = [root, *(raw for name in names for raw in self._columns[name])]
-            begun = begin_struct({1: I32(2), 2: schema})
-            if len(self._begun) >= _CACHED_SCHEMAS:
-                self._begun.clear()
-            self._begun[wanted] = begun
-        return begun
+            prefix = begin_struct({1: I32(2), 2: schema})
+            if len(self._prefixes) >= _CACHED_SCHEMAS:
+                self._prefixes.clear()
+            self._prefixes[wanted] = prefix
+        return prefix
 
 
 @cached_per_footer
@@ -190,7 +190,7 @@ def _schema_of(_: pq.FileMetaData, tail: Tail) -> FileSchema:
     return FileSchema(tail.footer)
 
 
-def _schema_elements(footer: bytes | memoryview) -> list[tuple[ThriftStruct, Written]]:
+def _schema_elements(footer: bytes | memoryview) -> list[tuple[ThriftStruct, EncodedStruct]]:
     """Each schema element, parsed and as bytes; a footer begins with its version and schema."""
     if footer[0] != _VERSION_FIELD or footer[2] != _LIST_FIELD:
         raise MalformedThrift("a footer does not begin with a version and a schema")
@@ -198,12 +198,12 @@ def _schema_elements(footer: bytes | memoryview) -> list[tuple[ThriftStruct, Wri
     found = []
     for _ in range(count):
         fields, stop = read_struct(footer, position)
-        found.append((fields, Written(footer[position:stop])))
+        found.append((fields, EncodedStruct(footer[position:stop])))
         position = stop
     return found
 
 
-def _end_of_subtree(elements: Sequence[tuple[ThriftStruct, Written]], position: int) -> int:
+def _end_of_subtree(elements: Sequence[tuple[ThriftStruct, EncodedStruct]], position: int) -> int:
     open_elements = 1
     while open_elements:
         open_elements += elements[position][0].get(_CHILDREN, 0) - 1

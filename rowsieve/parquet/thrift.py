@@ -26,18 +26,18 @@ class I64(int):
     """An integer that is written as 64 bits."""
 
 
-class Written(bytes):
+class EncodedStruct(bytes):
     """The bytes of an encoded struct."""
 
 
-class Begun(NamedTuple):
+class PartialStruct(NamedTuple):
     """The encoded first fields of a struct, and the number of the last of them."""
 
     data: bytes
     last: int
 
 
-NOTHING: Final = Begun(b"", 0)
+EMPTY: Final = PartialStruct(b"", 0)
 _MAX_DEPTH: Final = 16
 _INTEGERS: Final = (4, 5, 6)
 _STRUCT: Final = 12
@@ -79,30 +79,30 @@ def read_list_head(data: bytes | memoryview, position: int) -> tuple[int, int]:
         raise MalformedThrift(str(error)) from error
 
 
-def write_struct(fields: Mapping[int, Any], begun: Begun = NOTHING) -> Written:
+def write_struct(fields: Mapping[int, Any], prefix: PartialStruct = EMPTY) -> EncodedStruct:
     """Encode a struct of numbers, bytes, lists and structs, by ascending field number."""
-    return Written(begin_struct(fields, begun).data + b"\0")
+    return EncodedStruct(begin_struct(fields, prefix).data + b"\0")
 
 
-def begin_struct(fields: Mapping[int, Any], begun: Begun = NOTHING) -> Begun:
-    """Encode the first fields of a struct, or the fields after those of `begun`."""
-    out, before = bytearray(begun.data), begun.last
+def begin_struct(fields: Mapping[int, Any], prefix: PartialStruct = EMPTY) -> PartialStruct:
+    """Encode the first fields of a struct, or the fields after the encoded `prefix`."""
+    out, before = bytearray(prefix.data), prefix.last
     for number, value in fields.items():
-        kind, data = _written(value)
+        kind, data = _encoded(value)
         out.append((number - before) << 4 | kind)
         out += data
         before = number
-    return Begun(bytes(out), before)
+    return PartialStruct(bytes(out), before)
 
 
-def _written(value: Any) -> tuple[int, bytes]:
+def _encoded(value: Any) -> tuple[int, bytes]:
     """Encode a value; returns its kind and bytes."""
     match value:
         case I32():
             return 5, encode_varint(value << 1 ^ value >> 31)
         case I64():
             return 6, encode_varint(value << 1 ^ value >> 63)
-        case Written():
+        case EncodedStruct():
             return 12, value
         case bytes():
             return 8, encode_varint(len(value)) + value
@@ -114,7 +114,7 @@ def _written(value: Any) -> tuple[int, bytes]:
 
 
 def _written_list(values: Sequence[Any]) -> bytes:
-    written = [_written(value) for value in values]
+    written = [_encoded(value) for value in values]
     kind = written[0][0] if written else 12
     count = len(values)
     head = bytes([count << 4 | kind]) if count < 15 else bytes([0xF0 | kind]) + encode_varint(count)

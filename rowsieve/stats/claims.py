@@ -11,14 +11,14 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Float, LogicalType
 
 
-def surely_cast(value: AbstractValue, target: LogicalType) -> AbstractValue:
-    """The value after a cast; where the cast may fail, the result may be an error or NULL."""
+def cast_soundly(value: AbstractValue, target: LogicalType) -> AbstractValue:
+    """Cast a value; where the cast may fail, the result may be an error or NULL."""
     result = cast_value(value, target, Semantics.SQL, quiet=False)
     return replace(result, null=result.null | result.fails)
 
 
-def proven(value: AbstractValue, where: Mask) -> AbstractValue:
-    """The value where `where` is True; elsewhere any value, NULL or an error."""
+def widen_elsewhere(value: AbstractValue, where: Mask) -> AbstractValue:
+    """Keep the value where `where` is True; elsewhere allow any value, NULL or an error."""
     elsewhere = ~where
     unknown = value.present & elsewhere
     nan = value.nan | unknown if isinstance(value.type, Float) else value.nan

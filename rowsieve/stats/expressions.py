@@ -17,7 +17,7 @@ import numpy as np
 from rowsieve.predicate import ir
 from rowsieve.predicate.abstract import AbstractValue, from_column, meet
 from rowsieve.predicate.arrays import null_mask
-from rowsieve.stats.claims import proven, surely_cast
+from rowsieve.stats.claims import cast_soundly, widen_elsewhere
 from rowsieve.stats.json_expressions import Subjects, cast_of_path, path_of, value_at
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.subjects import AS_INT, AS_LOWER, AS_NUMBER, AS_UPPER, LENGTH, derived
@@ -80,7 +80,7 @@ def _call(node: ir.Call, statistics: Subjects) -> AbstractValue | None:
             return _value(Derived(column.field_id, what), String(), statistics)
         case "list_length", List() | Map():
             length = _value(Derived(column.field_id, LENGTH), Int(), statistics)
-            return None if length is None else surely_cast(length, Int(32))
+            return None if length is None else cast_soundly(length, Int(32))
         case "list_element", List(element=element):
             return _one_of(_value(element.id, element.type, statistics))
         case "map_value", Map(value=value):
@@ -122,7 +122,7 @@ def _cast_of_numbers(
     value = _value(subject, described.type, statistics)
     assert value is not None
     spelled = known.empty | ~(null_mask(known.lower) | null_mask(known.upper))
-    return proven(surely_cast(value, target), spelled)
+    return widen_elsewhere(cast_soundly(value, target), spelled)
 
 
 def _value(subject: Subject, type_: LogicalType, statistics: Subjects) -> AbstractValue | None:

@@ -27,7 +27,7 @@ from rowsieve.predicate.abstract import (
 from rowsieve.predicate.arrays import Mask, filled, null_mask, with_nulls, without
 from rowsieve.predicate.functions.decimals import narrowed
 from rowsieve.predicate.ir import BoundColumn, Call, Literal, Operand
-from rowsieve.stats.claims import proven, surely_cast
+from rowsieve.stats.claims import cast_soundly, widen_elsewhere
 from rowsieve.stats.json_kinds import ANY_INDEX, EVERYTHING, INDICES, Kind, Path, path_subject
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.types.logical import (
@@ -136,16 +136,16 @@ def cast_of_path(path: JsonPath, target: LogicalType, statistics: Subjects) -> A
             lower = with_nulls(~_may(kinds, Kind.FALSE), none, pa.bool_())
             upper = with_nulls(_may(kinds, Kind.TRUE), none, pa.bool_())
             value = AbstractValue(target, lower, upper, present, null, none, none)
-            return proven(value, ~_may(kinds, _VALUES & ~_BOOLS))
+            return widen_elsewhere(value, ~_may(kinds, _VALUES & ~_BOOLS))
         case Int():
             value = _whole(path, kinds, target, statistics)
             value = replace(value, present=present, null=null | value.null)
-            return proven(value, ~_may(kinds, _VALUES & ~Kind.INT))
+            return widen_elsewhere(value, ~_may(kinds, _VALUES & ~Kind.INT))
         case Float() | Decimal():
             whole = _whole(path, kinds, target, statistics)
             value = hull_of_two(whole, _fractions(path, kinds, target, statistics))
             value = replace(value, present=present, null=null | value.null)
-            return proven(value, ~_may(kinds, _VALUES & ~_NUMBERS))
+            return widen_elsewhere(value, ~_may(kinds, _VALUES & ~_NUMBERS))
         case _:
             return None
 
@@ -156,7 +156,7 @@ def _whole(
     """The integers that fit into 64 bits, cast; no value where there are none."""
     occurs, none = _may(kinds, Kind.INT), nowhere(statistics.part_count)
     value = _of_kind(path, "int", Int(), statistics) or anything(Int(), occurs, none, none)
-    return surely_cast(limited(replace(value, null=none), occurs), target)
+    return cast_soundly(limited(replace(value, null=none), occurs), target)
 
 
 def _fractions(
@@ -167,12 +167,12 @@ def _fractions(
     value = _of_kind(path, "float", Float(), statistics) or anything(Float(), occurs, none, none)
     value = limited(replace(value, null=none, nan=none), occurs)
     if isinstance(target, Float):
-        return replace(surely_cast(value, target), nan=none)
+        return replace(cast_soundly(value, target), nan=none)
     lower = _as_decimal(value.lower, target, -np.inf)
     upper = _as_decimal(value.upper, target, np.inf)
     known = ~(null_mask(lower) | null_mask(upper)) & ~_may(kinds, Kind.EXPONENT)
     result = AbstractValue(target, lower, upper, occurs, none, none, none)
-    return proven(settled(result), known)
+    return widen_elsewhere(settled(result), known)
 
 
 def _as_decimal(bound: pa.Array, target: Decimal, outward: float) -> pa.Array:

@@ -107,8 +107,8 @@ MUTANTS = (
     Mutant(
         READER,
         "rows that nobody wants are asked",
-        "group.wanted), self.asked_target)\n        matches",
-        "None), self.asked_target)\n        matches",
+        "group.wanted), self.predicate_target)\n        matches",
+        "None), self.predicate_target)\n        matches",
     ),
     Mutant(
         EXECUTE,
