@@ -41,11 +41,12 @@ def read_conditions(
     kept: list[ir.Predicate] = []
     left: list[E] = []
     notes: list[str] = []
+    direction = Direction.READS | Direction.BESIDE if len(conditions) > 1 else Direction.READS
     for index, condition in enumerate(conditions):
         try:
             predicate = read(condition)
             bound = bind(predicate, schema, semantics, simplified=False)
-            check(bound.root, semantics.name, Direction.READS)
+            check(bound.root, semantics.name, direction)
             kept.append(predicate)
         except UnknownColumn:
             raise

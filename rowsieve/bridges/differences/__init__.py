@@ -48,6 +48,7 @@ def matrix() -> str:
 _WHERE = {
     Direction.ANSWERS: "text is read",
     Direction.READS: "translated from it",
+    Direction.BESIDE: "translated from it, beside other conditions",
     Direction.WRITES: "written for it",
 }
 

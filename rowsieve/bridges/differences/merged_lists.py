@@ -1,8 +1,11 @@
 """Lists about one value that DataFusion's optimiser makes one of, and forgets NULL if it is empty.
 
 `x IN (1) AND x IN (2)` becomes FALSE there and `x NOT IN (1) OR x NOT IN (2)` TRUE, of NULL too.
-Soundness: a condition in which such lists stand beside each other is refused both ways; chains of
-equals count as lists, since the optimiser makes lists of them.
+What several lists have in common, or what one leaves of another, forgets a NULL among the members,
+too: `x IN (1) AND x NOT IN (NULL)` keeps 1 there.
+Soundness: a condition with several such lists is refused both ways; a chain of equals is a list,
+too, as the optimiser makes one of it. A NULL is refused only when text is read; what we write has
+the NULL beside the list.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Float
 
+_FORGETS = "forgets a NULL in one of several lists about one value"
 _BITS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 
 
@@ -27,15 +31,43 @@ def _forgets_null(node: ir.Node) -> bool:
     if not isinstance(node, ir.And | ir.Or):
         return False
     found: dict[tuple[ir.Operand, bool], list[pa.Array]] = defaultdict(list)
-    for term, positive in _terms(node, type(node), positive=True):
-        if (listed := _listed(term)) is not None:
-            operand, members, is_in = listed
-            found[operand, (is_in is positive) is isinstance(node, ir.And)].append(_bits(members))
+    for operand, is_kept, members in _lists(node):
+        found[operand, is_kept].append(_bits(members))
     for (operand, is_kept), lists in found.items():
         others = found.get((operand, False), ()) if is_kept else ()
         if is_kept and len(lists) + len(others) > 1 and _is_empty(lists, others):
             return True
     return False
+
+
+def _forgets_member(node: ir.Node) -> bool:
+    """A junction with lists of which a common part is made, one of them with NULL."""
+    if not isinstance(node, ir.And | ir.Or):
+        return False
+    found: dict[ir.Operand, list[tuple[bool, bool]]] = defaultdict(list)
+    for operand, is_kept, members in _lists(node):
+        found[operand].append((is_kept, bool(members.null_count)))
+    return any(
+        len(lists) > 1 and any(is_kept for is_kept, _ in lists) and any(null for _, null in lists)
+        for lists in found.values()
+    )
+
+
+def _not_in_null(node: ir.Node) -> bool:
+    """NOT IN with NULL, which is never true, but for some rows when the NULL is forgotten."""
+    return (
+        isinstance(node, ir.Not)
+        and isinstance(node.term, ir.InList)
+        and bool(node.term.values.array.null_count)
+    )
+
+
+def _lists(node: ir.And | ir.Or) -> Iterator[tuple[ir.Operand, bool, pa.Array]]:
+    """The lists of a junction: value, whether only what they have in common is kept, members."""
+    for term, positive in _terms(node, type(node), positive=True):
+        if (listed := _listed(term)) is not None:
+            operand, members, is_in = listed
+            yield operand, (is_in is positive) is isinstance(node, ir.And), members
 
 
 def _one_zero(junction: ir.Node) -> bool:
@@ -120,6 +152,8 @@ ROWS = (
         *("datafusion", Direction.READS | Direction.WRITES, _forgets_null),
         "makes one answer, of NULL too, of lists about one value with no member in common",
     ),
+    Difference(*("datafusion", Direction.READS, _forgets_member), _FORGETS),
+    Difference(*("datafusion", Direction.BESIDE, _not_in_null), _FORGETS),
     Difference(
         *("datafusion", Direction.ANSWERS, _one_zero),
         "makes a list of so many comparisons of a float, and one with 0.0 in it tells it from -0.0",

@@ -14,6 +14,7 @@ class Direction(Flag):
 
     ANSWERS = auto()  # the engine's text is read, be it for an answer of ours alone (`where=`)
     READS = auto()  # its condition is translated from it
+    BESIDE = auto()  # the same, with other conditions that must hold, too
     WRITES = auto()  # a condition is written for it
 
 

@@ -29,6 +29,7 @@ from rowsieve.predicate.nan_signs import may_be_negative_nan
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.logical import (
+    Bool,
     Decimal,
     Float,
     Int,
@@ -48,6 +49,9 @@ _INT64, _INSTANT = Int(64), Timestamp(utc=True)
 _NEVER_FAIL = frozenset(
     {("Int", "Float"), ("Int", "String"), ("Float", "Float"), ("Date", "String")}
 )
+
+
+_UNKNOWN = ir.BooleanOperand(ir.Literal(None, Bool()))
 
 
 def said_exactly(root: ir.Predicate, dialect: Dialect) -> ir.Predicate:
@@ -129,9 +133,12 @@ class Exact:
         return ir.Comparison(node.op, left, right)
 
     def in_list(self, node: ir.InList) -> ir.Predicate:
-        """Rewrite IN with constants."""
+        """Rewrite IN with constants; DataFusion gets NULL beside the list, where it is kept."""
         self.check_order(type_of(node.operand))
         operand, values = self.operand(node.operand), node.values
+        if self.dialect.name == "datafusion" and values.array.null_count:
+            known = ir.InList(node.operand, ir.ValueSet(values.array.drop_null(), values.type))
+            return ir.Or((self.in_list(known), _UNKNOWN)) if len(known.values) else _UNKNOWN
         if values.type is not None and not self.has(values.type):
             self.renamed(values.type)
             try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pyarrow as pa
 import pytest
 
@@ -20,6 +22,16 @@ BATCH = pa.record_batch(
     }
 )
 SCHEMA = schema_of(BATCH.schema)[0]
+WITH_NULLS = [
+    "x IN (NULL)",
+    "x NOT IN (NULL)",
+    "x IN (1, NULL)",
+    "x NOT IN (1, NULL)",
+    "x IN (2)",
+    "x NOT IN (1, 2)",
+    "x NOT IN (2, 3, 4, 7, 8)",
+    "x NOT IN (2, 3, 4, 7, NULL)",
+]
 FORGOTTEN = [
     "x NOT IN (7, 8) OR x NOT IN (0, 1)",
     "x NOT IN (7) OR x NOT IN (0)",
@@ -69,6 +81,22 @@ def test_lists_with_something_left_keep_their_rows(text: str) -> None:
     again = rs.translate(predicate, target="datafusion", schema=BATCH.schema).exact()
     assert JUDGES["datafusion"](again, BATCH) == mine
     assert rs.translate(text, "datafusion", target="rowsieve", schema=BATCH.schema).exact()
+
+
+@pytest.mark.parametrize("shape", ["{}", "NOT ({})", "({}) IS NULL"])
+def test_a_null_in_one_of_two_lists_is_not_forgotten(shape: str) -> None:
+    batch = pa.record_batch({"x": pa.array([None, 1, 2, 5])})
+    schema = schema_of(batch.schema)[0]
+    for one, junction, other in itertools.product(WITH_NULLS, ("AND", "OR"), WITH_NULLS):
+        text = shape.format(f"{one} {junction} {other}")
+        predicate = parse_predicate(text, "datafusion")
+        mine = ours(predicate, schema, batch, Semantics.DATAFUSION)
+        written = rs.translate(predicate, target="datafusion", schema=batch.schema)
+        if written.expression is not None:
+            assert JUDGES["datafusion"](written.exact(), batch) == mine
+        read = rs.translate(text, "datafusion", target="rowsieve", schema=batch.schema)
+        if read.residual is None:
+            assert JUDGES["datafusion"](text, batch) == mine
 
 
 @pytest.mark.parametrize("text", ["TRY_CAST(x AS INT) <> 7", "NOT TRY_CAST(x AS SMALLINT) > 9"])
