@@ -210,7 +210,10 @@ READS: Mapping[TextReading, Callable[[list[str], str], list[Any]]] = {
 @cache
 def reads_one(text: str, type_: str, reading: TextReading) -> Any:
     """The value of one text, None where the cast fails."""
-    return READS[reading]([text], type_)[0]
+    value = READS[reading]([text], type_)[0]
+    if isinstance(value, decimal.Decimal) and not value.is_finite():
+        raise UnreadText(f"{text!r} is {value} to the engine, which no decimal of ours holds")
+    return value
 
 
 def plain(values: pa.Array) -> list[Any]:

@@ -115,7 +115,8 @@ def test_a_scan_gives_the_rows_of_the_oracle(
     number: int, where: ir.Predicate, dialect: str, pruning: Any, count: bool
 ) -> None:
     made, shape, rows = table(number)
-    matching = expected(rows, shape, where, DIALECTS[dialect])
+    with refusing_texts():
+        matching = expected(rows, shape, where, DIALECTS[dialect])
     scan = made.scan(where, dialect=dialect, pruning=pruning)
     if matching is None:
         with pytest.raises((EvaluationError, UnsupportedOperation)):
