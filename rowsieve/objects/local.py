@@ -12,6 +12,7 @@ A path never leads out of the table's directory, not even through a symbolic lin
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 import uuid
@@ -67,13 +68,13 @@ class LocalStore:
 
     def get(self, path: str) -> bytes:
         """Return all bytes of a file."""
-        with self._reading(path) as full, Path(full).open("rb", buffering=0) as file:
-            return file.read()
+        with self._reading(path) as full, io.FileIO(full) as file:
+            return file.readall()
 
     def get_range(self, path: str, start: int, stop: int) -> bytes:
         """Return bytes `[start, stop)` of a file; CorruptData if it is shorter."""
         missing_bytes = checked_range(path, start, stop)
-        with self._reading(path) as full, Path(full).open("rb", buffering=0) as file:
+        with self._reading(path) as full, io.FileIO(full) as file:
             file.seek(start)
             chunks = []
             while missing_bytes and (chunk := file.read(missing_bytes)):
@@ -167,8 +168,8 @@ class LocalStore:
             self._size(full, path)  # reject non-regular files: opening a FIFO would block
             return pa.OSFile(os.fsencode(full), "rb")
 
-    def _size(self, full: Path, path: str) -> int:
-        status = full.stat()
+    def _size(self, full: str, path: str) -> int:
+        status = os.stat(full)  # noqa: PTH116 - a Path is slow to build
         if not stat.S_ISREG(status.st_mode):
             raise ObjectNotFound(f"{path} in {self.uri} is not a file", path=path)
         return status.st_size
@@ -177,6 +178,9 @@ class LocalStore:
         return ObjectExists(f"{path} already exists in {self.uri}", path=path)
 
     def _resolve(self, path: str) -> Path:
+        return Path(self._resolved(path))
+
+    def _resolved(self, path: str) -> str:
         """Return the file of a path; InvalidInput if a symbolic link leaves the directory."""
         full = self._root.rstrip("/")  # the table may be at "/" itself
         for segment in checked_path(path).split("/"):
@@ -188,13 +192,13 @@ class LocalStore:
                         f"cannot use {path} in {self.uri}: a symbolic link leads out of the "
                         "table's directory"
                     )
-        return Path(full)
+        return full
 
     @contextmanager
-    def _reading(self, path: str) -> Iterator[Path]:
+    def _reading(self, path: str) -> Iterator[str]:
         try:
             with self._failing("read", path):
-                yield self._resolve(path)
+                yield self._resolved(path)
         except StoreError as error:
             if isinstance(
                 error.__cause__, FileNotFoundError | NotADirectoryError | IsADirectoryError
