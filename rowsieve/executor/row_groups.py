@@ -324,13 +324,16 @@ def _as_batch(arrays: Sequence[pa.Array], names: Sequence[str], row_count: int) 
 def selection(rows: Rows | RowSet | None, row_count: int) -> Callable[[pa.Array], pa.Array]:
     """Return a function that selects these rows of an array of length `row_count`.
 
-    It slices consecutive rows, takes rows by number, or filters if it selects nearly all rows.
+    It slices consecutive rows, and copies few of them so that the others can be freed; otherwise it
+    takes rows by number, or filters if it selects nearly all rows.
     """
     if rows is None or len(rows) == row_count:
         return lambda array: array
     first, stop = _span(rows)
-    if stop - first == len(rows) > row_count // 2:  # a slice keeps the whole array in memory
-        return lambda array: array.slice(first, stop - first)
+    if stop - first == len(rows):
+        if len(rows) > row_count // 2:  # a slice keeps the whole array in memory
+            return lambda array: array.slice(first, stop - first)
+        return lambda array: _copied(array.slice(first, stop - first))
     if len(rows) <= MOST * row_count:
         numbers = rows.to_ids() if isinstance(rows, RowSet) else rows
         indices = pa.array(numbers.astype(np.uint32))
@@ -343,6 +346,13 @@ def selection(rows: Rows | RowSet | None, row_count: int) -> Callable[[pa.Array]
     bits = pa.py_buffer(np.packbits(mask, bitorder="little"))
     wanted = pa.Array.from_buffers(pa.bool_(), row_count, [None, bits], 0)
     return lambda array: array.filter(wanted)
+
+
+def _copied(array: pa.Array) -> pa.Array:
+    """The same values without the rest of the buffers that they are a slice of."""
+    if not len(array) or array.type.num_fields:  # nested arrays keep their members' buffers
+        return array.take(pa.array(np.arange(len(array), dtype=np.uint32)))
+    return pa.concat_arrays([array])
 
 
 def _span(rows: Rows | RowSet) -> tuple[int, int]:

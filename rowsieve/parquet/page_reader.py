@@ -64,7 +64,9 @@ class PageReader:
             file = mini_file(FileSchema.of(self._tail).begin(names), groups)
             read = set(names)
             dictionaries = [name for name in dictionary_columns(self._metadata) if name in read]
-            opened = pq.ParquetFile(pa.BufferReader(file), read_dictionary=dictionaries)
+            opened = pq.ParquetFile(
+                pa.BufferReader(file), read_dictionary=dictionaries, pre_buffer=False
+            )
             table = opened.reader.read_all(use_threads=False)
         row_count = sum(group.row_count for group in groups)
         if table.num_rows != row_count or table.num_columns != len(names):
