@@ -15,7 +15,7 @@ from benchmarks.result import Bar, Case, expect
 from benchmarks.suite.runners import running
 
 MOST_BYTES = 2_000_000
-MOST_CPU_S = 0.005
+MOST_CPU_S = 0.0035
 WARM_UP = 3
 
 
@@ -51,11 +51,11 @@ def measure(sizes: Sizes, folder: Path) -> Bar:
     )
     if sizes_read:
         found = f"{series.bytes_read() or 0:,} bytes, at most {max(sizes_read):,}; {found}"
-    met = series.cpu_s() < MOST_CPU_S
+    met = series.cpu_s() <= MOST_CPU_S
     return Bar(
         name="point lookup",
         promise=f"one key of {sizes.rows:,} after {sizes.deltas} commits of random upserts: under "
-        f"{MOST_BYTES:,} bytes read each time, under {MOST_CPU_S * 1e3:.0f} ms CPU, warm",
+        f"{MOST_BYTES:,} bytes read each time, at most {MOST_CPU_S * 1e3:.1f} ms CPU, warm",
         found=found,
         met=(met and max(sizes_read) < MOST_BYTES) if sizes_read else None,
         cases=[Case("point lookup", [series])],
