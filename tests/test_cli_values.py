@@ -306,6 +306,25 @@ def test_a_full_disk_behind_the_answer_is_an_error(tmp_path: Path) -> None:
     assert b"Traceback" not in said
 
 
+@pytest.mark.parametrize("command", ["upsert t a.csv", "inspect t", "--version", "upsert --help"])
+def test_a_closed_stdout_is_an_error_and_no_other_file(command: str, tmp_path: Path) -> None:
+    run("create", tmp_path / "t", text_file(tmp_path, "a.csv", ["id", "1"]), "--key", "id")
+    script = f"exec {sys.executable} -m rowsieve {command} >&-"
+    ended = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(b"rowsieve: the answer could not be written: [Errno 9]")
+    assert b"Traceback" not in ended.stderr
+    assert (b"version 1 exists" in ended.stderr) is command.startswith("upsert t")
+    assert rs.open_table(tmp_path / "t").count() == 1
+
+
+def test_closed_stdin_and_stderr_change_no_answer(tmp_path: Path) -> None:
+    rs.create_table(tmp_path / "t", {"id": [7]})
+    script = f"exec {sys.executable} -m rowsieve query 'SELECT id FROM t' t --json <&- 2>&-"
+    ended = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout) == (0, b'{"id":7}\n')
+
+
 def test_a_reader_that_leaves_is_no_error_to_speak_of(tmp_path: Path) -> None:
     rs.create_table(tmp_path / "t", {"id": range(200_000)})
     sql = "SELECT * FROM t"

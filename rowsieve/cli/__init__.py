@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 from rowsieve.cli.interrupts import leave_on_interrupt
+from rowsieve.cli.streams import open_standard_streams
 
 __all__ = ["main"]
 
@@ -16,6 +17,7 @@ _NEEDS = ("typer", "rich")  # the extra `cli`
 
 def main() -> None:
     """Run the command line and exit with its exit code; 3 if its packages are not installed."""
+    open_standard_streams()
     leave_on_interrupt("nothing was changed")
     try:
         from rowsieve.cli import app  # noqa: PLC0415 - an extra

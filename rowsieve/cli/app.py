@@ -155,12 +155,16 @@ def main() -> None:
         app()
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
-        try:
-            sys.stdout.flush()
-        except OSError as error:
-            code = code or _unsaid(error)
-            # The interpreter flushes once more as it leaves, and would say so in its own words.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if code == INTERRUPTED:
-            os._exit(code)  # or threads would be waited for that ask a store
-        sys.exit(code)
+    except OSError as error:  # of --version and --help, which no command handles
+        code = _unsaid(error)
+    else:
+        code = 0
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        code = code or _unsaid(error)
+        # The interpreter flushes once more as it leaves, and would say so in its own words.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if code == INTERRUPTED:
+        os._exit(code)  # or threads would be waited for that ask a store
+    sys.exit(code)
