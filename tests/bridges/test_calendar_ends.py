@@ -103,7 +103,7 @@ def test_functions_of_the_first_and_the_last_moments_keep_their_rows(target: str
     assert checked > 60
 
 
-def test_timestamps_beyond_nanoseconds_are_no_timestamp_of_datafusion() -> None:
+def test_timestamps_beyond_nanoseconds_have_no_datafusion_literal() -> None:
     """Whatever the rows, it fails on such a constant; `arrow_cast` has microseconds."""
     far = ir.Literal(LAST * DAY_US, Timestamp())
     listed = ir.InList(

@@ -145,7 +145,7 @@ UNREAD = [
 
 @pytest.mark.parametrize("pruning", ["on", "off", "soft"])
 @pytest.mark.parametrize(("dialect", "type_", "unread", "read"), UNREAD)
-def test_a_text_that_only_the_engine_reads_is_no_concern_of_other_rows(
+def test_unread_text_raises_only_on_rows_that_other_conditions_keep(
     dialect: str, type_: str, unread: str, read: str, pruning: Any
 ) -> None:
     table = stored(rows([unread, read, None]))
@@ -174,7 +174,7 @@ def test_a_computed_column_needs_no_text_of_a_branch_that_is_not_taken() -> None
 
 
 @pytest.mark.parametrize("audit", [0, 100])
-def test_an_audit_takes_no_unread_text_for_a_violation(audit: int) -> None:
+def test_an_audit_does_not_count_unread_text_as_a_violation(audit: int) -> None:
     table = stored(rows(["today", "x", "y", "2024-07-03"]))  # two parts; the first is refuted
     where = "k > 2 AND TRY_CAST(s AS DATE) = DATE '2024-07-03'"
     assert table.scan(where, audit=audit).to_arrow()["k"].to_pylist() == [3]

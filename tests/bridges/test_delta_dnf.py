@@ -136,7 +136,7 @@ def check(predicate: ir.Predicate, batch: pa.RecordBatch, semantics: Semantics) 
     seed=st.integers(0, 99),
 )
 @known_texts()
-def test_what_can_be_said_is_said(
+def test_supported_conditions_are_written_exactly(
     semantics: Semantics, terms: list[ir.Predicate], kind: Any, seed: int
 ) -> None:
     check(ir.Not(kind(tuple(terms))), BATCHES[seed], semantics)
@@ -160,7 +160,7 @@ def test_random_predicates_lose_no_row(predicate: ir.Predicate, seed: int) -> No
     ],
     ids=str,
 )
-def test_what_has_no_counterpart_is_named_and_left(item: Any, reason: str) -> None:
+def test_constructs_without_a_counterpart_are_residual_and_named(item: Any, reason: str) -> None:
     read = from_dnf_filters([("b", "=", True), item], SCHEMA)
     assert read.exactness is Exactness.SUPERSET
     assert read.residual == [item]
@@ -265,7 +265,7 @@ def test_scans_take_filters(tmp_path: Path) -> None:
     assert made.exact() == [("id", ">", 1), ("x", "<", 5.0)]
 
 
-def test_deltalake_takes_what_is_written(tmp_path: Path) -> None:
+def test_deltalake_accepts_written_filters(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
     batch = rows(7, 40).select(["i64", "s", "f64"])
     deltalake.write_deltalake(str(tmp_path / "d"), pa.table(batch))

@@ -193,7 +193,7 @@ def test_nan_is_ordered_as_the_source_orders_it(source: Bridge, target: Bridge) 
         condition.check(target, batch, judge_of(batch))
 
 
-def test_the_rows_hold_nan_beside_numbers_and_null() -> None:
+def test_the_rows_contain_nan_together_with_numbers_and_null() -> None:
     values = rows(NAN_SEED).column("f64").to_pylist()
     assert None in values
     assert any(value is not None and math.isnan(value) for value in values)

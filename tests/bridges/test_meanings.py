@@ -64,7 +64,7 @@ def test_random_conditions_are_true_false_and_null_alike(
 
 
 @pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=NAMES)
-def test_functions_that_give_something_else_are_refused(ours: Semantics, theirs: Semantics) -> None:
+def test_functions_with_other_results_are_rejected(ours: Semantics, theirs: Semantics) -> None:
     calls = [call for group in (*CALLS.values(), *OTHERS.values()) for call in group]
     for call in calls:
         mine, other = values(call, ours), values(call, theirs)
@@ -139,7 +139,7 @@ def outcome_of_floats(predicate: ir.Predicate, semantics: Semantics) -> Any:
 
 
 @pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=NAMES)
-def test_nan_and_zeros_beside_each_other(ours: Semantics, theirs: Semantics) -> None:
+def test_guards_for_nan_and_zeros_combine(ours: Semantics, theirs: Semantics) -> None:
     for root, wanted in meant(ours):
         try:
             kept = with_meaning_kept(root, ours, theirs)

@@ -96,7 +96,7 @@ def check(condition: Any, source: str | None, target: str, schema: pa.Schema) ->
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_is_pasted_is_what_the_bridge_makes(condition: str, target: str) -> None:
+def test_pasted_code_builds_the_expression_of_the_bridge(condition: str, target: str) -> None:
     check(condition, "postgres", target, COLUMNS)
 
 
@@ -107,7 +107,7 @@ def test_any_condition_is_pasted_as_it_is_made(predicate: Predicate, target: str
     check(predicate, None, target, arrow_schema(SCHEMA))
 
 
-def test_the_text_is_what_one_would_write() -> None:
+def test_the_text_is_idiomatic() -> None:
     texts = {
         target: pasted("x > 5", "postgres", target=target, schema=COLUMNS).text
         for target in [*TARGETS[:5], "spark_columns", "datafusion_exprs"]
@@ -124,7 +124,7 @@ def test_the_text_is_what_one_would_write() -> None:
 
 
 @pytest.mark.parametrize("condition", ["x > 5", "i IN (1, 2, NULL)", "s LIKE 'a%' OR s = 'it''s'"])
-def test_what_is_pasted_for_datafusion_keeps_the_rows_of_its_bridge(condition: str) -> None:
+def test_code_pasted_for_datafusion_keeps_the_rows_of_its_bridge(condition: str) -> None:
     columns = pa.schema([COLUMNS.field(name) for name in ("x", "i", "s")])
     rows = pa.table({"x": [3, 6, None], "i": [1, 5, None], "s": ["ab", "it's", None]}, columns)
     frame = datafusion.SessionContext().from_arrow(rows)
@@ -141,7 +141,7 @@ def test_a_residual_stays_out_of_the_text() -> None:
     assert found.residual == "soundex(s) = 'A'"
 
 
-def test_what_has_no_text_is_refused() -> None:
+def test_expressions_without_text_are_rejected() -> None:
     with pytest.raises(UnsupportedOperation, match="object has no form in Python text"):
         spelled(object())
     with pytest.raises(UnsupportedOperation, match="list<"):

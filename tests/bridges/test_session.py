@@ -77,7 +77,7 @@ def in_postgres(text: str, zone: str) -> list[int]:
 
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize(("dialect", "judge"), [("duckdb", in_duckdb), ("postgres", in_postgres)])
-def test_text_selects_what_the_engine_selects_in_that_session(
+def test_text_selects_the_rows_of_the_engine_in_that_session(
     dialect: str, judge: Callable[[str, str], list[int]], zone: str
 ) -> None:
     table, session = made(), rs.Session(time_zone=zone)
@@ -98,7 +98,7 @@ def test_text_selects_what_the_engine_selects_in_that_session(
     assert differs >= 3  # the zone matters
 
 
-def test_changes_go_by_the_session() -> None:
+def test_changes_use_the_session() -> None:
     zone = rs.Session(time_zone="America/New_York")
     text = "EXTRACT(HOUR FROM tz) = 22"
     expected = in_postgres(text, zone.time_zone)

@@ -142,7 +142,7 @@ def test_rows_are_those_of_the_documents(item: Any, found: list[dict[str, Any]])
 
 @examples(200)
 @given(item=filters(), found=rows())
-def test_what_is_read_is_written_back(item: Any, found: list[dict[str, Any]]) -> None:
+def test_read_filters_are_written_back(item: Any, found: list[dict[str, Any]]) -> None:
     predicate = from_spark_filters([item], SPARK_SCHEMA, ansi=True).exact()
     written = to_spark_filters(predicate, SPARK_SCHEMA)
     if written.expression is None:
@@ -202,7 +202,7 @@ def test_values_of_another_kind_are_left_to_spark(item: Any) -> None:
         from_spark_filters([spark.IsNull(("b",)), item], SPARK_SCHEMA, strict=True)
 
 
-def test_what_spark_cannot_say_is_the_residual() -> None:
+def test_conditions_without_a_spark_filter_are_residual() -> None:
     one = ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i"), ir.Literal(1, Int(32)))
     either = ir.Or((one, ir.Comparison(ir.ComparisonOp.EQ, ir.Column("k"), ir.Literal(1, Int(64)))))
     written = to_spark_filters(ir.And((one, either)), SPARK_SCHEMA)
@@ -219,7 +219,7 @@ def test_differences_of_semantics_are_not_passed_over() -> None:
     assert to_spark_filters(zeros, SPARK_SCHEMA).expression is not None
 
 
-def test_in_of_nothing_keeps_no_row_and_not_in_wants_the_mode() -> None:
+def test_in_with_an_empty_list_keeps_no_row_and_not_in_needs_the_mode() -> None:
     nothing = spark.In(("i",), ())
     for item in (nothing, spark.Not(spark.Not(nothing))):
         assert from_spark_filters([item], SPARK_SCHEMA).exact() == ir.FALSE

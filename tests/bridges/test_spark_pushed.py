@@ -72,7 +72,7 @@ def test_a_long_list_that_is_written_arrives_as_one_filter(pushed: Arriving) -> 
 
 
 @pytest.mark.parametrize("ansi", [True, False])
-def test_in_of_nothing_arrives_only_where_its_rule_is_off(
+def test_in_with_an_empty_list_is_pushed_only_with_its_rule_off(
     spark: Any, pushed: Arriving, *, ansi: bool
 ) -> None:
     from pyspark.sql import functions as f

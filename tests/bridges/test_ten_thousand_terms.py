@@ -148,7 +148,7 @@ def test_a_case_of_as_many_branches_is_read_and_written() -> None:
 
 
 @pytest.mark.parametrize("bridge", HERE, ids=lambda bridge: bridge.name)
-def test_what_is_deep_or_larger_still_is_refused(bridge: Bridge) -> None:
+def test_deeper_or_larger_conditions_are_rejected(bridge: Bridge) -> None:
     deep: ir.Predicate = FLAT[0]
     for number in range(10_000):
         deep = ir.Or((ir.Not(deep), FLAT[number]))

@@ -39,7 +39,7 @@ ABOVE = ir.Comparison(ir.ComparisonOp.GT, ir.Column("id"), ir.Literal(5))
         ("x IN (0, 1, 2, 3)", "spark", "datafusion", '"x" IN (1.0, 2.0, 3.0, 0.0, -0.0)'),
     ],
 )
-def test_conditions_in_other_words(
+def test_conditions_are_translated_to_other_languages(
     expression: object, source: str | None, target: str, wanted: object
 ) -> None:
     made = rs.translate(expression, source, target=target, schema=ROWS)
@@ -52,7 +52,7 @@ def test_conditions_in_other_words(
         assert made.expression == wanted
 
 
-def test_what_cannot_be_read_is_left_in_its_own_words() -> None:
+def test_conditions_that_cannot_be_read_are_residual_unchanged() -> None:
     text = "id > 5 AND name RLIKE 'a*+' AND (x < 1 OR id = 0)"
     made = rs.translate(text, "spark", target="datafusion", schema=ROWS)
     assert made.exactness is rs.Exactness.SUPERSET
@@ -62,7 +62,7 @@ def test_what_cannot_be_read_is_left_in_its_own_words() -> None:
     assert made.expression == '"id" > 5 AND ("x" < 1.0 OR "id" = 0)'
 
 
-def test_what_cannot_be_written_is_left_in_the_words_of_the_source() -> None:
+def test_conditions_that_cannot_be_written_are_residual_in_the_source_language() -> None:
     made = rs.translate("`id` + 1 > 5 AND `name` > 'a'", "spark", target="datafusion", schema=ROWS)
     assert made.expression == "\"name\" > 'a'"
     assert made.residual == "`id` + 1 > 5"
@@ -74,7 +74,7 @@ def test_what_cannot_be_written_is_left_in_the_words_of_the_source() -> None:
     )
 
 
-def test_where_both_leave_something_the_residual_is_the_original() -> None:
+def test_the_residual_is_the_original_if_reading_and_writing_both_have_one() -> None:
     text = "id + 1 > 5 AND name RLIKE 'a*+' AND id = 7"
     made = rs.translate(text, "spark", target="datafusion", schema=ROWS)
     assert made.expression == '"id" = 7'
@@ -100,7 +100,7 @@ def test_nothing_is_dropped_inside_a_condition(text: str) -> None:
         rs.translate(text, "spark", target="datafusion", schema=ROWS, strict=True)
 
 
-def test_conditions_are_told_apart_where_they_were_written() -> None:
+def test_conditions_are_split_at_the_ands_of_the_text() -> None:
     text = (
         "id BETWEEN 1 AND 2 AND name RLIKE ' AND *+' AND (id = 1 AND x = 2)"
         " AND CASE WHEN id = 1 AND x = 2 THEN TRUE END"
@@ -116,7 +116,7 @@ def test_an_open_distinct_is_not_taken_apart() -> None:
     assert made.residual == text
 
 
-def test_long_lists_stand_in_a_residual_as_they_were() -> None:
+def test_long_lists_are_unchanged_in_a_residual() -> None:
     members = ", ".join(map(str, range(200)))
     text = f"name RLIKE 'a*+' AND id IN ({members}) AND name RLIKE 'b*+'"
     made = rs.translate(text, "spark", target="duckdb", schema=ROWS)
@@ -133,12 +133,12 @@ def test_conditions_of_another_engine_are_left() -> None:
     assert made.residual == ir.Or((ABOVE, elsewhere))
 
 
-def test_everything_and_nothing() -> None:
+def test_conditions_for_all_rows_and_no_rows_are_translated() -> None:
     assert rs.translate("TRUE", "spark", target="duckdb", schema=ROWS).expression == "TRUE"
     assert rs.translate("FALSE", "spark", target="duckdb", schema=ROWS).expression == "FALSE"
 
 
-def test_bad_input_names_what_is_wrong() -> None:
+def test_errors_name_the_invalid_argument() -> None:
     with pytest.raises(InvalidInput, match="source='spark'"):
         rs.translate("id > 5", target="duckdb", schema=ROWS)
     with pytest.raises(InvalidInput, match="float"):
@@ -158,7 +158,7 @@ def test_bad_input_names_what_is_wrong() -> None:
 @pytest.mark.parametrize(
     "source", ["rowsieve", "datafusion_exprs", "polars", "pyarrow_exprs", "iceberg"]
 )
-def test_what_is_no_expression_of_the_named_source_is_refused(source: str) -> None:
+def test_expressions_of_another_source_are_rejected(source: str) -> None:
     with pytest.raises(InvalidInput, match=f"source='{source}' takes .*, not str"):
         rs.translate("i > 1", source, target="duckdb", schema=ROWS)
 
@@ -183,7 +183,7 @@ def test_a_bridge_has_one_name_and_text_belongs_to_none() -> None:
     assert found.name == "datafusion_exprs"
 
 
-def test_other_syntax_is_no_filter() -> None:
+def test_a_change_of_syntax_is_not_an_exact_filter() -> None:
     made = rs.translate("`id` > 5", "spark", target="mysql", syntax_only=True)
     assert made.expression == "`id` > 5"
     assert made.exactness is rs.Exactness.UNSUPPORTED

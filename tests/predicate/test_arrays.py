@@ -14,7 +14,7 @@ cells = st.lists(st.none() | st.booleans(), max_size=40)
 
 @given(cells, st.integers(0, 20), st.integers(0, 20))
 @examples(300)
-def test_masks_are_what_the_values_say(values: list[bool | None], start: int, stop: int) -> None:
+def test_masks_agree_with_the_values(values: list[bool | None], start: int, stop: int) -> None:
     array = pa.array(values, pa.bool_())[start : len(values) - stop]
     expected = array.to_pylist()
     mask = as_mask(array)

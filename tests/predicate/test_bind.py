@@ -259,7 +259,7 @@ NESTED = Schema(
         (ir.IsNull(ir.Call("add", (ir.Column("i"), ir.Literal(10**40)))), "is not a valid decimal"),
     ],
 )
-def test_what_has_no_meaning_is_refused_by_name(predicate: ir.Predicate, fragment: str) -> None:
+def test_undefined_expressions_are_rejected_by_name(predicate: ir.Predicate, fragment: str) -> None:
     with pytest.raises(InvalidPredicate, match=fragment):
         bind(predicate, NESTED)
 
@@ -333,7 +333,7 @@ def test_a_batch_that_is_not_the_schema_is_refused() -> None:
         evaluate(predicate, pa.record_batch({"i32": pa.array([1])}))
 
 
-def test_limits_hold_before_anything_recurses() -> None:
+def test_limits_are_checked_before_any_recursion() -> None:
     deep: ir.Predicate = ir.IsNull(ir.Column("i32"))
     for _ in range(10_000):
         deep = ir.Not(deep)

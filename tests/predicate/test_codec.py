@@ -97,7 +97,7 @@ def test_lists_and_opaque_conditions_survive() -> None:
     ],
     ids=repr,
 )
-def test_what_is_no_predicate_is_refused(value: Any) -> None:
+def test_invalid_predicates_are_rejected(value: Any) -> None:
     with pytest.raises(CorruptData, match="malformed"):
         predicate_from_json(value)
 
@@ -150,6 +150,6 @@ def test_built_in_semantics_are_their_name() -> None:
         {"name": "spark", "full_case": 1},
     ],
 )
-def test_what_is_no_semantics_is_refused(value: Any) -> None:
+def test_invalid_semantics_are_rejected(value: Any) -> None:
     with pytest.raises(CorruptData, match="malformed"):
         semantics_from_json(value)

@@ -52,7 +52,7 @@ NAMES = st.frozensets(st.sampled_from(list(COLUMN_TYPES)), max_size=6)
     NAMES,
 )
 @known_texts()
-def test_what_is_derived_contains_what_is_computed(
+def test_derived_values_contain_computed_values(
     operand: ir.Operand,
     parts: list[pa.RecordBatch],
     semantics: Semantics,

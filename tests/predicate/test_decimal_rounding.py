@@ -48,7 +48,7 @@ def test_a_decimal_is_rounded_exactly(
 
 @pytest.mark.parametrize("scale", [9, 10, 18, 37])
 @pytest.mark.parametrize("bits", [32, 33, 63, 64, 96, 120])
-def test_a_number_of_ones_stays_what_it_is(bits: int, scale: int) -> None:
+def test_a_number_of_ones_is_rounded_correctly(bits: int, scale: int) -> None:
     value = decimal.Decimal(2**bits - 1)
     array = pa.array([value], pa.decimal256(76, scale))
     assert rounded(array, 0, "half_towards_infinity")[0].as_py() == value

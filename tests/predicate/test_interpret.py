@@ -528,7 +528,7 @@ def test_t13_nan_may_hide_above_every_bound() -> None:
     assert verdict(below, known, IEEE) is Verdict.ALL
 
 
-def test_infinity_minus_infinity_is_no_end_point() -> None:
+def test_infinity_minus_infinity_is_not_an_end_point() -> None:
     known = part(f64=(-math.inf, math.inf))
     assert (
         verdict(ir.Comparison(GT, call("add", "f64", "f64"), ir.Literal(math.inf)), known)
@@ -598,7 +598,7 @@ def test_invariant_30_now_lies_at_or_after_the_time_of_the_plan() -> None:
     assert found(recent, None) == found(later, None) == Verdict.SOME
 
 
-def test_conjuncts_narrow_each_other_but_prove_nothing_of_all_rows() -> None:
+def test_conjuncts_restrict_each_other_but_never_prove_all_rows() -> None:
     known = part(i32=(0, 9), f64=(0.0, 9.0))
     shifted = ir.Comparison(EQ, call("modulo", "i32", 10), ir.Literal(3))
     high, low = (

@@ -27,7 +27,7 @@ DIFFERENT: tuple[ir.PhysicalValue, ...] = (
 
 @pytest.mark.parametrize("one", DIFFERENT, ids=repr)
 @pytest.mark.parametrize("other", DIFFERENT, ids=repr)
-def test_literals_are_one_only_if_they_are_the_same_thing(
+def test_literals_are_equal_only_if_no_function_distinguishes_them(
     one: ir.PhysicalValue, other: ir.PhysicalValue
 ) -> None:
     same = repr(one) == repr(other)

@@ -71,7 +71,7 @@ def test_members(
 MALFORMED = ["", "{", '{"a": 1', '{"a": 1} x', '{"a": 01}', '{"a": NaN}', "nul", '{"a": "\\ud800"}']
 
 
-def test_malformed_text_has_no_members_and_is_no_error() -> None:
+def test_malformed_text_has_no_members_and_raises_no_error() -> None:
     texts = ['{"a": 1}', None, *MALFORMED]
     wanted = ["1", *(None for _ in texts[1:])]
     assert found("json_get_text", texts, "a") == wanted

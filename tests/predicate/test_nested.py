@@ -82,6 +82,6 @@ def test_a_condition_on_an_element() -> None:
     ],
     ids=str,
 )
-def test_what_has_no_meaning_is_refused(call: ir.Call) -> None:
+def test_undefined_calls_are_rejected(call: ir.Call) -> None:
     with pytest.raises(InvalidPredicate, match="it is used as"):
         bind_operand(call, SCHEMA)

@@ -126,7 +126,7 @@ def answers(predicate: ir.Predicate, batch: pa.RecordBatch, rules: Semantics) ->
 
 @examples(150)
 @given(data=st.data())
-def test_a_column_beside_a_constant_compares_as_values_do(data: st.DataObject) -> None:
+def test_a_column_compares_with_a_constant_like_its_values(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(list(TYPES)))
     rules = Semantics.named(data.draw(st.sampled_from(TOTAL)))
     op = data.draw(st.sampled_from(list(ir.ComparisonOp)))
@@ -223,7 +223,7 @@ UNKNOWN: list[tuple[Any, Any, bool | None]] = [
 
 
 @pytest.mark.parametrize(("a", "b", "equal"), UNKNOWN)
-def test_null_inside_makes_an_equality_null_where_the_standard_has_it_so(
+def test_null_inside_makes_an_equality_null_under_the_standard(
     a: Any, b: Any, equal: bool | None
 ) -> None:
     batch = batch_of({"l": [a]})
@@ -269,7 +269,7 @@ REFUSED: list[tuple[Semantics, ir.ComparisonOp, Any]] = [
 
 
 @pytest.mark.parametrize(("rules", "op", "other"), REFUSED, ids=str)
-def test_what_has_no_order_or_another_shape_is_refused(
+def test_values_without_order_or_of_another_shape_are_rejected(
     rules: Semantics, op: ir.ComparisonOp, other: Any
 ) -> None:
     names = Map(Field(31, "key", String(), nullable=False), Field(32, "value", Int()))

@@ -125,7 +125,7 @@ def test_the_weakest_means_the_same(
     st.lists(st.tuples(st.none() | SMALL, st.none() | SMALL), min_size=1, max_size=16),
     st.booleans(),
 )
-def test_pairs_as_lists_mean_the_same(
+def test_pairs_rewritten_as_lists_keep_their_result(
     wanted: list[tuple[int, int]], rows: list[tuple[int | None, int | None]], negated: bool
 ) -> None:
     schema = Schema(0, (Field(1, "x", Int(64)), Field(2, "y", Int(64))))

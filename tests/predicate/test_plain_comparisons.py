@@ -172,7 +172,7 @@ def test_ends_of_the_range_compare_as_numbers() -> None:
             assert interpret(BoundPredicate(node, 0, Semantics.SQL), one(*ends, type_)) == [verdict]
 
 
-def test_what_is_not_plain_is_left() -> None:
+def test_comparisons_that_are_not_plain_use_the_general_path() -> None:
     column = ir.BoundColumn(1, "c", Int(64))
     less = ir.Comparison(ir.ComparisonOp.LT, column, ir.Literal(3, Int(64)))
     assert plain_truth(less, one(None, 5, Int(64))) is None

@@ -35,7 +35,7 @@ def test_prefixes_agree_with_plain_python(pairs: list[tuple[str, str] | None], s
     assert is_ascii(common).tolist() == [text is not None and text.isascii() for text in wanted]
 
 
-def test_long_bounds_share_what_is_looked_at() -> None:
+def test_long_bounds_are_compared_up_to_a_limit() -> None:
     text = "é" * 1_000
     found = common_prefix(pa.array([text, text + "a"]), pa.array([text + "b", "é"]))
     assert found.to_pylist() == ["é" * 128, "é"]

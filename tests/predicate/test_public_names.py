@@ -14,7 +14,7 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.rowset import RowSet
 
 
-def test_every_public_name_is_what_its_module_defines() -> None:
+def test_every_public_name_is_defined_in_its_module() -> None:
     for name in predicate.__all__:
         found = getattr(predicate, name)
         assert not isinstance(found, types.ModuleType), name

@@ -23,7 +23,7 @@ PARTS = 6
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_ranges_contain_what_is_computed(chunk: int) -> None:
+def test_ranges_contain_computed_values(chunk: int) -> None:
     size = EXAMPLES // CHUNKS
     refused = sum(not _holds(seed) for seed in range(chunk * size, (chunk + 1) * size))
     assert refused < size // 3  # by another engine's rules, or because a constant fails

@@ -137,7 +137,9 @@ def test_arguments_are_converted_where_nothing_is_lost(table: rs.Table) -> None:
         ("mine", {"types": ["int64"]}, r"types\[0\] is 'int64' .* pyarrow types"),
     ],
 )
-def test_what_cannot_be_registered(name: str, options: dict[str, Any], message: str) -> None:
+def test_invalid_registrations_are_rejected(
+    name: str, options: dict[str, Any], message: str
+) -> None:
     given = {"types": [pa.int64()], "returns": pa.int64(), **options}
     with pytest.raises(InvalidInput, match=message):
         rs.register_function(name, evaluator=doubled, **given)
@@ -152,7 +154,7 @@ def test_a_name_is_registered_once() -> None:
 @pytest.mark.parametrize(
     "result", [pa.array([1]), pa.array(["x"] * 10), [1] * 10, np.arange(10)], ids=str
 )
-def test_what_a_function_must_not_give(table: rs.Table, result: Any) -> None:
+def test_invalid_results_of_a_function_are_rejected(table: rs.Table, result: Any) -> None:
     rs.register_function("wrong", [pa.int64()], lambda _: result, returns=pa.int64())
     with pytest.raises(InvalidInput, match="return an Arrow array"):
         ids(table, "wrong(id) = 1 AND id < 10")

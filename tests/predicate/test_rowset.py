@@ -40,7 +40,7 @@ def test_a_range_that_stops_before_it_starts_is_refused() -> None:
         np.ones((2, 2), dtype=np.bool_),
     ],
 )
-def test_what_are_no_ranges_is_refused(bad: list[tuple[int, int]]) -> None:
+def test_invalid_ranges_are_rejected(bad: list[tuple[int, int]]) -> None:
     with pytest.raises(InvalidInput, match=r"row ranges must be \(n, 2\) integers"):
         RowSet.from_ranges(bad, ROWS)
 
@@ -60,7 +60,7 @@ def test_ids_outside_the_source_are_refused(bad: list[int]) -> None:
 
 
 @pytest.mark.parametrize("bad", [np.array([1.0]), np.array([[1, 2]]), np.array([True])])
-def test_what_are_no_ids_is_refused(bad: np.typing.NDArray[np.int64]) -> None:
+def test_invalid_ids_are_rejected(bad: np.typing.NDArray[np.int64]) -> None:
     with pytest.raises(InvalidInput, match=r"row ids must be \(n,\) integers"):
         RowSet.from_ids(bad, ROWS)
 
@@ -81,7 +81,7 @@ def test_a_bitmap_outside_the_source_is_refused() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.zeros((2, 2), dtype=np.bool_), np.zeros(3, dtype=np.int8)])
-def test_what_is_no_mask_is_refused(bad: np.typing.NDArray[np.bool_]) -> None:
+def test_invalid_masks_are_rejected(bad: np.typing.NDArray[np.bool_]) -> None:
     with pytest.raises(InvalidInput, match=r"must be \(n,\) bool"):
         RowSet.from_mask(bad)
 
@@ -162,7 +162,7 @@ def test_a_source_without_rows_has_one_set(backing: str) -> None:
 
 
 @pytest.mark.parametrize("backing", BACKINGS)
-def test_nothing_that_goes_out_can_change_a_set(backing: str) -> None:
+def test_changing_results_does_not_change_a_set(backing: str) -> None:
     rows = rowset({1, 3}, ROWS, backing)
     rows.to_bitmap().add(7)
     rows.to_mask()[7] = True
@@ -173,7 +173,7 @@ def test_nothing_that_goes_out_can_change_a_set(backing: str) -> None:
     assert list(rows) == [1, 3]
 
 
-def test_nothing_that_came_in_can_change_a_set() -> None:
+def test_changing_inputs_does_not_change_a_set() -> None:
     bitmap = pyroaring.BitMap(range(0, 10_000, 2))
     ids = np.arange(0, 10_000, 2)
     mask = np.arange(10_000) % 2 == 0
@@ -198,7 +198,7 @@ def test_a_frozen_bitmap_is_a_bitmap() -> None:
 
 
 @pytest.mark.parametrize("backing", BACKINGS)
-def test_a_set_shows_what_it_is_in_a_line(backing: str) -> None:
+def test_a_set_has_a_repr_of_one_line(backing: str) -> None:
     rows = rowset({1, 2, 9}, ROWS, backing)
     assert repr(rows) == "RowSet(3 of 40 rows, 2 ranges in [1, 10))"
     assert repr(rowset((), ROWS, backing)) == "RowSet(0 of 40 rows, 0 ranges)"

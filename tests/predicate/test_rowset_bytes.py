@@ -40,7 +40,7 @@ def ends(*values: int) -> bytes:
 @pytest.mark.parametrize("backing", BACKINGS)
 @examples(200)
 @given(ids=id_sets)
-def test_what_is_written_comes_back(backing: str, ids: frozenset[int]) -> None:
+def test_encoded_sets_decode_to_equal_sets(backing: str, ids: frozenset[int]) -> None:
     rows = rowset(ids, ROWS, backing)
     assert RowSet.from_bytes(rows.to_bytes(), ROWS) == rows
 
@@ -66,7 +66,7 @@ def test_missing_and_added_bytes_are_found(backing: str) -> None:
 
 @examples(200)
 @given(st.binary(max_size=80))
-def test_other_bytes_are_no_row_set(data: bytes) -> None:
+def test_other_bytes_are_rejected(data: bytes) -> None:
     with pytest.raises(CorruptData):
         RowSet.from_bytes(data, ROWS)
 
@@ -91,7 +91,7 @@ def test_t34_bytes_of_another_source_are_refused(backing: str) -> None:
         RowSet.from_bytes(data, ROWS - 1)
 
 
-def test_other_sealed_bytes_are_no_row_set() -> None:
+def test_other_bytes_with_a_valid_checksum_are_rejected() -> None:
     whole = RowSet.full(ROWS).to_bytes()
     with pytest.raises(CorruptData, match="the bytes are not a row set"):
         RowSet.from_bytes(sealed(b"RSRX" + whole[4:-8]), ROWS)

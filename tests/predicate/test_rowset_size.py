@@ -124,7 +124,7 @@ def test_algebra_is_linear_in_runs_never_in_rows(left_backing: str, right_backin
     assert peak_bytes(work) < (16_000_000 if mixed else 100_000)
 
 
-def test_a_bitmap_of_many_runs_is_never_spelt_out_as_rows() -> None:
+def test_a_bitmap_of_many_runs_is_never_expanded_to_rows() -> None:
     holes = every(1_000)
     rows = holes.complement()  # 20 million rows but 20 thousand
     few = RowSet.from_ranges([(7, 19_000_000)], ROWS)
@@ -144,7 +144,7 @@ def test_a_bitmap_of_many_runs_is_never_spelt_out_as_rows() -> None:
 
 
 @pytest.mark.parametrize("backing", BACKINGS)
-def test_a_slice_costs_what_it_holds(backing: str) -> None:
+def test_the_cost_of_a_slice_depends_on_its_size_only(backing: str) -> None:
     """A read slices a part's rows once per row group: no slice may copy the rest."""
     rows = backed(every(20), backing)
     kept = rows.slice(10_000_000, 10_000_400)

@@ -141,14 +141,14 @@ NOW_US = 1_359_676_800_000_000  # 2013-02-01
 
 
 @pytest.mark.parametrize(("text", "wanted"), UNDONE, ids=[text for text, _ in UNDONE])
-def test_what_is_undone(text: str, wanted: str) -> None:
+def test_these_functions_are_inverted(text: str, wanted: str) -> None:
     found = bind(parse_predicate(text), TABLE, now_us=NOW_US)
     plain = bind(parse_predicate(wanted), TABLE, now_us=NOW_US, simplified=False)
     assert found.root == plain.root
 
 
 @pytest.mark.parametrize("text", KEPT)
-def test_what_is_kept(text: str) -> None:
+def test_these_functions_are_not_inverted(text: str) -> None:
     predicate = parse_predicate(text)
     assert bind(predicate, TABLE).root == bind(predicate, TABLE, simplified=False).root
 

@@ -88,7 +88,7 @@ def test_other_engines_fail_there() -> None:
     parts=st.lists(st.lists(NUMBERS, min_size=1, max_size=3), min_size=1, max_size=3),
     operand=st.sampled_from(OPERANDS),
 )
-def test_what_is_derived_contains_what_is_computed(
+def test_derived_values_contain_computed_values(
     parts: list[list[float | None]], operand: Operand
 ) -> None:
     with np.errstate(over="ignore"):

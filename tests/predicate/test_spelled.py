@@ -97,7 +97,7 @@ def test_names_and_values_of_others_cannot_move_the_cursor() -> None:
     assert repr(tree).isprintable()
 
 
-def test_plans_and_snapshots_say_what_they_are_in_a_line() -> None:
+def test_plans_and_snapshots_have_a_repr_of_one_line() -> None:
     table = keyed({"k": [1, 2], "v": [1, 2]}, {"k": [11, 12], "v": [3, 4]})
     plan = table.scan("k = 11", limit=5).plan()
     assert repr(plan) == (
@@ -111,7 +111,7 @@ def test_plans_and_snapshots_say_what_they_are_in_a_line() -> None:
     assert repr(explained) == str(explained)
 
 
-def test_a_commit_says_what_it_did() -> None:
+def test_the_repr_of_a_commit_lists_its_changes() -> None:
     table = keyed({"k": [1, 2], "v": [1, 2]})
     commit = table.upsert({"k": [2, 3], "v": [5, 6]}, metadata={"<b>by</b>": "<i>me</i>\x1b"})
     shown = repr(commit)

@@ -85,7 +85,7 @@ def computed(draw: st.DrawFn) -> tuple[list[Operand], list[pa.RecordBatch], Sema
 
 @examples(300)
 @given(computed())
-def test_what_an_operand_gives_lies_in_the_range_of_its_part(
+def test_values_of_an_operand_are_within_the_range_of_its_part(
     case: tuple[list[Operand], list[pa.RecordBatch], Semantics],
 ) -> None:
     """A condition shows a range that is too narrow only if its constant lies just beside it."""

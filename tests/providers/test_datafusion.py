@@ -48,7 +48,7 @@ def test_a_pushed_filter_prunes_parts(table: rs.Table) -> None:
     ]
 
 
-def test_nothing_left_to_read_is_an_empty_answer(table: rs.Table) -> None:
+def test_a_scan_without_parts_gives_an_empty_result(table: rs.Table) -> None:
     context = registered(table)
     assert ask(context, "SELECT * FROM t WHERE id = 99 ORDER BY v") == []
     assert ask(context, "SELECT count(*) AS n FROM t WHERE id = 99") == [{"n": 0}]

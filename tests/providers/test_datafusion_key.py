@@ -95,5 +95,7 @@ def test_the_query_plans_where_the_key_is_known(context: datafusion.SessionConte
         "SELECT pk, first_value(other) AS other, sum(v) AS v FROM t GROUP BY pk ORDER BY pk",
     ],
 )
-def test_what_to_write_instead(context: datafusion.SessionContext, query: str) -> None:
+def test_the_suggested_queries_give_the_right_rows(
+    context: datafusion.SessionContext, query: str
+) -> None:
     assert ask(context, query) == DATA.to_pylist()

@@ -47,7 +47,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> rs.Table:
         "{c} IS NOT DISTINCT FROM '-NaN'::double",
     ],
 )
-def test_a_negative_nan_finds_what_it_finds_in_memory(
+def test_a_negative_nan_matches_the_same_rows_as_in_memory(
     table: rs.Table, condition: str, column: str
 ) -> None:
     context = datafusion.SessionContext()

@@ -156,7 +156,7 @@ def test_a_read_that_a_limit_ends_is_reported_when_it_is_dropped(table: rs.Table
     assert len(kept.scans) == 1
 
 
-def test_an_audit_reports_what_it_looked_at(table: rs.Table) -> None:
+def test_the_report_of_a_scan_includes_its_audit(table: rs.Table) -> None:
     kept = Kept()
     assert ask(table.to_datafusion(audit=100, reporter=kept), QUERY) == RIGHT
     (report,) = kept.scans

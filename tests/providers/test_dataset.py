@@ -103,7 +103,7 @@ def test_a_filter_finds_nan_for_polars_and_not_for_pyarrow() -> None:
     assert dataset.count_rows(filter=pc.field("f") > 1e9) == 0
 
 
-def test_a_filter_that_polars_may_mean_in_two_ways_is_refused() -> None:
+def test_ambiguous_filters_of_polars_are_rejected() -> None:
     frame = pl.scan_pyarrow_dataset(shared().to_dataset())
     assert frame.filter(~pl.col("k").is_in([1])).collect().height == 999  # k is never NULL
     with pytest.raises(UnsupportedOperation, match="nulls_equal"):
@@ -123,7 +123,7 @@ def test_a_list_that_polars_folds_to_a_constant_is_refused_below_not(
     assert shared().scan_polars().filter(~listed).collect().height == expected
 
 
-def test_what_cannot_be_read_of_a_filter_is_evaluated_by_pyarrow() -> None:
+def test_pyarrow_evaluates_unsupported_conditions_of_a_filter() -> None:
     dataset = shared().to_dataset()
     odd = pc.match_substring_regex(pc.field("s"), "^50[0-9]$")
     assert dataset.count_rows(filter=odd) == 7
@@ -154,7 +154,7 @@ def test_what_cannot_be_read_of_a_filter_is_evaluated_by_pyarrow() -> None:
         pytest.param(pc.scalar(value=False), id="never"),
     ],
 )
-def test_columns_and_filters_give_what_pyarrow_gives(columns: Any, expression: Any) -> None:
+def test_columns_and_filters_return_the_rows_of_pyarrow(columns: Any, expression: Any) -> None:
     table = shared()
     dataset, memory = table.to_dataset(), pads.InMemoryDataset(table.to_dataset().to_table())
     options = {"columns": columns, "filter": expression}

@@ -86,9 +86,7 @@ def test_the_arrow_stream_still_says_which_column_is_json(tmp_path: Path) -> Non
         "SELECT CASE WHEN id = 1 THEN s ELSE named_struct('a', 7, 'b', [8]) END AS a FROM {t}",
     ],
 )
-def test_datafusion_takes_nested_columns_for_what_it_makes_itself(
-    table: rs.Table, query: str
-) -> None:
+def test_queries_over_nested_columns_agree_with_memory(table: rs.Table, query: str) -> None:
     context = datafusion.SessionContext()
     context.register_table("t", table)
     context.register_record_batches("m", [DATA.to_batches()])

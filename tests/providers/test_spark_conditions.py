@@ -96,7 +96,7 @@ def session(spark: Any) -> Iterator[Any]:
         spark.conf.set(name, value)
 
 
-def test_text_of_every_kind_selects_what_spark_selects(session: Any, tmp_path: Any) -> None:
+def test_text_of_every_kind_selects_the_rows_of_spark(session: Any, tmp_path: Any) -> None:
     table = rs.create_table(tmp_path / "t", SCHEMA, key=["k"])
     data = pa.Table.from_pylist(rows(), schema=SCHEMA)
     for start in range(0, data.num_rows, 4):

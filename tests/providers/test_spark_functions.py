@@ -30,7 +30,7 @@ def local(cell: Any) -> Any:
 
 
 @pytest.mark.parametrize("place", range(len(TEXTS)), ids=TEXTS)
-def test_a_function_gives_what_spark_gives(place: int, columns: list[list[Any]]) -> None:
+def test_a_function_returns_the_values_of_spark(place: int, columns: list[list[Any]]) -> None:
     values, failed = ours(TEXTS[place], "spark", TABLE)
     assert not any(failed)
     assert all(map(alike, columns[place], values)), (columns[place], values)

@@ -176,7 +176,7 @@ def by_filter(collected: list[Any]) -> dict[int, set[tuple[str, int]]]:
     history=changes(),
     chosen=st.lists(filters(), min_size=FILTERS_PER_TABLE, max_size=FILTERS_PER_TABLE),
 )
-def test_our_filters_select_what_spark_selects(
+def test_our_filters_select_the_rows_of_spark(
     spark: Any, history: list[Change], chosen: list[str]
 ) -> None:
     with TemporaryDirectory() as folder:

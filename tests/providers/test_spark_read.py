@@ -76,7 +76,7 @@ def test_where_selects_and_prunes(spark: Any, table: rs.Table) -> None:
     assert (ids(nothing), nothing.rdd.getNumPartitions()) == ([], 1)
 
 
-def test_where_never_brings_back_what_was_replaced(spark: Any, table: rs.Table) -> None:
+def test_where_never_returns_replaced_rows(spark: Any, table: rs.Table) -> None:
     """Trap T1: pruning by anything but the key before the merge would."""
     assert ids(load(spark, table, where="s = 'v3'")) == []
     assert ids(load(spark, table, where="s = 'v9'")) == []
@@ -121,7 +121,7 @@ def test_sql_reads_through_a_view(spark: Any, table: rs.Table) -> None:
     assert spark.sql("SELECT count(*) FROM direct").first()[0] == 2
 
 
-def test_create_table_is_refused_with_what_works(spark: Any, table: rs.Table) -> None:
+def test_create_table_is_rejected_with_a_remedy(spark: Any, table: rs.Table) -> None:
     for place in (f"OPTIONS (path '{table.uri}')", f"LOCATION '{table.uri}'", ""):
         with pytest.raises(Exception, match="nothing was created; use CREATE TEMPORARY VIEW"):
             spark.sql(f"CREATE TABLE made USING rowsieve {place}")

@@ -107,7 +107,7 @@ def by_us(table: rs.Table, triple: Triple) -> list[int] | str:
         return FAILS
 
 
-def test_text_selects_what_spark_selects_in_any_session(
+def test_text_selects_the_rows_of_spark_in_any_session(
     session: Any, table: rs.Table, truth: Any
 ) -> None:
     """Where one side alone fails, the rule of failures says what our side does."""
@@ -192,7 +192,7 @@ def test_a_frame_keeps_the_settings_that_its_session_had(
     assert found == expected_hours(rows, "Asia/Kathmandu")
 
 
-def test_a_column_means_what_it_means_in_the_session_that_reads(
+def test_a_column_has_the_meaning_of_the_session_that_reads(
     session: Any, table: rs.Table, truth: Any, rows: list[dict[str, Any]]
 ) -> None:
     from pyspark.sql import functions as f
@@ -321,7 +321,7 @@ def test_settings_that_do_not_fit_together_are_refused(
         ReadOptions.parse({"path": "t", **options})
 
 
-def test_frames_select_what_spark_selects_in_any_session(
+def test_frames_select_the_rows_of_spark_in_any_session(
     session: Any, table: rs.Table, truth: Any
 ) -> None:
     chosen = [each for each in triples(SEED + 1, 60) if by_us(table, each) not in ("refused", [])]

@@ -48,7 +48,7 @@ def columns(spark: Any) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize("place", range(len(SPOKEN)), ids=[text for text, _ in SPOKEN])
-def test_a_function_gives_what_spark_gives(place: int, columns: list[list[Any]]) -> None:
+def test_a_function_returns_the_values_of_spark(place: int, columns: list[list[Any]]) -> None:
     values, _ = ours(SPOKEN[place][1], "spark", ROWS)
     assert len(columns[place]) == len(values)
     wrong = [p for p in zip(columns[place], values, strict=True) if not alike(*p)]

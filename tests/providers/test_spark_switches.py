@@ -139,7 +139,7 @@ def test_an_audit_that_fails_a_spark_read_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_to_spark_hands_on_what_is_in_force_here(spark: Any, tmp_path: Path) -> None:
+def test_to_spark_passes_on_the_settings_of_this_process(spark: Any, tmp_path: Path) -> None:
     rs.configure(rs.Config(pruning="off"))
     made(tmp_path / "a")
     table = rs.open_table(str(tmp_path / "a" / "t"))

@@ -108,7 +108,7 @@ def test_a_key_deleted_in_neighbouring_runs_is_deleted_once(table: rs.Table) -> 
     assert ids(table) == [4]
 
 
-def test_a_task_without_rows_has_nothing_to_say(table: rs.Table) -> None:
+def test_a_task_without_rows_sends_an_empty_message(table: rs.Table) -> None:
     task, message = written(table, [])
     assert message == Written(b"", 0, 0)
     task.commit([message, None])

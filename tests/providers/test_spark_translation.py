@@ -36,7 +36,7 @@ def theirs(spark: Any, batch: pa.RecordBatch, texts: list[str]) -> list[list[int
     ]
 
 
-def test_functions_that_are_vouched_for_keep_the_same_rows(spark: Any) -> None:
+def test_functions_on_the_allow_list_keep_the_same_rows(spark: Any) -> None:
     groups: dict[bytes, list[tuple[str, pa.RecordBatch, list[int]]]] = defaultdict(list)
     for name in EVERY:
         for text, rows, matches in conditions(name, "spark"):

@@ -142,18 +142,18 @@ def test_capital_digits_are_the_same_uuid() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "123e4567", "123e4567e89b12d3a456426614174000", "é" * 18])
-def test_text_that_is_no_uuid_is_refused(text: str) -> None:
+def test_invalid_uuid_text_is_rejected(text: str) -> None:
     with pytest.raises(SchemaMismatch, match="'x' is uuid in the table"):
         from_spark(pa.table({"x": [text]}), named(Uuid()).fields)
 
 
-def test_a_number_below_zero_is_no_unsigned_one() -> None:
+def test_negative_numbers_are_rejected_in_unsigned_columns() -> None:
     column = pa.array([decimal.Decimal(-1)], pa.decimal128(20, 0))
     with pytest.raises(SchemaMismatch, match="does not fit uint64"):
         from_spark(pa.table({"x": column}), named(Int(64, signed=False)).fields)
 
 
-def test_columns_that_refuse_nulls_say_so() -> None:
+def test_not_null_columns_are_not_nullable_in_spark() -> None:
     schema, _ = schema_of(pa.schema([("id", pa.int64()), ("v", pa.string())]), not_null=["id"])
     assert [field.nullable for field in spark_schema(schema)] == [False, True]
     assert isinstance(spark_schema(schema)["v"].dataType, spark_types.StringType)

@@ -125,7 +125,9 @@ def test_tasks_of_a_table_write_disjoint_ranges(spark: Any, tmp_path: Path) -> N
     assert table.scan().count() == 3000
 
 
-def test_a_key_in_two_tasks_is_found_and_nothing_committed(spark: Any, table: rs.Table) -> None:
+def test_a_key_in_two_tasks_is_an_error_and_nothing_is_committed(
+    spark: Any, table: rs.Table
+) -> None:
     """Invariant 10: two tasks that write one key would give two winners."""
     twice = spread(spark, 10, 20, 30).union(spread(spark, 15, 20, 35, text="w"))
     with pytest.raises(Exception, match=r"KeyViolation: upsert: .* the key {'id': 20}"):
@@ -179,7 +181,7 @@ def test_an_abort_after_the_commit_undoes_nothing(
     assert content(table) == {0: "v0", 1: "v1", 2: "v2", 5: "v5", 6: "v6"}
 
 
-def test_a_commit_in_between_is_no_conflict(spark: Any, table: rs.Table) -> None:
+def test_a_commit_in_between_does_not_conflict(spark: Any, table: rs.Table) -> None:
     faulty = frame(spark, 1, 5).write.format("rowsieve_faulty").mode("append")
     faulty.options(**{"mode": "upsert", "metadata.fault": "behind_another"}).save(table.uri)
     assert content(table) == {0: "v0", 1: "v1", 2: "v2", 5: "v5", 100: "other"}

@@ -88,7 +88,7 @@ def test_rows_are_those_of_the_engine(name: str) -> None:
         "extract(hour FROM own + INTERVAL '1 day') = 1",
     ],
 )
-def test_what_else_depends_on_a_zone_is_left(text: str) -> None:
+def test_other_uses_of_a_declared_zone_are_residual(text: str) -> None:
     batch = rows("Europe/Berlin")
     for source, kind in ((text, "datafusion"), (frame(batch).parse_sql_expr(text), None)):
         read = rs.translate(source, kind, target="rowsieve", schema=batch.schema)

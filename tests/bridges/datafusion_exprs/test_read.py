@@ -385,7 +385,7 @@ def test_rows_are_those_of_the_engine(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_has_no_counterpart_is_named(text: str) -> None:
+def test_constructs_without_a_counterpart_are_named(text: str) -> None:
     read = from_datafusion(parsed(text), SCHEMA)
     assert read.exactness is Exactness.UNSUPPORTED
     assert read.expression is None
@@ -435,7 +435,7 @@ def test_equals_that_become_a_list_of_bits_are_refused(text: str) -> None:
         assert re.search(r"-0\.0|one zero", read.notes[0])
 
 
-def test_what_datafusion_cannot_write_is_left_with_a_note() -> None:
+def test_expressions_that_datafusion_cannot_write_are_residual() -> None:
     day = pa.array([-(2**63)]).view(pa.date64())[0]  # DataFusion panics
     read = from_datafusion(f.initcap(col("s")) == lit(day), SCHEMA)
     assert read.expression is None
@@ -514,7 +514,7 @@ def test_deep_conditions_are_read_where_a_stack_is_short() -> None:
 
 
 @pytest.mark.parametrize("levels", [199, 250, 400])
-def test_what_is_deeper_than_a_predicate_may_be_is_refused(levels: int) -> None:
+def test_expressions_deeper_than_a_predicate_are_rejected(levels: int) -> None:
     assert "deeper" in from_datafusion(deep(levels), SCHEMA).notes[0]
 
 

@@ -94,18 +94,18 @@ def test_every_function_is_one_of_the_engine() -> None:
             assert row.foreign == "get_field" or hasattr(datafusion.functions, row.foreign)
 
 
-def test_what_is_not_said_by_name_alone_is_a_function_of_ours() -> None:
+def test_every_call_in_the_table_is_a_registered_function() -> None:
     nodes = {"FieldAccess", "InList", "Now", "CAST(Now AS date)", "local_time"}
     assert {row.ours for row in table.FUNCTIONS} <= BUILT_IN | nodes
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: re.sub(r"\W", "_", row.foreign))
-def test_what_is_not_exact_says_why(row: Row) -> None:
+def test_rows_that_are_not_exact_have_a_reason(row: Row) -> None:
     if Exactness.EXACT not in (row.reads, row.writes):
         assert row.note
 
 
-def test_no_row_stands_twice() -> None:
+def test_no_row_is_repeated() -> None:
     for rows in (table.VARIANTS, table.OPERATORS, table.FUNCTIONS):
         assert len({row.foreign for row in rows}) == len(rows)
 
@@ -127,7 +127,7 @@ def test_no_row_stands_twice() -> None:
         ("a = 1 AND a = 2", "AND"),
     ],
 )
-def test_operators_are_spelt_as_the_engine_spells_them(text: str, operator: str) -> None:
+def test_operators_have_the_engine_s_spelling(text: str, operator: str) -> None:
     context = datafusion.SessionContext()
     found = context.sql("SELECT 1 AS a, 'x' AS s").parse_sql_expr(text)
     assert found.rex_call_operator() == operator

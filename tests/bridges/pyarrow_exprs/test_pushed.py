@@ -179,7 +179,7 @@ def test_a_function_without_counterpart_is_refused_by_name(expression: Any, name
         pushed_predicate(expression)
 
 
-def test_what_is_a_pyarrow_expression() -> None:
+def test_pyarrow_expressions_are_recognised() -> None:
     assert is_pyarrow_expression(F("a") == 1)
     assert not is_pyarrow_expression("a = 1")
 
@@ -302,7 +302,7 @@ def _registered(folder: Path, pushed: list[Any]) -> datafusion.SessionContext:
 
 
 @pytest.mark.parametrize(("where", "ours"), PUSHED, ids=[where for where, _ in PUSHED])
-def test_what_datafusion_pushes_is_what_it_means(
+def test_filters_pushed_by_datafusion_keep_its_rows(
     recorder: tuple[Any, list[Any]], where: str, ours: str | None
 ) -> None:
     context, pushed = recorder

@@ -187,7 +187,7 @@ def test_every_row_that_reads_is_read_here() -> None:
 
 
 @pytest.mark.parametrize("expression", READ, ids=lambda item: str(item)[:60])
-def test_what_is_read_keeps_the_rows_of_pyarrow(expression: Any) -> None:
+def test_read_conditions_keep_the_rows_of_pyarrow(expression: Any) -> None:
     read = from_pyarrow(expression, COLUMNS)
     assert read.exactness is Exactness.EXACT, read.notes
     batch = ROWS.combine_chunks().to_batches()[0]
@@ -202,7 +202,7 @@ def test_what_is_read_keeps_the_rows_of_pyarrow(expression: Any) -> None:
 
 
 @pytest.mark.parametrize(("expression", "reason"), LEFT, ids=lambda item: str(item)[:60])
-def test_what_is_not_known_is_left_whole(expression: Any, reason: str) -> None:
+def test_unknown_conditions_are_residual_as_a_whole(expression: Any, reason: str) -> None:
     whole = (F("b") | F("b")) & expression
     read = from_pyarrow(whole, COLUMNS)
     assert read.exactness is Exactness.SUPERSET
@@ -215,7 +215,7 @@ def test_what_is_not_known_is_left_whole(expression: Any, reason: str) -> None:
             from_pyarrow(inside, COLUMNS, strict=True)
 
 
-def test_bytes_that_are_no_text_are_left_too() -> None:
+def test_bytes_that_are_not_utf8_are_residual_too() -> None:
     expression = pc.match_substring(F("s"), b"\xff", ignore_case=True)
     read = from_pyarrow(expression, COLUMNS)
     assert read.residual is expression
@@ -251,7 +251,7 @@ def test_random_predicates_keep_the_same_rows(
 
 @examples(60)
 @given(predicate=predicates(1), batch=batches(min_rows=1))
-def test_what_was_written_is_read_back(predicate: ir.Predicate, batch: pa.RecordBatch) -> None:
+def test_written_expressions_are_read_back(predicate: ir.Predicate, batch: pa.RecordBatch) -> None:
     try:
         written = to_pyarrow(predicate, SCHEMA)
     except InvalidPredicate:
@@ -286,13 +286,13 @@ def test_other_engines_have_nan_above_all() -> None:
     assert theirs(to_pyarrow(ir.Not(above), SCHEMA, Semantics.SQL).exact(), rows) == [0]
 
 
-def test_lists_at_the_top_stand_bare() -> None:
+def test_lists_at_the_top_level_have_no_guard() -> None:
     listed = ir.InList(ir.Column("i64"), ir.ValueSet(pa.array([1, 2]), Int(64)))
     written = to_pyarrow(ir.Or((listed, listed)), SCHEMA).exact()
     assert written.equals(F("i64").isin(pa.array([1, 2])) | F("i64").isin(pa.array([1, 2])))
 
 
-def test_what_cannot_be_written_is_the_residual() -> None:
+def test_conditions_that_cannot_be_written_are_residual() -> None:
     one = ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i64"), ir.Literal(1, Int(64)))
     elsewhere = ir.Opaque("rlike(s, 'a')", "spark", ("s",))
     written = to_pyarrow(ir.And((one, elsewhere)), SCHEMA)
@@ -323,7 +323,7 @@ def test_unknown_columns_are_errors() -> None:
         from_pyarrow(F("nowhere") == 1, SCHEMA)
 
 
-def test_scans_mean_what_pyarrow_means(tmp_path: Any) -> None:
+def test_scans_keep_the_rows_of_pyarrow(tmp_path: Any) -> None:
     data = pa.table({"id": [1, 2, 3], "x": [1.0, math.nan, None]})
     table = rs.create_table(str(tmp_path / "t"), data, key=["id"])
     kept = {

@@ -86,7 +86,7 @@ def known(batch: pa.RecordBatch) -> Known:
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_pyarrow_finds_what_is_read_of_it(zone: str) -> None:
+def test_read_zone_conditions_keep_the_rows_of_pyarrow(zone: str) -> None:
     data = rows(zone)
     schema = schema_of(data.schema)[0]
     batch = data.to_batches()[0]
@@ -135,7 +135,7 @@ def written(zone: str) -> list[ir.Predicate]:
 
 
 @pytest.mark.parametrize("zone", SAME_IN_ARROW)
-def test_pyarrow_finds_what_is_written_for_it(zone: str) -> None:
+def test_written_zone_conditions_keep_the_rows_in_pyarrow(zone: str) -> None:
     data = rows("Europe/Berlin")
     schema = schema_of(data.schema)[0]
     stored = data.set_column(1, "at", data["at"].cast(pa.timestamp("us", "UTC"))).to_batches()[0]
@@ -158,7 +158,7 @@ def test_zones_that_arrow_ends_in_2037_go_to_the_residual() -> None:
             assert "Arrow has other changes" in found.notes[0]
 
 
-def test_what_was_read_of_such_a_zone_is_written_again() -> None:
+def test_conditions_read_in_such_a_zone_are_written_again() -> None:
     data = rows("Europe/Berlin")
     schema = schema_of(data.schema)[0]
     expression = pc.local_timestamp(F("at")) > moment("2050-07-01 05:00:00")

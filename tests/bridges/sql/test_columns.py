@@ -33,6 +33,6 @@ def test_columns_have_the_types_of_the_dialect() -> None:
         ("id bigint) ; drop table t (x int", "cannot read the columns"),
     ],
 )
-def test_what_is_no_column_is_named(text: str, why: str) -> None:
+def test_invalid_column_definitions_are_named(text: str, why: str) -> None:
     with pytest.raises(InvalidInput, match=why.replace("(", "\\(").replace(")", "\\)")):
         columns_of(text)

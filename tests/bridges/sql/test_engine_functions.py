@@ -293,7 +293,7 @@ def alike(found: Any, wanted: Any) -> bool:
     ("engine", "text"),
     [(engine, text) for engine in ENGINES for text in (*COMMON, *OWN[engine])],
 )
-def test_a_function_gives_what_the_engine_gives(engine: str, text: str) -> None:
+def test_a_function_returns_the_values_of_the_engine(engine: str, text: str) -> None:
     check(text, engine, ENGINES[engine]())
 
 

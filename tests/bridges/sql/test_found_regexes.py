@@ -56,7 +56,7 @@ def ours(text: str, engine: str) -> list[object]:
 
 
 @pytest.mark.parametrize("engine", SPELLINGS)
-def test_what_a_pattern_finds_is_what_the_engine_finds(engine: str) -> None:
+def test_patterns_find_the_same_text_as_the_engine(engine: str) -> None:
     ask, rng, read = ENGINES[engine](), random.Random(3), 0
     count = 120 * (DEEP_FACTOR if IS_DEEP else 1)
     for pattern in patterns(count, 11):
@@ -91,7 +91,9 @@ def test_what_a_pattern_finds_is_what_the_engine_finds(engine: str) -> None:
         ("trino", "regexp_replace(s, 'a', 'b') = ''", "not supported"),
     ],
 )
-def test_what_engines_find_otherwise_is_refused(engine: str, text: str, reason: str) -> None:
+def test_patterns_that_engines_match_differently_are_rejected(
+    engine: str, text: str, reason: str
+) -> None:
     from rowsieve.bridges.sql import parse_expression
 
     with pytest.raises(InvalidPredicate, match=reason):
@@ -111,7 +113,7 @@ def test_a_replacement_is_written_and_read_back(text: str, flavour: Flavour) -> 
 
 
 @pytest.mark.parametrize("flavour", [Flavour.JAVA, Flavour.POSTGRES, Flavour.RUST])
-def test_a_digit_behind_a_group_is_not_taken_for_its_number(flavour: Flavour) -> None:
+def test_a_digit_after_a_group_is_not_part_of_its_number(flavour: Flavour) -> None:
     text = from_re2_replacement(r"\11", flavour) if flavour is not Flavour.JAVA else None
     if text is None:
         with pytest.raises(ValueError, match="replacement"):

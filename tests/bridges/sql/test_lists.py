@@ -101,7 +101,7 @@ def test_strings_with_backslashes_are_taken_where_they_escape_a_quote_or_themsel
         f"a = 1 /* /* */ x IN ({NUMBERS}) */",
     ],
 )
-def test_what_only_looks_like_a_list_stays(text: str) -> None:
+def test_text_that_only_looks_like_a_list_is_not_extracted(text: str) -> None:
     assert isinstance(parse_predicate(text), ir.Comparison)
 
 
@@ -114,7 +114,7 @@ def test_the_tokens_decide_where_the_scan_is_wrong() -> None:
     )
 
 
-def test_names_in_the_text_cannot_stand_for_a_list() -> None:
+def test_names_in_the_text_are_never_replaced_by_a_list() -> None:
     text = f'"\ue0000" = 1 AND a IN ({NUMBERS})'
     tree = parse_predicate(text)
     assert isinstance(tree, ir.And)
@@ -123,7 +123,7 @@ def test_names_in_the_text_cannot_stand_for_a_list() -> None:
     assert isinstance(tree.terms[1], ir.InList)
 
 
-def test_a_list_stands_only_after_in() -> None:
+def test_a_list_is_supported_only_after_in() -> None:
     with pytest.raises(InvalidPredicate):
         parse_predicate(f"position('a' IN ({NUMBERS})) = 1")
 

@@ -59,7 +59,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize("text", FORGOTTEN)
-def test_lists_that_leave_nothing_are_left(text: str) -> None:
+def test_lists_without_a_common_member_are_residual(text: str) -> None:
     predicate = parse_predicate(text, "datafusion")
     mine = ours(predicate, SCHEMA, BATCH, Semantics.DATAFUSION)
     assert JUDGES["datafusion"](text, BATCH) != mine
@@ -74,7 +74,7 @@ def test_lists_that_leave_nothing_are_left(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", KEPT)
-def test_lists_with_something_left_keep_their_rows(text: str) -> None:
+def test_lists_with_a_common_member_keep_their_rows(text: str) -> None:
     predicate = parse_predicate(text, "datafusion")
     mine = ours(predicate, SCHEMA, BATCH, Semantics.DATAFUSION)
     assert JUDGES["datafusion"](text, BATCH) == mine

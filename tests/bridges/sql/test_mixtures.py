@@ -104,7 +104,9 @@ def ours(text: str, dialect: str) -> list[int]:
 @pytest.mark.parametrize(
     ("dialect", "text"), [(name, text) for name in MIXED for text in (*BOTH, *MIXED[name])]
 )
-def test_what_meets_in_another_type_is_left(dialect: str, text: str) -> None:
+def test_comparisons_that_the_engine_coerces_differently_are_residual(
+    dialect: str, text: str
+) -> None:
     found = from_text(f"s = 'a' AND {text}", SCHEMA, dialect=dialect)
     assert found.residual == text
     assert dialect in found.notes[0].lower()
@@ -112,7 +114,7 @@ def test_what_meets_in_another_type_is_left(dialect: str, text: str) -> None:
 
 @pytest.mark.parametrize("dialect", JUDGES)
 @pytest.mark.parametrize("text", KEPT)
-def test_what_is_kept_keeps_its_rows(dialect: str, text: str) -> None:
+def test_comparisons_that_are_translated_keep_their_rows(dialect: str, text: str) -> None:
     assert ours(text, dialect) == JUDGES[dialect](text, BATCH)
 
 
@@ -123,9 +125,7 @@ def test_what_is_kept_keeps_its_rows(dialect: str, text: str) -> None:
         *(("duckdb", text) for text in NARROWED_IN_DUCKDB),
     ],
 )
-def test_numbers_beside_a_float32_are_brought_to_it_as_the_engine_does(
-    dialect: str, text: str
-) -> None:
+def test_numbers_compared_with_a_float32_are_cast_as_in_the_engine(dialect: str, text: str) -> None:
     predicate = to_predicate(text, dialect, SCHEMA)
     bound = bind(predicate, SCHEMA, dialect_named(dialect).semantics)
     found = [row for row, true in enumerate(evaluate(bound, BATCH).true) if true]
@@ -133,18 +133,18 @@ def test_numbers_beside_a_float32_are_brought_to_it_as_the_engine_does(
 
 
 @pytest.mark.parametrize("text", [*BOTH, *MIXED["duckdb"], *MIXED["datafusion"]])
-def test_what_postgresql_does_not_leave_keeps_its_rows(text: str) -> None:
+def test_conditions_read_from_postgresql_keep_their_rows(text: str) -> None:
     if from_text(text, SCHEMA).residual is None:
         assert ours(text, "postgres") == JUDGES["postgres"](text, BATCH)
 
 
 @pytest.mark.parametrize("text", OF_DATAFUSION)
-def test_what_is_spelt_so_in_datafusion_alone_is_left_too(text: str) -> None:
+def test_datafusion_only_spelling_goes_to_the_residual(text: str) -> None:
     assert from_text(text, SCHEMA, dialect="datafusion").residual == text
 
 
 @pytest.mark.parametrize("text", ["-f IN (f, 5e0)", "f NOT IN (-f, 1e0, 2e0, 3e0)"])
-def test_zeros_in_a_list_that_is_computed_are_told_apart_by_datafusion_alone(text: str) -> None:
+def test_only_datafusion_distinguishes_zeros_in_a_computed_list(text: str) -> None:
     rows = pa.record_batch({"f": [0.0, -0.0, 5.0]})
     assert JUDGES["datafusion"](text, rows) != JUDGES["duckdb"](text, rows)
     with pytest.raises(UnsupportedOperation, match=r"tell 0\.0 from -0\.0"):
@@ -159,7 +159,7 @@ def test_spaces_are_named_to_an_engine_that_trims_more() -> None:
     assert JUDGES["duckdb"](written, BATCH) == [0, 2]
 
 
-def test_a_short_list_beside_what_is_computed_has_zeros_of_both_signs() -> None:
+def test_a_short_list_for_a_computed_value_gets_zeros_of_both_signs() -> None:
     listed = ir.InList(
         ir.Call("floor", (ir.Column("g"),)), ir.ValueSet(pa.array([0.0, 3.0]), Float(64))
     )

@@ -91,7 +91,7 @@ def context() -> datafusion.SessionContext:
 
 
 @pytest.mark.parametrize("value", VALUES)
-def test_a_computed_nan_finds_what_datafusion_finds(
+def test_a_computed_nan_matches_the_rows_of_datafusion(
     context: datafusion.SessionContext, value: str
 ) -> None:
     texts = [condition.format(v=value) for condition in CONDITIONS]
@@ -110,7 +110,7 @@ def test_a_computed_nan_finds_what_datafusion_finds(
             assert verdict != Verdict.ALL or expected[part].all(), (text, part)
 
 
-def test_a_scan_with_its_parts_pruned_finds_what_datafusion_finds(
+def test_a_scan_with_pruned_parts_matches_the_rows_of_datafusion(
     tmp_path: Path, context: datafusion.SessionContext
 ) -> None:
     table = rs.create_table(str(tmp_path / "t"), DATA[:1], key=["id"])
@@ -142,7 +142,7 @@ def test_nans_of_two_signs_that_meet_are_an_error_where_they_survive(
 @pytest.mark.parametrize(
     "text", ["-f > 1", "f / g > 1", "CAST(s AS double) > 1", "f > '-NaN'::double", "-f IN (1, 2)"]
 )
-def test_what_the_sign_of_nan_decides_is_not_translated(text: str) -> None:
+def test_conditions_that_depend_on_the_sign_of_nan_are_not_translated(text: str) -> None:
     for target in (
         "spark",
         "duckdb",

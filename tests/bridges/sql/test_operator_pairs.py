@@ -160,7 +160,7 @@ def test_safe_equality_is_not_distinct(dialect: str) -> None:
         "coalesce(a IS DISTINCT FROM b, c IS NULL)",
     ],
 )
-def test_tests_beside_a_closed_distinct_are_read_for_datafusion(text: str) -> None:
+def test_conditions_next_to_a_distinct_in_parentheses_are_read_for_datafusion(text: str) -> None:
     assert parse_predicate(text, "datafusion") == parse_predicate(text, "duckdb")
 
 

@@ -126,7 +126,7 @@ TABLE = pa.table(ROWS)
 
 
 @pytest.mark.parametrize("part", range(0, len(READ), 40))
-def test_what_is_read_is_what_postgresql_means(part: int) -> None:
+def test_read_conditions_keep_the_rows_of_postgresql(part: int) -> None:
     """On each row the same value; what PostgreSQL has no operator for may be read all the same."""
     judged, texts = 0, READ[part : part + 40]
     for text in texts:
@@ -194,7 +194,9 @@ READ = differences("postgres", Direction.READS)
 
 
 @pytest.mark.parametrize("difference", READ, ids=lambda each: each.reason)
-def test_what_postgresql_means_in_another_way_is_left(difference: Difference) -> None:
+def test_conditions_that_postgresql_interprets_differently_are_residual(
+    difference: Difference,
+) -> None:
     text = difference.example
     made = from_text(f"i64 = 1 AND {text}", SCHEMA)
     assert made.residual == text
@@ -256,7 +258,7 @@ UNWRITTEN = (
 
 
 @pytest.mark.parametrize("text", UNWRITTEN)
-def test_what_fails_there_and_not_here_is_not_written(text: str) -> None:
+def test_conditions_that_fail_only_in_postgresql_are_not_written(text: str) -> None:
     column = "f32" if "f32" in text else "f64"
     cells = [3e38, 1.0] if column == "f32" else [1.0 if "real" in text else 1e308, 5e-324]
     type_ = pa.float64() if column == "f64" else pa.float32()
@@ -268,7 +270,7 @@ def test_what_fails_there_and_not_here_is_not_written(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["greatest(s, t) = s", "lower(s) = 'a'", "pair IS NULL"])
-def test_what_hangs_on_the_database_is_not_written(text: str) -> None:
+def test_conditions_that_depend_on_the_database_are_not_written(text: str) -> None:
     assert to_text(parse_predicate(text), SCHEMA).expression is None
 
 

@@ -121,7 +121,7 @@ def test_a_condition_among_operators_needs_parentheses(text: str) -> None:
         parse_predicate(text)
 
 
-def test_plus_beside_pipes_needs_parentheses() -> None:
+def test_plus_next_to_pipes_needs_parentheses() -> None:
     with pytest.raises(InvalidPredicate, match="in parentheses"):
         parse_expression("a || b + c")
     parse_expression("a || (b + c)")

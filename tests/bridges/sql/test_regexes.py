@@ -124,7 +124,9 @@ JAVA = [
 
 
 @pytest.mark.parametrize(("pattern", "matched", "others"), JAVA)
-def test_java_s_flavour_is_said_in_re2(pattern: str, matched: list[str], others: list[str]) -> None:
+def test_java_patterns_are_translated_to_re2(
+    pattern: str, matched: list[str], others: list[str]
+) -> None:
     found = pa.compute.match_substring_regex(
         pa.array([*matched, *others]), to_re2(pattern, Flavour.JAVA)
     )
@@ -194,7 +196,7 @@ def test_a_construct_that_flavours_take_otherwise_is_refused_by_name(
         kept(text, dialect)
 
 
-def test_what_hangs_on_a_locale_is_answered_and_not_translated() -> None:
+def test_patterns_that_depend_on_a_locale_are_evaluated_but_not_translated() -> None:
     for text in (r"s ~ '\w'", "s ~* 'a'"):
         assert kept(text, "postgres")
         assert from_text(text, SCHEMA).expression is None
@@ -227,7 +229,7 @@ PREFIXES = [
 
 
 @pytest.mark.parametrize(("pattern", "prefix"), PREFIXES)
-def test_a_prefix_is_what_all_matches_begin_with(pattern: str, prefix: str) -> None:
+def test_all_matches_begin_with_the_prefix(pattern: str, prefix: str) -> None:
     assert literal_prefix(pattern) == prefix
 
 

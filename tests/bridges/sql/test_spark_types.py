@@ -60,7 +60,7 @@ def selected(text: str, *, ansi: bool = True, zone: str = "UTC", **row: Any) -> 
         ("2147483647 + 1 = n", {"n": -TOP - 1}),
     ],
 )
-def test_what_overflows_fails_in_ansi_mode_and_wraps_or_is_null_without(
+def test_overflow_fails_in_ansi_mode_and_wraps_or_is_null_without(
     text: str, row: dict[str, Any]
 ) -> None:
     assert selected(text, ansi=False, **row)
@@ -122,7 +122,7 @@ def test_ilike_compares_in_lower_case_as_spark_does(text: str, value: str, kept:
     assert selected(text, s=value) is kept
 
 
-def test_a_float32_beside_a_whole_number_is_a_double_in_ansi_mode_alone() -> None:
+def test_a_float32_with_an_integer_is_a_double_in_ansi_mode_only() -> None:
     assert selected("f32 = n", ansi=False, f32=16777216.0, n=16777217)
     assert not selected("f32 = n", ansi=True, f32=16777216.0, n=16777217)
 
@@ -156,7 +156,7 @@ def test_functions_that_read_text_are_casts(text: str) -> None:
         ("CAST(s AS BINARY) = X'31'", "string to binary"),
     ],
 )
-def test_what_no_rule_settles_is_refused(text: str, message: str) -> None:
+def test_conditions_without_a_typing_rule_are_rejected(text: str, message: str) -> None:
     with pytest.raises((InvalidPredicate, UnsupportedOperation), match=message):
         selected(text, n=1, s="1", tz=LATE)
 
@@ -196,7 +196,7 @@ def test_text_is_cast_as_the_mode_has_it(
         assert selected(text, ansi=True, **row) is in_ansi
 
 
-def test_decimals_that_java_writes_with_an_exponent_are_no_text_where_ansi_mode_is_off() -> None:
+def test_decimals_with_an_exponent_have_no_text_without_ansi_mode() -> None:
     text = "CAST(CAST(n AS DECIMAL(20,7)) AS STRING) = '1.0000000'"
     assert selected(text, ansi=True, n=1)
     with pytest.raises(UnsupportedOperation, match="with an exponent"):

@@ -67,7 +67,7 @@ def session(spark: Any, request: pytest.FixtureRequest) -> Iterator[tuple[Any, S
         spark.conf.set(key, value)
 
 
-def test_a_function_gives_what_spark_gives(session: tuple[Any, Semantics]) -> None:
+def test_a_function_returns_the_values_of_spark(session: tuple[Any, Semantics]) -> None:
     spark, semantics = session
     frame = spark.createDataFrame(ROWS)
     batch = ROWS.combine_chunks().to_batches()[0]

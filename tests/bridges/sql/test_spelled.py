@@ -53,7 +53,7 @@ def test_a_shared_function_is_written_and_read_back(name: str, engine: str) -> N
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", ALL)
-def test_a_function_gives_what_the_engine_gives(name: str, engine: str) -> None:
+def test_a_function_returns_the_values_of_the_engine(name: str, engine: str) -> None:
     for operand in ALL[name]:
         check(operand, name, engine)
 

@@ -55,7 +55,7 @@ def test_a_field_that_engines_spell_otherwise_is_refused(form: str, dialect: str
         "strftime(day, '%H')",
     ],
 )
-def test_a_format_that_is_no_constant_of_its_type_is_refused(text: str) -> None:
+def test_a_format_that_is_not_a_constant_of_its_type_is_rejected(text: str) -> None:
     with pytest.raises((InvalidPredicate, UnsupportedOperation)):
         bind_operand(to_operand(text, "duckdb", SCHEMA), SCHEMA, Semantics.DUCKDB)
 
@@ -77,7 +77,7 @@ def test_a_format_in_pieces_is_refused(dialect: str, text: str) -> None:
         to_operand(text, dialect, SCHEMA)
 
 
-def test_the_format_is_read_from_the_text_and_not_from_what_the_grammar_makes_of_it() -> None:
+def test_the_format_is_read_from_the_text_and_not_from_the_grammar_s_tree() -> None:
     read = to_operand("date_format(ts, 'yyyy-MM')", "spark", SCHEMA)
     assert isinstance(read, Call)
     assert "%Y-%m" in str(read)

@@ -178,7 +178,7 @@ def test_a_text_goes_to_no_engine_that_writes_another() -> None:
             moved("CAST(ts AS TEXT) > 'a'", mine, theirs)
 
 
-def test_a_year_of_which_an_engine_has_no_text_is_an_error_and_never_null() -> None:
+def test_a_year_without_text_in_the_engine_is_an_error_and_never_null() -> None:
     """DataFusion's calendar ends in the year 262142: TRY_CAST fails there, too."""
     batch = pa.record_batch(
         {

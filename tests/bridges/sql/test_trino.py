@@ -77,21 +77,21 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "wanted"), WRITTEN)
-def test_what_is_written(text: str, wanted: str) -> None:
+def test_supported_conditions_are_written(text: str, wanted: str) -> None:
     made = rs.translate(text, "postgres", target="trino", schema=ROWS)
     assert made.exactness is Exactness.EXACT, made.notes
     assert made.expression == wanted
 
 
 @pytest.mark.parametrize("text", LEFT)
-def test_what_nobody_vouches_for_is_left(text: str) -> None:
+def test_conditions_outside_the_allow_list_are_residual(text: str) -> None:
     made = rs.translate(f"id > 5 AND {text}", "postgres", target="trino", schema=ROWS)
     assert made.expression == '"id" > 5'
     assert made.residual is not None
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_is_not_listed_is_not_read(text: str) -> None:
+def test_text_outside_the_allow_list_is_not_read(text: str) -> None:
     made = rs.translate(f"id > 5 AND {text}", "trino", target="duckdb", schema=ROWS)
     assert made.expression == '"id" > 5'
     assert made.residual == text
@@ -101,7 +101,7 @@ def test_what_is_not_listed_is_not_read(text: str) -> None:
 @examples(25)
 @given(predicate=predicates(1), batch=batches(min_rows=1))
 @known_texts()
-def test_what_is_written_reads_back_as_meant(
+def test_written_text_reads_back_with_its_meaning(
     semantics: Semantics, predicate: Predicate, batch: pa.RecordBatch
 ) -> None:
     try:
@@ -124,7 +124,7 @@ def test_what_is_written_reads_back_as_meant(
             assert back.true.tolist() == mine.true.tolist(), each
 
 
-def test_scans_read_what_is_listed(tmp_path: object) -> None:
+def test_scans_accept_the_allow_list(tmp_path: object) -> None:
     data = pa.table({"id": [1, 2, 3], "x": [1.0, float("nan"), None]})
     table = rs.create_table(f"{tmp_path}/t", data, key=["id"])
     assert table.scan("x > 0", dialect="trino").to_arrow()["id"].to_pylist() == [1]
@@ -159,7 +159,7 @@ FACTS = [  # of its tests of functions of strings and bits: the text, the values
 
 
 @pytest.mark.parametrize(("text", "value", "number", "wanted"), FACTS)
-def test_what_trino_says_of_its_functions(
+def test_functions_agree_with_the_tests_of_trino(
     text: str, value: str | None, number: int, *, wanted: bool
 ) -> None:
     row = pa.table({"id": [number], "s": pa.array([value], pa.string())}).to_batches()[0]
@@ -172,7 +172,7 @@ UNASKED = {"nullif", "coalesce"}  # Velox's parser has none of unequal types
 
 
 @pytest.mark.skipif(importlib.util.find_spec("pyvelox") is None, reason="pyvelox is not installed")
-def test_what_is_written_means_the_same_to_velox() -> None:
+def test_written_text_has_the_same_meaning_in_velox() -> None:
     """All functions that are vouched for; there are wheels for Linux and Python up to 3.13."""
     vouched = verified("trino")
     names = [

@@ -81,7 +81,7 @@ def test_values_that_text_spells_otherwise_are_left_to_the_writer_of_one(
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize(("type_", "values"), NAMED)
-def test_what_is_written_is_taken_out_and_read_as_the_same(
+def test_written_lists_are_extracted_and_read_as_equal(
     type_: LogicalType, values: list[Any], dialect: Dialect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With NULLs among them; the grammar reads the same list where none is taken out."""
@@ -119,7 +119,7 @@ def test_what_is_written_is_taken_out_and_read_as_the_same(
         "TIMESTAMP '0000-12-31 00:00:00'",
     ],
 )
-def test_what_is_no_value_of_its_type_is_refused_in_a_long_list_too(member: str) -> None:
+def test_invalid_members_are_rejected_in_long_lists_too(member: str) -> None:
     with pytest.raises(InvalidPredicate):
         parse_predicate(f"a IN ({', '.join([member] * 100)})", "duckdb")
 
@@ -139,7 +139,7 @@ def test_lists_of_several_types_are_left_to_the_grammar(body: list[str]) -> None
     assert not lift_lists(f"a IN ({', '.join(body)})", DIALECTS["duckdb"]).lists
 
 
-def test_a_timestamp_is_what_the_dialect_has_by_that_name() -> None:
+def test_timestamp_has_the_meaning_of_the_dialect() -> None:
     """Spark's TIMESTAMP without a zone hangs on the session, as a single one does."""
     text = f"a IN ({', '.join(['TIMESTAMP ' + chr(39) + '2013-01-01 00:00:00' + chr(39)] * 100)})"
     assert lift_lists(text, DIALECTS["duckdb"]).lists

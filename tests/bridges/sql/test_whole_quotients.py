@@ -65,7 +65,9 @@ def test_a_new_value_is_refused_as_a_condition_is(table: rs.Table) -> None:
 
 @pytest.mark.parametrize("dialect", ["postgres", "datafusion"])
 @pytest.mark.parametrize("text", KEPT)
-def test_what_is_kept_has_the_rows_of_the_engine(dialect: str, text: str, table: rs.Table) -> None:
+def test_translated_quotients_have_the_rows_of_the_engine(
+    dialect: str, text: str, table: rs.Table
+) -> None:
     expected = JUDGES[dialect](text, ROWS.to_batches()[0])
     assert expected
     found = table.scan(text, ["k"], dialect=dialect).to_arrow()["k"].to_pylist()
