@@ -39,7 +39,7 @@ def from_client(
         own = type(column)(expression)
         if type(expression).__name__ == "SQLExpression":
             pieces = _pieces(str(expression._expr))
-            found += [(own, partial(parse_predicate, piece, "spark")) for piece in pieces]
+            found += [(own, partial(_piece, piece, session)) for piece in pieces]
         else:
             found.append((own, _said(expression, schema, session)))
     return _read(found, schema, session, strict=strict)
@@ -53,6 +53,11 @@ def _pieces(text: str) -> list[str]:
         return [text]  # it is refused where it is read
 
 
+def _piece(text: str, session: ColumnSession) -> Predicate:
+    session.check_formats(text)
+    return parse_predicate(text, "spark")
+
+
 def _said(
     expression: Any, schema: Schema, session: ColumnSession
 ) -> Callable[[], Predicate] | UnsupportedOperation:
@@ -63,6 +68,7 @@ def _said(
     )
     try:
         text = words.text(expression)
+        session.check_formats(text)
     except UnsupportedOperation as error:
         return error
     except RecursionError:

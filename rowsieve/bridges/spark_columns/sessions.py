@@ -6,6 +6,7 @@ there is one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,9 +15,12 @@ from typing import Any
 
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.session import Session
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.predicate.semantics import Semantics
 
+# The setting by which Spark formats times and reads them by a format, and the value known here.
+PARSER_POLICY = ("spark.sql.legacy.timeParserPolicy", "CORRECTED")
+_FORMATS = re.compile("format|to_date|to_timestamp|unix_timestamp", re.IGNORECASE)
 _GIVEN: ContextVar[Any] = ContextVar("the session that columns belong to", default=None)
 _NONE = "a Spark column belongs to a session, and none is running: start one first"
 
@@ -29,12 +33,21 @@ class ColumnSession:
     time_zone: str | None = None
     session: Any = None  # of the client, for the settings that few columns hang on
     named: bool = False  # its trees name their time zones themselves
+    policy: str = PARSER_POLICY[1]
 
     @property
     def rules(self) -> Semantics:
         """Those that its columns are meant by once read."""
         zone = "UTC" if self.named or self.time_zone is None else self.time_zone
         return Semantics.of_spark(ansi=self.ansi, time_zone=zone)
+
+    def check_formats(self, text: str) -> None:
+        """Refuse text with formats of times where the session has other rules for them."""
+        if self.policy.upper() != PARSER_POLICY[1] and uses_formats(text):
+            raise UnsupportedOperation(
+                f"{PARSER_POLICY[0]} is {self.policy} in this session, which changes how formats "
+                f"are read; set it to {PARSER_POLICY[1]}"
+            )
 
     @property
     def null_in_empty_list(self) -> bool:
@@ -50,6 +63,11 @@ class ColumnSession:
         if self.session is None:
             return unset
         return str(self.session.conf.get(name, str(unset).lower())).lower() == "true"
+
+
+def uses_formats(text: str) -> bool:
+    """Whether SQL text may format a time, or read one by a format."""
+    return _FORMATS.search(text) is not None
 
 
 @contextmanager
@@ -87,7 +105,7 @@ def _classic_settings() -> ColumnSession:
     conf = active_session().conf
     ansi = str(conf.get("spark.sql.ansi.enabled")).lower() == "true"
     zone = str(conf.get("spark.sql.session.timeZone"))
-    return ColumnSession(ansi=ansi, time_zone=zone, named=True)
+    return ColumnSession(ansi, zone, named=True, policy=str(conf.get(*PARSER_POLICY)))
 
 
 def client_session(*, ansi: bool | None, time_zone: str | None) -> ColumnSession:
@@ -100,7 +118,8 @@ def client_session(*, ansi: bool | None, time_zone: str | None) -> ColumnSession
         time_zone = str(session.conf.get("spark.sql.session.timeZone"))
     if session is not None and ansi is None:
         ansi = session.conf.get("spark.sql.ansi.enabled") == "true"
-    return ColumnSession(ansi=ansi is not False, time_zone=time_zone, session=session)
+    policy = PARSER_POLICY[1] if session is None else str(session.conf.get(*PARSER_POLICY))
+    return ColumnSession(ansi is not False, time_zone, session, policy=policy)
 
 
 def active_session() -> Any:

@@ -45,7 +45,12 @@ def written(
     check_session()
     theirs = Semantics.of_spark(ansi=session.ansi, time_zone=session.time_zone or "UTC")
     exact = SparkExact(SPARK_SETTLED, semantics, session.ansi, session.time_zone)
-    columns = _Columns(exact, Writer(SPARK_SETTLED), functions.expr)
+
+    def expr(text: str) -> Any:
+        session.check_formats(text)
+        return functions.expr(text)
+
+    columns = _Columns(exact, Writer(SPARK_SETTLED), expr)
 
     def write(root: ir.Predicate) -> Any:
         return columns.column(with_meaning_kept(root, eased(semantics, theirs), theirs))

@@ -10,12 +10,12 @@ if a setting is unknown, the read is refused, and the error names the option to 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
 
+from rowsieve.bridges.spark_columns.sessions import PARSER_POLICY, uses_formats
 from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.planner.plan import ScanPlan
@@ -45,8 +45,7 @@ _PLAIN: Final[Mapping[str, str]] = {
     "spark.sql.legacy.sizeOfNull": "true",
 }
 # The same of text that formats times or reads them by a format.
-_OF_FORMATS: Final[Mapping[str, str]] = {"spark.sql.legacy.timeParserPolicy": "CORRECTED"}
-_FORMATS: Final = re.compile("format|to_date|to_timestamp|unix_timestamp", re.IGNORECASE)
+_OF_FORMATS: Final[Mapping[str, str]] = dict([PARSER_POLICY])
 _FIXED: Final = Semantics.of_spark(ansi=True, time_zone="UTC")
 _OTHERS: Final = (
     Semantics.of_spark(ansi=False, time_zone="UTC"),
@@ -182,7 +181,7 @@ def _is_session_independent(condition: ir.Predicate, schema: Schema) -> bool:
 
 
 def _check_plain(text: str, setting: Callable[[str, str], str]) -> None:
-    for name, plain in {**_PLAIN, **(_OF_FORMATS if _FORMATS.search(text) else {})}.items():
+    for name, plain in {**_PLAIN, **(_OF_FORMATS if uses_formats(text) else {})}.items():
         if (found := setting(name, plain)).lower() != plain.lower():
             raise UnsupportedOperation(
                 f"{name} is {found} in this session, which changes the meaning of SQL text; set "

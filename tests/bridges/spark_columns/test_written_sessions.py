@@ -107,6 +107,24 @@ def test_whole_numbers_wrap_where_the_session_has_them_wrap(session: Any, frame:
     assert made.exactness is Exactness.UNSUPPORTED
 
 
+@pytest.mark.parametrize("policy", ["LEGACY", "EXCEPTION"])
+def test_no_column_is_written_that_reads_by_a_format_under_another_policy(
+    session: Any, policy: str
+) -> None:
+    columns = pa.schema([("s", pa.string()), ("d", pa.date32())])
+    texts = ("to_date(s, 'dd/MM/yyyy') = d", "to_date(s) = d")
+    session.conf.set("spark.sql.legacy.timeParserPolicy", policy)
+    try:
+        formatted, plain = (
+            rs.translate(text, "spark", target="spark_columns", schema=columns) for text in texts
+        )
+    finally:
+        session.conf.unset("spark.sql.legacy.timeParserPolicy")
+    assert formatted.expression is None
+    assert f"timeParserPolicy is {policy}" in str(formatted.notes)
+    assert plain.exactness is Exactness.EXACT
+
+
 def test_the_session_that_runs_a_column_can_be_named(session: Any, frame: Any) -> None:
     meant = there = rs.Session(time_zone="America/Havana")
     made = rs.translate(
