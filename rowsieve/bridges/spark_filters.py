@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.extras import imported
+from rowsieve.bridges.ticks import as_ticks, from_ticks
 from rowsieve.bridges.translation import Exactness, Row, Translation, place, translated
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
@@ -26,7 +27,6 @@ from rowsieve.predicate.bind import bind
 from rowsieve.predicate.nan_signs import check_nan_signs
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, Semantics
-from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -188,13 +188,11 @@ def _read_in(
         return (
             ir.FALSE
         )  # even for NULL; where the mode is not known it may be NULL, which keeps none
-    storage = arrow_type(type_)
-    held = {Date: pa.int32(), Time: pa.int64(), Timestamp: pa.int64()}.get(type(type_), storage)
     plain = isinstance(type_, Bool | Int | Float | String)
     known = plain and set(map(type, values)) <= {*_ACCEPTED[type(type_)], type(None)}
     try:
         physical = values if known else [_physical(value, type_) for value in values]
-        members = pa.array(physical, held).view(storage)
+        members = from_ticks(physical, type_)
     except (pa.ArrowException, OverflowError) as error:
         raise UnsupportedOperation(f"a value of IN is no {type_name(type_)}: {error}") from error
     return ir.InList(operand, ir.ValueSet(members, type_))
@@ -292,11 +290,7 @@ def _write_in(
 
 
 def _physical_list(members: pa.Array, type_: LogicalType) -> list[Any]:
-    if isinstance(type_, Date):
-        members = members.view(pa.int32())
-    elif isinstance(type_, Time | Timestamp):
-        members = members.view(pa.int64())
-    values: list[Any] = members.to_pylist()
+    values: list[Any] = as_ticks(members, type_).to_pylist()
     return values
 
 

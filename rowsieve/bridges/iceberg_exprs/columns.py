@@ -9,24 +9,10 @@ from typing import Any
 
 from rowsieve.bridges.base import path_of
 from rowsieve.bridges.extras import imported
+from rowsieve.bridges.iceberg_exprs.table import TYPES
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Column, FieldAccess, Operand
-from rowsieve.types.logical import (
-    Binary,
-    Bool,
-    Date,
-    Decimal,
-    Field,
-    Float,
-    Int,
-    LogicalType,
-    String,
-    Struct,
-    Time,
-    Timestamp,
-    Uuid,
-    type_name,
-)
+from rowsieve.types.logical import Decimal, Field, LogicalType, Struct, type_name
 from rowsieve.types.schema import Schema
 
 
@@ -72,40 +58,20 @@ class Columns:
         )
 
     def _type(self, type_: LogicalType, operand: Operand) -> Any:
-        types = self._types
         match type_:
-            case Bool():
-                return types.BooleanType()
-            case Int(bits=bits, signed=signed):
-                if bits < 32 or (bits == 32 and signed):
-                    return types.IntegerType()
-                return types.LongType() if bits == 32 or signed else None
-            case Float(bits=bits):
-                return types.FloatType() if bits == 32 else types.DoubleType()
             case Decimal(precision=precision, scale=scale):
-                return types.DecimalType(precision, scale)
-            case String():
-                return types.StringType()
-            case Binary():
-                return types.BinaryType()
-            case Date():
-                return types.DateType()
-            case Time():
-                return types.TimeType()
-            case Timestamp(utc=utc):
-                return types.TimestamptzType() if utc else types.TimestampType()
-            case Uuid():
-                return types.UUIDType()
+                return self._types.DecimalType(precision, scale)
             case Struct(fields=fields):
                 made = [self._field(f, FieldAccess(operand, f.name)) for f in fields]
-                return types.StructType(*(field for field in made if field is not None))
+                return self._types.StructType(*(field for field in made if field is not None))
             case _:
-                return None
+                name = TYPES.get(type_)
+                return None if name is None else getattr(self._types, name)()
 
 
 def check_known(type_: LogicalType) -> None:
     """Refuse a type that Iceberg lacks."""
-    if type_ == Int(64, signed=False) or type(type_).__name__ in ("Json", "List", "Map", "Struct"):
+    if type_ not in TYPES and not isinstance(type_, Decimal):
         raise UnsupportedOperation(f"Iceberg has no constants of the type {type_name(type_)}")
 
 

@@ -17,12 +17,12 @@ from rowsieve.bridges.extras import imported
 from rowsieve.bridges.iceberg_exprs import table
 from rowsieve.bridges.iceberg_exprs.columns import Columns
 from rowsieve.bridges.iceberg_exprs.lists import LONG, bound_values
+from rowsieve.bridges.ticks import from_ticks
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Date, Decimal, Float, Int, LogicalType, String, Time, Timestamp
+from rowsieve.types.logical import Decimal, Float, Int, LogicalType, String
 from rowsieve.types.schema import Schema
 
 if TYPE_CHECKING:
@@ -162,12 +162,10 @@ class Reader(TreeReader[Any]):
         return self._members([item.value for item in bound.literals], type_)
 
     def _members(self, values: list[Any], type_: LogicalType) -> ir.ValueSet:
-        held = {Date: pa.int32(), Time: pa.int64(), Timestamp: pa.int64()}
         wide = isinstance(type_, Float) and self._two_valued
         members: LogicalType = Float(64) if wide else Int(64) if isinstance(type_, Int) else type_
-        storage = arrow_type(members)
         try:
-            array = pa.array(values, held.get(type(type_), storage)).view(storage)
+            array = from_ticks(values, members)
         except (pa.ArrowException, OverflowError, TypeError) as error:
             raise UnsupportedOperation(f"a member of IN is of another type: {error}") from error
         if wide and pc.any(pc.equal(array, 0.0)).as_py():

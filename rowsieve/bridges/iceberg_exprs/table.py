@@ -6,6 +6,18 @@ from collections.abc import Mapping
 
 from rowsieve.bridges.translation import Exactness, Row
 from rowsieve.predicate.ir import ComparisonOp
+from rowsieve.types.logical import (
+    Binary,
+    Bool,
+    Date,
+    Float,
+    Int,
+    LogicalType,
+    String,
+    Time,
+    Timestamp,
+    Uuid,
+)
 
 _EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
 _NULL = "TRUE of NULL in the evaluator; written beside NotNull"
@@ -67,4 +79,20 @@ LITERALS: tuple[Row, ...] = (
 )
 ROWS: Mapping[str, Row] = {
     row.foreign: row for row in (*JUNCTIONS, *PREDICATES, *BOUND, *TERMS, *LITERALS)
+}
+# Types of columns by the classes of pyiceberg's; Decimal and Struct have parameters.
+TYPES: Mapping[LogicalType, str] = {
+    Bool(): "BooleanType",
+    **{Int(bits): "IntegerType" for bits in (8, 16, 32)},
+    **{Int(bits, signed=False): "IntegerType" for bits in (8, 16)},
+    **dict.fromkeys((Int(64), Int(32, signed=False)), "LongType"),
+    Float(32): "FloatType",
+    Float(64): "DoubleType",
+    String(): "StringType",
+    Binary(): "BinaryType",
+    Date(): "DateType",
+    Time(): "TimeType",
+    Timestamp(): "TimestampType",
+    Timestamp(utc=True): "TimestamptzType",
+    Uuid(): "UUIDType",
 }

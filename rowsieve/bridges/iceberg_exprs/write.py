@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.iceberg_exprs import table
 from rowsieve.bridges.iceberg_exprs.columns import check_known, dotted
 from rowsieve.bridges.iceberg_exprs.lists import LONG, literal_set, with_literals
 from rowsieve.bridges.leaves import KeptRows, Leaf, Members, zeros_apart
 from rowsieve.bridges.python_text import is_recording, recorded
+from rowsieve.bridges.ticks import as_ticks
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import PhysicalValue
 from rowsieve.predicate.operand_types import type_of
@@ -100,9 +99,8 @@ class Writer(KeptRows["BooleanExpression"]):
         array, signs = zeros_apart(members)
         if members.bitwise and len(signs) == 1:
             raise UnsupportedOperation("a list that tells -0.0 from 0.0 does so only in scans")
-        if isinstance(members.type, Date | Time | Timestamp):
-            array = array.view(pa.int32() if isinstance(members.type, Date) else pa.int64())
-        made = [self._set(test, path, array.to_pylist(), members.type)] if len(array) else []
+        values = as_ticks(array, members.type).to_pylist()
+        made = [self._set(test, path, values, members.type)] if values else []
         if signs:
             made.append(self._made("EqualTo" if test == "IN" else "NotEqualTo", path, 0.0))
         return self.junction(made, all_of=test != "IN")

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.bridges.sql.dialects import BinaryText, Dialect
+from rowsieve.bridges.ticks import from_ticks
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.functions.casts import cast
 from rowsieve.predicate.functions.far_texts import far_constant
@@ -186,8 +187,7 @@ def _far_text(value: PhysicalValue, type_: Date | Timestamp, dialect: Dialect) -
     day = value if isinstance(type_, Date) else value // DAY_US
     if FIRST_DAY <= day <= LAST_DAY or dialect.name not in ("duckdb", "postgres"):
         return None
-    held = pa.array([value], pa.int32() if isinstance(type_, Date) else pa.int64())
-    written = cast(held.view(arrow_type(type_)), type_, String(), dialect.semantics)
+    written = cast(from_ticks([value], type_), type_, String(), dialect.semantics)
     text = written.values[0].as_py() if written.failed is None else None
     known = text is not None and far_constant(text, type_, dialect.semantics.text_reading) == value
     return str(text) if known else None

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.sql.dialects import Dialect
 from rowsieve.bridges.sql.render_literals import cast_text, literal_text
+from rowsieve.bridges.ticks import as_ticks
 from rowsieve.predicate.ir import Literal
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.logical import Date, Decimal, Float, Int, LogicalType, Timestamp
@@ -99,8 +100,7 @@ def _decimals(array: pa.Array, type_: Decimal, dialect: Dialect) -> pa.Array | N
 
 
 def _moments(array: pa.Array, type_: Date | Timestamp, dialect: Dialect) -> pa.Array | None:
-    storage = array.view(pa.int32() if isinstance(type_, Date) else pa.int64())
-    days = pc.min_max(storage)
+    days = pc.min_max(as_ticks(array, type_))
     unit = 1 if isinstance(type_, Date) else DAY_US
     if days["min"].as_py() < FIRST_DAY * unit or days["max"].as_py() >= (LAST_DAY + 1) * unit:
         return None

@@ -11,18 +11,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
-import pyarrow as pa
-
 from rowsieve.bridges.base import TreeReader, flattened, supported
 from rowsieve.bridges.functions import Use, substrait
 from rowsieve.bridges.substrait_exprs import table
 from rowsieve.bridges.substrait_exprs.long_lists import FEWEST, members_at_once
 from rowsieve.bridges.substrait_exprs.types import literal_of_message, type_of_message
 from rowsieve.bridges.substrait_exprs.wire import Message, Value, fields, one, signed, text
+from rowsieve.bridges.ticks import from_ticks
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir, zoned
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
     Bool,
     Date,
@@ -32,7 +30,6 @@ from rowsieve.types.logical import (
     LogicalType,
     String,
     Struct,
-    Time,
     Timestamp,
     type_name,
 )
@@ -43,7 +40,6 @@ _LITERAL, _CALL = 1, 3
 _STANDARD = re.compile(
     r"(?:extension:io\.substrait:|.*substrait-io/substrait/.*/|/)(functions_\w+?)(?:\.yaml)?"
 )
-_HELD = {Date: pa.int32(), Time: pa.int64(), Timestamp: pa.int64()}
 _NEVER_NULL = ir.IsNull | ir.TruePredicate | ir.FalsePredicate
 _Options = Mapping[str, list[str]]
 
@@ -163,9 +159,7 @@ class Source(TreeReader[Value]):
         if len(inner[2]) >= FEWEST and (found := members_at_once(inner[2], type_)) is not None:
             return ir.InList(operand, ir.ValueSet(found, type_))
         values = [_member(item, type_) for item in inner[2]]
-        storage = arrow_type(type_)
-        held = _HELD.get(type(type_), storage)
-        return ir.InList(operand, ir.ValueSet(pa.array(values, held).view(storage), type_))
+        return ir.InList(operand, ir.ValueSet(from_ticks(values, type_), type_))
 
     # Functions
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.base import TreeWriter, part_of_text, path_of
@@ -18,6 +17,7 @@ from rowsieve.bridges.functions import Use, substrait
 from rowsieve.bridges.substrait_exprs import table
 from rowsieve.bridges.substrait_exprs.types import encoder_of, literal_message, type_message
 from rowsieve.bridges.substrait_exprs.wire import each_part, number, part, parts
+from rowsieve.bridges.ticks import as_ticks
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.ir import ComparisonOp
@@ -32,7 +32,6 @@ from rowsieve.types.logical import (
     Map,
     String,
     Struct,
-    Time,
     Timestamp,
     is_nested,
     type_name,
@@ -170,10 +169,11 @@ class Writer(TreeWriter[bytes]):
             members = members.filter(pc.fill_null(pc.invert(pc.is_nan(members)), fill_value=True))
         if not len(members):
             return self.pair(self.is_null(operand), self.truth(value=None), all_of=True)
-        if isinstance(type_, Date | Time | Timestamp):
-            members = members.view(pa.int32() if isinstance(type_, Date) else pa.int64())
         encode, null = encoder_of(type_), literal_message(ir.Literal(None, type_))
-        contents = (null if value is None else encode(value) for value in members.to_pylist())
+        contents = (
+            null if value is None else encode(value)
+            for value in as_ticks(members, type_).to_pylist()
+        )
         return part(8, part(1, operand), *each_part(2, each_part(1, contents)))
 
     def like(self, node: ir.Like) -> bytes:
