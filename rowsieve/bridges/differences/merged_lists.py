@@ -121,12 +121,13 @@ def _listed(term: ir.Predicate) -> tuple[ir.Operand, pa.Array, bool] | None:
     operands: set[ir.Operand] = set()
     op = ir.ComparisonOp.EQ if isinstance(term, ir.Or) else ir.ComparisonOp.NE
     for each in term.terms:
-        if not isinstance(each, ir.Comparison) or not isinstance(each.right, ir.Literal):
+        if not isinstance(each, ir.Comparison):
             return None
         if each.op is not op or (operands and each.left not in operands):
             return None
         operands.add(each.left)
-        values.append(each.right.value)
+        if isinstance(each.right, ir.Literal):  # DataFusion finds other members in no other list
+            values.append(each.right.value)
     return operands.pop(), pa.array(values), isinstance(term, ir.Or)
 
 

@@ -17,6 +17,7 @@ from tests.bridges.sql.engines import JUDGES
 BATCH = pa.record_batch(
     {
         "x": pa.array([7, 0, None, 2**40, -1]),
+        "y": pa.array([7, 0, 1, None, 7]),
         "f": pa.array([1.5, 7.0, None, 0.0, -0.0]),
         "s": pa.array(["a", "b", None, "e", ""]),
     }
@@ -43,6 +44,8 @@ FORGOTTEN = [
     "NOT (f IN (7e0, 8e0, 9e0, 10e0) AND f IN (1e0, 2e0, 3e0, 4e0))",
     "NOT ((x = 7 OR x = 8 OR x = 9 OR x = 10) AND (x = 0 OR x = 1 OR x = 2 OR x = 3))",
     "x IN (3, 4) OR NOT ((x IN (7, 8) AND x IN (8, 9)) AND x IN (0, 9))",
+    "NOT (x IN (y, 9) AND x IN (7, 8))",
+    "x NOT IN (y, 9) OR x NOT IN (7, 8)",
 ]
 KEPT = [
     "NOT (x IN (7, 8) AND x IN (8, 9))",
