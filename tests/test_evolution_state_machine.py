@@ -172,7 +172,7 @@ class EvolutionMachine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.head.columns) <= len(NAMES))
     @rule()
     def add_column(self) -> None:
-        free = sorted(set(NAMES) - {column.name for column in self.head.columns})
+        free = sorted({"id", *NAMES} - {column.name for column in self.head.columns})
         name = self.draw(st.sampled_from(free), "name")
         type_ = self.draw(st.sampled_from(list(POOLS)), "type")
         default = self.value(type_)
