@@ -26,8 +26,8 @@ def test_columns_have_the_types_of_the_dialect() -> None:
     [
         ("id", "its name and its type"),
         ("id bigint)", "cannot read the columns"),
-        ("id bigint, id int", "'id' is there twice"),
-        ("id bigint, primary key (id)", "is no column"),
+        ("id bigint, id int", "'id' is defined twice"),
+        ("id bigint, primary key (id)", "is not a column"),
         ("id geometry", "'id': "),
         ("", "name the columns"),
         ("id bigint) ; drop table t (x int", "cannot read the columns"),
