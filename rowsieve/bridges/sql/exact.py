@@ -137,8 +137,13 @@ class Exact:
         self.check_order(type_of(node.operand))
         operand, values = self.operand(node.operand), node.values
         if self.dialect.name == "datafusion" and values.array.null_count:
-            known = ir.InList(node.operand, ir.ValueSet(values.array.drop_null(), values.type))
-            return ir.Or((self.in_list(known), _UNKNOWN)) if len(known.values) else _UNKNOWN
+            if not len(known := values.array.drop_null()):
+                return _UNKNOWN
+            counts = map(self.dialect.semantics.compares_bits, (len(known), len(values)))
+            if pa.types.is_floating(known.type) and len(set(counts)) > 1:
+                known = values.array.fill_null(known[0])  # as long, so that bits are compared
+            listed = ir.InList(node.operand, ir.ValueSet(known, values.type))
+            return ir.Or((self.in_list(listed), _UNKNOWN))
         if values.type is not None and not self.has(values.type):
             self.renamed(values.type)
             try:

@@ -9,6 +9,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.bridges.sql import parse_predicate
+from rowsieve.bridges.sql.translation import to_text
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from tests.bridges.datafusion_exprs.engine import frame, ours
@@ -100,6 +101,22 @@ def test_a_null_in_one_of_two_lists_is_not_forgotten(shape: str) -> None:
         read = rs.translate(text, "datafusion", target="rowsieve", schema=batch.schema)
         if read.residual is None:
             assert JUDGES["datafusion"](text, batch) == mine
+
+
+@pytest.mark.parametrize("zero", ["0e0", "-0e0"])
+@pytest.mark.parametrize(
+    "members", ["NULL, 7e0, NULL, 7e0, {}", "NULL, 7e0, {}", "1e0, NULL, {}, 2e0, 3e0"]
+)
+@pytest.mark.parametrize("shape", ["f IN ({})", "f NOT IN ({})", "(f IN ({})) IS NULL"])
+def test_a_list_with_null_tells_zeros_as_a_list_of_its_length(
+    shape: str, members: str, zero: str
+) -> None:
+    text = shape.format(members.format(zero))
+    predicate = parse_predicate(text, "datafusion")
+    mine = ours(predicate, SCHEMA, BATCH, Semantics.DATAFUSION)
+    written = to_text(predicate, SCHEMA, dialect="datafusion").exact()
+    assert JUDGES["datafusion"](written, BATCH) == mine
+    assert JUDGES["datafusion"](text, BATCH) == mine
 
 
 @pytest.mark.parametrize("text", ["TRY_CAST(x AS INT) <> 7", "NOT TRY_CAST(x AS SMALLINT) > 9"])
