@@ -18,7 +18,7 @@ from rowsieve.bridges.iceberg_exprs import table as iceberg
 from rowsieve.bridges.matrix import matrix
 from rowsieve.bridges.polars_exprs import table as polars
 from rowsieve.bridges.pyarrow_exprs import table as pyarrow
-from rowsieve.bridges.spark_columns import table as spark_columns
+from rowsieve.bridges.spark_columns import classic
 from rowsieve.bridges.sql import spellings, table
 from rowsieve.bridges.substrait_exprs import table as substrait
 from rowsieve.bridges.translation import Row
@@ -30,7 +30,7 @@ TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
         "operator": datafusion.OPERATORS,
         "function": datafusion.FUNCTIONS,
     },
-    "spark-columns": {"class": spark_columns.EXPRESSIONS},
+    "spark-columns": {"class": classic.ROWS},
     "spark-filters": {"filter": spark_filters.FILTERS},
     "polars": {
         "node": polars.NODES,

@@ -1,10 +1,10 @@
 """Spark's columns as predicates and back.
 
-A classic column is resolved by Spark's own analyser, a Connect column has its tree on the client;
-either becomes the same tree of Catalyst's classes, which `table` lists and `read` and `functions`
-turn into ours. Soundness: a condition that means the same on every row is kept, any other is left
-out whole and named, so that what is left is TRUE wherever the original is. PySpark is imported at
-its first use, and nothing of it but what the caller's column came from.
+A column is another encoding of Spark's SQL: `classic` and `client` give the forms of its nodes,
+which are spelled and read as text of the dialect is. Soundness: a condition that means the same on
+every row is kept, any other is left out whole and named, so that what is left is TRUE wherever the
+original is. PySpark is imported at its first use, and nothing of it but what the caller's column
+came from.
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from rowsieve.bridges.conditions import read_conditions
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.spark_columns import sessions
-from rowsieve.bridges.spark_columns.sessions import ColumnSession
-from rowsieve.bridges.spark_columns.tree import Junction, Leaf, Node
-from rowsieve.bridges.translation import Exactness, Translation
-from rowsieve.errors import InvalidInput, UnsupportedOperation
-from rowsieve.predicate.ir import And, Or, Predicate
+from rowsieve.bridges.translation import Translation
+from rowsieve.errors import InvalidInput
+from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
 
@@ -59,25 +56,19 @@ def from_spark_column(
     otherwise. For a Connect column they are those of `session` (or `ansi` and `time_zone`), or of
     the client's active session if it has one.
     """
-    if not hasattr(column, "_jc"):
-        from rowsieve.bridges.spark_columns import read_text  # noqa: PLC0415 - large
-
-        if session is not None:
-            ansi, time_zone = session.ansi is not False, session.time_zone
-        settings = sessions.client_session(ansi=ansi, time_zone=time_zone)
-        return read_text.from_client(column, schema, settings, strict=strict)
-    if session is not None:
+    if hasattr(column, "_jc") and session is not None:
         raise InvalidInput(
             "session=: a classic Spark column is meant by the settings of its own running session; "
             "leave session= out, or set them there"
         )
-    from rowsieve.bridges.spark_columns import read_classic  # noqa: PLC0415 - an extra
+    from rowsieve.bridges.spark_columns import read  # noqa: PLC0415 - large
 
-    settings = sessions.settings_of(column, None)
-    at_once = _translated(read_classic.whole_of(column, schema), schema, settings)
-    if at_once.exactness is Exactness.EXACT:
-        return at_once
-    return _translated(read_classic.trees_of(column, schema), schema, settings, strict=strict)
+    if session is not None:
+        ansi, time_zone = session.ansi is not False, session.time_zone
+    if hasattr(column, "_jc"):
+        return read.from_classic(column, schema, sessions.settings_of(column, None), strict=strict)
+    settings = sessions.client_session(ansi=ansi, time_zone=time_zone)
+    return read.from_client(column, schema, settings, strict=strict)
 
 
 def to_spark_column(
@@ -100,79 +91,3 @@ def to_spark_column(
     sessions.check_session()
     settings = sessions.settings_for(session)
     return write.written(predicate, schema, semantics, settings, strict=strict)
-
-
-def _translated(
-    trees: Junction | Leaf, schema: Schema, settings: ColumnSession, *, strict: bool = False
-) -> Translation[Predicate, Any]:
-    parts = trees.terms if isinstance(trees, Junction) and trees.all_of else (trees,)
-    conditions = [(part, node) for part in parts for node in _conditions(part)]
-    return read_conditions(
-        conditions,
-        lambda condition: _read(condition[1], schema, wraps=not settings.ansi),
-        _residual,
-        schema,
-        settings.rules,
-        shown=lambda condition: _shown(*condition),
-        strict=strict,
-    )
-
-
-def _conditions(part: Junction | Leaf) -> list[Junction | Leaf | Node]:
-    """The conditions of a part that is not an AND of columns: those of its own AND, if any."""
-    if isinstance(part, Junction) or not isinstance(part.node, Node):
-        return [part]
-    found: list[Junction | Leaf | Node] = []
-    stack = [part.node]
-    while stack:
-        node = stack.pop()
-        if node.kind == "And":
-            stack.extend(reversed(node.children))
-        else:
-            found.append(node)
-    return found
-
-
-def _read(part: Junction | Leaf | Node, schema: Schema, *, wraps: bool) -> Predicate:
-    from rowsieve.bridges.spark_columns.functions import reader_of  # noqa: PLC0415 - as large as it is
-    from rowsieve.bridges.spark_columns.zones import check_repeated  # noqa: PLC0415 - same
-
-    if isinstance(part, Node):
-        found = reader_of(schema, wraps=wraps).predicate(part)
-        check_repeated(found)
-        return found
-    if isinstance(part, Leaf):
-        if isinstance(part.node, UnsupportedOperation):
-            raise part.node
-        return _read(part.node, schema, wraps=wraps)
-    terms = tuple(_read(term, schema, wraps=wraps) for term in part.terms)
-    return And(terms) if part.all_of else Or(terms)
-
-
-def _shown(part: Junction | Leaf, node: Junction | Leaf | Node) -> str:
-    if isinstance(part, Leaf):
-        if isinstance(node, Node) and node is not part.node and node.source is not None:
-            return str(node.source().sql())  # one of several conditions of SQL text
-        try:
-            return str(part.column).removeprefix("Column<'").removesuffix("'>")
-        except RecursionError:  # a client writes its columns recursively
-            return "a deep column"
-        except ValueError:  # and its instants by the clocks of this machine, which had no year 0
-            return "a column of times that PySpark cannot show"
-    return (" AND " if part.all_of else " OR ").join(_shown(term, term) for term in part.terms[:4])
-
-
-def _residual(left: list[tuple[Junction | Leaf, Any]]) -> Any:
-    """AND of the columns that conditions were left out of, each once."""
-    columns = [_column(part) for part in {id(part): part for part, _ in left}.values()]
-    from rowsieve.bridges.spark_columns.write import balanced  # noqa: PLC0415 - as large as it is
-
-    return balanced(columns, all_of=True)
-
-
-def _column(part: Junction | Leaf) -> Any:
-    if isinstance(part, Leaf):
-        return part.column
-    from rowsieve.bridges.spark_columns.write import balanced  # noqa: PLC0415 - as large as it is
-
-    return balanced([_column(term) for term in part.terms], all_of=part.all_of)

@@ -1,4 +1,4 @@
-"""Long lists of constants in one piece: the set that Spark's optimizer makes of an IN list.
+"""Long lists of constants in one piece: as the set that Spark's optimizer makes of an IN list.
 
 Constant by constant, a list costs calls into the JVM, and its analyser runs out of memory before a
 million; a set crosses as one Arrow array. Soundness: a set is compared bit for bit with values of
@@ -8,19 +8,31 @@ one type, so the operand is cast to the type that the members have.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.spark_columns.sessions import active_session
-from rowsieve.bridges.spark_columns.types import ddl_of, held_type, spark_type
+from rowsieve.bridges.spark_columns.types import spark_type
+from rowsieve.bridges.sql.spark_type_names import ddl_of, held_type, type_named
+from rowsieve.bridges.sql.spark_words import Call, Form, Listed, constant
+from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import ValueSet
 from rowsieve.predicate.limits import MAX_DEPTH
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import LogicalType, Uuid
+from rowsieve.types.logical import Date, Float, Int, LogicalType, String, Time, Timestamp, Uuid
 
 SHORT = 100  # constants that are written and read one by one
+# Types of constants in long lists, by Spark's names, and the types of our lists of them.
+LISTED: Mapping[str, LogicalType] = {
+    **dict.fromkeys(("byte", "short", "integer", "long"), Int(64)),
+    "double": Float(64),
+    "string": String(),
+    "date": Date(),
+}
+_PLAIN = {Date: pa.int32(), Time: pa.int64(), Timestamp: pa.int64()}
 
 
 def in_set(operand: Any, values: ValueSet, type_: LogicalType) -> Any:
@@ -35,39 +47,66 @@ def in_set(operand: Any, values: ValueSet, type_: LogicalType) -> Any:
     return Column(columns.column(expressions.InSet(same_type, members)))
 
 
-def with_sets(jvm: Any, expression: Any, depth: int = 0) -> Any:
-    """The analysed expression with a set for each long list of constants in it."""
-    catalyst = jvm.org.apache.spark.sql.catalyst
-    pattern = catalyst.trees.TreePattern.IN()
-    if depth > MAX_DEPTH or not expression.containsPattern(pattern):
+def with_arrays(jvm: Any, expression: Any, depth: int = 0) -> Any:
+    """The expression with one array for each long list of constants of one type after IN."""
+    if depth > MAX_DEPTH or expression.collectLeaves().length() <= SHORT:
         return expression
-    if _name(expression) == "In" and expression.list().length() > SHORT:
-        members = _computed(catalyst, expression.list())
-        operand = with_sets(jvm, expression.value(), depth + 1)
-        return expression if members is None else catalyst.expressions.InSet(operand, members)
-    children = [expression.children().apply(at) for at in range(expression.children().length())]
-    found = [with_sets(jvm, child, depth + 1) for child in children]
+    below = expression.children()
+    count = below.length()
+    if count > SHORT + 1 and _is_in(expression):
+        expressions = jvm.org.apache.spark.sql.catalyst.expressions
+        if (array := _computed(expressions, below.tail())) is None:
+            return expression
+        operand = with_arrays(jvm, below.head(), depth + 1)
+        return expressions.In(operand, jvm.PythonUtils.toSeq([array]))
+    children = [below.apply(place) for place in range(count)]
+    found = [with_arrays(jvm, child, depth + 1) for child in children]
     if all(new is old for new, old in zip(found, children, strict=True)):
         return expression
     return expression.withNewChildren(jvm.PythonUtils.toSeq(found))
 
 
-def members_of(in_set: Any, type_: LogicalType) -> pa.Array:
-    """The members of a set that Spark compares values of this type with, ascending."""
+def listed(operand: Any, array: Any, spelled: str) -> Form:
+    """`operand IN` the members of an array, a literal of Java whose elements have the type named.
+
+    Members of most types are said one by one, as Spark may cast them.
+    """
+    type_ = _flat_type(spelled)
+    values = _members(array, type_)
+    if spelled in LISTED:
+        wide = LISTED[spelled]
+        return Listed(operand, ValueSet(values.cast(arrow_type(wide)), wide))
+    plain = values.view(_PLAIN.get(type(type_), arrow_type(type_)))
+    return Call("in", (operand, *(constant(value, spelled) for value in plain.to_pylist())))
+
+
+def listed_set(operand: Any, in_set: Any, spelled: str) -> Form:
+    """`operand IN` the members of a set of Spark's, which have the type named, ascending."""
+    spark = active_session()._jvm.org.apache.spark.sql
+    java_type = spark.types.ArrayType(in_set.child().dataType(), True)  # noqa: FBT003 - Java's
+    array = spark.catalyst.util.GenericArrayData(in_set.hset().toSeq())
+    type_ = _flat_type(spelled)
+    values = _members(spark.catalyst.expressions.Literal(array, java_type), type_)
+    ordered = values.take(pc.sort_indices(values))  # a set has no order that means anything
+    return Listed(operand, ValueSet(ordered, type_), typed=True)
+
+
+def _flat_type(spelled: str) -> LogicalType:
+    type_ = type_named(spelled)
+    if type_ is None:
+        raise UnsupportedOperation(f"a list of constants of type {spelled} has no type here")
+    return type_
+
+
+def _members(array: Any, type_: LogicalType) -> pa.Array:
+    """The members of an array that is a constant in the JVM."""
     from pyspark.sql.classic.column import Column  # noqa: PLC0415 - an extra
 
     session = active_session()
-    spark = session._jvm.org.apache.spark.sql
-    java_type = spark.types.ArrayType(in_set.child().dataType(), True)  # noqa: FBT003 - Java's
-    array = spark.catalyst.util.GenericArrayData(in_set.hset().toSeq())
-    constant = spark.catalyst.expressions.Literal(array, java_type)
-    column = Column(spark.classic.ExpressionUtils.column(constant))
-    (listed,) = session.sql("SELECT 1").select(column.alias("members")).toArrow()["members"].chunks
-    return _sorted(listed.values.cast(arrow_type(type_)))
-
-
-def _sorted(array: pa.Array) -> pa.Array:
-    return array.take(pc.sort_indices(array))  # a set has no order that means anything
+    to_column = session._jvm.org.apache.spark.sql.classic.ExpressionUtils.column
+    column = Column(to_column(array)).alias("members")
+    (found,) = session.sql("SELECT 1").select(column).toArrow()["members"].chunks
+    return found.values.cast(arrow_type(type_))
 
 
 def _held(array: pa.Array, type_: LogicalType) -> pa.Array:
@@ -93,19 +132,24 @@ def _in_java(session: Any, array: pa.Array, type_: LogicalType) -> Any:
     return row.getArray(0).toSeq(java_type).toSet()
 
 
-def _computed(catalyst: Any, members: Any) -> Any:
-    """The set of expressions of one type; None if they are no constants, or one has no value."""
+def _is_in(expression: Any) -> bool:
+    kind = expression.getClass().getSimpleName()
+    if kind == "UnresolvedFunction":
+        return str(expression.nameParts().mkString(".")) == "in"
+    return str(kind) == "In"
+
+
+def _computed(expressions: Any, members: Any) -> Any:
+    """An array of constants of one type; None if they are others, or one has no value."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - an extra
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
 
-    array = catalyst.expressions.CreateArray(members, False)  # noqa: FBT003 - Java's
+    array = expressions.CreateArray(members, False)  # noqa: FBT003 - Java's
     if not array.foldable():
         return None
     try:
-        return array.eval(None).toSeq(array.dataType().elementType()).toSet()
-    except (Py4JError, PySparkException):  # the reader of single constants says why
+        if not array.checkInputDataTypes().isSuccess():
+            return None
+        return expressions.Literal(array.eval(None), array.dataType())
+    except (Py4JError, PySparkException):  # it is read constant by constant
         return None
-
-
-def _name(java: Any) -> str:
-    return str(java.getClass().getSimpleName())

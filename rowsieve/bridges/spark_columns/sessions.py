@@ -7,7 +7,7 @@ there is one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -22,6 +22,24 @@ from rowsieve.predicate.semantics import Semantics
 PARSER_POLICY = ("spark.sql.legacy.timeParserPolicy", "CORRECTED")
 _FORMATS = re.compile("format|to_date|to_timestamp|unix_timestamp", re.IGNORECASE)
 _GIVEN: ContextVar[Any] = ContextVar("the session that columns belong to", default=None)
+# Settings that change what functions, names and types mean, and the value that columns are read by.
+_FIXED: Mapping[str, str] = {
+    f"spark.sql.{name}": value
+    for name, value in {
+        "decimalOperations.allowPrecisionLoss": "true",
+        "function.concatBinaryAsString": "false",
+        "functionResolution.sessionOrder": "second",  # after Spark's own functions
+        "icu.caseMappings.enabled": "true",
+        "legacy.allowNegativeScaleOfDecimal": "false",
+        "legacy.decimal.retainFractionDigitsOnTruncate": "false",
+        "legacy.interval.enabled": "false",
+        "legacy.literal.pickMinimumPrecision": "true",
+        "legacy.lpadRpadAlwaysReturnString": "false",
+        "legacy.typeCoercion.datetimeToString.enabled": "false",
+        "path.enabled": "false",
+        "timestampType": "timestamp_ltz",
+    }.items()
+}
 _NONE = "a Spark column belongs to a session, and none is running: start one first"
 
 
@@ -32,14 +50,12 @@ class ColumnSession:
     ansi: bool = True
     time_zone: str | None = None
     session: Any = None  # of the client, for the settings that few columns hang on
-    named: bool = False  # its trees name their time zones themselves
     policy: str = PARSER_POLICY[1]
 
     @property
     def rules(self) -> Semantics:
         """Those that its columns are meant by once read."""
-        zone = "UTC" if self.named or self.time_zone is None else self.time_zone
-        return Semantics.of_spark(ansi=self.ansi, time_zone=zone)
+        return Semantics.of_spark(ansi=self.ansi, time_zone=self.time_zone or "UTC")
 
     def check_formats(self, text: str) -> None:
         """Refuse text with formats of times where the session has other rules for them."""
@@ -53,6 +69,11 @@ class ColumnSession:
     def null_in_empty_list(self) -> bool:
         """Whether IN of nothing is NULL for NULL, and not FALSE."""
         return self._is_on("spark.sql.legacy.nullInEmptyListBehavior", unset=not self.ansi)
+
+    @property
+    def is_case_sensitive(self) -> bool:
+        """Whether names in another case are other names."""
+        return self._is_on("spark.sql.caseSensitive", unset=False)
 
     @property
     def size_of_null(self) -> bool:
@@ -102,10 +123,22 @@ def settings_for(session: Session | None) -> ColumnSession:
 
 
 def _classic_settings() -> ColumnSession:
-    conf = active_session().conf
-    ansi = str(conf.get("spark.sql.ansi.enabled")).lower() == "true"
-    zone = str(conf.get("spark.sql.session.timeZone"))
-    return ColumnSession(ansi, zone, named=True, policy=str(conf.get(*PARSER_POLICY)))
+    session = active_session()
+    ansi = str(session.conf.get("spark.sql.ansi.enabled")).lower() == "true"
+    zone = str(session.conf.get("spark.sql.session.timeZone"))
+    policy = str(session.conf.get(*PARSER_POLICY))
+    return ColumnSession(ansi, zone, session, policy)
+
+
+def check_settings() -> None:
+    """Refuse to read columns in a session that gives their functions and types another meaning."""
+    settings = active_session()._jsparkSession.conf().getAll()
+    for name in sorted(_FIXED.keys() & set(str(settings.keySet().mkString("\n")).split("\n"))):
+        if (value := str(settings.apply(name))).lower() != _FIXED[name]:
+            raise UnsupportedOperation(
+                f"columns are not read in a session with {name}={value}: they may mean something "
+                f"else there; set it to {_FIXED[name]}"
+            )
 
 
 def client_session(*, ansi: bool | None, time_zone: str | None) -> ColumnSession:

@@ -15,7 +15,7 @@ from typing import TypeVar
 from rowsieve.bridges.conditions import read_conditions
 from rowsieve.bridges.sql.dialects import Dialect
 from rowsieve.bridges.sql.stand_ins import StandIns
-from rowsieve.bridges.sql.translation import as_engine_means
+from rowsieve.bridges.sql.translation import as_engine_means, as_meant
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.bind import bind_operand
@@ -36,13 +36,16 @@ def read_encoded(
     dialect: Dialect,
     *,
     meant: Semantics | None = None,
+    elsewhere: Semantics | None = None,
     shown: Callable[[E], object] = str,
     strict: bool = False,
 ) -> Translation[Predicate, R]:
     """Read each condition as the text that `spell` makes of it; the residual has the others.
 
     `spell` raises `UnsupportedOperation` for what the dialect has no text for. `meant`: the rules
-    of the session, the dialect's own unless given.
+    of the session, the dialect's own unless given. `elsewhere`: the same rules
+    in another time zone, where that of the session is not known: a condition whose meaning it
+    changes is refused.
     """
     from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
 
@@ -58,6 +61,8 @@ def read_encoded(
         except RecursionError:
             raise UnsupportedOperation("its values nest too deeply to be read") from None
         _check_types(found, stand_ins, schema, rules)
+        if elsewhere is not None:
+            _check_zone(found, schema, dialect, rules, elsewhere)
         return as_engine_means(found, schema, dialect, rules)
 
     return read_conditions(conditions, read, join, schema, rules, shown=shown, strict=strict)
@@ -73,3 +78,13 @@ def _check_types(
                 raise UnsupportedOperation(
                     f"{type_name(type_)} is sought in a list of another type; cast it to that"
                 )
+
+
+def _check_zone(
+    found: Predicate, schema: Schema, dialect: Dialect, rules: Semantics, elsewhere: Semantics
+) -> None:
+    here, there = (as_meant(found, schema, dialect, each)[1] for each in (rules, elsewhere))
+    if here != there:
+        raise UnsupportedOperation(
+            "the session's time zone is not known, and UTC is not assumed; give time_zone="
+        )

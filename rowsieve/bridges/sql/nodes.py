@@ -344,7 +344,10 @@ def _matched(reader: Reader, node: Any, escape: str | None) -> ir.Predicate:
     listed = patterns(reader, node)
     found: list[ir.Predicate] = []
     for item in [node.expression] if listed is None else listed[0]:
-        like = ir.Like(operand, *_pattern(reader, item, escape), isinstance(node, exp.ILike))
+        pattern, used = _pattern(reader, item, escape)
+        if isinstance(node, exp.ILike) and used and used.isalpha() and reader.dialect.gives_types:
+            raise reader.source.refusal(node, "Spark lowers the pattern of ILIKE, not its escape")
+        like = ir.Like(operand, pattern, used, isinstance(node, exp.ILike))
         found.append(ir.Not(like) if node.args.get("negate") else like)
     if len(found) == 1 or listed is None:
         return found[0]
@@ -362,7 +365,18 @@ def _pattern(reader: Reader, node: Any, escape: str | None) -> tuple[str, str | 
         return pattern.value, None
     if _dangles(pattern.value, escape):
         raise reader.source.refusal(node, "the pattern ends with its escape character")
+    if reader.dialect.gives_types and _escapes_others(pattern.value, escape):
+        raise reader.source.refusal(node, "Spark fails on an escape that escapes nothing")
     return pattern.value, escape
+
+
+def _escapes_others(pattern: str, escape: str) -> bool:
+    """Whether the escape stands before another character than a wildcard and itself."""
+    characters = iter(pattern)
+    return any(
+        character == escape and next(characters, escape) not in ("%", "_", escape)
+        for character in characters
+    )
 
 
 def _glob(reader: Reader, node: Any) -> ir.Predicate:

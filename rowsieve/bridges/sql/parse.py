@@ -66,12 +66,18 @@ def expression(text: str, dialect: str) -> Operand:
 
 def encoded(text: str, stand_ins: StandIns, dialect: Dialect) -> Predicate:
     """Read a condition whose names stand for constants, lists and conditions."""
+    if len(text) > _SHORT:
+        source = _tokenised(text, dialect)  # SQL text inside a column may have long lists
+        lifted = replace(
+            source.lifted,
+            lists={**source.lifted.lists, **stand_ins.lists},
+            constants=stand_ins.constants,
+            conditions=stand_ins.conditions,
+        )
+        return _predicate(_checked(replace(source, lifted=lifted, is_encoded=True)))
     lifted = Lifted(
         text, stand_ins.lists, constants=stand_ins.constants, conditions=stand_ins.conditions
     )
-    if len(text) > _SHORT:
-        source = Source(text, lifted, _tokens(lifted, dialect), dialect, is_encoded=True)
-        return _predicate(_checked(source))
     tokens, node = _shape(text, dialect.name)
     try:
         return Reader(Source(text, lifted, tokens, dialect, is_encoded=True)).predicate(node)

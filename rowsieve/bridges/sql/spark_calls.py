@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from rowsieve.bridges.spark_columns.values import Value, held
 from rowsieve.bridges.sql.spark_coercion import INSTANT, is_text
 from rowsieve.bridges.sql.spark_names import ELEMENT, SUBSCRIPT, TRIED_ELEMENT, TRUNC
+from rowsieve.bridges.sql.spark_values import Value, held
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.registry import known_of, resolve

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import decimal
 
-from rowsieve.bridges.spark_columns.values import Value
+from rowsieve.bridges.sql.spark_values import Value
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Cast, Literal, Operand
 from rowsieve.predicate.literals import int_range

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.spark_columns.types import held_type
 from rowsieve.bridges.sql import spark_rules, spark_written_texts
 from rowsieve.bridges.sql.exact import Exact
+from rowsieve.bridges.sql.spark_type_names import held_type
 from rowsieve.bridges.sql.zones import is_proved
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir, zoned

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from rowsieve.bridges.spark_columns.values import Value
 from rowsieve.bridges.sql.spark_coercion import INSTANT, common_type
+from rowsieve.bridges.sql.spark_values import Value
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.casts import cast_as_written
 from rowsieve.predicate.functions.spark_times import read_moments

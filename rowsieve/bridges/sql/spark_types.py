@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from rowsieve.bridges.spark_columns.values import Value, held, widens
 from rowsieve.bridges.sql.spark_calls import HANDLERS, is_part, plain
 from rowsieve.bridges.sql.spark_coercion import (
     AMONG,
@@ -38,6 +37,7 @@ from rowsieve.bridges.sql.spark_text_coercion import (
     in_comparison,
     text_as,
 )
+from rowsieve.bridges.sql.spark_values import Value, held, widens
 from rowsieve.errors import UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.dated import later_by

@@ -10,7 +10,6 @@ from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.differences import Direction, check
 from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.session import Session, in_session
-from rowsieve.bridges.spark_columns.zones import check_repeated
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.column_zones import check_zones
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
@@ -19,6 +18,7 @@ from rowsieve.bridges.sql.instant_zones import with_local_times
 from rowsieve.bridges.sql.integer_widths import with_widths
 from rowsieve.bridges.sql.mixtures import as_compared, check_mixtures
 from rowsieve.bridges.sql.render import Writer
+from rowsieve.bridges.sql.repeated_times import check_repeated
 from rowsieve.bridges.sql.spark_exact import SparkExact, eased
 from rowsieve.bridges.sql.spark_types import with_spark_types
 from rowsieve.bridges.sql.unknown_texts import check_order, check_texts, orders_text

@@ -8,10 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowsieve.bridges.spark_columns import from_spark_column, to_spark_column
+from rowsieve.bridges.spark_columns import classic, from_spark_column, to_spark_column
 from rowsieve.bridges.spark_columns.lists import SHORT
-from rowsieve.bridges.spark_columns.read_classic import whole_of
-from rowsieve.bridges.spark_columns.tree import Node
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Int, String, Time
 from tests.bridges.spark_columns.nasty import (
@@ -93,12 +91,15 @@ def test_what_is_no_list_of_constants_is_read_one_by_one(spark: Any) -> None:
     assert [ours(read)] == theirs(in_spark(spark), [column])
 
 
-def test_a_list_with_a_constant_that_fails_is_named(spark: Any) -> None:
+def test_a_list_with_a_constant_that_fails_fails_as_in_spark(spark: Any) -> None:
+    from pyspark.errors import PySparkException
     from pyspark.sql import functions as f
 
-    failing = from_spark_column(f.expr(f"i IN ({NUMBERS}, CAST('x' AS int))"), SCHEMA)
-    assert failing.expression is None
-    assert "Spark fails on it" in failing.notes[0]
+    column = f.expr(f"i IN ({NUMBERS}, CAST('x' AS int))")
+    read = from_spark_column(column, SCHEMA).exact()
+    assert ours(read) is None
+    with pytest.raises(PySparkException):
+        theirs(in_spark(spark), [column])
 
 
 def test_a_set_is_compared_in_its_own_type(spark: Any) -> None:
@@ -117,9 +118,9 @@ def test_only_long_lists_become_sets(spark: Any, count: int) -> None:
     from pyspark.sql import functions as f
 
     column = f.col("k").isin(list(range(count)))
-    node = whole_of(column, SCHEMA).node
-    assert isinstance(node, Node)
-    assert node.kind == ("InSet" if count > SHORT else "In")
+    ((_, node),) = classic.conditions(column)
+    assert isinstance(node, classic.Node)
+    assert len(node.children) == (2 if count > SHORT else count + 1)
     written = to_spark_column(from_spark_column(column, SCHEMA).exact(), SCHEMA).exact()
     assert written._jc.node().getClass().getSimpleName() == (
         "ExpressionColumnNode" if count > SHORT else "SqlExpression"

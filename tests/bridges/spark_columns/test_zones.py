@@ -9,12 +9,11 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.bridges.session import Session
-from rowsieve.bridges.spark_columns import from_spark_column
+from rowsieve.bridges.spark_columns import from_spark_column, rules_of
 from rowsieve.bridges.translate import translate
 from rowsieve.bridges.translation import Exactness
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import matching
-from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from tests.zones import EDGES, NAMES
 
@@ -54,7 +53,7 @@ TEXTS = (
 def kept(column: Any) -> list[int]:
     found = from_spark_column(column, SCHEMA)
     assert found.exactness is Exactness.EXACT, (column, found.notes)
-    bound = bind(found.exact(), SCHEMA, Semantics.SPARK)
+    bound = bind(found.exact(), SCHEMA, rules_of(column))
     return [int(row) for row in np.flatnonzero(matching(bound, BATCH))]
 
 

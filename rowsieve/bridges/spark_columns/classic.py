@@ -1,0 +1,414 @@
+"""The forms of a classic Spark column, whose tree is in the JVM.
+
+Spark's converter makes a tree of Catalyst's expressions of it, SQL text parsed by Spark included,
+and writes that as JSON: two calls whatever the size. Nothing is resolved. Soundness: an expression
+that is not one of these classes is refused by its name; so is a column in a session with a setting
+that gives functions and types another meaning.
+"""
+
+from __future__ import annotations
+
+import decimal
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from rowsieve.bridges.spark_columns import lists
+from rowsieve.bridges.spark_columns.sessions import active_session
+from rowsieve.bridges.spark_columns.types import spark_schema
+from rowsieve.bridges.sql import spark_words
+from rowsieve.bridges.sql.spark_type_names import type_named
+from rowsieve.bridges.sql.spark_words import Call, Form, Names
+from rowsieve.bridges.translation import Exactness, Row
+from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.types.logical import Binary, Bool, Date, Decimal, Float, Int, Time, Timestamp
+
+_JUNCTIONS: Mapping[str, str] = {"and": "And", "or": "Or"}
+_ENDS: Mapping[str, str] = {
+    "java.lang.StackOverflowError": "it nests too deep for Spark itself; write isin(…), or join "
+    "the halves of a long list",
+    "java.lang.OutOfMemoryError": "it is too large for the memory of Spark's driver",
+}
+_MOST_CASES = 8  # Spark's JSON has twice what is below a CASE
+_CALLS: Mapping[str, str] = {
+    "And": "and",
+    "Or": "or",
+    "Not": "not",
+    "EqualTo": "=",
+    "EqualNullSafe": "<=>",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+    "Add": "+",
+    "Subtract": "-",
+    "Multiply": "*",
+    "Divide": "/",
+    "Remainder": "%",
+    "IntegralDivide": "div",
+    "UnaryMinus": "negative",
+    "UnaryPositive": "positive",
+    "BitwiseAnd": "&",
+    "BitwiseOr": "|",
+    "BitwiseXor": "^",
+    "ShiftLeft": "shiftleft",
+    "ShiftRight": "shiftright",
+    "IsNull": "isnull",
+    "IsNotNull": "isnotnull",
+    "RLike": "rlike",
+    "Concat": "concat",
+    "IsUnknown$$anon$1": "isnull",
+    "IsNotUnknown$$anon$2": "isnotnull",
+    "StringLocate": "locate",
+    "Substring": "substring",
+    "In": "in",
+}
+_TRIMS: Mapping[str, str] = {
+    "StringTrim": "trim",
+    "StringTrimLeft": "ltrim",
+    "StringTrimRight": "rtrim",
+}
+# Why a class is refused, where its name does not say it.
+_REFUSED: Mapping[str, str] = {
+    name: reason
+    for reason, names in {
+        "a filter over one table holds no query": "ScalarSubquery Exists InSubquery ListQuery",
+        "code of users is not read": "PythonUDF ScalaUDF UserDefinedExpression",
+        "functions of functions have no counterpart here": "LambdaFunction",
+        "it is no value of one row": "WindowExpression AggregateExpression Explode",
+        "text is compared by its bytes here": "Collate",
+    }.items()
+    for name in names.split()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One expression: its class in Catalyst, its options, and the expressions below it.
+
+    `source` gives its Java object, for options that JSON lacks. `is_constant`: only literals stand
+    below it.
+    """
+
+    kind: str
+    fields: Mapping[str, Any]
+    children: Sequence[Node]
+    source: Callable[[], Any] = field(compare=False)
+    is_constant: bool = False
+
+
+def conditions(column: Any) -> list[tuple[Any, Node | UnsupportedOperation]]:
+    """Each condition of the AND at the top: a column of it, and its tree or why it has none.
+
+    `InvalidPredicate` for SQL text that Spark cannot parse.
+    """
+    found: list[tuple[Any, Node | UnsupportedOperation]] = []
+    for part in _terms(column._jc.node(), "and"):
+        own = _column(part)
+        try:
+            found += [(own, each) for each in _flat(_tree(part))]  # SQL text may be an AND
+        except UnsupportedOperation as error:
+            found.append((own, error))
+    return found
+
+
+def form_of(node: Node, names: Names) -> Form:
+    """The form of a tree over the columns named; `UnsupportedOperation` if it has none."""
+    while node.kind == "Alias":
+        (node,) = node.children
+    if node.kind in _CALLS:
+        return _among(node) or Call(_CALLS[node.kind], node.children)
+    if node.kind == "AttributeReference":
+        return _attribute(node, names)
+    if node.kind not in _FORMS:
+        reason = _REFUSED.get(node.kind, "it has no counterpart here")
+        raise UnsupportedOperation(f"{node.kind}: {reason}")
+    return _FORMS[node.kind][1](node)
+
+
+def folded(node: Node) -> Node:
+    """The tree with the values that Spark computes of its expressions of constants alone."""
+    if not node.children:
+        return node
+    if node.is_constant and node.kind not in ("Cast", "Alias"):
+        return _computed(node) or node
+    try:
+        children = tuple(folded(child) for child in node.children)
+    except RecursionError:  # it is refused where it is read
+        return node
+    same = all(new is old for new, old in zip(children, node.children, strict=True))
+    return node if same else replace(node, children=children)
+
+
+def _computed(node: Node) -> Node | None:
+    """The value of an expression of constants; None if it has none, or another one every time."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - an extra
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
+
+    session = active_session()
+    catalyst = session._jvm.org.apache.spark.sql.catalyst
+    to_column = session._jvm.org.apache.spark.sql.classic.ExpressionUtils.column
+    try:
+        listed = session._jvm.PythonUtils.toSeq([to_column(node.source())])
+        plan = session._jsparkSession.emptyDataFrame().select(listed).queryExecution().analyzed()
+        if plan.containsPattern(catalyst.trees.TreePattern.CURRENT_LIKE()):
+            return None
+        for rule in ("ReplaceExpressions$", "ConstantFolding$"):
+            plan = getattr(getattr(catalyst.optimizer, rule), "MODULE$").apply(plan)
+        java = plan.projectList().apply(0).child()  # of the alias that Spark gives it
+        made = _of_json(json.loads(java.toJSON()), java)
+    except (Py4JError, PySparkException):  # it is read as it stands
+        return None
+    return made if made.kind == "Literal" else None
+
+
+def _terms(node: Any, operator: str) -> Iterator[Any]:
+    """The terms of a chain of AND or of OR as it was written, in order."""
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if _operator(item) == operator:
+            arguments = item.arguments()
+            stack += [arguments.apply(1), arguments.apply(0)]
+        else:
+            yield item
+
+
+def _operator(node: Any) -> str | None:
+    if not node.getClass().getName().endswith(".UnresolvedFunction"):
+        return None
+    name = str(node.functionName())
+    return name if name in _JUNCTIONS and node.arguments().length() == 2 else None
+
+
+def _column(node: Any) -> Any:
+    from pyspark.sql.classic.column import Column  # noqa: PLC0415 - an extra
+
+    jvm = active_session()._jvm
+    return Column(jvm.org.apache.spark.sql.Column(node))
+
+
+def _flat(node: Node) -> list[Node]:
+    """The conditions of an AND, which SQL text may be."""
+    found: list[Node] = []
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if item.kind == "And":
+            stack.extend(reversed(item.children))
+        else:
+            found.append(item)
+    return found
+
+
+def _tree(node: Any) -> Node:
+    """The tree of a `ColumnNode`; a chain too deep for Spark's stack is read term by term."""
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - an extra
+    from pyspark.errors import ParseException  # noqa: PLC0415 - an extra
+
+    session = active_session()
+    try:
+        java = session._jsparkSession.expression(session._jvm.org.apache.spark.sql.Column(node))
+        java = lists.with_arrays(session._jvm, java)
+        _check_cases(session._jvm, java)
+        return _of_json(json.loads(java.toJSON()), java)
+    except ParseException as error:
+        text = str(error).strip().partition("\n")[0]
+        raise InvalidPredicate(f"Spark does not take this column: {text}") from error
+    except Py4JJavaError as error:
+        if (end := _ENDS.get(error.java_exception.getClass().getName())) is None:
+            raise
+        if (operator := _operator(node)) is None:
+            raise UnsupportedOperation(end) from None
+    terms = [_tree(each) for each in _terms(node, operator)]
+    whole = terms[0]
+    for term in terms[1:]:
+        whole = Node(_JUNCTIONS[operator], {}, (whole, term), whole.source)
+    return whole
+
+
+def _check_cases(jvm: Any, expression: Any) -> None:
+    """Refuse deeply nested CASEs, below which JSON has everything twice."""
+    pattern = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CASE_WHEN()
+    stack = [(expression, 0)]
+    while stack:
+        node, depth = stack.pop()
+        if not node.containsPattern(pattern):
+            continue
+        depth += node.getClass().getName().endswith(".CaseWhen")
+        if depth > _MOST_CASES:
+            raise UnsupportedOperation(f"CASE nests deeper than {_MOST_CASES} levels")
+        children = node.children()
+        stack += [(children.apply(place), depth) for place in range(children.length())]
+
+
+def _of_json(found: Sequence[Mapping[str, Any]], java: Any) -> Node:
+    """The tree that Spark writes as a list, parents first."""
+    stack: list[Node] = []
+    for index in range(len(found) - 1, -1, -1):
+        fields = found[index]
+        kind = str(fields["class"]).rpartition(".")[2]
+        children = tuple(stack.pop() for _ in range(int(fields["num-children"])))
+        is_constant = all(each.is_constant for each in children) if children else kind == "Literal"
+        stack.append(Node(kind, fields, children, partial(java.apply, index), is_constant))
+    (root,) = stack
+    return root
+
+
+def _name(node: Node) -> Form:
+    text = str(node.fields["nameParts"])[1:-1]
+    if ", " not in text and "..." not in text:
+        return spark_words.Name([text])
+    parts = node.source().nameParts()  # in JSON, ', ' may be part of a name
+    return spark_words.Name([str(parts.apply(place)) for place in range(parts.length())])
+
+
+def _attribute(node: Node, names: Names) -> Form:
+    """A column of a DataFrame, resolved already: it is taken by its name."""
+    name = str(node.fields["name"])
+    found = names.own(name)
+    if found is None:
+        raise UnknownColumn(f"no column {name!r}", name=name)
+    (own,) = spark_schema([names.schema.field(found)])
+    if node.fields["dataType"] != own.dataType.jsonValue():
+        theirs = node.source().dataType().simpleString()
+        raise UnsupportedOperation(
+            f"{name} is {theirs} in its DataFrame and {own.dataType.simpleString()} here; "
+            "name the column with F.col"
+        )
+    return spark_words.Name([found])
+
+
+def _function(node: Node) -> Form:
+    fields = node.fields
+    name = str(fields["nameParts"])[1:-1].lower()
+    if fields["isDistinct"] or fields.get("ignoreNulls") or fields["isInternal"]:
+        raise UnsupportedOperation(f"{name} with such options has no counterpart here")
+    if len(node.children) != len(fields["arguments"]):
+        raise UnsupportedOperation(f"{name} with FILTER or an order has no counterpart here")
+    return (_among(node) if name == "in" else None) or Call(name, node.children)
+
+
+def _among(node: Node) -> Form | None:
+    """IN a long list, which `lists` has made one constant."""
+    if len(node.children) != 2:
+        return None
+    operand, members = node.children
+    kind = members.fields.get("dataType")
+    if not isinstance(kind, dict) or members.kind != "Literal":
+        return None
+    return lists.listed(operand, members.source(), str(kind["elementType"]))
+
+
+def _set(node: Node) -> Form:
+    """IN of a set, which compares bit for bit values of the type that the operand is cast to."""
+    (operand,) = node.children
+    spelled = operand.fields.get("dataType")
+    if operand.kind != "Cast" or not isinstance(spelled, str):
+        raise UnsupportedOperation("InSet of values that are not cast to the type of its members")
+    return lists.listed_set(operand, node.source(), spelled)
+
+
+def _like(name: str, node: Node) -> Form:
+    escape = str(node.source().escapeChar())
+    if escape == "\\":  # which needs no ESCAPE
+        return Call(name, node.children)
+    return Call(name, (*node.children, spark_words.constant(escape, "string")))
+
+
+def _like_any(node: Node) -> Form:
+    patterns = node.source().patterns()
+    found = [patterns.apply(place) for place in range(patterns.length())]
+    if None in found:
+        raise UnsupportedOperation("LIKE ANY with NULL has no counterpart here")
+    text, *_ = node.children
+    whole: Form | None = None
+    for item in found:
+        term = Call("like", (text, spark_words.constant(str(item), "string")))
+        whole = term if whole is None else Call("or", (whole, term))
+    assert whole is not None
+    return whole
+
+
+def _trim(node: Node) -> Form:
+    return Call(_TRIMS[node.kind], node.children[::-1])  # the function has the text last
+
+
+def _cast(node: Node) -> Form:
+    spelled = node.fields["dataType"]
+    target = type_named(spelled)
+    if target is None:
+        raise UnsupportedOperation(f"a cast to {spelled} has no type here")
+    is_try = str(node.source().evalMode().toString()) == "TRY"
+    return spark_words.CastTo(node.children[0], target, is_try=is_try)
+
+
+def _case(node: Node) -> Form:
+    pairs = list(node.children)
+    last = pairs.pop() if len(pairs) % 2 else None
+    return spark_words.Choice(list(zip(pairs[::2], pairs[1::2], strict=True)), last)
+
+
+def _member(node: Node) -> Form:
+    """A member of a struct that Spark has resolved, as `frame["st.x"]` is."""
+    struct = node.source()
+    name = struct.child().dataType().apply(struct.ordinal()).name()
+    return spark_words.Member(node.children[0], spark_words.constant(str(name), "string"))
+
+
+def _literal(node: Node) -> Form:
+    spelled, value = node.fields["dataType"], node.fields["value"]
+    if not isinstance(spelled, str):
+        raise UnsupportedOperation("a constant that is a list, a map or a struct has no type here")
+    if value is None:
+        return spark_words.constant(None, spelled)
+    match type_named(spelled):
+        case Date() | Timestamp() | Int():
+            value = int(node.source().value() if spelled.startswith(("date", "time")) else value)
+        case Time():
+            value = int(node.source().value()) // 1000  # Spark counts nanoseconds
+        case Binary():
+            value = bytes(node.source().value())
+        case Bool():
+            value = value == "true"
+        case Float():
+            value = float(value)
+        case Decimal(scale=scale):
+            with decimal.localcontext(prec=60):
+                value = decimal.Decimal(value).quantize(decimal.Decimal(1).scaleb(-scale))
+    return spark_words.constant(value, spelled)
+
+
+# By class: how it is spelled in Spark's SQL, and its form.
+_FORMS: Mapping[str, tuple[str, Callable[[Node], Form]]] = {
+    "UnresolvedAttribute": ("a name", _name),
+    "UnresolvedFunction": ("a call or an operator", _function),
+    "UnresolvedExtractValue": ("value[key]", lambda node: spark_words.Member(*node.children)),
+    "GetStructField": ("struct[name]", _member),
+    "Literal": ("a constant with its type", _literal),
+    "InSet": ("IN", _set),
+    "Cast": ("CAST, TRY_CAST", _cast),
+    "CaseWhen": ("CASE", _case),
+    "Like": ("LIKE", partial(_like, "like")),
+    "ILike": ("ILIKE", partial(_like, "ilike")),
+    "LikeAny": ("OR of LIKE", _like_any),
+    **{kind: (name, _trim) for kind, name in _TRIMS.items()},
+}
+_OTHERS = {"AttributeReference": "a name", "Alias": "what is named"}
+ROWS: tuple[Row, ...] = (
+    *(
+        Row(kind, said, Exactness.EXACT, Exactness.UNSUPPORTED, "written as SQL text")
+        for kind, said in {
+            **_CALLS,
+            **{kind: said for kind, (said, _) in _FORMS.items() if kind != "InSet"},
+            **_OTHERS,
+        }.items()
+    ),
+    Row("InSet", "IN", Exactness.EXACT, Exactness.EXACT, "long lists"),
+    *(
+        Row(kind, "", Exactness.UNSUPPORTED, Exactness.UNSUPPORTED, reason)
+        for kind, reason in _REFUSED.items()
+    ),
+)

@@ -1,0 +1,141 @@
+"""The forms of a Spark Connect column, whose expression is a tree of Python objects.
+
+Soundness: an expression that is not one of these kinds is refused by its name; SQL text inside a
+column is parsed alone first, so that no parenthesis in it reaches beyond it.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from rowsieve.bridges.spark_columns.connect_times import check_moments
+from rowsieve.bridges.spark_columns.lists import LISTED, SHORT
+from rowsieve.bridges.sql import parse_expression, spark_words
+from rowsieve.bridges.sql.spark_type_names import cast_target, type_named
+from rowsieve.bridges.sql.spark_words import Form
+from rowsieve.bridges.sql.stand_ins import StandIns
+from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate.ir import ValueSet
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Date, LogicalType
+
+
+def conditions(column: Any) -> list[tuple[Any, Any]]:
+    """Each condition of the AND at the top: a column of it, and its expression or its SQL text."""
+    found: list[tuple[Any, Any]] = []
+    stack = [column._expr]
+    while stack:
+        item = stack.pop()
+        if type(item).__name__ == "UnresolvedFunction" and item._name == "and":
+            stack.extend(reversed(item._args))
+            continue
+        own = type(column)(item)
+        is_text = type(item).__name__ == "SQLExpression"
+        found += [(own, piece) for piece in (_pieces(str(item._expr)) if is_text else [item])]
+    return found
+
+
+def form_of(expression: Any, stand_ins: StandIns) -> Form:
+    """The form of an expression of a client; `UnsupportedOperation` where it has none."""
+    if type(expression).__name__ == "SQLExpression":
+        return _text(str(expression._expr), stand_ins)
+    while type(expression).__name__ == "ColumnAlias":
+        expression = expression._child
+    form = _FORMS.get(type(expression).__name__)
+    if form is None:
+        raise UnsupportedOperation(f"{type(expression).__name__} has no counterpart here")
+    return form(expression)
+
+
+def _pieces(text: str) -> list[str]:
+    from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
+
+    try:
+        return [piece for piece, _ in parse.conditions(text, "spark")]
+    except InvalidPredicate:
+        return [text]  # it is refused where it is read
+
+
+def _text(text: str, stand_ins: StandIns) -> Form:
+    if stand_ins.may_stand_in(text):
+        raise UnsupportedOperation("text that names something else than a column")
+    try:
+        parse_expression(text, "spark")  # it is whole by itself
+    except InvalidPredicate as error:
+        raise UnsupportedOperation(str(error)) from error
+    return spark_words.Spelled(f"({text}\n)")
+
+
+def _call(expression: Any) -> Form:
+    name, given = str(expression._name).lower().strip("`"), expression._args
+    if getattr(expression, "_is_distinct", False):
+        raise UnsupportedOperation(f"{name} of distinct values has no counterpart here")
+    if name == "in" and len(given) > SHORT and (values := _constants(given[1:])) is not None:
+        return spark_words.Listed(given[0], values)
+    return spark_words.Call(name, given)
+
+
+def _cast(expression: Any) -> Form:
+    mode = expression._eval_mode
+    if mode not in (None, "try"):
+        raise UnsupportedOperation(f"a cast in the mode {mode} has no counterpart here")
+    target = cast_target(expression._data_type)
+    return spark_words.CastTo(expression._expr, target, is_try=mode == "try")
+
+
+def _constants(members: Sequence[Any]) -> ValueSet | None:
+    """Constants of one type, or of several kinds of whole numbers, and NULLs, as a set."""
+    types: set[LogicalType] = set()
+    for member in members:
+        if type(member).__name__ != "LiteralExpression":
+            return None
+        spelled = str(member._dataType.jsonValue())
+        if spelled != "void":
+            if spelled not in LISTED:
+                return None
+            types.add(LISTED[spelled])
+    if len(types) != 1:
+        return None
+    (type_,) = types
+    values = [member._value for member in members]
+    if type_ == Date():
+        check_moments("date", [value for value in values if value is not None])
+    plain = pa.int32() if type_ == Date() else arrow_type(type_)
+    return ValueSet(pa.array(values, plain).view(arrow_type(type_)), type_)
+
+
+def _literal(expression: Any) -> Form:
+    value, spelled = expression._value, str(expression._dataType.jsonValue())
+    if hasattr(value, "as_tuple"):  # the server widens the type that the client says
+        _, digits, exponent = value.as_tuple()
+        scale = max(-exponent, expression._dataType.scale)
+        precision = max(len(digits) + max(exponent, 0), scale, expression._dataType.precision)
+        if precision > 38:
+            raise UnsupportedOperation("a constant of more than 38 digits")
+        with decimal.localcontext(prec=60):
+            value = value.quantize(decimal.Decimal(1).scaleb(-scale))
+        return spark_words.constant(value, f"decimal({precision},{scale})")
+    if isinstance(value, bytearray):
+        value = bytes(value)
+    if isinstance(value, int) and type_named(spelled) is not None:
+        check_moments(spelled, [value])
+    return spark_words.constant(value, spelled)
+
+
+def _case(expression: Any) -> Form:
+    return spark_words.Choice(expression._branches, expression._else_value)
+
+
+_FORMS: Mapping[str, Callable[[Any], Form]] = {
+    "ColumnReference": lambda each: spark_words.parse_name(str(each._unparsed_identifier)),
+    "LiteralExpression": _literal,
+    "CastExpression": _cast,
+    "CaseWhen": _case,
+    "UnresolvedExtractValue": lambda each: spark_words.Member(each._child, each._extraction),
+    "CallFunction": _call,
+    "UnresolvedFunction": _call,
+}

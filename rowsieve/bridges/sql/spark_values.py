@@ -1,0 +1,47 @@
+"""An operand with the type that Spark gives it, which may be wider than ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rowsieve.bridges.sql.spark_type_names import held_type
+from rowsieve.predicate.ir import Cast, Operand
+from rowsieve.types.logical import Decimal, Float, Int, Json, LogicalType, String, Uuid
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An operand, and the type that Spark gives it; None is the type of a bare NULL."""
+
+    operand: Operand
+    type: LogicalType | None
+    loose: bool = False  # the operand's own type is another one that compares alike
+
+    @property
+    def exact(self) -> Operand:
+        """The operand in Spark's type."""
+        if not self.loose or self.type is None:
+            return self.operand
+        return Cast(self.operand, self.type)
+
+
+def held(operand: Operand, type_: LogicalType) -> Value:
+    """A stored value as Spark holds it."""
+    if isinstance(type_, Uuid | Json):
+        return Value(Cast(operand, String()), String())
+    return Value(operand, held_type(type_), loose=held_type(type_) != type_)
+
+
+def widens(source: LogicalType, target: LogicalType) -> bool:
+    """Whether every value stays the same number, and compares as before."""
+    match source, target:
+        case Int(bits=bits), Int(bits=wider):
+            return wider >= bits
+        case Float(bits=32), Float(bits=64):
+            return True
+        case Int(bits=bits), Decimal(precision=precision, scale=scale):
+            return precision - scale >= {8: 3, 16: 5, 32: 10, 64: 19}[bits]
+        case Decimal(), Decimal():
+            whole = target.precision - target.scale
+            return target.scale >= source.scale and whole >= source.precision - source.scale
+    return False
