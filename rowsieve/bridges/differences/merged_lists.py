@@ -93,6 +93,30 @@ def _one_zero(junction: ir.Node) -> bool:
     )
 
 
+def merged_at_top(conditions: Sequence[ir.Predicate]) -> frozenset[ir.Predicate]:
+    """The lists of the AND at the top that become one list, of which one has columns.
+
+    The optimiser finds a column in no other list: `x IN (y, 5) AND x IN (7, 8)` is FALSE there.
+    """
+    lists: dict[ir.Operand, list[ir.Predicate]] = defaultdict(list)
+    with_columns: set[ir.Operand] = set()
+    for condition in conditions:
+        term: ir.Predicate = condition
+        while isinstance(term, ir.Not):
+            term = term.term
+        if (listed := _listed(term)) is None:
+            continue
+        lists[listed[0]].append(condition)
+        if isinstance(term, ir.And | ir.Or) and not all(map(_is_constant, term.terms)):
+            with_columns.add(listed[0])
+    merged = (lists[operand] for operand in with_columns if len(lists[operand]) > 1)
+    return frozenset(condition for several in merged for condition in several)
+
+
+def _is_constant(term: ir.Predicate) -> bool:
+    return isinstance(term, ir.Comparison) and isinstance(term.right, ir.Literal)
+
+
 def _zeros(values: Iterable[object]) -> set[float]:
     """The signs of the zeros among them."""
     return {math.copysign(1.0, value) for value in values if isinstance(value, float) and not value}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.differences import Direction, check
+from rowsieve.bridges.differences.merged_lists import merged_at_top
 from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql import parse_predicate
@@ -23,7 +24,7 @@ from rowsieve.bridges.sql.spark_exact import SparkExact, eased
 from rowsieve.bridges.sql.spark_types import with_spark_types
 from rowsieve.bridges.sql.unknown_texts import check_order, check_texts, orders_text
 from rowsieve.bridges.translation import Translation
-from rowsieve.errors import InvalidInput, InvalidPredicate
+from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import Predicate, root_conjuncts
 from rowsieve.predicate.nan_signs import check_nan_signs
@@ -50,11 +51,20 @@ def from_text(
         raise InvalidInput(f"a filter in {dialect} SQL is text, not {type(text).__name__}")
     known = dialect_named(dialect)
     meant = in_session(known.semantics, session)
+    conditions = parse.conditions(text, dialect)
+    merged: frozenset[Predicate] = frozenset()
+    if known.name == "datafusion":
+        merged = merged_at_top([each for _, each in conditions if isinstance(each, Predicate)])
 
     def read(condition: tuple[str, Predicate | InvalidPredicate]) -> Predicate:
         found = condition[1]
         if isinstance(found, InvalidPredicate):
             raise found
+        if found in merged:
+            raise UnsupportedOperation(
+                "lists about one value, one of them with columns, of which datafusion's optimiser "
+                "makes a list that loses the columns"
+            )
         found = as_engine_means(found, schema, known, meant)
         if known.orders_by_collation and orders_text(
             bind(found, schema, meant, simplified=False).root
@@ -64,7 +74,7 @@ def from_text(
         return found
 
     return read_conditions(
-        parse.conditions(text, dialect),
+        conditions,
         read,
         _left,
         schema,

@@ -119,6 +119,28 @@ def test_a_list_with_null_tells_zeros_as_a_list_of_its_length(
     assert JUDGES["datafusion"](text, BATCH) == mine
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x IN (y, 9) AND x IN (7, 8)",
+        "x IN (7, 8) AND x IN (y, 8) AND s <> 'z'",
+        "NOT (x NOT IN (y, NULL)) AND x IN (7, 8)",
+    ],
+)
+def test_lists_with_columns_are_left_together(text: str) -> None:
+    predicate = parse_predicate(text, "datafusion")
+    mine = ours(predicate, SCHEMA, BATCH, Semantics.DATAFUSION)
+    assert JUDGES["datafusion"](text, BATCH) != mine
+    read = rs.translate(text, "datafusion", target="rowsieve", schema=BATCH.schema)
+    assert str(read.expression) == ("s <> 'z'" if "z" in text else "None")
+    assert all("loses the columns" in note for note in read.notes)
+    assert len(read.notes) == 2
+    alone = rs.translate(
+        "x IN (y, 9) AND s IN ('a')", "datafusion", target="rowsieve", schema=BATCH.schema
+    )
+    assert alone.residual is None
+
+
 @pytest.mark.parametrize("text", ["TRY_CAST(x AS INT) <> 7", "NOT TRY_CAST(x AS SMALLINT) > 9"])
 def test_a_try_cast_that_the_optimiser_drops_is_left(text: str) -> None:
     """NULL where the number does not fit, but in a comparison the number itself."""
