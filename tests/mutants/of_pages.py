@@ -91,7 +91,7 @@ MUTANTS = (
     Mutant(
         READER,
         "digests are not compared",
-        "len(found) == stop - start and place.is_whole(number, found)",
+        "len(found) == stop - start and chunk.is_whole(number, found)",
         "len(found) == stop - start",
     ),
     Mutant(
@@ -129,7 +129,7 @@ MUTANTS = (
     Mutant(
         MINI,
         "a repeated column has a value a row",
-        "if not column.repeats:",
+        "if not column.chunk.repeats:",
         "if column.pages:",
     ),
     Mutant(
@@ -174,7 +174,7 @@ MUTANTS = (
     Mutant(
         EXECUTE,
         "any predicate is taken for one of the key (trap T1)",
-        "if any(column.name not in decides for column in predicate.columns):",
+        "if not decides.issuperset([column.name for column in predicate.columns]):",
         "if not predicate.columns:",
         _READS,
     ),

@@ -88,8 +88,8 @@ MUTANTS = (
     Mutant(
         SOURCES,
         "all columns prune before visibility is resolved (trap T1)",
-        "return only if names_others else None",
-        "return None",
+        "        return None\n    return only\n",
+        "        return None\n    return None\n",
     ),
     Mutant(
         SOURCES,
