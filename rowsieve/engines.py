@@ -63,7 +63,7 @@ class SparkProvider(Protocol):
 
 
 PROVIDERS: Final = {
-    "datafusion": "rowsieve.providers.datafusion.table",
+    "datafusion": "rowsieve.providers.datafusion.registered_table",
     "arrow": "rowsieve.providers.arrow.dataset",
     "pandas": "rowsieve.providers.pandas.frames",
     "polars": "rowsieve.providers.polars.frames",

@@ -27,7 +27,7 @@ from rowsieve.metrics import CommitReport, WriterMetrics, send
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.properties import check_properties
 from rowsieve.stats.collect import Collecting
-from rowsieve.stats.options import statistics_options
+from rowsieve.stats.selection import statistics_options
 from rowsieve.storage.checkpoint import row_count
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest, check_request

@@ -33,8 +33,8 @@ from rowsieve.planner.cache import PLANS
 from rowsieve.planner.explain import explain
 from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import OutputColumn, ScanPlan, check_fits
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.planner.prunable import Unprunable, unprunable
-from rowsieve.planner.scan import plan_scan
 from rowsieve.planner.statistics import ScanStatistics, plan_statistics
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics

@@ -18,7 +18,7 @@ from typing import Any
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.registry import resolve
 from rowsieve.predicate.functions.row import Argument
-from rowsieve.predicate.literals import natural_type
+from rowsieve.predicate.literal_values import natural_type
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics, TextReading
 from rowsieve.types.logical import (
     Binary,

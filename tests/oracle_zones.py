@@ -12,7 +12,7 @@ from functools import partial
 
 from rowsieve.predicate.semantics import Semantics, TimestampText
 from rowsieve.types.logical import Timestamp
-from rowsieve.types.zones import RepeatedTime, SkippedTime
+from rowsieve.types.time_zones import RepeatedTime, SkippedTime
 from tests.oracle_functions import moved
 from tests.oracle_values import DAY_US, EPOCH, Failed, spelled, truncated
 from tests.zones import instant_of, local_of

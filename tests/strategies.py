@@ -14,7 +14,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from rowsieve.predicate import ir
-from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.literal_values import int_range
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (

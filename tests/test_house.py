@@ -34,6 +34,7 @@ FLOORS = (
     ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+LISTS = {"functions", "differences"}  # folders of rows
 NEEDS_NOTHING_ABOVE = {"bridges": {"predicate", "types", "errors", "arguments", "varints"}}
 
 
@@ -117,3 +118,11 @@ def test_no_file_has_outgrown_one_idea() -> None:
         if (count := len(path.read_text().splitlines())) > 600
     }
     assert long == {}
+
+
+def test_folders_share_a_file_name_only_for_one_reason() -> None:
+    """Engines' folders have the same files; lists of functions are cut by the same kinds."""
+    for name, folders in house.twins().items():
+        parents = {str(Path(folder).parent) for folder in folders}
+        siblings = len(parents) == 1 and parents != {"."}
+        assert siblings or {Path(folder).name for folder in folders} <= LISTS, (name, folders)

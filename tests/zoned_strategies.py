@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Date, Int, String, Time, Timestamp
-from rowsieve.types.zones import zone
+from rowsieve.types.time_zones import zone
 from tests.oracle_values import EPOCH
 from tests.zones import NAMES, instants
 

@@ -6,7 +6,7 @@ import datetime
 from zoneinfo import ZoneInfo
 
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.zones import RepeatedTime, SkippedTime
+from rowsieve.types.time_zones import RepeatedTime, SkippedTime
 
 NAMES = (
     "America/New_York",

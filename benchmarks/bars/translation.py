@@ -18,7 +18,7 @@ import pyarrow as pa
 from benchmarks.bars.sizes import Sizes
 from benchmarks.measure import Work, take_turns
 from benchmarks.result import Bar, Case, WrongAnswer
-from rowsieve.bridges.registry import BRIDGES, Bridge
+from rowsieve.bridges.languages import BRIDGES, Bridge
 from rowsieve.errors import MissingExtra
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind

@@ -25,7 +25,7 @@ from rowsieve.bridges.translation import Exactness, Row, Translation, reason_of
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.like import after_prefix
-from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from rowsieve.bridges.languages import bridge_named
 from rowsieve.bridges.native import is_predicate
 from rowsieve.bridges.python_text import Recorded, recording, spelled
-from rowsieve.bridges.registry import bridge_named
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.translate import translate
 from rowsieve.bridges.translation import Exactness

@@ -12,7 +12,7 @@ from typing import Final
 
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.zones import fixed_offset, zone
+from rowsieve.types.time_zones import fixed_offset, zone
 
 # Zones whose changes after 2037 follow no rule that ICU knows.
 UNKNOWN_TO_ICU: Final = frozenset(

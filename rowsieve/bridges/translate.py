@@ -17,8 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 from rowsieve.arguments import checked
+from rowsieve.bridges.languages import Bridge, bridge_named, bridge_of
 from rowsieve.bridges.meanings import unsigned, with_meaning_kept
-from rowsieve.bridges.registry import Bridge, bridge_named, bridge_of
 from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql.syntax import in_syntax
 from rowsieve.bridges.translation import Exactness, Note, Translation, place, translated

@@ -17,7 +17,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
 
 if TYPE_CHECKING:
-    from rowsieve.bridges.registry import Bridge
+    from rowsieve.bridges.languages import Bridge
 
 
 def to_predicate(
@@ -46,8 +46,8 @@ def to_predicate(
 
             found = parse_predicate(where, dialect)
             return found if schema is None else with_widths(found, schema, rules)
-    from rowsieve.bridges.registry import BRIDGES, bridge_named  # noqa: PLC0415 - on first use
-    from rowsieve.bridges.sql.translation import where_text  # noqa: PLC0415 - on first use
+    from rowsieve.bridges.languages import BRIDGES, bridge_named  # noqa: PLC0415 - on first use
+    from rowsieve.bridges.sql.language import where_text  # noqa: PLC0415 - on first use
 
     if isinstance(where, str):
         if rules.listed_only and schema is not None:
@@ -108,6 +108,6 @@ def _bridge_of(where: Any) -> Bridge | None:
     """Return the bridge of another engine's expression; None for text or other values."""
     if where is None or isinstance(where, str | Predicate):
         return None
-    from rowsieve.bridges.registry import bridge_of  # noqa: PLC0415 - on first use
+    from rowsieve.bridges.languages import bridge_of  # noqa: PLC0415 - on first use
 
     return bridge_of(where)

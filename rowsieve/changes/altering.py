@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from rowsieve.changes.change import Change
 from rowsieve.errors import CommitConflict, InvalidInput, InvalidSchemaChange, UnsupportedOperation
-from rowsieve.stats.options import statistics_options
+from rowsieve.stats.selection import statistics_options
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.snapshot import SCHEMA_CHANGES, Snapshot
 from rowsieve.types.evolution import SchemaChange, evolve

@@ -22,10 +22,10 @@ from rowsieve.changes.python_data import from_python, gives, is_python_data, kin
 from rowsieve.errors import InvalidData, InvalidInput, KeyViolation, SchemaMismatch
 from rowsieve.predicate.arrays import repeated as repeated_constant
 from rowsieve.types.conform import canonical_key, conform
-from rowsieve.types.constants import constant
 from rowsieve.types.encodings import arrow_schema, check_nesting
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
+from rowsieve.types.stored_defaults import constant
 
 OnDuplicate = Literal["error", "last"]
 

@@ -25,7 +25,7 @@ from rowsieve.executor.sources import PartSource
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.overlap import Bound, KeyRange, key_ranges
 from rowsieve.planner.pieces import planned_part
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.storage.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.conflicts import Isolation, Kind, Resolution, isolation_of, resolve
 from rowsieve.storage.log_entry import Commit, LogEntry

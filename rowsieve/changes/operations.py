@@ -30,7 +30,7 @@ from rowsieve.errors import (
 from rowsieve.executor.execute import Execution
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import OutputColumn, ScanPlan, check_fits
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.ir import TRUE, Cast, Operand

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from rowsieve.changes.change import Change
 from rowsieve.properties import check_properties
-from rowsieve.stats.options import statistics_options
+from rowsieve.stats.selection import statistics_options
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.snapshot import ISOLATION_WRITER, Snapshot
 

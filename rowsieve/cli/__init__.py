@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from rowsieve.cli.interrupts import leave_on_interrupt
-from rowsieve.cli.streams import open_standard_streams
+from rowsieve.cli.standard_streams import open_standard_streams
 
 __all__ = ["main"]
 

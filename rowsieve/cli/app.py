@@ -23,7 +23,7 @@ import typer
 from typer.core import TyperGroup
 
 import rowsieve
-from rowsieve.cli import changing, reading, story, translating
+from rowsieve.cli import changing, querying, run_demo, translating
 from rowsieve.cli.interrupts import (
     INTERRUPTED,
     end_on_interrupt,
@@ -136,13 +136,13 @@ for _command in (
     changing.overwrite,
     changing.alter,
     changing.restore,
-    reading.query,
-    reading.explain,
-    reading.history,
-    reading.inspect,
+    querying.query,
+    querying.explain,
+    querying.history,
+    querying.inspect,
     changing.compact,
     translating.translate,
-    story.demo,
+    run_demo.demo,
 ):
     app.command()(_command)
 app.command("set")(changing.set_properties)

@@ -19,11 +19,11 @@ from rowsieve.cli.bundles import (
     OnceOptions,
     expanded,
 )
+from rowsieve.cli.column_types import read_types, with_types
 from rowsieve.cli.files import read_rows
 from rowsieve.cli.options import MOST, InputFile, Uri, existing_file, read_pairs
 from rowsieve.cli.output import messages, print_commit, print_json
 from rowsieve.cli.progress import Change, begin
-from rowsieve.cli.types import read_types, with_types
 from rowsieve.errors import TableExists, TableNotFound
 from rowsieve.opening import create_table, open_table
 from rowsieve.storage.log_entry import Commit

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from rowsieve.bridges.pasted import Pasted, pasted
-from rowsieve.bridges.sql.columns import columns_of
+from rowsieve.bridges.sql.column_list import columns_of
 from rowsieve.bridges.sql.dialects import DIALECTS
 from rowsieve.bridges.sql.syntax import in_syntax
 from rowsieve.cli.options import Ansi, AsJson, StorageOptions, TimeZone, open_at, session_of

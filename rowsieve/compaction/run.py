@@ -20,7 +20,7 @@ from rowsieve.changes.mutation import Mutation, never
 from rowsieve.compaction.pick import pick_runs
 from rowsieve.executor.execute import Execution
 from rowsieve.objects import ObjectStore, Uploads
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.conflicts import Kind

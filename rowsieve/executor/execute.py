@@ -22,10 +22,10 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from rowsieve.config import DEFAULT
+from rowsieve.executor.decode_row_group import RowGroup
 from rowsieve.executor.live_rows import LiveRows, is_resolved, with_columns
 from rowsieve.executor.package import Packaging, take_first
 from rowsieve.executor.read_ahead import ReadAhead
-from rowsieve.executor.row_groups import RowGroup
 from rowsieve.executor.sources import PartSource
 from rowsieve.executor.streams import Streams
 from rowsieve.executor.two_phase import RowReader

@@ -18,10 +18,10 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from rowsieve.executor.decode_row_group import RowGroup, as_stored, in_pieces, selection
 from rowsieve.executor.memory import rows_at_once
 from rowsieve.executor.merge import merge, winners
 from rowsieve.executor.repeats import Rows
-from rowsieve.executor.row_groups import RowGroup, as_stored, in_pieces, selection
 from rowsieve.executor.sources import PartSource, candidates_of, prune_together
 from rowsieve.executor.streams import Kept, Streams
 from rowsieve.executor.two_phase import RowReader

@@ -12,13 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from rowsieve.executor.decode_row_group import OpenFile, RowGroup, as_stored, in_pieces
 from rowsieve.executor.joined_groups import FEW, units
-from rowsieve.executor.row_groups import OpenFile, RowGroup, as_stored, in_pieces
 from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, Place
-from rowsieve.parquet.columns import names_by_id
 from rowsieve.parquet.footer import read_metadata
+from rowsieve.parquet.leaf_columns import names_by_id
 from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.planner.candidates import Candidates, find_candidates
 from rowsieve.planner.plan import PlannedPart

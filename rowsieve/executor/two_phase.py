@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from rowsieve.executor.decode_row_group import RowGroup, as_stored, selection
 from rowsieve.executor.repeats import Rows
-from rowsieve.executor.row_groups import RowGroup, as_stored, selection
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching

@@ -13,7 +13,7 @@ from rowsieve.objects.durable import put_fresh, reading_whole
 from rowsieve.objects.fetching import FetchingStore, aside, begin, together
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import Location, local_folder
-from rowsieve.objects.opening import open_store
+from rowsieve.objects.open_store import open_store
 from rowsieve.objects.remote import RemoteStore
 from rowsieve.objects.store import ObjectExists, ObjectNotFound, ObjectStore, Place, SyncFailed
 from rowsieve.objects.uploads import Uploads

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from rowsieve.parquet.columns import FileColumn
+from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.parquet.thrift import MalformedThrift, read_struct
 from rowsieve.predicate.arrays import filled
 from rowsieve.types.widening import holds_all_of

@@ -15,8 +15,8 @@ from rowsieve.byte_cache import ByteCache
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom import BloomFilter
-from rowsieve.parquet.columns import FileColumn
 from rowsieve.parquet.footer import ParquetRef, reading
+from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.parquet.seals import blank, digest, digests, entry_at, fill, sealed
 from rowsieve.parquet.spans import GAP_BYTES, requests
 from rowsieve.parquet.thrift import MalformedThrift

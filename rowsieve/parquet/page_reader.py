@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
-from rowsieve.parquet.columns import dictionary_columns
 from rowsieve.parquet.footer import ParquetRef, read_tail, reading
+from rowsieve.parquet.leaf_columns import dictionary_columns
 from rowsieve.parquet.mini_file import ColumnPages, FileSchema, GroupPages, mini_file
 from rowsieve.parquet.pages import ChunkPages, PageDirectory, Pages
 from rowsieve.parquet.spans import GAP_BYTES, Span, requests

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from rowsieve.parquet.columns import FileColumn
 from rowsieve.parquet.footer import Tail
 from rowsieve.parquet.footer_cache import cached_per_footer
+from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.parquet.pages import PageDirectory
 from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.parquet.stored_bounds import StoredBounds, abstract_column

@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowsieve.byte_cache import ByteCache
-from rowsieve.parquet.columns import FileColumn, file_columns, schema_id_of
 from rowsieve.parquet.footer_cache import cached_per_footer
+from rowsieve.parquet.leaf_columns import FileColumn, file_columns, schema_id_of
 from rowsieve.parquet.stored_bounds import StoredBounds, abstract_column
 from rowsieve.predicate.abstract import AbstractColumn, AbstractValue
 from rowsieve.predicate.arrays import Mask

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rowsieve.parquet.columns import FileColumn
+from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.arrays import Mask, as_type, without
 from rowsieve.types.encodings import arrow_type

@@ -15,7 +15,7 @@ import msgspec
 
 from rowsieve.byte_cache import ByteCache
 from rowsieve.planner.plan import OutputColumn, ScanPlan, table_columns
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate import ir
 from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.semantics import Semantics

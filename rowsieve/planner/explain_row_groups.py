@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader
-from rowsieve.parquet.columns import names_by_id
 from rowsieve.parquet.footer import Tail, read_tail
+from rowsieve.parquet.leaf_columns import names_by_id
 from rowsieve.parquet.pages import PageDirectory
 from rowsieve.parquet.row_groups import JoinedStatistics, RowGroupStatistics
 from rowsieve.planner.explanation import PartRowGroups, RowGroupReason

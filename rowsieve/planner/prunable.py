@@ -26,7 +26,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.json_kinds import EVERYTHING, path_of_subject
 from rowsieve.stats.model import Derived, Subject
-from rowsieve.stats.options import StatisticsOptions, statistics_options
+from rowsieve.stats.selection import StatisticsOptions, statistics_options
 from rowsieve.stats.subjects import JSON, LENGTH, Described, derived, describe
 from rowsieve.stats.tabulate import statistics_name
 from rowsieve.storage.snapshot import Snapshot

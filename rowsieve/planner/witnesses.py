@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.literal_values import int_range
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.json_kinds import EVERYTHING, Kind
 from rowsieve.stats.model import Derived, Subject

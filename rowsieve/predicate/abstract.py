@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Mask, as_mask, compare, null_mask, repeated, without
 from rowsieve.predicate.ir import BoundColumn, ComparisonOp, Literal, Operand
-from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Bool, Float, LogicalType, is_nested, is_ordered

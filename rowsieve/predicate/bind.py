@@ -21,7 +21,7 @@ from rowsieve.predicate.functions.conditional import common_type
 from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.limits import check_limits
-from rowsieve.predicate.literals import check_literal, constant_type, from_scalar
+from rowsieve.predicate.literal_values import check_literal, constant_type, from_scalar
 from rowsieve.predicate.members import bind_members
 from rowsieve.predicate.nested_constants import adapted, is_made
 from rowsieve.predicate.semantics import Semantics

@@ -21,7 +21,7 @@ from rowsieve.predicate.functions.casts import cast, cast_rule
 from rowsieve.predicate.functions.decimals import int_as_decimal
 from rowsieve.predicate.functions.far_texts import far_constant
 from rowsieve.predicate.functions.numeric import wider_int
-from rowsieve.predicate.literals import (
+from rowsieve.predicate.literal_values import (
     check_literal,
     from_scalar,
     int_range,

@@ -44,7 +44,7 @@ from rowsieve.predicate.functions.casts import cast_as_written, gives_null
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.functions.text_casts import trimmed
 from rowsieve.predicate.like import parse_pattern
-from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.nested_order import compare_nested, differ_nested
 from rowsieve.predicate.ordered_members import is_member
 from rowsieve.predicate.semantics import NanOrder, Semantics

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import as_mask, compare
-from rowsieve.predicate.literals import int_range, scalar
+from rowsieve.predicate.literal_values import int_range, scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.logical import Bool, Date, Float, Int, Timestamp, is_ordered
 

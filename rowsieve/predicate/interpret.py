@@ -49,7 +49,7 @@ from rowsieve.predicate.facts import Facts, facts_against, facts_of
 from rowsieve.predicate.functions.patterns import literal_prefix
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.like import Pattern, after_prefix, parse_pattern
-from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.nan_signs import may_be_negative_nan
 from rowsieve.predicate.narrow import narrowed, said_together
 from rowsieve.predicate.nested_facts import implied_by_equality

@@ -21,11 +21,11 @@ import pyarrow.compute as pc
 from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import as_mask, null_mask, without
 from rowsieve.predicate.coerce import compare_with_number, unmatched
+from rowsieve.predicate.functions.calendar_days import first_of_month, months_of
 from rowsieve.predicate.functions.casts import cast, cast_rule
-from rowsieve.predicate.functions.days import first_of_month, months_of
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.functions.temporal import next_unit, truncate, unit_name, year_start
-from rowsieve.predicate.literals import from_scalar, int_range, scalar
+from rowsieve.predicate.literal_values import from_scalar, int_range, scalar
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import OnFailure, Semantics
 from rowsieve.types.days import DAY_US

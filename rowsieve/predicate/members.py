@@ -15,7 +15,7 @@ from rowsieve.predicate.arrays import as_mask, compare, filled, null_mask, with_
 from rowsieve.predicate.functions.casts import cast, cast_rule
 from rowsieve.predicate.functions.decimals import int_as_decimal
 from rowsieve.predicate.ir import ComparisonOp, Literal, ValueSet
-from rowsieve.predicate.literals import parse_text, scalar
+from rowsieve.predicate.literal_values import parse_text, scalar
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.predicate.zoned import depends_on_zone, instants_of, is_utc
 from rowsieve.types.encodings import arrow_type

@@ -38,7 +38,7 @@ from rowsieve.predicate.facts import (
     ranges_of,
     whole_range,
 )
-from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Float, Int, Timestamp

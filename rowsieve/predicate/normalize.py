@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import compare
 from rowsieve.predicate.limits import check_limits
-from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.logical import Date, Float, Int, LogicalType, Timestamp
 

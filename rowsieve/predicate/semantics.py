@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import ClassVar
 
-from rowsieve.types.zones import RepeatedTime, SkippedTime
+from rowsieve.types.time_zones import RepeatedTime, SkippedTime
 
 
 class NanOrder(Enum):

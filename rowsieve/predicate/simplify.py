@@ -19,7 +19,7 @@ from rowsieve.predicate.functions.casts import cast_as_written, gives_null
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.inverses import undone, undone_list
 from rowsieve.predicate.like import parse_pattern
-from rowsieve.predicate.literals import from_scalar, scalar
+from rowsieve.predicate.literal_values import from_scalar, scalar
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (

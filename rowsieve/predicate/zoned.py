@@ -18,7 +18,7 @@ from rowsieve.predicate.arrays import Computed, filled, null_mask, with_nulls
 from rowsieve.predicate.functions.casts import cast, cast_rule, gives_null
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.functions.temporal import CLOCK_UNITS, unit_name
-from rowsieve.predicate.literals import from_scalar, scalar
+from rowsieve.predicate.literal_values import from_scalar, scalar
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics, TextReading, TimestampText
 from rowsieve.types.days import DAY_US
@@ -33,7 +33,7 @@ from rowsieve.types.logical import (
     is_nested,
     type_name,
 )
-from rowsieve.types.zones import RepeatedTime, SkippedTime, zone
+from rowsieve.types.time_zones import RepeatedTime, SkippedTime, zone
 
 LOCAL, INSTANT = Timestamp(utc=False), Timestamp(utc=True)
 # Functions of text and a format that are bound to the zone of the session, before both.

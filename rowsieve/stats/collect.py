@@ -22,7 +22,7 @@ from rowsieve.metrics import WriterMetrics
 from rowsieve.stats.consistency import is_consistent
 from rowsieve.stats.json_paths import JsonCollector
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
-from rowsieve.stats.options import NOTHING_MORE, StatisticsOptions
+from rowsieve.stats.selection import NOTHING_MORE, StatisticsOptions
 from rowsieve.stats.subjects import LENGTH, TEXT_FACTS
 from rowsieve.stats.text_facts import SampledTextCollector, TextCollector
 from rowsieve.stats.trim import drop_sampled, trim

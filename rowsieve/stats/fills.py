@@ -17,9 +17,9 @@ import pyarrow as pa
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.stats.model import Subject
 from rowsieve.stats.subjects import describe
-from rowsieve.types.constants import constant, is_nan
 from rowsieve.types.logical import Float, LogicalType
 from rowsieve.types.schema import Schema
+from rowsieve.types.stored_defaults import constant, is_nan
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,6 @@ from rowsieve.errors import (
     UnsupportedProtocol,
 )
 from rowsieve.objects import ObjectExists, ObjectStore, put_fresh, reading_whole
-from rowsieve.storage.columns import Columns
 from rowsieve.storage.log_entry import (
     AddedFile,
     convert,
@@ -41,6 +40,7 @@ from rowsieve.storage.log_entry import (
     schema_line,
 )
 from rowsieve.storage.manifest import FORMAT_VERSION, PartTable, check_columns
+from rowsieve.storage.manifest_columns import Columns
 from rowsieve.storage.sealed_lines import seal
 from rowsieve.storage.segments import decode_index, read_range
 from rowsieve.storage.shards import (

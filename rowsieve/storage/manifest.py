@@ -1,7 +1,7 @@
 """The manifest: the parts of a snapshot as one Arrow table, one row per part.
 
 It is columnar so that opening and planning over many parts need no Python loop over them. Columns
-in a checkpoint are read on demand (`rowsieve.storage.columns`). The columns are:
+in a checkpoint are read on demand (`rowsieve.storage.manifest_columns`). The columns are:
 
 - `part_id`, `base_version` (the head when the part was written), `schema_id`, `format_version`,
   `native_safe`;
@@ -33,7 +33,7 @@ import pyarrow.compute as pc
 from rowsieve.errors import CorruptData, UnsupportedProtocol
 from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.stats.tabulate import scalar_array, statistics_columns
-from rowsieve.storage.columns import Columns
+from rowsieve.storage.manifest_columns import Columns
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema

@@ -21,8 +21,8 @@ from rowsieve.checksums import checksum
 from rowsieve.objects import Uploads
 from rowsieve.parquet.bloom_reader import blank_seal, seal_blooms
 from rowsieve.parquet.chunks import blank_chunks, seal_chunks
-from rowsieve.parquet.columns import leaves_by_name
 from rowsieve.parquet.footer import read_footer, tail_start
+from rowsieve.parquet.leaf_columns import leaves_by_name
 from rowsieve.parquet.pages import blank_pages, seal_pages
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.segments import sizes_of

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from rowsieve.errors import InvalidInput
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.stats.collect import Collecting, StatisticsCollector
-from rowsieve.stats.options import statistics_options
+from rowsieve.stats.selection import statistics_options
 from rowsieve.stats.values import lower_bound, upper_bound, without_nan
 from rowsieve.storage.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.part_file import ROW_GROUP_ROWS, FileOptions, PartFile, member_paths

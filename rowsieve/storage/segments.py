@@ -22,7 +22,7 @@ import xxhash
 
 from rowsieve.errors import CorruptData, StoreError
 from rowsieve.objects import ObjectStore
-from rowsieve.storage.columns import Indices
+from rowsieve.storage.manifest_columns import Indices
 
 STATISTICS: Final = "stats."
 SEGMENT_FACTS: Final = {"start": pa.int64(), "stop": pa.int64(), "digest": pa.binary(16)}

@@ -26,8 +26,8 @@ import pyarrow as pa
 
 from rowsieve.errors import CorruptData, InvalidInput
 from rowsieve.objects import ObjectStore, put_fresh
-from rowsieve.storage.columns import Columns, Indices
 from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.manifest_columns import Columns, Indices
 from rowsieve.storage.segments import (
     STATISTICS,
     decode_index,

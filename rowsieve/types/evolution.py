@@ -18,10 +18,10 @@ from typing import TypeAlias, assert_never
 import pyarrow as pa
 
 from rowsieve.errors import InvalidSchemaChange
-from rowsieve.types.constants import constant_text
 from rowsieve.types.encodings import logical_type
 from rowsieve.types.logical import Field, type_name
 from rowsieve.types.schema import Schema
+from rowsieve.types.stored_defaults import constant_text
 from rowsieve.types.widening import is_widened
 
 

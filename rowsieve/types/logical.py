@@ -127,7 +127,7 @@ class Field:
     `added` is the id of the schema that added the column; 0 for the columns of the table's creation
     and nested fields. In rows of older schemas it has the value `fill`, which never changes
     (invariant 14). `default` is the value for new rows that lack the column. Both are text, see
-    `rowsieve.types.constants`; None is NULL.
+    `rowsieve.types.stored_defaults`; None is NULL.
     """
 
     id: int

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.bridges.registry import bridge_named
+from rowsieve.bridges.languages import bridge_named
 from rowsieve.bridges.translation import Exactness
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.bridges.sql.translation import from_text, to_text
+from rowsieve.bridges.sql.language import from_text, to_text
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import EvaluationError, UnreadText
 from rowsieve.types.encodings import schema_of

@@ -23,7 +23,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import rowsieve as rs
-from rowsieve.bridges.registry import BRIDGES, Bridge, bridge_named
+from rowsieve.bridges.languages import BRIDGES, Bridge, bridge_named
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind

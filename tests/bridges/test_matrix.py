@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from rowsieve.bridges import delta_dnf, differences, spark_filters
-from rowsieve.bridges.datafusion_exprs import table as datafusion
-from rowsieve.bridges.iceberg_exprs import table as iceberg
+from rowsieve.bridges.datafusion_exprs import function_table as datafusion
+from rowsieve.bridges.iceberg_exprs import function_table as iceberg
 from rowsieve.bridges.matrix import matrix
-from rowsieve.bridges.polars_exprs import table as polars
-from rowsieve.bridges.pyarrow_exprs import table as pyarrow
+from rowsieve.bridges.polars_exprs import function_table as polars
+from rowsieve.bridges.pyarrow_exprs import function_table as pyarrow
 from rowsieve.bridges.spark_columns import classic
-from rowsieve.bridges.sql import spellings, table
-from rowsieve.bridges.substrait_exprs import table as substrait
+from rowsieve.bridges.sql import function_table, spellings
+from rowsieve.bridges.substrait_exprs import function_table as substrait
 from rowsieve.bridges.translation import Row
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference" / "bridges"
@@ -64,7 +64,7 @@ TABLES: dict[str, Mapping[str, Sequence[Row]]] = {
 MATRICES: dict[str, Callable[[], str]] = {
     **{page: partial(matrix, groups) for page, groups in TABLES.items()},
     "differences": differences.matrix,
-    "sql": table.matrix,
+    "sql": function_table.matrix,
     "sql-functions": spellings.matrix,
 }
 START, STOP = "<!-- matrix -->\n", "\n<!-- end -->"

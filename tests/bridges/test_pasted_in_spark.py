@@ -12,9 +12,9 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.bridges.session import in_session
-from rowsieve.bridges.sql.columns import columns_of
+from rowsieve.bridges.sql.column_list import columns_of
 from rowsieve.bridges.sql.dialects import dialect_named
-from rowsieve.bridges.sql.translation import to_text
+from rowsieve.bridges.sql.language import to_text
 from rowsieve.bridges.where import to_predicate
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import matching

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from rowsieve.bridges.registry import BRIDGES, Bridge
+from rowsieve.bridges.languages import BRIDGES, Bridge
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.translation import Exactness
 from rowsieve.predicate.bind import bind

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql.datasource import In, Not
 
 from rowsieve.bridges.spark_columns import to_spark_column
-from rowsieve.bridges.spark_columns.lists import SHORT
+from rowsieve.bridges.spark_columns.long_lists import SHORT
 from rowsieve.bridges.spark_filters import FILTERS, from_spark_filters
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import matching

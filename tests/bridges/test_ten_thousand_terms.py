@@ -15,7 +15,7 @@ from datafusion import Expr, col, lit
 
 from rowsieve.bridges.delta_dnf import MAX_FILTERS
 from rowsieve.bridges.functions import substrait
-from rowsieve.bridges.registry import BRIDGES, Bridge, bridge_named
+from rowsieve.bridges.languages import BRIDGES, Bridge, bridge_named
 from rowsieve.bridges.substrait_exprs import from_substrait
 from rowsieve.bridges.substrait_exprs.write import Writer
 from rowsieve.errors import InvalidPredicate

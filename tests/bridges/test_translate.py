@@ -10,7 +10,7 @@ import pyspark.sql.datasource as spark
 import pytest
 
 import rowsieve as rs
-from rowsieve.bridges.registry import BRIDGES, bridge_of
+from rowsieve.bridges.languages import BRIDGES, bridge_of
 from rowsieve.bridges.translation import Note
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rowsieve as rs
 from rowsieve import ScanPlan, Table
 from rowsieve.errors import InvalidInput, StalePlan, UnsupportedOperation
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from tests.profiles import examples
 from tests.small_tables import appended, files, keyed, kv, meddled, pairs
 

@@ -11,7 +11,7 @@ import pytest
 import rowsieve
 from rowsieve.types import logical
 from rowsieve.types.encodings import arrow_field
-from tests.types.test_constants import VALUES
+from tests.types.test_stored_defaults import VALUES
 
 INT = logical.Int(8)
 NESTED: list[tuple[logical.LogicalType, Any]] = [

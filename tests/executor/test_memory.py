@@ -12,7 +12,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import InvalidInput
-from rowsieve.executor import row_groups
+from rowsieve.executor import decode_row_group
 from rowsieve.executor.memory import FEWEST_ROWS, Footprint, most_at_once, rows_at_once
 from rowsieve.executor.windows import Numbered, Stream, windows
 from rowsieve.types.keys import KeyOrder
@@ -76,7 +76,7 @@ def test_a_read_in_several_passes_gives_the_same_rows(
     table: rs.Table, where: str | None, order_by_key: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    cut = row_groups.in_pieces
+    cut = decode_row_group.in_pieces
 
     def watched(*arguments: Any) -> Iterator[tuple[int, pa.RecordBatch]]:
         for start, batch in cut(*arguments):

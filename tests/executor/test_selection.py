@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowsieve.executor.row_groups import selection
+from rowsieve.executor.decode_row_group import selection
 from rowsieve.predicate.rowset import RowSet
 
 COUNT = 4_096

@@ -27,7 +27,7 @@ import rowsieve as rs
 from rowsieve.executor import memory
 from rowsieve.executor.execute import Execution
 from rowsieve.planner.plan import ScanPlan
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate import ir
 from rowsieve.types.logical import (
     Binary,

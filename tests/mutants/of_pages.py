@@ -6,7 +6,9 @@ from tests.mutants.workshop import Mutant
 
 PRUNING, BOUNDS = "planner/prune_pages.py", "parquet/page_statistics.py"
 READER, DIRECTORY, MINI = (f"parquet/{name}.py" for name in ("page_reader", "pages", "mini_file"))
-GROUPS, LIVE, EXECUTE = (f"executor/{name}.py" for name in ("row_groups", "live_rows", "execute"))
+GROUPS, LIVE, EXECUTE = (
+    f"executor/{name}.py" for name in ("decode_row_group", "live_rows", "execute")
+)
 JOINED = "executor/joined_groups.py"
 PLAIN, NARROW = "predicate/plain_comparisons.py", "predicate/narrow.py"
 _PLAIN = ("tests/predicate/test_plain_comparisons.py",)
@@ -186,7 +188,7 @@ MUTANTS = (
         ("tests/executor/test_few_keys.py",),
     ),
     Mutant(
-        "parquet/columns.py",
+        "parquet/leaf_columns.py",
         "members of structs are taken from the leaves of others",
         "first += _leaf_count(member.type)",
         "first += 0",

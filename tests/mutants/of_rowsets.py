@@ -7,7 +7,8 @@ from tests.mutants.workshop import Mutant
 _LAWS = ("tests/predicate/test_rowset.py", "tests/predicate/test_rowset_laws.py")
 _BYTES = ("tests/predicate/test_rowset_bytes.py",)
 RANGES, BITMAP, CODEC, ROARING, ROWSET = (
-    f"predicate/rowset/{name}.py" for name in ("ranges", "bitmap", "codec", "roaring", "rowset")
+    f"predicate/rowset/{name}.py"
+    for name in ("ranges", "bitmap", "serialized", "roaring", "rowset")
 )
 SUITES = {RANGES: _LAWS, BITMAP: _LAWS, CODEC: _BYTES, ROARING: _LAWS, ROWSET: _LAWS}
 

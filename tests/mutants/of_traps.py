@@ -85,7 +85,7 @@ MUTANTS = (
         EXPRESSIONS,
     ),
     Mutant(
-        "predicate/functions/intervals.py",
+        "predicate/functions/moved_times.py",
         "a month later keeps the order of times (trap T11)",
         "(last, value.upper, DAY_US - 1)",
         "(last, value.upper, 0)",
@@ -99,14 +99,14 @@ MUTANTS = (
         EXPRESSIONS,
     ),
     Mutant(
-        "types/zones.py",
+        "types/time_zones.py",
         "a local time grows with the instant (trap T12)",
         "        high = np.where((place > 0) & (change > lower), np.maximum(high, last), high)\n",
         "",
         EXPRESSIONS,
     ),
     Mutant(
-        "types/zones.py",
+        "types/time_zones.py",
         "a local time does not fall within a part (trap T12)",
         "low = np.where(has_next & (change <= upper), np.minimum(low, first), low)",
         "low = np.where(has_next & (change <= upper), low, low)",

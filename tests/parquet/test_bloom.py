@@ -19,8 +19,8 @@ from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.objects import open_store
 from rowsieve.parquet.bloom import BloomFilter, plain_encoded, probes_of
 from rowsieve.parquet.bloom_reader import SEAL_KEY, BloomReader, seal_blooms
-from rowsieve.parquet.columns import FileColumn, file_columns
 from rowsieve.parquet.footer import read_footer
+from rowsieve.parquet.leaf_columns import FileColumn, file_columns
 from rowsieve.parquet.thrift import MalformedThrift, read_struct
 from rowsieve.predicate.arrays import Mask
 from rowsieve.types.encodings import arrow_schema

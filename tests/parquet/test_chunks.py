@@ -16,8 +16,8 @@ from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore, RemoteStore, open_store
 from rowsieve.parquet.chunks import SEAL_KEY, are_sealed
+from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.footer import read_footer, tail_start
-from rowsieve.parquet.reader import ParquetReader
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.part_writer import write_parts
 from rowsieve.types.encodings import arrow_schema

@@ -11,8 +11,8 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
+from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.footer import read_metadata
-from rowsieve.parquet.reader import ParquetReader
 from rowsieve.storage.manifest import FileRef
 
 TEXTS = ["a", None, "", "é" * 40, "b"]

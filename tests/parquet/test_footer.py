@@ -16,8 +16,8 @@ from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.parquet import footer
+from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.footer import read_footer, read_metadata, tail_start
-from rowsieve.parquet.reader import ParquetReader
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS, write_parts
 from rowsieve.types.encodings import arrow_schema

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowsieve.objects import open_store
-from rowsieve.parquet.columns import dictionary_columns, leaves_of
 from rowsieve.parquet.footer import Tail, read_footer
 from rowsieve.parquet.footer_cache import cached_per_footer
+from rowsieve.parquet.leaf_columns import dictionary_columns, leaves_of
 from rowsieve.parquet.mini_file import FileSchema
 from rowsieve.parquet.pages import PageDirectory
 from rowsieve.parquet.row_groups import RowGroupStatistics

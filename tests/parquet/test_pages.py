@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore, open_store
-from rowsieve.parquet.columns import leaves_of
+from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.footer import read_tail
+from rowsieve.parquet.leaf_columns import leaves_of
 from rowsieve.parquet.page_reader import PageReader
 from rowsieve.parquet.pages import PAGES_KEY, PageDirectory
-from rowsieve.parquet.reader import ParquetReader
 from rowsieve.storage import part_file, part_writer
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.part_writer import write_parts

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rowsieve.parquet.columns import file_columns
 from rowsieve.parquet.footer import read_footer
+from rowsieve.parquet.leaf_columns import file_columns
 from rowsieve.parquet.row_groups import FORMAT, FORMAT_KEY, RowGroupStatistics, joined_row_groups
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.ir import BoundColumn

@@ -13,7 +13,7 @@ from rowsieve import Table
 from rowsieve.bridges.where import to_predicate
 from rowsieve.planner.cache import PlanCache
 from rowsieve.planner.plan import ScanPlan, table_columns
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.semantics import Semantics
 from tests.small_tables import keyed, kv, pairs
 

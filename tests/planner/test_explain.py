@@ -16,7 +16,7 @@ from rowsieve import Scan, Table
 from rowsieve.executor.sources import PartSource
 from rowsieve.planner.explain import explain
 from rowsieve.planner.explanation import MOST_LINES
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from tests.random_tables import tiny_row_groups

@@ -13,7 +13,7 @@ from rowsieve import ScanPlan
 from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import InvalidPredicate
 from rowsieve.planner.cache import PLANS
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.limits import MAX_DEPTH

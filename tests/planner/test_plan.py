@@ -17,7 +17,7 @@ from rowsieve import ScanPlan
 from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import InvalidInput, UnknownColumn, UnsupportedProtocol, VersionNotFound
 from rowsieve.planner.plan import PLAN_FORMAT, Piece, Read, Split
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.semantics import OnFailure, Semantics
 from rowsieve.scan import read_split
 from tests.profiles import examples

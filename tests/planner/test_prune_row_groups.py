@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.parquet.bloom import BloomFilter
 from rowsieve.parquet.bloom_reader import BloomReader
-from rowsieve.parquet.columns import FileColumn
 from rowsieve.parquet.footer import read_footer
+from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.planner.prune_row_groups import (
     MAX_PROBES,

@@ -23,7 +23,7 @@ from rowsieve.executor.execute import resolve
 from rowsieve.planner.cache import PlanCache
 from rowsieve.planner.part_rows import PartRows
 from rowsieve.planner.plan import PLAN_FORMAT
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.rowset import RowSet

@@ -13,8 +13,8 @@ from rowsieve.bridges.sql import parse_predicate
 from rowsieve.errors import RowsieveError
 from rowsieve.planner.part_facts import PartFacts, refuted_by_unions
 from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.planner.prune_parts import prune_parts
-from rowsieve.planner.scan import plan_scan
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import Predicate
 from rowsieve.storage.snapshot import Snapshot

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import rowsieve as rs
 from rowsieve import Scan, Table
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.planner.statistics import ColumnSummary
 from rowsieve.types.keys import sort_form
 from rowsieve.types.logical import Field, LogicalType, is_ordered

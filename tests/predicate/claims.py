@@ -25,7 +25,7 @@ from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import _Evaluator
 from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.interpret import interpret_operand
-from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.literal_values import int_range
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (

@@ -7,7 +7,7 @@ import datetime
 import numpy as np
 import pytest
 
-from rowsieve.predicate.functions.days import Days, by_day, first_of_month, months_of
+from rowsieve.predicate.functions.calendar_days import Days, by_day, first_of_month, months_of
 
 EPOCH = datetime.date(1970, 1, 1)
 

@@ -20,7 +20,7 @@ from rowsieve.predicate.evaluate import compute
 from rowsieve.predicate.functions.casts import cast, cast_rule
 from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
 from rowsieve.predicate.functions.row import Argument, Direction
-from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.literal_values import int_range
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
 from rowsieve.types.logical import (
     Bool,

@@ -18,7 +18,7 @@ from rowsieve.predicate.bind import bind
 from rowsieve.predicate.codec import predicate_from_json, predicate_to_json
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.interpret import Verdict, interpret
-from rowsieve.predicate.literals import array_of, from_scalar
+from rowsieve.predicate.literal_values import array_of, from_scalar
 from rowsieve.predicate.semantics import NestedNulls, Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (

@@ -18,7 +18,7 @@ from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.functions.casts import cast
 from rowsieve.predicate.inverses import INVERSES
-from rowsieve.predicate.literals import from_scalar
+from rowsieve.predicate.literal_values import from_scalar
 from rowsieve.predicate.semantics import OnFailure, Semantics
 from rowsieve.types.logical import (
     Date,

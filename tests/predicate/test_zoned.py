@@ -19,7 +19,7 @@ from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.errors import InvalidPredicate
 from rowsieve.executor.execute import Execution
 from rowsieve.planner.plan import ScanPlan
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.functions.registry import FUNCTIONS

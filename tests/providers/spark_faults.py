@@ -13,9 +13,9 @@ from pyspark.sql.datasource import DataSourceWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 import rowsieve as rs
-from rowsieve.providers.spark.options import WriteOptions
 from rowsieve.providers.spark.source import RowsieveSource
-from rowsieve.providers.spark.writer import RowsieveWriter
+from rowsieve.providers.spark.source_options import WriteOptions
+from rowsieve.providers.spark.write_tasks import RowsieveWriter
 
 
 class FailingTasks(RowsieveWriter):

@@ -84,7 +84,7 @@ def test_a_scan_that_fails_leaves_its_error_on_the_table(table: rs.Table) -> Non
 
 
 def test_it_can_be_read_in_no_other_way(table: rs.Table) -> None:
-    from rowsieve.providers.datafusion.table import ReadOptions, TableDataset
+    from rowsieve.providers.datafusion.registered_table import ReadOptions, TableDataset
 
     with pytest.raises(FileNotFoundError):
         pads.Scanner.from_dataset(TableDataset(table, ReadOptions())).to_table()

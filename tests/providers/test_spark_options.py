@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
-from rowsieve.providers.spark.options import ReadOptions, WriteOptions
+from rowsieve.providers.spark.source_options import ReadOptions, WriteOptions
 
 
 def test_a_read_understands_its_options() -> None:

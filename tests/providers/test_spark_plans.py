@@ -9,7 +9,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import InvalidPredicate, UnknownColumn
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from tests.small_tables import kv
 
 source = pytest.importorskip("rowsieve.providers.spark.source", reason="needs pyspark")

@@ -19,9 +19,9 @@ from rowsieve.errors import (
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.semantics import OnFailure
 from rowsieve.providers.spark.frames import error_from_worker
-from rowsieve.providers.spark.options import ReadOptions
-from rowsieve.providers.spark.sessions import plan_in_task
+from rowsieve.providers.spark.session_settings import plan_in_task
 from rowsieve.providers.spark.source import plan_read
+from rowsieve.providers.spark.source_options import ReadOptions
 from rowsieve.scan import read_split
 from tests.profiles import IS_DEEP
 from tests.providers.spark_failures import FAILS, Rule

@@ -16,8 +16,8 @@ from rowsieve.config import current
 from rowsieve.errors import InvalidInput, UnsoundPruning
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.providers.spark.audited import audited_plan, reported_rows, reporter_of
-from rowsieve.providers.spark.options import ReadOptions
 from rowsieve.providers.spark.source import plan_read
+from rowsieve.providers.spark.source_options import ReadOptions
 from tests.executor.planted import lie
 
 REPORTER = "tests.providers.spark_reporter:FileReporter"

@@ -14,10 +14,10 @@ import rowsieve as rs
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.errors import KeyViolation
 from rowsieve.planner.overlap import overlap_groups
-from rowsieve.providers.spark import writer
-from rowsieve.providers.spark.options import WriteOptions
-from rowsieve.providers.spark.types import arrow_schema_of
-from rowsieve.providers.spark.writer import RowsieveWriter, Written
+from rowsieve.providers.spark import write_tasks
+from rowsieve.providers.spark.row_types import arrow_schema_of
+from rowsieve.providers.spark.source_options import WriteOptions
+from rowsieve.providers.spark.write_tasks import RowsieveWriter, Written
 from rowsieve.storage.manifest import PartTable
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Field, Int
@@ -32,7 +32,7 @@ KEYS = spark_schema(SCHEMA.select(("id",)))
 
 @pytest.fixture(autouse=True)
 def runs_of_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "RUN_BYTES", 1)
+    monkeypatch.setattr(write_tasks, "RUN_BYTES", 1)
 
 
 @pytest.fixture

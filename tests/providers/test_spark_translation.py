@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.bridges.sql.translation import to_text
+from rowsieve.bridges.sql.language import to_text
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.bind import bind

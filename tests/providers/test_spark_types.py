@@ -14,7 +14,7 @@ from pyspark.sql import types as spark_types
 
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.errors import SchemaMismatch
-from rowsieve.providers.spark.types import arrow_schema_of, from_spark, to_spark
+from rowsieve.providers.spark.row_types import arrow_schema_of, from_spark, to_spark
 from rowsieve.types.conform import conform
 from rowsieve.types.encodings import arrow_schema, arrow_type, schema_of
 from rowsieve.types.logical import (

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.bridges.registry import bridge_named
-from rowsieve.bridges.sql.translation import from_text
+from rowsieve.bridges.languages import bridge_named
+from rowsieve.bridges.sql.language import from_text
 from rowsieve.bridges.translate import translate
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import RowsieveError

@@ -20,7 +20,7 @@ from rowsieve.predicate.functions.casts import cast
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.stats.collect import StatisticsCollector
 from rowsieve.stats.expressions import value_of
-from rowsieve.stats.options import StatisticsOptions
+from rowsieve.stats.selection import StatisticsOptions
 from rowsieve.types.logical import Bool, Decimal, Field, Float, Int, Json, LogicalType, String
 from rowsieve.types.schema import Schema
 from tests.oracle_texts import known_texts

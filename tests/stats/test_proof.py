@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rowsieve.stats.collect import StatisticsCollector
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
-from rowsieve.stats.options import StatisticsOptions
+from rowsieve.stats.selection import StatisticsOptions
 from rowsieve.stats.trim import size_bytes, trim
 from rowsieve.stats.union import PartFacts, union
 from rowsieve.types.logical import Field, Float, Int, Json, List, String, Struct

@@ -14,7 +14,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
-from rowsieve.stats.options import StatisticsOptions, statistics_options
+from rowsieve.stats.selection import StatisticsOptions, statistics_options
 from rowsieve.stats.subjects import AS_INT, AS_LOWER, AS_NUMBER, AS_UPPER
 from rowsieve.stats.tabulate import statistics_columns
 from rowsieve.stats.text_facts import are_whole

@@ -15,7 +15,7 @@ from rowsieve.metrics import WriterMetrics
 from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.json_kinds import Kind, path_subject
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
-from rowsieve.stats.options import StatisticsOptions, statistics_options
+from rowsieve.stats.selection import StatisticsOptions, statistics_options
 from rowsieve.stats.subjects import LENGTH
 from rowsieve.stats.trim import critical_ids, is_critical_name, shortened, size_bytes, trim
 from rowsieve.stats.values import Values

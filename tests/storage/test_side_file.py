@@ -16,7 +16,7 @@ import rowsieve as rs
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.errors import InvalidInput, StoreError
 from rowsieve.objects import ObjectStore
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.storage import create_only
 from rowsieve.storage.checkpoint import CHECKPOINTS, write_checkpoint
 from rowsieve.storage.commit_log import CommitLog

@@ -15,7 +15,7 @@ import rowsieve as rs
 from rowsieve.cli.app import app
 from rowsieve.errors import InvalidInput
 from rowsieve.objects import open_store
-from rowsieve.objects.options import flat_options, secrets_of, split_options
+from rowsieve.objects.storage_options import flat_options, secrets_of, split_options
 from tests.stores.s3_server import S3, SECRET
 
 ROWS = pa.table({"id": [1, 2, 3], "v": ["a", "b", "c"]})

@@ -16,7 +16,7 @@ from rowsieve.errors import EvaluationError, InvalidPredicate, SchemaMismatch
 from rowsieve.executor.execute import Execution
 from rowsieve.planner.cache import PlanCache
 from rowsieve.planner.plan import ScanPlan
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from tests.small_tables import appended, pairs

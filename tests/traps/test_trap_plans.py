@@ -12,7 +12,7 @@ import rowsieve as rs
 from rowsieve.errors import StalePlan
 from rowsieve.planner.explain import explain
 from rowsieve.planner.plan import ScanPlan
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate import ir
 from rowsieve.predicate.rowset import RowSet
 from tests.small_tables import appended, keyed, pairs

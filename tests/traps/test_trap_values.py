@@ -14,7 +14,7 @@ from rowsieve.bridges.sql import parse_predicate
 from rowsieve.errors import EvaluationError
 from rowsieve.executor.execute import Execution
 from rowsieve.planner.plan import ScanPlan
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.manifest import PartTable

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rowsieve.bridges.conditions import write_conditions
 from rowsieve.bridges.sql.dialects import DATAFUSION
 from rowsieve.bridges.sql.encoded import read_encoded
-from rowsieve.bridges.sql.translation import in_words_of
+from rowsieve.bridges.sql.language import in_words_of
 from rowsieve.bridges.translation import Translation
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics

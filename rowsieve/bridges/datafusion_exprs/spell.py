@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.datafusion_exprs import table
+from rowsieve.bridges.datafusion_exprs import function_table
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, negative_nans, stored
 from rowsieve.bridges.sql.dialects import DATAFUSION, DATAFUSION_INSTANT
 from rowsieve.bridges.sql.render_literals import cast_text, quoted
@@ -119,7 +119,7 @@ class _Speller:
                 return self._literal(expression.python_value()), Binding.ATOM
             if kind == "ScalarFunction":
                 return self._function(expression)
-            row = table.VARIANT_ROWS.get(kind)
+            row = function_table.VARIANT_ROWS.get(kind)
             if row is None or row.reads is not Exactness.EXACT:
                 raise UnsupportedOperation(f"{kind}: {row.note if row else 'not known here'}")
             return self._variant(kind, expression)
@@ -161,7 +161,7 @@ class _Speller:
 
     def _binary(self, expression: Expr) -> tuple[str, Binding]:
         operator = expression.rex_call_operator()
-        row = table.OPERATOR_ROWS.get(operator)
+        row = function_table.OPERATOR_ROWS.get(operator)
         if row is None or row.reads is not Exactness.EXACT:
             why = row.note if row else "not known here"
             raise UnsupportedOperation(f"the operator {operator}: {why}")
@@ -173,7 +173,7 @@ class _Speller:
             return " || ".join(map(self.atom, _chain(expression, operator))), Binding.LOOSE
         left, right = map(self.atom, expression.rex_call_operands())
         spelt = "^" if operator == "BIT_XOR" else operator
-        is_plain = operator in table.COMPARISONS and "DISTINCT" not in operator
+        is_plain = operator in function_table.COMPARISONS and "DISTINCT" not in operator
         return f"{left} {spelt} {right}", Binding.CONDITION if is_plain else Binding.LOOSE
 
     def _like(self, expression: Expr, inner: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rowsieve.bridges.base import path_of
 from rowsieve.bridges.extras import imported
-from rowsieve.bridges.iceberg_exprs.table import TYPES
+from rowsieve.bridges.iceberg_exprs.function_table import TYPES
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Column, FieldAccess, Operand
 from rowsieve.types.logical import Decimal, Field, LogicalType, Struct, type_name

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.base import TreeReader, flattened, supported
 from rowsieve.bridges.extras import imported
-from rowsieve.bridges.iceberg_exprs import table
+from rowsieve.bridges.iceberg_exprs import function_table
 from rowsieve.bridges.iceberg_exprs.columns import Columns
-from rowsieve.bridges.iceberg_exprs.lists import LONG, bound_values
+from rowsieve.bridges.iceberg_exprs.long_lists import LONG, bound_values
 from rowsieve.bridges.ticks import from_ticks
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import UnsupportedOperation
@@ -71,7 +71,7 @@ class Reader(TreeReader[Any]):
     def read(self, node: Any) -> ir.Predicate:
         """One expression, whose kind is its class."""
         kind = type(node).__name__
-        supported(table.ROWS.get(kind), f"the expression {kind}", "not known here")
+        supported(function_table.ROWS.get(kind), f"the expression {kind}", "not known here")
         match kind:
             case "AlwaysTrue":
                 return ir.TRUE
@@ -125,7 +125,7 @@ class Reader(TreeReader[Any]):
                 if kind == "StartsWith":
                     return self._found(operand, starts)
                 return self._other(operand, ir.Not(starts))
-        op = table.COMPARISONS[kind]
+        op = function_table.COMPARISONS[kind]
         compared = ir.Comparison(op, operand, self._constant(bound.literal, type_))
         wrap = self._other if op is ir.ComparisonOp.NE else self._found
         return wrap(operand, compared)
@@ -139,7 +139,7 @@ class Reader(TreeReader[Any]):
         return ir.Or((ir.IsNull(operand), leaf)) if self._two_valued else leaf
 
     def _constant(self, literal: Any, type_: LogicalType) -> ir.Literal:
-        row = table.ROWS.get(type(literal).__name__)
+        row = function_table.ROWS.get(type(literal).__name__)
         if row is None or row.reads is not Exactness.EXACT:
             raise UnsupportedOperation(f"the constant {literal!r} has no counterpart here")
         value: Any = literal.value

@@ -12,9 +12,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from rowsieve.bridges.extras import imported
-from rowsieve.bridges.iceberg_exprs import table
+from rowsieve.bridges.iceberg_exprs import function_table
 from rowsieve.bridges.iceberg_exprs.columns import check_known, dotted
-from rowsieve.bridges.iceberg_exprs.lists import LONG, literal_set, with_literals
+from rowsieve.bridges.iceberg_exprs.long_lists import LONG, literal_set, with_literals
 from rowsieve.bridges.leaves import KeptRows, Leaf, Members, zeros_apart
 from rowsieve.bridges.python_text import is_recording, recorded
 from rowsieve.bridges.ticks import as_ticks
@@ -36,7 +36,7 @@ from rowsieve.types.logical import (
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
 
-_NAMES = {op.value: name for name, op in table.COMPARISONS.items()} | {
+_NAMES = {op.value: name for name, op in function_table.COMPARISONS.items()} | {
     "IN": "In",
     "NOT IN": "NotIn",
     "STARTS WITH": "StartsWith",

@@ -15,7 +15,7 @@ import pyarrow as pa
 from rowsieve.bridges.pyarrow_exprs import stored
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Literal, ValueSet
-from rowsieve.predicate.literals import decimal_type
+from rowsieve.predicate.literal_values import decimal_type
 from rowsieve.types.logical import (
     Binary,
     Bool,

@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 
 from rowsieve.bridges.base import TreeReader
-from rowsieve.bridges.polars_exprs import table
+from rowsieve.bridges.polars_exprs import function_table
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
-from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.literal_values import int_range
 from rowsieve.types.logical import (
     Binary,
     Decimal,
@@ -84,7 +84,7 @@ class Operands(TreeReader[Any]):
 
     def arithmetic(self, operator: str, left: ir.Operand, right: ir.Operand) -> ir.Operand:
         """`left operator right` of numbers, and + of text."""
-        name = table.ARITHMETIC[operator]
+        name = function_table.ARITHMETIC[operator]
         types = [type_ for side in (left, right) if (type_ := self.type_of(side)) is not None]
         if operator == "Plus" and types and all(isinstance(type_, String) for type_ in types):
             return ir.Call("concat_strict", (left, right))

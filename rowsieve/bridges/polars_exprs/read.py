@@ -16,7 +16,7 @@ from rowsieve.bridges.base import flattened, supported
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.functions import polars
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
-from rowsieve.bridges.polars_exprs import constants, table, zones
+from rowsieve.bridges.polars_exprs import constants, function_table, zones
 from rowsieve.bridges.polars_exprs.calls import read_call
 from rowsieve.bridges.polars_exprs.messagepack import decode
 from rowsieve.bridges.polars_exprs.operands import Operands
@@ -126,7 +126,7 @@ class Reader(Operands):
     def read(self, node: Any) -> ir.Predicate | ir.Operand:
         """One node of the expression."""
         kind, content = constants.single(node)
-        supported(table.NODE_ROWS.get(kind), kind, "not known here")
+        supported(function_table.NODE_ROWS.get(kind), kind, "not known here")
         match kind:
             case "Column":
                 return ir.Column(content)
@@ -146,7 +146,9 @@ class Reader(Operands):
 
     def _binary(self, content: Any) -> ir.Predicate | ir.Operand:
         operator = content["op"]
-        supported(table.OPERATOR_ROWS.get(operator), f"the operator {operator}", "not known here")
+        supported(
+            function_table.OPERATOR_ROWS.get(operator), f"the operator {operator}", "not known here"
+        )
         if operator in _HORIZONTAL:
             terms = tuple(
                 self.predicate(term) for term in _chain({"BinaryExpr": content}, operator)
@@ -158,8 +160,8 @@ class Reader(Operands):
         if operator == "Xor":
             self.expect("^", (left, right), Bool)
             return ir.Comparison(ir.ComparisonOp.NE, left, right)
-        if operator in table.COMPARISONS:
-            return self._compared(table.COMPARISONS[operator], left, right)
+        if operator in function_table.COMPARISONS:
+            return self._compared(function_table.COMPARISONS[operator], left, right)
         return self.arithmetic(operator, left, right)
 
     def _compared(self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand) -> ir.Predicate:
@@ -222,7 +224,7 @@ class Reader(Operands):
         if family == "Boolean":
             return self._boolean(*constants.single(detail), content["input"])
         name = _function_name(kind, content)
-        supported(table.FUNCTIONS.get(name), f"the function {name}")
+        supported(function_table.FUNCTIONS.get(name), f"the function {name}")
         options = constants.single(detail)[1] if "." in name else detail
         match name:
             case "TemporalExpr.ConvertTimeZone":
@@ -235,7 +237,7 @@ class Reader(Operands):
         return read_call(self, name, tuple(map(self.operand, inputs)), options)
 
     def _boolean(self, name: str, options: Any, inputs: Sequence[Any]) -> ir.Predicate | ir.Operand:
-        row = table.BOOLEANS.get(name)
+        row = function_table.BOOLEANS.get(name)
         supported(row, f"the function {row.foreign if row else name}")
         if name in ("AnyHorizontal", "AllHorizontal"):
             terms = tuple(self.predicate(item) for item in inputs)

@@ -21,7 +21,7 @@ from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.like import parse_pattern
-from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY

@@ -16,7 +16,7 @@ from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import zoned
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import LogicalType, Timestamp
-from rowsieve.types.zones import (
+from rowsieve.types.time_zones import (
     UNTIL_2100,
     RepeatedTime,
     SkippedTime,

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from rowsieve.errors import SchemaMismatch, UnsupportedOperation
 from rowsieve.predicate.ir import Literal
-from rowsieve.predicate.literals import from_scalar
+from rowsieve.predicate.literal_values import from_scalar
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import logical_type
 from rowsieve.types.logical import LogicalType, Map

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.base import as_operand, as_predicate
+from rowsieve.bridges.pyarrow_exprs.function_table import ARITHMETIC, COMPARISONS
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, negative_nans, stored
 from rowsieve.bridges.pyarrow_exprs.nodes import (
     Frame,
@@ -25,7 +26,6 @@ from rowsieve.bridges.pyarrow_exprs.nodes import (
     junction,
     truth,
 )
-from rowsieve.bridges.pyarrow_exprs.table import ARITHMETIC, COMPARISONS
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Bool, Field, Float

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.base import as_operand, as_predicate
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
-from rowsieve.bridges.pyarrow_exprs import table, zones
+from rowsieve.bridges.pyarrow_exprs import function_table, zones
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
 from rowsieve.bridges.pyarrow_exprs.nodes import (
     Decoded,
@@ -53,7 +53,7 @@ from rowsieve.types.schema import Schema
 
 _MATCH, _SKIP, _EMIT_NULL, _INCONCLUSIVE = range(4)  # SetLookupOptions::NullMatchingBehavior
 _NULL = ir.BooleanOperand(ir.Literal(None, Bool()))
-_COMPARISON_NAMES = {op: name for name, op in table.COMPARISONS.items()}
+_COMPARISON_NAMES = {op: name for name, op in function_table.COMPARISONS.items()}
 _EXACT_IN_FLOAT32 = 2**24
 _CAST_OPTIONS = (
     *("allow_int_overflow", "allow_decimal_truncate", "allow_time_overflow"),
@@ -132,7 +132,7 @@ class _Reader:
     def call(self, frame: Frame) -> Decoded:
         """Convert the call, or return an `Opaque` with the reason."""
         try:
-            row = table.ROWS.get(frame.function)
+            row = function_table.ROWS.get(frame.function)
             if row is None or row.reads is not Exactness.EXACT:
                 why = row.note if row else "it is not known here"
                 raise UnsupportedOperation(f"the pyarrow function {frame.function!r}: {why}")
@@ -158,7 +158,7 @@ class _Reader:
         return found
 
     def read(self, name: str, operands: tuple[ir.Operand, ...], options: _Options) -> Decoded:
-        if (op := table.COMPARISONS.get(name)) is not None:
+        if (op := function_table.COMPARISONS.get(name)) is not None:
             self.met(name, operands)
             return ir.Comparison(op, *operands)
         if name in ("is_null", "is_valid"):
@@ -171,9 +171,9 @@ class _Reader:
             members = options.take("value_set").values
             behaviour = int(options.take("null_matching_behavior").as_py())
             return self.is_in(operands[0], members, behaviour)
-        if name in table.ARITHMETIC:
+        if name in function_table.ARITHMETIC:
             self.met(name, operands)
-            return ir.Call(table.ARITHMETIC[name], operands)
+            return ir.Call(function_table.ARITHMETIC[name], operands)
         if name in ("divide", "divide_checked"):
             self.only(name, operands, Float if name == "divide" else Int)
             self.met(name, operands)
@@ -328,7 +328,7 @@ def _text(
 ) -> ir.Operand:
     del options
     reader.only(name, operands, String)
-    return ir.Call(table.TEXT[name], operands)
+    return ir.Call(function_table.TEXT[name], operands)
 
 
 def _sign(
@@ -336,7 +336,7 @@ def _sign(
 ) -> ir.Operand:
     del options
     reader.only(name, operands, Int, Float, Decimal)
-    return ir.Call(table.SIGNS[name], operands)
+    return ir.Call(function_table.SIGNS[name], operands)
 
 
 def _rounded(
@@ -345,7 +345,7 @@ def _rounded(
     reader.only(name, operands, Float)
     options.must("ndigits", value=0)
     options.must("round_mode", value=8)  # half to even
-    return ir.Call(table.ROUNDING[name], operands)
+    return ir.Call(function_table.ROUNDING[name], operands)
 
 
 def _constant(options: _Options, name: str) -> ir.Literal:
@@ -358,7 +358,7 @@ def _searched(
     reader.only(name, operands, String)
     options.must("ignore_case", value=False)
     return ir.BooleanOperand(
-        ir.Call(table.SEARCHES[name], (*operands, _constant(options, "pattern")))
+        ir.Call(function_table.SEARCHES[name], (*operands, _constant(options, "pattern")))
     )
 
 
@@ -377,7 +377,7 @@ def _trimmed(
     reader.only(name, operands, String)
     characters = _constant(options, "characters")
     spaces = characters.value == " "
-    return ir.Call(table.TRIMS[name], operands if spaces else (*operands, characters))
+    return ir.Call(function_table.TRIMS[name], operands if spaces else (*operands, characters))
 
 
 def _replaced(
@@ -519,7 +519,7 @@ def _part(
     if reader.kind(operand) == Timestamp(utc=True):
         operand = zones.local_time(operand, reader.kind(operand))
     _clock(reader, name, operand, dates=name not in ("hour", "minute"))
-    return ir.Call("extract", (ir.Literal(table.PARTS[name], String()), operand))
+    return ir.Call("extract", (ir.Literal(function_table.PARTS[name], String()), operand))
 
 
 def _local(
@@ -548,19 +548,19 @@ def _cut(
     options.must("week_starts_monday", value=True)
     options.must("calendar_based_origin", value=False)
     options.ignore("ceil_is_strictly_greater")
-    unit = options.take("unit").as_py() - table.FIRST_UNIT
-    if not 0 <= unit < len(table.UNITS):
+    unit = options.take("unit").as_py() - function_table.FIRST_UNIT
+    if not 0 <= unit < len(function_table.UNITS):
         raise UnsupportedOperation("floor_temporal to less than a second")
-    return ir.Call("date_trunc", (ir.Literal(table.UNITS[unit], String()), *operands))
+    return ir.Call("date_trunc", (ir.Literal(function_table.UNITS[unit], String()), *operands))
 
 
 _HANDLERS: Mapping[str, _Handler] = {
-    **dict.fromkeys(table.TEXT, _text),
-    **dict.fromkeys(table.SIGNS, _sign),
-    **dict.fromkeys(table.ROUNDING, _rounded),
-    **dict.fromkeys(table.SEARCHES, _searched),
-    **dict.fromkeys(table.TRIMS, _trimmed),
-    **dict.fromkeys(table.PARTS, _part),
+    **dict.fromkeys(function_table.TEXT, _text),
+    **dict.fromkeys(function_table.SIGNS, _sign),
+    **dict.fromkeys(function_table.ROUNDING, _rounded),
+    **dict.fromkeys(function_table.SEARCHES, _searched),
+    **dict.fromkeys(function_table.TRIMS, _trimmed),
+    **dict.fromkeys(function_table.PARTS, _part),
     "match_like": _liked,
     "replace_substring": _replaced,
     "utf8_slice_codeunits": _sliced,

@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.base import OPERATORS, OperatorWriter, path_of
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
-from rowsieve.bridges.pyarrow_exprs import table, zones
+from rowsieve.bridges.pyarrow_exprs import function_table, zones
 from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.like import parse_pattern
-from rowsieve.predicate.literals import scalar
+from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
@@ -40,10 +40,16 @@ Expression: TypeAlias = Any  # pyarrow has no types
 
 _TO_PYARROW = {
     ours: theirs
-    for rows in (table.ARITHMETIC, table.TEXT, table.ROUNDING, table.SIGNS, table.SEARCHES)
+    for rows in (
+        function_table.ARITHMETIC,
+        function_table.TEXT,
+        function_table.ROUNDING,
+        function_table.SIGNS,
+        function_table.SEARCHES,
+    )
     for theirs, ours in rows.items()
-} | {ours: theirs for theirs, ours in table.TRIMS.items()}
-_PARTS = {ours: theirs for theirs, ours in table.PARTS.items()}
+} | {ours: theirs for theirs, ours in function_table.TRIMS.items()}
+_PARTS = {ours: theirs for theirs, ours in function_table.PARTS.items()}
 _MOST_DIGITS = 38
 
 
@@ -169,12 +175,20 @@ class Writer(OperatorWriter[Expression]):
             return self._arithmetic(node, types, result)
         if name == "coalesce" and all(type_ == result for type_ in types):
             return self._pc.coalesce(*map(self.operand, node.arguments))
-        if name in table.ROUNDING.values() and len(types) == 1 and isinstance(types[0], Float):
+        if (
+            name in function_table.ROUNDING.values()
+            and len(types) == 1
+            and isinstance(types[0], Float)
+        ):
             return getattr(self._pc, _TO_PYARROW[name])(self.operand(node.arguments[0]))
         if name == "extract" and str(constants[0]) in _PARTS and _is_clock(types[1], constants[0]):
             part = getattr(self._pc, _PARTS[str(constants[0])])
             return part(self.operand(node.arguments[1])).cast(pa.int64())
-        if name == "date_trunc" and str(constants[0]) in table.UNITS and types[1] == Timestamp():
+        if (
+            name == "date_trunc"
+            and str(constants[0]) in function_table.UNITS
+            and types[1] == Timestamp()
+        ):
             return self._pc.floor_temporal(self.operand(node.arguments[1]), unit=str(constants[0]))
         if name in ("local_time", "instant"):
             return zones.written(node, self.operand(node.arguments[1]))
@@ -187,12 +201,12 @@ class Writer(OperatorWriter[Expression]):
     ) -> Expression:
         name, operand = node.function, self.operand(node.arguments[0])
         rest = constants[1:]
-        if name in table.TEXT.values():
+        if name in function_table.TEXT.values():
             made = getattr(self._pc, _TO_PYARROW[name])(operand)
             return made.cast(pa.int64()) if name == "length" else made
-        if name in table.SEARCHES.values() and isinstance(rest[0], str):
+        if name in function_table.SEARCHES.values() and isinstance(rest[0], str):
             return getattr(self._pc, _TO_PYARROW[name])(operand, rest[0])
-        if name in table.TRIMS.values() and (not rest or isinstance(rest[0], str)):
+        if name in function_table.TRIMS.values() and (not rest or isinstance(rest[0], str)):
             return getattr(self._pc, _TO_PYARROW[name])(operand, rest[0] if rest else " ")
         if name == "concat_strict" and all(isinstance(type_, String) for type_ in types):
             return self._pc.binary_join_element_wise(*map(self.operand, node.arguments), "")
@@ -239,7 +253,13 @@ def _check_digits(types: Sequence[LogicalType]) -> None:
 def _may_fail(node: ir.Node) -> bool:
     if isinstance(node, ir.Cast):
         return True
-    quiet = ("coalesce", "extract", "date_trunc", *table.TEXT.values(), *table.SEARCHES.values())
+    quiet = (
+        "coalesce",
+        "extract",
+        "date_trunc",
+        *function_table.TEXT.values(),
+        *function_table.SEARCHES.values(),
+    )
     return isinstance(node, ir.Call) and node.function not in quiet
 
 
@@ -248,7 +268,9 @@ def _is_clock(type_: LogicalType, part: object) -> bool:
 
 
 def _unknown(node: ir.Call) -> UnsupportedOperation:
-    row = next((row for row in table.FUNCTIONS if row.ours.split(" ")[-1] == node.function), None)
+    row = next(
+        (row for row in function_table.FUNCTIONS if row.ours.split(" ")[-1] == node.function), None
+    )
     if row is None:
         return UnsupportedOperation(f"the function {node.function!r} has no counterpart in pyarrow")
     return UnsupportedOperation(f"{node.function} means the same in pyarrow only {row.note}")

@@ -19,7 +19,7 @@ from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir, zoned
 from rowsieve.types.logical import LogicalType, Timestamp, type_name
-from rowsieve.types.zones import IN_ARROW, RepeatedTime, SkippedTime, fixed_offset, zone
+from rowsieve.types.time_zones import IN_ARROW, RepeatedTime, SkippedTime, fixed_offset, zone
 
 _LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
 # Indexed by AssumeTimezoneOptions: raise, earliest, latest.

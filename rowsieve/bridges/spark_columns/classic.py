@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from rowsieve.bridges.spark_columns import lists
+from rowsieve.bridges.spark_columns import long_lists
 from rowsieve.bridges.spark_columns.sessions import active_session
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.bridges.sql import spark_words
@@ -211,7 +211,7 @@ def _tree(node: Any) -> Node:
     session = active_session()
     try:
         java = session._jsparkSession.expression(session._jvm.org.apache.spark.sql.Column(node))
-        java = lists.with_arrays(session._jvm, java)
+        java = long_lists.with_arrays(session._jvm, java)
         _check_cases(session._jvm, java)
         return _of_json(json.loads(java.toJSON()), java)
     except ParseException as error:
@@ -299,7 +299,7 @@ def _among(node: Node) -> Form | None:
     kind = members.fields.get("dataType")
     if not isinstance(kind, dict) or members.kind != "Literal":
         return None
-    return lists.listed(operand, members.source(), str(kind["elementType"]))
+    return long_lists.listed(operand, members.source(), str(kind["elementType"]))
 
 
 def _set(node: Node) -> Form:
@@ -308,7 +308,7 @@ def _set(node: Node) -> Form:
     spelled = operand.fields.get("dataType")
     if operand.kind != "Cast" or not isinstance(spelled, str):
         raise UnsupportedOperation("InSet of values that are not cast to the type of its members")
-    return lists.listed_set(operand, node.source(), spelled)
+    return long_lists.listed_set(operand, node.source(), spelled)
 
 
 def _like(name: str, node: Node) -> Form:

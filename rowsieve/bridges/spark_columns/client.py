@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from rowsieve.bridges.spark_columns.connect_times import check_moments
-from rowsieve.bridges.spark_columns.lists import LISTED, SHORT
+from rowsieve.bridges.spark_columns.long_lists import LISTED, SHORT
 from rowsieve.bridges.sql import parse_expression, spark_words
 from rowsieve.bridges.sql.spark_type_names import cast_target, type_named
 from rowsieve.bridges.sql.spark_words import Form

@@ -15,7 +15,7 @@ from typing import Any
 from rowsieve.bridges.conditions import write_conditions
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.meanings import with_meaning_kept
-from rowsieve.bridges.spark_columns import lists
+from rowsieve.bridges.spark_columns import long_lists
 from rowsieve.bridges.spark_columns.sessions import ColumnSession, check_session, is_client
 from rowsieve.bridges.sql.dialects import SPARK_SETTLED
 from rowsieve.bridges.sql.render import Writer
@@ -107,7 +107,7 @@ class _Columns:
         return False
 
     def _is_long(self, node: ir.InList) -> bool:
-        if len(node.values) <= lists.SHORT:
+        if len(node.values) <= long_lists.SHORT:
             return False
         return not is_client() or type_of(node.operand) in _AS_THEY_ARE
 
@@ -117,7 +117,7 @@ class _Columns:
         operand = self._expr(self._writer.text(self._exact.operand(node.operand)))
         if is_client():
             return operand.isin(node.values.array.to_pylist())
-        return lists.in_set(operand, node.values, type_)
+        return long_lists.in_set(operand, node.values, type_)
 
 
 def balanced(terms: list[Any], *, all_of: bool) -> Any:

@@ -45,7 +45,7 @@ def alterations_of(
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
     from sqlglot import exp  # noqa: PLC0415
 
-    from rowsieve.bridges.sql.limits import too_deep  # noqa: PLC0415
+    from rowsieve.bridges.sql.text_limits import too_deep  # noqa: PLC0415
 
     known = dialect_named(dialect)
     if len(text) > _LONGEST:

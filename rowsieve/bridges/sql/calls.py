@@ -16,15 +16,10 @@ from sqlglot.tokenizer_core import TokenType
 
 from rowsieve.bridges.functions import TABLE
 from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT
-from rowsieve.bridges.sql.functions import (
-    FILE_READERS,
-    NOW,
-    OPERATORS,
-)
 from rowsieve.bridges.sql.intervals import moved
 from rowsieve.bridges.sql.list_calls import HANDLERS as LISTS
 from rowsieve.bridges.sql.list_calls import named_list
-from rowsieve.bridges.sql.members import json_operator, json_path
+from rowsieve.bridges.sql.nested_access import json_operator, json_path
 from rowsieve.bridges.sql.own_calls import HANDLERS, NAMES, day, seconds
 from rowsieve.bridges.sql.parts import EXTRACTED, PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.pattern_calls import regex, substring
@@ -34,6 +29,11 @@ from rowsieve.bridges.sql.spark_names import BY_FORMAT, is_spark_name, truncated
 from rowsieve.bridges.sql.spark_names import NODES as SPARK
 from rowsieve.bridges.sql.spark_names import named as named_by_spark
 from rowsieve.bridges.sql.spark_rules import UNITS
+from rowsieve.bridges.sql.special_functions import (
+    FILE_READERS,
+    NOW,
+    OPERATORS,
+)
 from rowsieve.bridges.sql.templates import forms, recognise
 from rowsieve.bridges.sql.typenames import arrow_named
 from rowsieve.bridges.sql.visits import Reads

@@ -11,7 +11,7 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.zoned import local_time
 from rowsieve.types.logical import Date, Timestamp
 from rowsieve.types.schema import Schema
-from rowsieve.types.zones import UNTIL_2100, fixed_offset, zone
+from rowsieve.types.time_zones import UNTIL_2100, fixed_offset, zone
 
 
 def with_local_times(predicate: ir.Predicate, schema: Schema) -> ir.Predicate:

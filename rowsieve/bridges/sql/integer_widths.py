@@ -23,7 +23,7 @@ from rowsieve.bridges.sql.whole_quotients import check_quotients
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
-from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.literal_values import int_range
 from rowsieve.types.logical import Int
 from rowsieve.types.schema import Schema
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from rowsieve.bridges.sql.members import element_at
+from rowsieve.bridges.sql.nested_access import element_at
 from rowsieve.bridges.sql.own_calls import array_size
 from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate import ir

@@ -24,7 +24,7 @@ from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.functions.casts import cast
 from rowsieve.predicate.functions.far_texts import far_constant
 from rowsieve.predicate.ir import Literal, PhysicalValue, ValueSet
-from rowsieve.predicate.literals import int_range, parse_text
+from rowsieve.predicate.literal_values import int_range, parse_text
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
@@ -45,7 +45,7 @@ from rowsieve.types.logical import (
     Uuid,
     type_name,
 )
-from rowsieve.types.zones import zone
+from rowsieve.types.time_zones import zone
 
 INT64 = Int(64)
 MAX_DIGITS = 38

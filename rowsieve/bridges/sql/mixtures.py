@@ -20,7 +20,7 @@ from rowsieve.bridges.sql.drawn_floats import as_decimal
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
-from rowsieve.predicate.literals import natural_type
+from rowsieve.predicate.literal_values import natural_type
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
     Date,

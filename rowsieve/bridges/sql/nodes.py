@@ -17,7 +17,6 @@ from sqlglot import exp
 from rowsieve.bridges.sql import calls
 from rowsieve.bridges.sql.bins import difference
 from rowsieve.bridges.sql.grammars import SafeEquality
-from rowsieve.bridges.sql.limits import MAX_OPERATOR_DEPTH
 from rowsieve.bridges.sql.list_calls import (
     cast_items,
     compare_rows,
@@ -26,17 +25,18 @@ from rowsieve.bridges.sql.list_calls import (
     row_among,
 )
 from rowsieve.bridges.sql.literals import negated, number, typed, value_set
-from rowsieve.bridges.sql.members import bracket
+from rowsieve.bridges.sql.nested_access import bracket
 from rowsieve.bridges.sql.pattern_calls import PREDICATES as PATTERNS
 from rowsieve.bridges.sql.pattern_calls import similar
-from rowsieve.bridges.sql.source import Source
+from rowsieve.bridges.sql.source_text import Source
 from rowsieve.bridges.sql.spark_coercion import AMONG, text_of_bytes
+from rowsieve.bridges.sql.text_limits import MAX_OPERATOR_DEPTH
 from rowsieve.bridges.sql.typenames import logical_type
 from rowsieve.bridges.sql.zones import of_local_time
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.casts import cast as computed_cast
-from rowsieve.predicate.literals import from_scalar
+from rowsieve.predicate.literal_values import from_scalar
 from rowsieve.predicate.semantics import TextReading
 from rowsieve.types.logical import (
     Binary,

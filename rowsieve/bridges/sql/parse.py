@@ -19,12 +19,12 @@ from sqlglot.tokenizer_core import TokenType
 
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.grammars import parser_of
-from rowsieve.bridges.sql.limits import MAX_NESTING, check_length, too_deep
-from rowsieve.bridges.sql.lists import Lifted, lift_lists, stand_in_place
+from rowsieve.bridges.sql.lifted_lists import Lifted, lift_lists, stand_in_place
 from rowsieve.bridges.sql.nodes import Reader
 from rowsieve.bridges.sql.plain_chains import plain_chain
-from rowsieve.bridges.sql.source import Source, is_after_distinct, split_at_and
+from rowsieve.bridges.sql.source_text import Source, is_after_distinct, split_at_and
 from rowsieve.bridges.sql.stand_ins import StandIns
+from rowsieve.bridges.sql.text_limits import MAX_NESTING, check_length, too_deep
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import IsNull, Operand, Predicate
 from rowsieve.predicate.limits import check_text

@@ -18,7 +18,7 @@ from typing import Any, Final
 from sqlglot.tokenizer_core import TokenType
 
 from rowsieve.bridges.sql.literals import negated, number
-from rowsieve.bridges.sql.source import Source
+from rowsieve.bridges.sql.source_text import Source
 from rowsieve.predicate import ir
 
 LEAST_TERMS: Final = 64  # the grammar reads fewer fast enough

@@ -8,7 +8,7 @@ from rowsieve.bridges.functions import Use, spelling_of
 from rowsieve.bridges.sql.bins import bin_text
 from rowsieve.bridges.sql.intervals import FUNCTIONS as INTERVALS
 from rowsieve.bridges.sql.intervals import interval_text
-from rowsieve.bridges.sql.members import PLAIN_PATH
+from rowsieve.bridges.sql.nested_access import PLAIN_PATH
 from rowsieve.bridges.sql.parts import PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.pattern_calls import FOUND, in_flavour
 from rowsieve.bridges.sql.regexes import Flavour, from_re2

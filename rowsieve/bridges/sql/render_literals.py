@@ -6,7 +6,7 @@ from rowsieve.bridges.sql.dialects import DATAFUSION_TYPES, BinaryText, Dialect
 from rowsieve.bridges.sql.literals import negated, number, spelt
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.ir import Literal, PhysicalValue
-from rowsieve.predicate.literals import natural_type
+from rowsieve.predicate.literal_values import natural_type
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.logical import (
     Binary,

@@ -8,7 +8,7 @@ import pyarrow as pa
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Timestamp
-from rowsieve.types.zones import Micros, RepeatedTime, SkippedTime, zone
+from rowsieve.types.time_zones import Micros, RepeatedTime, SkippedTime, zone
 
 _LOCAL = Timestamp(utc=False)
 

@@ -11,7 +11,7 @@ import decimal
 from rowsieve.bridges.sql.spark_values import Value
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Cast, Literal, Operand
-from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.literal_values import int_range
 from rowsieve.types.logical import (
     Date,
     Decimal,

@@ -41,7 +41,7 @@ from rowsieve.types.logical import (
     is_nested,
     type_name,
 )
-from rowsieve.types.zones import zone
+from rowsieve.types.time_zones import zone
 
 _INT64, _LOCAL, _INSTANT = Int(64), Timestamp(utc=False), Timestamp(utc=True)
 _LONGEST = Decimal(20, 0)  # what holds a uint64

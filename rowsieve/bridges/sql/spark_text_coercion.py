@@ -19,7 +19,7 @@ from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.casts import cast_as_written
 from rowsieve.predicate.functions.spark_times import read_moments
 from rowsieve.predicate.ir import Cast, Literal, Operand
-from rowsieve.predicate.literals import from_scalar
+from rowsieve.predicate.literal_values import from_scalar
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
     Bool,

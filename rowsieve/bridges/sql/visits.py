@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from rowsieve.bridges.sql.dialects import Dialect
-from rowsieve.bridges.sql.source import Source
+from rowsieve.bridges.sql.source_text import Source
 from rowsieve.predicate.ir import Node, Operand, Predicate
 from rowsieve.types.logical import LogicalType
 

@@ -19,7 +19,7 @@ from rowsieve.predicate import zoned
 from rowsieve.predicate.functions.temporal import CLOCK_UNITS
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import Timestamp
-from rowsieve.types.zones import UNTIL_2100, fixed_offset, has_rules, zone
+from rowsieve.types.time_zones import UNTIL_2100, fixed_offset, has_rules, zone
 
 _LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
 _BY_OPERATOR = frozenset({"postgres", "duckdb"})  # AT TIME ZONE as in our semantics

@@ -13,7 +13,7 @@ from itertools import chain
 
 from rowsieve.bridges.base import TreeReader, flattened, supported
 from rowsieve.bridges.functions import Use, substrait
-from rowsieve.bridges.substrait_exprs import table
+from rowsieve.bridges.substrait_exprs import function_table
 from rowsieve.bridges.substrait_exprs.long_lists import FEWEST, members_at_once
 from rowsieve.bridges.substrait_exprs.types import literal_of_message, type_of_message
 from rowsieve.bridges.substrait_exprs.wire import Message, Value, fields, one, signed, text
@@ -34,7 +34,7 @@ from rowsieve.types.logical import (
     type_name,
 )
 from rowsieve.types.schema import Schema
-from rowsieve.types.zones import zone
+from rowsieve.types.time_zones import zone
 
 _LITERAL, _CALL = 1, 3
 _STANDARD = re.compile(
@@ -69,7 +69,7 @@ class Source(TreeReader[Value]):
         kind, content = _kind(expression)
         if kind == _CALL:
             return f"{self._function(fields(content))[1]}(…)"
-        return table.EXPRESSIONS[kind].foreign
+        return function_table.EXPRESSIONS[kind].foreign
 
     def _chain(self, expression: Value, name: str) -> list[Value]:
         def terms_of(item: Value) -> list[Value] | None:
@@ -83,7 +83,7 @@ class Source(TreeReader[Value]):
     def read(self, node: Value) -> ir.Predicate | ir.Operand:
         """One `Expression`."""
         kind, content = _kind(node)
-        supported(row := table.EXPRESSIONS[kind], row.foreign)
+        supported(row := function_table.EXPRESSIONS[kind], row.foreign)
         inner = fields(content)
         match kind:
             case 1:
@@ -165,7 +165,7 @@ class Source(TreeReader[Value]):
 
     def _call(self, expression: Value, inner: Message) -> ir.Predicate | ir.Operand:
         file, name = self._function(inner)
-        supported(table.FUNCTIONS.get((file, name)), f"the function {name} of {file}")
+        supported(function_table.FUNCTIONS.get((file, name)), f"the function {name} of {file}")
         if file == substrait.BOOLEAN and name in ("and", "or"):
             terms = tuple(self.predicate(item) for item in self._chain(expression, name))
             return ir.And(terms) if name == "and" else ir.Or(terms)
@@ -181,11 +181,11 @@ class Source(TreeReader[Value]):
             return ir.Not(self.predicate(arguments[0]))
         operands = [self.operand(item) for item in arguments]
         options = dict(_options(inner))
-        if name in table.COMPARISONS or name == "xor":
+        if name in function_table.COMPARISONS or name == "xor":
             _expect(name, operands, 2)
             if self.one_type(name, operands) != Bool() and name == "xor":
                 raise UnsupportedOperation("xor of something else than booleans")
-            op = table.COMPARISONS.get(name, ir.ComparisonOp.NE)
+            op = function_table.COMPARISONS.get(name, ir.ComparisonOp.NE)
             return ir.Comparison(op, *operands)
         if (known := substrait.ROWS.get(name)) is not None and known.file == file:
             return self._known(known, operands, options)
@@ -224,7 +224,13 @@ class Source(TreeReader[Value]):
     def _extract(self, words: list[str], operands: list[ir.Operand]) -> ir.Operand:
         """The component, ONE for those that may count from 0; the moment and perhaps its zone."""
         component, *indexing = words or [""]
-        known = table.COUNTED if indexing == ["ONE"] else {} if indexing else table.PARTS
+        known = (
+            function_table.COUNTED
+            if indexing == ["ONE"]
+            else {}
+            if indexing
+            else function_table.PARTS
+        )
         if component not in known:
             raise UnsupportedOperation(f"extract of {', '.join(words)}")
         moment = self._local(*operands) if len(operands) == 2 else operands[0]
@@ -294,7 +300,7 @@ def _members(type_: Message) -> int:
 def _kind(expression: Value) -> tuple[int, Value]:
     """Which kind of expression it is, and its content, not yet read."""
     message = fields(expression)
-    known = [at for at in message if at in table.EXPRESSIONS]
+    known = [at for at in message if at in function_table.EXPRESSIONS]
     if len(known) != 1:
         raise InvalidPredicate("a Substrait expression has not the one kind that it must have")
     return known[0], one(message, known[0])

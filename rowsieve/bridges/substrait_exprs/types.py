@@ -25,7 +25,7 @@ from rowsieve.bridges.substrait_exprs.wire import (
 )
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.ir import Literal
-from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.literal_values import int_range
 from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import (
     Binary,

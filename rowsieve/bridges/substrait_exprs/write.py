@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.base import TreeWriter, part_of_text, path_of
 from rowsieve.bridges.functions import Use, substrait
-from rowsieve.bridges.substrait_exprs import table
+from rowsieve.bridges.substrait_exprs import function_table
 from rowsieve.bridges.substrait_exprs.types import encoder_of, literal_message, type_message
 from rowsieve.bridges.substrait_exprs.wire import each_part, number, part, parts
 from rowsieve.bridges.ticks import as_ticks
@@ -37,13 +37,13 @@ from rowsieve.types.logical import (
     type_name,
 )
 from rowsieve.types.schema import Schema
-from rowsieve.types.zones import fixed_offset
+from rowsieve.types.time_zones import fixed_offset
 
 _FILES = "https://github.com/substrait-io/substrait/blob/main/extensions/{}.yaml"
 _NAMES = "extension:io.substrait:{}"
 _EXTENSION_TYPES = "https://github.com/apache/arrow/blob/main/format/substrait/extension_types.yaml"
 _VERSION = 44  # the minor version whose messages these are
-_OPS = {op: name for name, op in table.COMPARISONS.items()}
+_OPS = {op: name for name, op in function_table.COMPARISONS.items()}
 _LOCAL = (Date(), Timestamp())
 _EQUALITIES = (ComparisonOp.EQ, ComparisonOp.NE)
 _TYPE_ANCHOR = 1 << 10  # of the file of types, apart from those of functions
@@ -227,11 +227,15 @@ class Writer(TreeWriter[bytes]):
         row = substrait.ROWS.get(name)
         if row is not None and (row.writes or row.case).holds(Use(node, types, type_of(node))):
             return self._row(row, type_of(node), *map(self.operand, arguments))
-        if name == "extract" and constants[0] in table.WRITTEN_PARTS and types[1] in _LOCAL:
-            component = table.WRITTEN_PARTS[str(constants[0])]
+        if (
+            name == "extract"
+            and constants[0] in function_table.WRITTEN_PARTS
+            and types[1] in _LOCAL
+        ):
+            component = function_table.WRITTEN_PARTS[str(constants[0])]
             moment = self.operand(arguments[1])
             return self._made(substrait.DATETIME, name, Int(64), moment, words=[component])
-        if name == "extract" and constants[0] in table.ZONED_PARTS:
+        if name == "extract" and constants[0] in function_table.ZONED_PARTS:
             found = _in_zone(arguments[1])
             if found is not None:
                 return self._zoned_part(str(constants[0]), *found)
@@ -245,8 +249,8 @@ class Writer(TreeWriter[bytes]):
 
     def _zoned_part(self, field: str, instant: ir.Operand, name: str) -> bytes:
         """`extract` of an instant in a zone; parts that may count from 0 say ONE."""
-        component = table.ZONED_PARTS[field]
-        words = [component, "ONE"] if component in table.COUNTED else [component]
+        component = function_table.ZONED_PARTS[field]
+        words = [component, "ONE"] if component in function_table.COUNTED else [component]
         sides = self.operand(instant), self._zone(name)
         return self._made(substrait.DATETIME, "extract", Int(64), *sides, words=words)
 

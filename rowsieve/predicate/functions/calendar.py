@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from rowsieve.predicate.abstract import AbstractValue
 from rowsieve.predicate.arrays import Computed, filled, null_mask, with_nulls
-from rowsieve.predicate.functions.days import Days, first_of_month, months_of
+from rowsieve.predicate.functions.calendar_days import Days, first_of_month, months_of
 from rowsieve.predicate.functions.row import (
     Argument,
     Direction,

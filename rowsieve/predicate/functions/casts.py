@@ -39,7 +39,7 @@ from rowsieve.predicate.functions import (
 from rowsieve.predicate.functions.decimal_rounding import rounded
 from rowsieve.predicate.functions.decimals import int_as_decimal, narrowed
 from rowsieve.predicate.functions.text_shapes import MOST_FRACTION
-from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.literal_values import int_range
 from rowsieve.predicate.semantics import OnFailure, Semantics, TextReading
 from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Mask
-from rowsieve.predicate.functions.days import Days, first_of_month, months_of
+from rowsieve.predicate.functions.calendar_days import Days, first_of_month, months_of
 from rowsieve.predicate.semantics import FarYears
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 

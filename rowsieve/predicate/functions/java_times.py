@@ -36,7 +36,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import String, Timestamp
-from rowsieve.types.zones import RepeatedTime, SkippedTime, zone, zone_name
+from rowsieve.types.time_zones import RepeatedTime, SkippedTime, zone, zone_name
 
 _PART: Final = {"y": "year", "M": "month", "d": "day", "H": "hour", "m": "minute", "s": "second"}
 _DATES: Final = frozenset(("", "y", "yM", "yMd", "Md"))

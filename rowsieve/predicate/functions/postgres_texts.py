@@ -29,7 +29,7 @@ from rowsieve.predicate.functions.text_shapes import (
     refuse,
     within,
 )
-from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.literal_values import int_range
 from rowsieve.predicate.semantics import Semantics, TextReading
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (

@@ -29,7 +29,7 @@ from rowsieve.predicate.functions.row import (
     Signature,
 )
 from rowsieve.predicate.functions.text_casts import shortest_as_decimal
-from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.literal_values import int_range
 from rowsieve.predicate.semantics import DigitRounding, Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Decimal, Float, Int, LogicalType

@@ -24,7 +24,7 @@ from rowsieve.errors import UnreadText
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
 from rowsieve.predicate.functions import text_casts
 from rowsieve.predicate.functions.text_shapes import matches
-from rowsieve.predicate.literals import int_range
+from rowsieve.predicate.literal_values import int_range
 from rowsieve.predicate.semantics import OnFailure, Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Bool, Decimal, Float, Int, LogicalType, type_name

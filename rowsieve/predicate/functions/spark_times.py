@@ -27,7 +27,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, LogicalType, Timestamp
-from rowsieve.types.zones import RepeatedTime, SkippedTime, Zone, fixed_offset, zone
+from rowsieve.types.time_zones import RepeatedTime, SkippedTime, Zone, fixed_offset, zone
 
 Numbers = npt.NDArray[np.int64]
 

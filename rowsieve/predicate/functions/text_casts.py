@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, filled, null_mask, without
 from rowsieve.predicate.functions import far_years
 from rowsieve.predicate.functions.decimals import narrowed
-from rowsieve.predicate.literals import UUID_TEXT, int_range
+from rowsieve.predicate.literal_values import UUID_TEXT, int_range
 from rowsieve.predicate.semantics import FarYears, NanOrder, Semantics, TimestampText
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.encodings import arrow_type
@@ -33,7 +33,7 @@ from rowsieve.types.logical import (
     Timestamp,
     Uuid,
 )
-from rowsieve.types.zones import zone
+from rowsieve.types.time_zones import zone
 
 Micros: TypeAlias = npt.NDArray[np.int64]
 Reader: TypeAlias = Callable[[pa.Array, LogicalType, LogicalType, Semantics], Computed]

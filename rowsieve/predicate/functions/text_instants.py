@@ -21,7 +21,7 @@ from rowsieve.predicate.functions.row import (
 from rowsieve.predicate.functions.spark_times import read_moments
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import String, Timestamp
-from rowsieve.types.zones import zone_name
+from rowsieve.types.time_zones import zone_name
 
 _INSTANT = Timestamp(utc=True)
 

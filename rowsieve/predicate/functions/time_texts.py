@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from rowsieve.predicate.abstract import AbstractValue
 from rowsieve.predicate.arrays import Computed, filled, null_mask, without
 from rowsieve.predicate.functions import far_years
-from rowsieve.predicate.functions.days import Days, by_day, first_of_month, months_of
+from rowsieve.predicate.functions.calendar_days import Days, by_day, first_of_month, months_of
 from rowsieve.predicate.functions.row import Argument, Function, NullRule, Range, Signature
 from rowsieve.predicate.semantics import FarYears, Semantics
 from rowsieve.types.days import DAY_US

@@ -23,9 +23,9 @@ import pyroaring
 from rowsieve.errors import InvalidInput
 from rowsieve.predicate.rowset.bitmap import Bitmap, as_bitmap, as_ranges
 from rowsieve.predicate.rowset.choice import chosen, chosen_of_ids, chosen_of_mask
-from rowsieve.predicate.rowset.codec import decode, encode
 from rowsieve.predicate.rowset.ranges import Ids, Mask, Ranges, joined
 from rowsieve.predicate.rowset.roaring import ID_LIMIT
+from rowsieve.predicate.rowset.serialized import decode, encode
 
 _NO_RANGES = Ranges(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 

@@ -20,8 +20,10 @@ from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.changes.handle import nothing_done
 from rowsieve.config import DEFAULT, current
 from rowsieve.errors import InvalidInput, RowsieveError
-from rowsieve.objects.options import flat_options
-from rowsieve.providers.spark.options import (
+from rowsieve.objects.storage_options import flat_options
+from rowsieve.providers.spark.session_settings import semantics_of_session
+from rowsieve.providers.spark.source import check_read
+from rowsieve.providers.spark.source_options import (
     MODES,
     STORAGE,
     ReadOptions,
@@ -29,9 +31,7 @@ from rowsieve.providers.spark.options import (
     check_reachable,
     predicate_option,
 )
-from rowsieve.providers.spark.sessions import semantics_of_session
-from rowsieve.providers.spark.source import check_read
-from rowsieve.providers.spark.writer import RowsieveWriter
+from rowsieve.providers.spark.write_tasks import RowsieveWriter
 from rowsieve.storage.log_entry import Commit
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from rowsieve.changes.ingest import prepare_appended, prepare_keys, prepare_rows
 from rowsieve.errors import KeyViolation
-from rowsieve.providers.spark.types import from_spark
+from rowsieve.providers.spark.row_types import from_spark
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema, schema_from_json
 

@@ -26,17 +26,21 @@ from rowsieve.config import DEFAULT
 from rowsieve.errors import InvalidInput, SnapshotExpired
 from rowsieve.objects import open_store
 from rowsieve.planner.plan import ScanPlan, table_columns
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.planner.splits import split_bytes_for_cores
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.audited import audited_plan, reported_rows, reporter_of
-from rowsieve.providers.spark.options import ReadOptions, WriteOptions
-from rowsieve.providers.spark.sessions import ansi_default, plan_in_task, session_independent
-from rowsieve.providers.spark.types import arrow_schema_of, to_spark
-from rowsieve.providers.spark.writer import RowsieveWriter
+from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
+from rowsieve.providers.spark.session_settings import (
+    ansi_default,
+    plan_in_task,
+    session_independent,
+)
+from rowsieve.providers.spark.source_options import ReadOptions, WriteOptions
+from rowsieve.providers.spark.write_tasks import RowsieveWriter
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.resolve import resolve_snapshot
 from rowsieve.storage.snapshot import Snapshot

@@ -21,7 +21,12 @@ from hypothesis import strategies as st
 from pyiceberg.expressions.visitors import bind as bind_expression
 
 import rowsieve as rs
-from rowsieve.bridges.iceberg_exprs import from_iceberg, is_iceberg_expression, table, to_iceberg
+from rowsieve.bridges.iceberg_exprs import (
+    from_iceberg,
+    function_table,
+    is_iceberg_expression,
+    to_iceberg,
+)
 from rowsieve.bridges.iceberg_exprs.columns import Columns
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
@@ -68,7 +73,7 @@ CONSTANTS: dict[str, list[Any]] = {
     "pair.y": ["a", ""],
 }
 BATCHES = [rows(seed, 40) for seed in range(100)]
-BY_NAME = [row.foreign for row in table.PREDICATES]
+BY_NAME = [row.foreign for row in function_table.PREDICATES]
 
 
 @st.composite
@@ -199,7 +204,7 @@ def test_every_class_is_listed() -> None:
         and not inspect.isabstract(value)
     }
     bases = {"Term", "AboveMax", "BelowMin"}
-    assert found - bases == set(table.ROWS)
+    assert found - bases == set(function_table.ROWS)
 
 
 @pytest.mark.parametrize("meaning", ["scan", "evaluator"])

@@ -13,7 +13,7 @@ from hypothesis import given, reject
 
 import rowsieve as rs
 from rowsieve.bridges.pyarrow_exprs import from_pyarrow, to_pyarrow
-from rowsieve.bridges.pyarrow_exprs.table import FUNCTIONS
+from rowsieve.bridges.pyarrow_exprs.function_table import FUNCTIONS
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir

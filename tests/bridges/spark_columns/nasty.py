@@ -122,7 +122,7 @@ def in_spark(spark: Any, batch: pa.RecordBatch = BATCH, schema: Schema = SCHEMA)
 def in_driver(spark: Any, batch: pa.RecordBatch = BATCH, schema: Schema = SCHEMA) -> Any:
     """The same, where the optimizer already computes what is selected: nothing is compiled."""
     from rowsieve.bridges.spark_columns.types import spark_schema
-    from rowsieve.providers.spark.types import arrow_schema_of, to_spark
+    from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
 
     types = spark_schema(schema)  # else a wall clock would become an instant
     held = to_spark(batch, schema, arrow_schema_of(types))

@@ -21,7 +21,7 @@ import pytest
 
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.spark_columns import from_spark_column, rules_of, to_spark_column
-from rowsieve.bridges.spark_columns.lists import SHORT
+from rowsieve.bridges.spark_columns.long_lists import SHORT
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation

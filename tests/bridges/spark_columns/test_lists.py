@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.bridges.spark_columns import classic, from_spark_column, to_spark_column
-from rowsieve.bridges.spark_columns.lists import SHORT
+from rowsieve.bridges.spark_columns.long_lists import SHORT
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Int, String, Time
 from tests.bridges.spark_columns.nasty import (

@@ -9,7 +9,7 @@ import pytest
 
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.spark_columns import from_spark_column
-from rowsieve.bridges.sql.translation import from_text
+from rowsieve.bridges.sql.language import from_text
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.semantics import Semantics

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.bridges.spark_columns import from_spark_column, is_spark_column, rules_of
-from rowsieve.bridges.sql.translation import from_text
+from rowsieve.bridges.sql.language import from_text
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.ir import FALSE, InList, Or

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.bridges.registry import bridge_of
+from rowsieve.bridges.languages import bridge_of
 from rowsieve.bridges.spark_columns import is_spark_column
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidInput, UnknownColumn, UnsupportedOperation

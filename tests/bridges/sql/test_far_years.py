@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.bridges.sql.dialects import dialect_named
-from rowsieve.bridges.sql.translation import to_text
+from rowsieve.bridges.sql.language import to_text
 from rowsieve.bridges.translate import translate
 from rowsieve.bridges.where import to_operand, to_predicate
 from rowsieve.predicate.bind import bind, bind_operand

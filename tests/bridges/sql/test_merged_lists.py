@@ -9,7 +9,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.bridges.sql import parse_predicate
-from rowsieve.bridges.sql.translation import to_text
+from rowsieve.bridges.sql.language import to_text
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from tests.bridges.datafusion_exprs.engine import frame, ours

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.bridges.sql.dialects import dialect_named
-from rowsieve.bridges.sql.translation import from_text, to_text
+from rowsieve.bridges.sql.language import from_text, to_text
 from rowsieve.bridges.translation import Exactness
 from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import UnsupportedOperation

@@ -15,7 +15,7 @@ import pytest
 
 from rowsieve.bridges.differences import Difference, Direction, differences
 from rowsieve.bridges.sql import parse_expression, parse_predicate
-from rowsieve.bridges.sql.translation import from_text, to_text
+from rowsieve.bridges.sql.language import from_text, to_text
 from rowsieve.errors import InvalidPredicate, UnreadText
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import BoundOperand, bind, bind_operand

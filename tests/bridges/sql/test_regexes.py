@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rowsieve.bridges.sql.language import from_text
 from rowsieve.bridges.sql.regexes import Flavour, from_re2, to_re2
-from rowsieve.bridges.sql.translation import from_text
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir

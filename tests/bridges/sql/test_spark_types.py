@@ -12,7 +12,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import EvaluationError, InvalidPredicate, UnsupportedOperation
-from rowsieve.planner.scan import plan_scan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.semantics import Semantics
 
 TOP = 2**31 - 1

@@ -18,7 +18,7 @@ from hypothesis import given, reject
 
 import rowsieve as rs
 import rowsieve.errors
-from rowsieve.bridges.sql.translation import from_text, to_text
+from rowsieve.bridges.sql.language import from_text, to_text
 from rowsieve.bridges.sql.vouched import verified
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidInput, InvalidPredicate

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rowsieve.bridges.registry import bridge_named
-from rowsieve.bridges.sql import lists as lists_module
+from rowsieve.bridges.languages import bridge_named
+from rowsieve.bridges.sql import lifted_lists as lists_module
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.dialects import DIALECTS, Dialect
-from rowsieve.bridges.sql.lists import lift_lists
+from rowsieve.bridges.sql.lifted_lists import lift_lists
 from rowsieve.bridges.sql.render_lists import list_texts
 from rowsieve.bridges.sql.render_literals import literal_text
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from rowsieve.bridges.sql.dialects import dialect_named
-from rowsieve.bridges.sql.translation import to_text
+from rowsieve.bridges.sql.language import to_text
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnreadText
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.ir import Comparison, ComparisonOp, Operand
-from rowsieve.predicate.literals import from_scalar
+from rowsieve.predicate.literal_values import from_scalar
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import List
 from tests.bridges.sql.spelled import CALLS, OTHERS, table

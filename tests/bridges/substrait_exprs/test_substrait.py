@@ -23,9 +23,9 @@ from rowsieve.bridges.functions import substrait
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.substrait_exprs import (
     from_substrait,
+    function_table,
     is_substrait_message,
     read,
-    table,
     to_substrait,
     write,
 )
@@ -235,7 +235,7 @@ def test_every_function_of_pyarrow_is_listed() -> None:
         file = uri.rpartition("/")[2].removesuffix(".yaml").removeprefix("urn:")
         found.add((file, function))
     of_zones = {(substrait.DATETIME, name) for name in ("local_timestamp", "assume_timezone")}
-    assert found | of_zones == set(table.FUNCTIONS)
+    assert found | of_zones == set(function_table.FUNCTIONS)
 
 
 @pytest.mark.parametrize(
@@ -399,7 +399,7 @@ OF_PYARROW = {
 
 
 @pytest.mark.parametrize("name", ["UTC", "Pacific/Apia", "Europe/Berlin", "Asia/Kathmandu"])
-@pytest.mark.parametrize("field", sorted(table.ZONED_PARTS))
+@pytest.mark.parametrize("field", sorted(function_table.ZONED_PARTS))
 def test_parts_of_times_in_zones_are_written(field: str, name: str) -> None:
     """pyarrow's own kernels judge, as no engine here takes these functions of Substrait's."""
     moment = (
@@ -410,7 +410,7 @@ def test_parts_of_times_in_zones_are_written(field: str, name: str) -> None:
     for number_ in (1, 4, 30, 2013):
         sides = ir.Call("extract", (ir.Literal(field), moment)), ir.Literal(number_)
         written = to_substrait(ir.Comparison(ir.ComparisonOp.GT, *sides), SCHEMA).exact()
-        assert (b"ONE" in written) is (field in table.COUNTED.values())
+        assert (b"ONE" in written) is (field in function_table.COUNTED.values())
         read_back = from_substrait(written, SCHEMA).exact()
         for batch in BATCHES[:10]:
             local = pc.local_timestamp(batch["tz"].cast(pa.timestamp("us", name)))

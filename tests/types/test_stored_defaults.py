@@ -14,8 +14,8 @@ import pytest
 from rowsieve.errors import CorruptData, InvalidSchemaChange, SchemaMismatch
 from rowsieve.types import logical
 from rowsieve.types.conform import conform_values
-from rowsieve.types.constants import constant, constant_text
 from rowsieve.types.encodings import arrow_type
+from rowsieve.types.stored_defaults import constant, constant_text
 
 UTC = datetime.UTC
 NOON = datetime.datetime(2013, 2, 8, 12)

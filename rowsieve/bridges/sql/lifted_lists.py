@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.sql.dialects import Dialect
-from rowsieve.bridges.sql.limits import MAX_MEMBERS
+from rowsieve.bridges.sql.text_limits import MAX_MEMBERS
 from rowsieve.bridges.sql.typed_lists import (
     TYPED,
     bare_floats,

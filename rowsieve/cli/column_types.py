@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from rowsieve.bridges.sql.columns import columns_of
+from rowsieve.bridges.sql.column_list import columns_of
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import arrow_field, logical_type

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rowsieve.errors import InvalidInput
-from rowsieve.stats.options import statistics_options
+from rowsieve.stats.selection import statistics_options
 from rowsieve.types.logical import Field, Int, Json, String
 from rowsieve.types.schema import Schema
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rowsieve.errors import InvalidPredicate
-from rowsieve.types.zones import Hull, RepeatedTime, SkippedTime, Zone, fixed_offset, zone
+from rowsieve.types.time_zones import Hull, RepeatedTime, SkippedTime, Zone, fixed_offset, zone
 from tests.profiles import DEEP_FACTOR, IS_DEEP
 
 NAMES = (

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rowsieve.bridges.polars_exprs import table
+from rowsieve.bridges.polars_exprs import function_table
 from rowsieve.bridges.translation import Exactness
 from rowsieve.predicate.functions.registry import BUILT_IN
 
@@ -41,11 +41,11 @@ def members(owner: Any) -> list[str]:
 
 
 def test_every_operator_is_listed() -> None:
-    assert set(table.OPERATOR_ROWS) == set(members(polars_nodes.Operator))
+    assert set(function_table.OPERATOR_ROWS) == set(members(polars_nodes.Operator))
 
 
 def test_every_boolean_function_is_listed() -> None:
-    assert set(table.BOOLEANS) == set(members(polars_nodes.BooleanFunction))
+    assert set(function_table.BOOLEANS) == set(members(polars_nodes.BooleanFunction))
 
 
 def test_the_functions_listed_exist() -> None:
@@ -55,7 +55,7 @@ def test_the_functions_listed_exist() -> None:
         "TemporalExpr": polars_nodes.TemporalFunction,
         "ListExpr": polars_nodes.ListFunction,
     }
-    for name, row in table.FUNCTIONS.items():
+    for name, row in function_table.FUNCTIONS.items():
         family, _, function = name.partition(".")
         if function:
             assert function in members(families[family]), name
@@ -68,8 +68,8 @@ def test_the_functions_listed_exist() -> None:
 
 
 def test_rows_that_are_not_exact_say_why() -> None:
-    rows = [*table.NODES, *table.OPERATORS, *table.BOOLEANS.values()]
-    for row in (*rows, *table.FUNCTIONS.values(), *table.OTHERS):
+    rows = [*function_table.NODES, *function_table.OPERATORS, *function_table.BOOLEANS.values()]
+    for row in (*rows, *function_table.FUNCTIONS.values(), *function_table.OTHERS):
         assert row.note or (row.reads is row.writes is Exactness.EXACT)
         assert row.ours or row.foreign in ("BinaryExpr", "Function") or row.reads is NO
 
@@ -101,8 +101,8 @@ def gives_boolean(method: str) -> bool:
 
 
 def test_every_method_that_gives_a_boolean_is_listed() -> None:
-    listed = {row.foreign for row in (*table.BOOLEANS.values(), *table.OTHERS)}
-    listed |= {row.foreign for row in table.FUNCTIONS.values()} | OPERATOR_METHODS
+    listed = {row.foreign for row in (*function_table.BOOLEANS.values(), *function_table.OTHERS)}
+    listed |= {row.foreign for row in function_table.FUNCTIONS.values()} | OPERATOR_METHODS
     methods = [name for name in members(pl.Expr) if inspect.isfunction(getattr(pl.Expr, name))]
     for namespace in NAMESPACES:
         methods += [f"{namespace}.{name}" for name in members(getattr(pl.col("i"), namespace))]
@@ -110,4 +110,4 @@ def test_every_method_that_gives_a_boolean_is_listed() -> None:
         warnings.simplefilter("ignore")
         found = {method for method in methods if gives_boolean(method)}
     assert found <= listed
-    assert {row.foreign for row in table.OTHERS} <= found
+    assert {row.foreign for row in function_table.OTHERS} <= found

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.abstract import AbstractValue, is_point
 from rowsieve.predicate.arrays import Computed, Mask, filled, null_mask, with_nulls, without
-from rowsieve.predicate.functions import intervals, text_casts
+from rowsieve.predicate.functions import moved_times, text_casts
 from rowsieve.predicate.functions.far_years import infinite_times
 from rowsieve.predicate.functions.row import (
     Argument,
@@ -33,7 +33,7 @@ from rowsieve.predicate.semantics import Semantics, TimestampText
 from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Int, LogicalType, String, Timestamp
-from rowsieve.types.zones import Micros, RepeatedTime, SkippedTime, Zone, zone, zone_name
+from rowsieve.types.time_zones import Micros, RepeatedTime, SkippedTime, Zone, zone, zone_name
 
 _LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
 _LEAST, _MOST = -(2**63), 2**63 - 1
@@ -233,7 +233,7 @@ def _added(times: Micros, months: Any, days: Any, micros: Any) -> tuple[Micros, 
     shape = np.zeros(len(times), dtype=np.int64)
     parts = [pa.array(shape + part) for part in (months, days, micros)]
     signature = Signature((_LOCAL, Int(64), Int(64), Int(64)), _LOCAL)
-    moved = intervals.move([pa.array(times).view(arrow_type(_LOCAL)), *parts], signature)
+    moved = moved_times.move([pa.array(times).view(arrow_type(_LOCAL)), *parts], signature)
     failed = np.zeros(len(times), np.bool_) if moved.failed is None else moved.failed
     return filled(moved.values).astype(np.int64, copy=False), failed
 

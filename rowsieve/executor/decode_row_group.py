@@ -24,19 +24,19 @@ from rowsieve.executor.repeats import Rows
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, Place
 from rowsieve.parquet.chunks import chunk_span
-from rowsieve.parquet.columns import leaves_of, names_by_id, schema_id_of
+from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.footer import read_metadata
+from rowsieve.parquet.leaf_columns import leaves_of, names_by_id, schema_id_of
 from rowsieve.parquet.page_reader import PageReader
 from rowsieve.parquet.pages import PageDirectory, Pages
-from rowsieve.parquet.reader import ParquetReader
 from rowsieve.parquet.spans import Span, requests
 from rowsieve.predicate.arrays import as_type, repeated
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import FileRef
-from rowsieve.types.constants import constant
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Decimal, Field, Float, Int
 from rowsieve.types.schema import Schema
+from rowsieve.types.stored_defaults import constant
 from rowsieve.types.widening import widened
 
 COLUMNS_AT_ONCE = 4  # per decoding call: amortizes the call, and fits into the processor's cache

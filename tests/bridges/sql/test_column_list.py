@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rowsieve.bridges.sql.columns import columns_of
+from rowsieve.bridges.sql.column_list import columns_of
 from rowsieve.errors import InvalidInput
 from rowsieve.types.logical import Decimal, Float, Int, String, Timestamp
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, reject
 
-from rowsieve.bridges.sql.translation import to_text
+from rowsieve.bridges.sql.language import to_text
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.bind import bind

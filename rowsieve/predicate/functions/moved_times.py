@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from rowsieve.predicate.abstract import AbstractValue, is_point
 from rowsieve.predicate.arrays import Computed, Mask, filled, null_mask, with_nulls, without
-from rowsieve.predicate.functions.days import Days, by_day, first_of_month, months_of
+from rowsieve.predicate.functions.calendar_days import Days, by_day, first_of_month, months_of
 from rowsieve.predicate.functions.row import (
     Argument,
     Direction,

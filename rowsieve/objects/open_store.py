@@ -22,8 +22,8 @@ from rowsieve.errors import InvalidInput
 from rowsieve.locks import ForkSafeLock
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import REMOTE, Location
-from rowsieve.objects.options import secrets_of, split_options
 from rowsieve.objects.remote import RemoteStore
+from rowsieve.objects.storage_options import secrets_of, split_options
 from rowsieve.objects.store import ObjectStore
 
 _from_url: Any = from_url  # its overloads are typed per cloud; we pass one mapping

@@ -8,11 +8,11 @@ import datafusion
 import datafusion.expr
 import pytest
 
-from rowsieve.bridges.datafusion_exprs import table
+from rowsieve.bridges.datafusion_exprs import function_table
 from rowsieve.bridges.translation import Exactness, Row
 from rowsieve.predicate.functions.registry import BUILT_IN
 
-ROWS = [*table.VARIANTS, *table.OPERATORS, *table.FUNCTIONS]
+ROWS = [*function_table.VARIANTS, *function_table.OPERATORS, *function_table.FUNCTIONS]
 NO_EXPRESSIONS = frozenset(
     [
         "EXPR_TYPE_ERROR",
@@ -79,15 +79,15 @@ NO_EXPRESSIONS = frozenset(
 
 def test_every_variant_that_the_engine_shows_is_listed() -> None:
     shown = set(datafusion.expr.__all__) - NO_EXPRESSIONS
-    assert shown <= set(table.VARIANT_ROWS)
+    assert shown <= set(function_table.VARIANT_ROWS)
     named_otherwise = {"Column", "ScalarFunction", "RLike"}  # by `variant_name` alone
-    assert set(table.VARIANT_ROWS) - shown <= named_otherwise
+    assert set(function_table.VARIANT_ROWS) - shown <= named_otherwise
 
 
 def test_every_function_is_one_of_the_engine() -> None:
     """By its name, or as the template that the table of functions has for it."""
     frame = datafusion.SessionContext().sql("SELECT 1 AS x, 'x' AS s")
-    for row in table.FUNCTIONS:
+    for row in function_table.FUNCTIONS:
         if "{" in row.foreign:
             assert frame.parse_sql_expr(re.sub(r"\{\w+\}", "s", row.foreign))
         else:
@@ -96,7 +96,7 @@ def test_every_function_is_one_of_the_engine() -> None:
 
 def test_every_call_in_the_table_is_a_registered_function() -> None:
     nodes = {"FieldAccess", "InList", "Now", "CAST(Now AS date)", "local_time"}
-    assert {row.ours for row in table.FUNCTIONS} <= BUILT_IN | nodes
+    assert {row.ours for row in function_table.FUNCTIONS} <= BUILT_IN | nodes
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: re.sub(r"\W", "_", row.foreign))
@@ -106,7 +106,7 @@ def test_rows_that_are_not_exact_have_a_reason(row: Row) -> None:
 
 
 def test_no_row_is_repeated() -> None:
-    for rows in (table.VARIANTS, table.OPERATORS, table.FUNCTIONS):
+    for rows in (function_table.VARIANTS, function_table.OPERATORS, function_table.FUNCTIONS):
         assert len({row.foreign for row in rows}) == len(rows)
 
 
@@ -131,4 +131,4 @@ def test_operators_have_the_engine_s_spelling(text: str, operator: str) -> None:
     context = datafusion.SessionContext()
     found = context.sql("SELECT 1 AS a, 'x' AS s").parse_sql_expr(text)
     assert found.rex_call_operator() == operator
-    assert operator in table.OPERATOR_ROWS
+    assert operator in function_table.OPERATOR_ROWS

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.chunks import ChunkFile, are_sealed
-from rowsieve.parquet.columns import dictionary_columns, leaves_of
 from rowsieve.parquet.footer import ParquetRef, read_metadata, reading
+from rowsieve.parquet.leaf_columns import dictionary_columns, leaves_of
 
 
 class ParquetReader:

@@ -20,8 +20,8 @@ from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.objects import open_store
 from rowsieve.providers.spark.committing import already_committed, commit_parts
 from rowsieve.providers.spark.job import WriteJob
-from rowsieve.providers.spark.options import WriteOptions
-from rowsieve.providers.spark.types import arrow_schema_of
+from rowsieve.providers.spark.row_types import arrow_schema_of
+from rowsieve.providers.spark.source_options import WriteOptions
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.part_writer import PartWriter

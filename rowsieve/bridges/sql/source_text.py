@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rowsieve.bridges.sql.dialects import Dialect
-from rowsieve.bridges.sql.lists import Lifted
+from rowsieve.bridges.sql.lifted_lists import Lifted
 from rowsieve.errors import InvalidPredicate
 
 # Nodes without positions in the grammar: the tokens that name them.

@@ -36,7 +36,7 @@ from rowsieve.bridges import (
 )
 from rowsieve.bridges.native import is_predicate, read_predicate, write_predicate
 from rowsieve.bridges.session import Session, in_session
-from rowsieve.bridges.sql import translation as sql
+from rowsieve.bridges.sql import language as sql
 from rowsieve.bridges.sql.dialects import DIALECTS
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidInput

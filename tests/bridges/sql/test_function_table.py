@@ -6,8 +6,8 @@ import pytest
 
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.dialects import DIALECTS
-from rowsieve.bridges.sql.table import CONDITIONS, Construct
-from rowsieve.bridges.sql.translation import to_text
+from rowsieve.bridges.sql.function_table import CONDITIONS, Construct
+from rowsieve.bridges.sql.language import to_text
 from rowsieve.bridges.translation import Exactness
 from rowsieve.predicate.semantics import Semantics
 from tests.strategies import SCHEMA
