@@ -76,7 +76,7 @@ def test_ctrl_c_at_any_moment_leaves_with_130_and_says_what_was_committed(tmp_pa
 # What becomes of a KeyboardInterrupt in C, in a callback, and amid an import.
 LOSES = """
 import importlib, os, signal, sys, weakref
-from rowsieve.cli import main, reading
+from rowsieve.cli import main, querying
 def interrupt(*_):
     os.kill(os.getpid(), signal.SIGINT)
 def in_c():
@@ -96,7 +96,7 @@ lost = globals()[sys.argv.pop(1)]
 def act(*arguments, **options):
     lost()
     while True: pass
-reading.open_at = act
+querying.open_at = act
 main()
 """
 

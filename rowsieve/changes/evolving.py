@@ -126,8 +126,9 @@ class Evolving(Configuring):
         """
         self._writable("alter")
         base = self._latest()
-        return Alteration(base.schema, lambda wanted: self._alter(base, wanted, metadata))
+        return Alteration(base.schema, lambda wanted: self._finish(base, wanted, metadata))
 
+    @changes("alter")
     def add_column(
         self,
         name: str,
@@ -147,6 +148,7 @@ class Evolving(Configuring):
         field = _field(name, type, nullable=nullable)
         return self._alter(self._latest(), (AddColumn(field, default, after),), metadata)
 
+    @changes("alter")
     def drop_column(self, name: str, *, metadata: Metadata | None = None) -> Commit:
         """Remove a column from the next version on; earlier versions still show it.
 
@@ -155,6 +157,7 @@ class Evolving(Configuring):
         """
         return self._alter(self._latest(), (DropColumn(name),), metadata)
 
+    @changes("alter")
     def rename_column(
         self, name: str, new_name: str, *, metadata: Metadata | None = None
     ) -> Commit:
@@ -164,6 +167,7 @@ class Evolving(Configuring):
         """
         return self._alter(self._latest(), (RenameColumn(name, new_name),), metadata)
 
+    @changes("alter")
     def widen_column(
         self,
         name: str,
@@ -180,14 +184,17 @@ class Evolving(Configuring):
         field = _field(name, type, nullable=True)
         return self._alter(self._latest(), (WidenColumn(name, field),), metadata)
 
+    @changes("alter")
     def reorder_columns(self, names: ColumnNames, *, metadata: Metadata | None = None) -> Commit:
         """Put columns in this order; those that are not named follow in the order they have."""
         return self._alter(self._latest(), (ReorderColumns(tuple(names)),), metadata)
 
+    @changes("alter")
     def relax_not_null(self, name: str, *, metadata: Metadata | None = None) -> Commit:
         """Allow NULL in a column. InvalidSchemaChange for a key column."""
         return self._alter(self._latest(), (RelaxNotNull(name),), metadata)
 
+    @changes("alter")
     def set_default(self, name: str, default: Any, *, metadata: Metadata | None = None) -> Commit:
         """Change the value that an appended row gets if the data lacks the column; None is NULL.
 
@@ -195,6 +202,7 @@ class Evolving(Configuring):
         """
         return self._alter(self._latest(), (SetDefault(name, default),), metadata)
 
+    @changes("alter")
     def evolve(self, schema: pa.Schema, *, metadata: Metadata | None = None) -> Commit:
         """Add the columns that only `schema` has, and widen those that are narrower than there.
 
@@ -237,6 +245,11 @@ class Evolving(Configuring):
         return self._commit(change, base, altered)
 
     @changes("alter")
+    def _finish(
+        self, base: Snapshot, wanted: Sequence[SchemaChange], metadata: Metadata | None
+    ) -> Commit:
+        return self._alter(base, wanted, metadata)
+
     def _alter(
         self, base: Snapshot, wanted: Sequence[SchemaChange], metadata: Metadata | None
     ) -> Commit:

@@ -13,9 +13,9 @@ from rowsieve.objects.durable import put_fresh, reading_whole
 from rowsieve.objects.fetching import FetchingStore, aside, begin, together
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import Location, local_folder
-from rowsieve.objects.open_store import open_store
 from rowsieve.objects.remote import RemoteStore
 from rowsieve.objects.store import ObjectExists, ObjectNotFound, ObjectStore, Place, SyncFailed
+from rowsieve.objects.store_opening import open_store
 from rowsieve.objects.uploads import Uploads
 
 __all__ = [

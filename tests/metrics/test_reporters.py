@@ -17,6 +17,7 @@ from rowsieve.errors import (
     EvaluationError,
     InvalidInput,
     KeyViolation,
+    RowsieveError,
     TableExists,
     UnsupportedOperation,
 )
@@ -261,6 +262,34 @@ def failing_changes(table: Table) -> dict[str, Callable[[], object]]:
     }
 
 
+def failing_alterations(table: Table) -> dict[str, Callable[[], object]]:
+    """A call of each method that changes columns that raises; all are reported as `alter`."""
+    return {
+        "add_column": lambda: table.add_column("v", "int64"),
+        "drop_column": lambda: table.drop_column("nothing"),
+        "rename_column": lambda: table.rename_column("nothing", "w"),
+        "widen_column": lambda: table.widen_column("v", "string"),
+        "reorder_columns": lambda: table.reorder_columns(["nothing"]),
+        "relax_not_null": lambda: table.relax_not_null("k"),
+        "set_default": lambda: table.set_default("v", "x"),
+        "evolve": lambda: table.evolve(pa.schema([("v", pa.string())])),
+    }
+
+
+def test_each_change_of_columns_that_fails_is_reported(table: Table, kept: Kept) -> None:
+    def alter() -> None:
+        with table.alter() as change:
+            change.drop_column("nothing")
+
+    calls = [*failing_alterations(table).values(), alter]
+    for number, call in enumerate(calls, 1):
+        with pytest.raises(RowsieveError) as raised:
+            call()
+        report = kept.commits[-1]
+        assert (report.operation, report.error) == ("alter", raised.type.__name__)
+        assert len(kept.commits) == number
+
+
 def test_each_change_that_fails_is_reported_with_its_error(table: Table, kept: Kept) -> None:
     version = table.version
     calls = failing_changes(table)
@@ -287,6 +316,7 @@ def test_every_changing_method_reports_what_it_raises() -> None:
         "apply_changes",
         "compact",
     }
+    changing |= set(failing_alterations(keyed({"k": [1], "v": [1]})))
     returns_commit = {
         name
         for name, method in vars(Table).items()

@@ -10,7 +10,7 @@ import pytest
 import rowsieve as rs
 from rowsieve import Table
 from rowsieve.errors import RowsieveError, StoreError
-from rowsieve.objects import open_store
+from rowsieve.objects import store_opening
 from tests.small_tables import KV, kv
 from tests.stores.proxy import Fault, Proxy, Request, Rule, proxy_to
 from tests.stores.s3_server import S3, SECRET
@@ -35,7 +35,7 @@ def proxy(s3: S3, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
             "base": 2,
         },
     }
-    monkeypatch.setattr(open_store, "_RETRIES", few)
+    monkeypatch.setattr(store_opening, "_RETRIES", few)
     with proxy_to(s3) as running:
         yield running
 

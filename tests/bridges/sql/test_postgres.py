@@ -190,10 +190,10 @@ def same(found: Any, wanted: Any, type_: Any) -> bool:
     return bool(found == wanted)
 
 
-READ = differences("postgres", Direction.READS)
+DIFFERENT = differences("postgres", Direction.READS)
 
 
-@pytest.mark.parametrize("difference", READ, ids=lambda each: each.reason)
+@pytest.mark.parametrize("difference", DIFFERENT, ids=lambda each: each.reason)
 def test_conditions_that_postgresql_interprets_differently_are_residual(
     difference: Difference,
 ) -> None:

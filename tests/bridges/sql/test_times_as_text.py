@@ -153,7 +153,7 @@ def test_times_that_trino_and_arrow_spell_by_their_unit_are_refused() -> None:
     schema = schema_of(BATCH.schema)[0]
     for rules in (Semantics.TRINO, Semantics.PYARROW, Semantics.POLARS):
         for name in ("tz", "ts"):
-            with pytest.raises(InvalidPredicate, match=f"{rules.name}, which spell it by the unit"):
+            with pytest.raises(InvalidPredicate, match=f"{rules.name}, which depend on the unit"):
                 bind_operand(parse_expression(f"CAST({name} AS TEXT)"), schema, rules)
 
 
