@@ -51,7 +51,7 @@ _NEVER_FAIL = frozenset(
 )
 
 
-_UNKNOWN = ir.BooleanOperand(ir.Literal(None, Bool()))
+UNKNOWN = ir.BooleanOperand(ir.Literal(None, Bool()))
 
 
 def said_exactly(root: ir.Predicate, dialect: Dialect) -> ir.Predicate:
@@ -138,12 +138,12 @@ class Exact:
         operand, values = self.operand(node.operand), node.values
         if self.dialect.name == "datafusion" and values.array.null_count:
             if not len(known := values.array.drop_null()):
-                return _UNKNOWN
+                return UNKNOWN
             counts = map(self.dialect.semantics.compares_bits, (len(known), len(values)))
             if pa.types.is_floating(known.type) and len(set(counts)) > 1:
                 known = values.array.fill_null(known[0])  # as long, so that bits are compared
             listed = ir.InList(node.operand, ir.ValueSet(known, values.type))
-            return ir.Or((self.in_list(listed), _UNKNOWN))
+            return ir.Or((self.in_list(listed), UNKNOWN))
         if values.type is not None and not self.has(values.type):
             self.renamed(values.type)
             try:

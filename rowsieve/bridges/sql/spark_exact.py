@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.sql import spark_rules, spark_written_texts
-from rowsieve.bridges.sql.exact import Exact
+from rowsieve.bridges.sql.exact import UNKNOWN, Exact
 from rowsieve.bridges.sql.spark_type_names import held_type
 from rowsieve.bridges.sql.zones import is_proved
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
@@ -36,6 +36,7 @@ from rowsieve.types.logical import (
     LogicalType,
     Map,
     String,
+    Time,
     Timestamp,
     Uuid,
     is_nested,
@@ -93,9 +94,13 @@ class SparkExact(Exact):
         return Exact.comparison(self, node)
 
     def in_list(self, node: ir.InList) -> ir.Predicate:
-        """IN, of members in the type that Spark has for them."""
+        """IN, of members in the type that Spark has for them; a NULL of times beside the list."""
         self.check_order(type_of(node.operand))
         values = node.values
+        if isinstance(values.type, Time) and values.array.null_count:
+            known = ir.ValueSet(values.array.drop_null(), values.type)
+            listed = replace(node, values=known)
+            return ir.Or((self.in_list(listed), UNKNOWN)) if len(known) else UNKNOWN
         if isinstance(values.type, Uuid):
             texts = [None if each is None else _uuid(each) for each in values.array.to_pylist()]
             values = ir.ValueSet(pa.array(texts, pa.string()), String())
@@ -124,6 +129,8 @@ class SparkExact(Exact):
         type_, value = node.type, node.value
         assert type_ is not None
         match type_, value:
+            case Time(), None:
+                raise UnsupportedOperation("spark casts NULL to time only by a setting of its own")
             case _, None:
                 return ir.Literal(None, held_type(type_))
             case Uuid(), bytes():

@@ -21,7 +21,7 @@ from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
-from rowsieve.types.logical import Float, Int, String
+from rowsieve.types.logical import Float, Int, String, Time
 from tests.bridges.spark_columns import nasty
 from tests.bridges.spark_columns.nasty import in_spark, ours, theirs
 from tests.profiles import examples
@@ -265,6 +265,20 @@ def test_random_predicates_keep_the_same_rows(
             continue
         mine = [row for row, true in enumerate(rows) if true]
         assert kept == mine if exact else set(mine) <= set(kept)
+
+
+def test_a_null_among_times_needs_no_type_that_spark_switches_off(spark: Any) -> None:
+    batch = pa.record_batch({"at": pa.array([1, 2, None], pa.time64("us"))})
+    schema = schema_of(batch.schema)[0]
+    frame = in_spark(spark, batch, schema)
+    for members in ([None], [None, 1], [1, None, 3]):
+        values = ir.ValueSet(pa.array(members, pa.int64()).cast(pa.time64("us")), Time())
+        listed = ir.InList(ir.Column("at"), values)
+        for predicate in (listed, ir.Not(listed), ir.IsNull(ir.Condition(listed))):
+            column = to_spark_column(predicate, schema).exact()
+            assert theirs(frame, [column], batch) == [ours(predicate, batch, schema)]
+    alone = ir.Comparison(ir.ComparisonOp.DISTINCT, ir.Column("at"), ir.Literal(None, Time()))
+    assert "only by a setting" in to_spark_column(alone, schema).notes[0]
 
 
 def kept_by(frame: Any, columns: list[Any], batch: pa.RecordBatch) -> list[list[int] | None]:
