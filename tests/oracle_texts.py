@@ -131,6 +131,7 @@ def postgres_reads(texts: list[str], type_: str) -> list[Any]:
         value = f"extract(epoch FROM ({value} - {start}::{name}))::text"
         if type_ == "DATE":
             value = "(x::date - '1970-01-01')::text"
+    connection().execute("SET TimeZone = 'UTC'")
     rows = connection().execute(
         f"SELECT CASE WHEN pg_input_is_valid(x, '{name}') THEN {value} END "
         "FROM unnest(%s::text[]) WITH ORDINALITY AS t (x, place) ORDER BY place",
