@@ -1,4 +1,4 @@
-"""Lists about one value that DataFusion's optimiser makes one of, and forgets NULL if it is empty.
+"""Lists about one value: DataFusion's optimiser merges them, and forgets NULL and columns.
 
 `x IN (1) AND x IN (2)` becomes FALSE there and `x NOT IN (1) OR x NOT IN (2)` TRUE, of NULL too.
 What several lists have in common, or what one leaves of another, forgets a NULL among the members,
@@ -27,7 +27,7 @@ _BITS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 
 
 def _forgets_null(node: ir.Node) -> bool:
-    """A junction with lists that nothing is left of when they are made one."""
+    """Find a junction whose lists merge into an empty list."""
     if not isinstance(node, ir.And | ir.Or):
         return False
     found: dict[tuple[ir.Operand, bool], list[pa.Array]] = defaultdict(list)
@@ -41,7 +41,7 @@ def _forgets_null(node: ir.Node) -> bool:
 
 
 def _forgets_member(node: ir.Node) -> bool:
-    """A junction with lists of which a common part is made, one of them with NULL."""
+    """Find a junction that keeps only common members of its lists, and a list with NULL."""
     if not isinstance(node, ir.And | ir.Or):
         return False
     found: dict[ir.Operand, list[tuple[bool, bool]]] = defaultdict(list)
@@ -54,7 +54,7 @@ def _forgets_member(node: ir.Node) -> bool:
 
 
 def _not_in_null(node: ir.Node) -> bool:
-    """NOT IN with NULL, which is never true, but for some rows when the NULL is forgotten."""
+    """Find NOT IN with NULL: it is never true, but without the NULL it is true for some rows."""
     return (
         isinstance(node, ir.Not)
         and isinstance(node.term, ir.InList)
@@ -63,7 +63,7 @@ def _not_in_null(node: ir.Node) -> bool:
 
 
 def _lists(node: ir.And | ir.Or) -> Iterator[tuple[ir.Operand, bool, pa.Array]]:
-    """The lists of a junction: value, whether only what they have in common is kept, members."""
+    """Yield the lists of a junction: value, whether only common members are kept, members."""
     for term, positive in _terms(node, type(node), positive=True):
         if (listed := _listed(term)) is not None:
             operand, members, is_in = listed
@@ -94,7 +94,7 @@ def _one_zero(junction: ir.Node) -> bool:
 
 
 def merged_at_top(conditions: Sequence[ir.Predicate]) -> frozenset[ir.Predicate]:
-    """The lists of the AND at the top that become one list, of which one has columns.
+    """Return the lists of the top AND that the optimiser merges, if one of them has columns.
 
     The optimiser finds a column in no other list: `x IN (y, 5) AND x IN (7, 8)` is FALSE there.
     """

@@ -14,7 +14,7 @@ class Direction(Flag):
 
     ANSWERS = auto()  # the engine's text is read, be it for an answer of ours alone (`where=`)
     READS = auto()  # its condition is translated from it
-    BESIDE = auto()  # the same, with other conditions that must hold, too
+    BESIDE = auto()  # the same, as one condition of an AND
     WRITES = auto()  # a condition is written for it
 
 
