@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from rowsieve.bridges.functions import TABLE
 from rowsieve.bridges.sql.spark_coercion import QUOTIENT
 from rowsieve.bridges.sql.spark_rules import DATE_UNITS, UNITS
 from rowsieve.bridges.sql.spark_type_names import cast_target
@@ -43,17 +44,14 @@ CASTS = frozenset(
         *("smallint", "string", "time", "timestamp", "tinyint"),
     )
 )
-# Functions of ours that Spark has by the same name and with the same meaning.
-_SHARED = frozenset(
-    (
-        *("abs", "ascii", "bit_length", "ceil", "coalesce", "concat", "concat_ws", "contains"),
-        *("date_trunc", "degrees", "floor", "greatest", "last_day", "least", "left", "length"),
-        *("lower", "lpad", "ltrim", "make_date", "md5", "nullif", "octet_length", "position"),
-        *("radians", "repeat", "replace", "reverse", "right", "round", "rpad", "rtrim", "sign"),
-        *("split_part", "sqrt", "substr", "substring_index", "timestamp_seconds", "translate"),
-        *("trim", "upper"),
-    )
-)
+# Functions of ours that Spark has by the same name and with the same meaning: those of the table,
+# and three that are written by rules of their own.
+_SHARED = frozenset({"concat", "date_trunc", "position"}) | {
+    row.name
+    for row in TABLE.values()
+    if (spelling := row.spelling("spark")) is not None
+    and any(template.startswith(f"{row.name}(") for template in spelling.templates)
+}
 _READ: Mapping[str, LogicalType] = {
     "to_timestamp_ltz": _INSTANT,
     "to_timestamp_ntz": Timestamp(),
