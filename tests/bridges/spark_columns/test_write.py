@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -22,6 +23,7 @@ from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Float, Int, String, Time
+from tests.bridges.excluded_failures import has_failing_term, rows_or_failure
 from tests.bridges.spark_columns import nasty
 from tests.bridges.spark_columns.nasty import in_spark, ours, theirs
 from tests.profiles import examples
@@ -246,7 +248,7 @@ def settled(predicate: ir.Predicate) -> ir.Predicate:
 def test_random_predicates_keep_the_same_rows(
     several: list[ir.Predicate], batch: pa.RecordBatch, spark: Any
 ) -> None:
-    columns, wanted, sound = [], [], []
+    columns, meant, sound = [], [], []
     for predicate in several:
         try:
             bound = bind(predicate, SCHEMA, Semantics.SPARK)
@@ -257,14 +259,15 @@ def test_random_predicates_keep_the_same_rows(
         if made.expression is None or outcome.failed.any():
             continue
         columns.append(made.expression)
-        wanted.append(outcome.true.tolist())
+        meant.append((bound, np.flatnonzero(outcome.true).tolist()))
         sound.append(made.exactness is Exactness.EXACT)
     frame = in_spark(spark, batch, SCHEMA)
-    for kept, rows, exact in zip(kept_by(frame, columns, batch), wanted, sound, strict=True):
+    found = rows_or_failure(lambda some: theirs(frame, some, batch), columns)
+    for kept, (bound, mine), exact in zip(found, meant, sound, strict=True):
         if kept is None:
-            continue
-        mine = [row for row, true in enumerate(rows) if true]
-        assert kept == mine if exact else set(mine) <= set(kept)
+            assert has_failing_term(bound, batch)
+        else:
+            assert kept == mine if exact else set(mine) <= set(kept)
 
 
 def test_a_null_among_times_needs_no_type_that_spark_switches_off(spark: Any) -> None:
@@ -279,21 +282,6 @@ def test_a_null_among_times_needs_no_type_that_spark_switches_off(spark: Any) ->
             assert theirs(frame, [column], batch) == [ours(predicate, batch, schema)]
     alone = ir.Comparison(ir.ComparisonOp.DISTINCT, ir.Column("at"), ir.Literal(None, Time()))
     assert "only by a setting" in to_spark_column(alone, schema).notes[0]
-
-
-def kept_by(frame: Any, columns: list[Any], batch: pa.RecordBatch) -> list[list[int] | None]:
-    """The rows of each column; None where Spark fails on a row that another condition excludes."""
-    from pyspark.errors import ArithmeticException, DateTimeException, NumberFormatException
-
-    if not columns:
-        return []
-    try:
-        return list(theirs(frame, columns, batch))
-    except (ArithmeticException, DateTimeException, NumberFormatException):
-        if len(columns) == 1:
-            return [None]
-        half = len(columns) // 2
-        return kept_by(frame, columns[:half], batch) + kept_by(frame, columns[half:], batch)
 
 
 def test_a_session_without_ansi_mode_gets_what_it_says_alike(spark: Any) -> None:
