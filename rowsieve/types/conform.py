@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from rowsieve.errors import SchemaMismatch
 from rowsieve.types import logical
 from rowsieve.types.encodings import (
+    BOOL8_EXTENSION,
     arrow_field,
     arrow_schema,
     arrow_type,
@@ -275,7 +276,8 @@ def _plain(values: pa.Array) -> pa.Array:
     """Decode extension, dictionary and run-end encoded arrays; cast half floats to float32."""
     while True:
         if isinstance(values.type, pa.BaseExtensionType):
-            values = values.storage
+            is_bool = values.type.extension_name.encode() == BOOL8_EXTENSION
+            values = values.storage.cast(pa.bool_()) if is_bool else values.storage
         elif pa.types.is_dictionary(values.type):
             values = _materialised(values)
         elif pa.types.is_run_end_encoded(values.type):

@@ -23,9 +23,12 @@ FIELD_ID_KEY = b"PARQUET:field_id"
 EXTENSION_KEY = b"ARROW:extension:name"
 UUID_EXTENSION = b"rowsieve.uuid.1"
 JSON_EXTENSION = b"rowsieve.json.1"
+BOOL8_EXTENSION = b"arrow.bool8"  # of Arrow's specification: a boolean in a byte
 
 DEEPEST_LEVELS = 90  # pyarrow reads files of up to 98 levels, with the row and the leaf
 
+_OURS = b"rowsieve."
+_OUR_FORMS = {UUID_EXTENSION: "16 fixed bytes", JSON_EXTENSION: "text"}
 _UUID_NAMES = (UUID_EXTENSION, b"arrow.uuid")
 _JSON_NAMES = (JSON_EXTENSION, b"arrow.json")
 _INTEGERS: dict[tuple[int, bool], Callable[[], Any]] = {
@@ -160,18 +163,38 @@ def check_nesting(field: pa.Field) -> None:
 
 
 def _logical_type(field: pa.Field, allocate: Callable[[], int]) -> logical.LogicalType:
-    extension = (field.metadata or {}).get(EXTENSION_KEY)
-    type_ = field.type
-    if isinstance(type_, pa.BaseExtensionType):
-        extension, type_ = type_.extension_name.encode(), type_.storage_type
-    if pa.types.is_dictionary(type_):
-        type_ = type_.value_type
+    extension, type_ = _unwrapped(field)
     if extension in _UUID_NAMES and pa.types.is_fixed_size_binary(type_) and type_.byte_width == 16:
         return logical.Uuid()
     if extension in _JSON_NAMES and is_text(type_):
         return logical.Json()
+    if extension == BOOL8_EXTENSION:
+        return logical.Bool()
+    if extension is not None and extension.startswith(_OURS):
+        raise _unknown_extension(field.name, extension.decode(errors="replace"), type_)
     flat = _flat_type(type_)
     return flat if flat is not None else _nested_type(field, type_, allocate)
+
+
+def _unwrapped(field: pa.Field) -> tuple[bytes | None, pa.DataType]:
+    """Return the name of the field's extension, and the type of its decoded values."""
+    extension, type_ = (field.metadata or {}).get(EXTENSION_KEY), field.type
+    while True:
+        if isinstance(type_, pa.BaseExtensionType):
+            extension, type_ = type_.extension_name.encode(), type_.storage_type
+        elif pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_):
+            type_ = type_.value_type
+        else:
+            return extension, type_
+
+
+def _unknown_extension(name: str, extension: str, type_: pa.DataType) -> SchemaMismatch:
+    known = ", ".join(f"{known.decode()} ({form})" for known, form in _OUR_FORMS.items())
+    return SchemaMismatch(
+        f"column {name!r} has the extension type {extension!r} over {type_}, which this version of "
+        f"rowsieve does not know; it knows {known}. Upgrade rowsieve, or remove the metadata "
+        f"{EXTENSION_KEY.decode()!r} from the field to store plain {type_}"
+    )
 
 
 def schema_of(
@@ -268,6 +291,25 @@ def _nested_type(
         return logical.Map(member(type_.key_field, nullable=False), member(type_.item_field))
     raise SchemaMismatch(
         f"column {field.name!r} has the type {field.type}, which tables do not support; "
+        f"{_remedy(type_)}"
+    )
+
+
+def _remedy(type_: pa.DataType) -> str:
+    """Say what to do with values of a type that tables do not have."""
+    if pa.types.is_null(type_):
+        return "it has no values: cast it to the type that the column should have"
+    if pa.types.is_decimal(type_):
+        return "cast it to a decimal of at most 38 digits, 0 to all of them after the point"
+    if pa.types.is_duration(type_):
+        return "cast it to int64, and give the unit in the column's name"
+    if pa.types.is_interval(type_):
+        return "store its months, days and nanoseconds as a struct of int32, int32 and int64"
+    if pa.types.is_union(type_):
+        return "store a column for each of its types, or JSON text"
+    if pa.types.is_struct(type_):
+        return "it has no fields: give it one, or leave the column out"
+    return (
         "cast it to bool, a number, decimal(<=38), string, binary, date, time, timestamp, or a "
         "list, struct or map of these"
     )

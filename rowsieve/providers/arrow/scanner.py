@@ -18,6 +18,7 @@ import pyarrow.dataset as pads
 from rowsieve.bridges.pyarrow_exprs import names_in
 from rowsieve.providers.arrow.filters import PushedFilter
 from rowsieve.scan import Scan
+from rowsieve.types.encodings import relabelled
 
 Columns: TypeAlias = list[str] | dict[str, pc.Expression] | None
 OpenScan: TypeAlias = Callable[[PushedFilter, Sequence[str], int | None], Scan]
@@ -99,7 +100,7 @@ class DatasetScanner:
         # The plain schema: fields without the table's field ids.
         read_schema = pa.schema([self._schema.field(name) for name in names])
         for read in scan.to_batches():
-            batch = pa.RecordBatch.from_arrays(read.columns, schema=read_schema) if names else read
+            batch = relabelled(read, read_schema) if names else read
             if is_plain:
                 yield from self._resized(batch)
                 continue

@@ -21,6 +21,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.arrow.unreadable import plain_schema, projected
 from rowsieve.scan import Scan
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.encodings import relabelled
 from rowsieve.types.schema import Schema
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def lazy_frame(
         )
         output = projected(schema, names)
         for batch in scan.to_batches():
-            found = pl.from_arrow(pa.RecordBatch.from_arrays(batch.columns, schema=output))
+            found = pl.from_arrow(relabelled(batch, output))
             assert isinstance(found, pl.DataFrame)
             yield (found if predicate is None else found.filter(predicate)).select(wanted)
 
