@@ -135,7 +135,7 @@ def _accepted() -> str:
     return "\n".join(lines)
 
 
-def _duckdb_type(dataset: object) -> str:  # noqa: ARG001 - DuckDB finds it by its name
+def _duckdb_type(dataset: object) -> str:
     found = duckdb.execute("DESCRIBE SELECT c FROM dataset").fetchone()
     assert found is not None
     return str(found[1])
