@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from rowsieve.changes.change import Change
 from rowsieve.errors import CommitConflict, InvalidInput, InvalidSchemaChange, UnsupportedOperation
-from rowsieve.stats.selection import statistics_options
+from rowsieve.stats.selection import named_ids
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.snapshot import SCHEMA_CHANGES, Snapshot
 from rowsieve.types.evolution import SchemaChange, evolve
@@ -75,22 +75,17 @@ def check_restorable(head: Snapshot, target: Snapshot) -> None:
 
 def _check_properties(head: Snapshot, schema: Schema) -> None:
     """InvalidSchemaChange if a property names a column that is dropped or renamed."""
-    key = [head.schema.field(name) for name in head.table.key]
-    before = statistics_options(head.table.properties, head.schema, key)
-    names = ("critical_columns", "text_statistics", "json_statistics")
-    named = {name: head.table.properties[name] for name in names if name in head.table.properties}
+    properties = head.table.properties
     try:
-        after = statistics_options(head.table.properties, schema, key)  # by id: names may differ
+        after = named_ids(properties, schema)
     except InvalidInput as error:
         raise InvalidSchemaChange(
             f"{error}; change the property with set_properties first, then the columns"
         ) from error
-    if named and (before.critical, before.text, before.json) != (
-        after.critical,
-        after.text,
-        after.json,
-    ):
+    if named_ids(properties, head.schema) != after:
+        names = ("critical_columns", "text_statistics", "json_statistics")
+        given = ", ".join(name for name in names if name in properties)
         raise InvalidSchemaChange(
-            f"the properties {', '.join(sorted(named))} name a column that gets another name; "
-            "unset them first, and set them again after the change"
+            f"the properties {given} name a column whose name becomes another column's; unset them "
+            "first, and set them again after the change"
         )

@@ -9,7 +9,9 @@ from typing import Any, Literal, Self, TypeAlias
 
 import pyarrow as pa
 
+from rowsieve.arguments import checked_methods
 from rowsieve.arguments.annotations import ColumnNames, Metadata
+from rowsieve.arguments.kinds import described
 from rowsieve.bridges.sql.alterations import alterations_of
 from rowsieve.changes.altering import alter_columns
 from rowsieve.changes.change import Change
@@ -39,6 +41,7 @@ SchemaMode: TypeAlias = Literal["strict", "merge"]
 """Whether a write may add the columns of its data to the table."""
 
 
+@checked_methods
 class Alteration:
     """Several changes of a table's columns, committed together; from `Table.alter`.
 
@@ -76,7 +79,7 @@ class Alteration:
         """Widen a column, as `Table.widen_column` does."""
         return self._append(WidenColumn(name, _field(name, type, nullable=True)))
 
-    def reorder_columns(self, names: Sequence[str]) -> Alteration:
+    def reorder_columns(self, names: ColumnNames) -> Alteration:
         """Reorder the columns, as `Table.reorder_columns` does."""
         return self._append(ReorderColumns(tuple(names)))
 
@@ -98,6 +101,7 @@ class Alteration:
         return self
 
     def __enter__(self) -> Self:
+        self._check_open()
         return self
 
     def __exit__(
@@ -110,10 +114,13 @@ class Alteration:
             self.commit = self._finish(tuple(self._changes))
 
     def _append(self, change: SchemaChange) -> Alteration:
-        if self.commit is not None:
-            raise InvalidInput("alter: these changes are committed already; begin with t.alter()")
+        self._check_open()
         self._changes.append(change)
         return self
+
+    def _check_open(self) -> None:
+        if self.commit is not None:
+            raise InvalidInput("alter: these changes are committed already; begin with t.alter()")
 
 
 class Evolving(Configuring):
@@ -268,6 +275,6 @@ def _field(name: str, type_: Any, *, nullable: bool) -> pa.Field:
     if isinstance(type_, str):
         return arrow_field(Field(0, name, named_type(type_), nullable))
     raise InvalidSchemaChange(
-        f"column {name!r}: the type is a {type(type_).__name__}; give a pyarrow type, or text such "
-        "as 'int64'"
+        f"column {name!r}: the type is {described(type_)}; give a pyarrow type, or text such as "
+        "'int64'"
     )

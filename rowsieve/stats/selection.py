@@ -88,6 +88,14 @@ def statistics_options(
     )
 
 
+def named_ids(properties: Mapping[str, str], schema: Schema) -> tuple[int, ...]:
+    """Return the ids that the properties name, in their order; InvalidInput for other names."""
+    text = _columns(properties, "text_statistics", schema, String, "text")
+    json = _columns(properties, "json_statistics", schema, Json, "JSON")
+    named = (*_critical(properties, schema), *(column for column, _ in (*text, *json)))
+    return tuple(column.id for column in named)
+
+
 def _count(properties: Mapping[str, str], name: str, default: int) -> int:
     text = properties.get(name, str(default))
     if not (text.isascii() and text.isdigit()):

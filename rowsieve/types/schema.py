@@ -135,12 +135,20 @@ def schema_from_json(value: Mapping[str, Any]) -> Schema:
 def named_type(text: str) -> LogicalType:
     """Return the type with this name, such as `int64`; InvalidInput for an unknown name."""
     try:
-        return _type_from_json(text)
+        found = _type_from_json(text.replace(", ", ","))
     except UnsupportedProtocol as error:
         raise InvalidInput(
             f"there is no type {text!r}; the types are {', '.join(_SIMPLE)} and decimal(10,2), "
             "lists, structs and maps are given as pyarrow types"
         ) from error
+    if isinstance(found, Decimal) and not (
+        0 <= found.scale <= found.precision and 1 <= found.precision <= 38
+    ):
+        raise InvalidInput(
+            f"there is no type {text!r}: a decimal has 1 to 38 digits, 0 to all of them after the "
+            "point, as in decimal(10,2)"
+        )
+    return found
 
 
 def _field_to_json(field: Field) -> dict[str, Any]:

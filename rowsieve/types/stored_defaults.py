@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowsieve.errors import CorruptData, InvalidSchemaChange
+from rowsieve.errors import CorruptData, InvalidSchemaChange, SchemaMismatch
 from rowsieve.types import logical
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import arrow_type
@@ -45,7 +45,11 @@ def constant_text(value: Any, type_: logical.LogicalType, name: str) -> str | No
             f"the default {value!r} of column {name!r} has no Arrow value: {error}; give a value "
             f"for {logical.type_name(type_)}"
         ) from error
-    return _text(conform_values(values, type_, name)[0], type_)
+    try:
+        found = conform_values(values, type_, name)[0]
+    except SchemaMismatch as error:
+        raise SchemaMismatch(f"the default of column {name!r} does not fit: {error}") from error
+    return _text(found, type_)
 
 
 @lru_cache(maxsize=1024)

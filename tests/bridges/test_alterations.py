@@ -108,11 +108,18 @@ def test_a_default_is_a_constant_of_the_column(definition: str, value: Any) -> N
         ("ALTER COLUMN nope SET DEFAULT 1", "nope"),
         ("ADD COLUMN b bigint DEFAULT " + "(" * 200 + "1" + ")" * 200, "nested"),
         ("x" * 200_000, "characters"),
+        ("DROP COLUMN", "cannot read"),
+        ("ADD COLUMN b real DEFAULT 1e39", "out of the range of float32"),
+        ("ADD COLUMN b double precision DEFAULT -1e999", "out of the range of float64"),
+        (r"ADD COLUMN b bytea DEFAULT '\x00'", "cannot be written as text"),
     ],
 )
-def test_what_is_not_known_is_refused(text: str, words: str) -> None:
-    with pytest.raises(RowsieveError, match=words):
+def test_what_is_not_known_is_refused(
+    text: str, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("WARNING"), pytest.raises(RowsieveError, match=words):
         altered(text)
+    assert not caplog.records  # the error says it all
 
 
 def test_the_table_is_not_named() -> None:

@@ -7,13 +7,17 @@ nothing that was written is left out. A default is a constant; it is never evalu
 from __future__ import annotations
 
 import decimal
+import logging
+import math
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, InvalidPredicate
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute
@@ -34,6 +38,22 @@ from rowsieve.types.schema import Schema
 _LONGEST = 100_000  # characters
 
 
+@contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Keep sqlglot from logging, in this thread, what an error says better."""
+    thread, log = threading.get_ident(), logging.getLogger("sqlglot")
+
+    def of_others(record: logging.LogRecord) -> bool:
+        return record.thread != thread
+
+    log.addFilter(of_others)
+    try:
+        yield
+    finally:
+        log.removeFilter(of_others)
+
+
+@_no_warnings()
 def alterations_of(
     text: str, schema: Schema, dialect: str = "postgres"
 ) -> tuple[SchemaChange, ...]:
@@ -61,9 +81,11 @@ def alterations_of(
     (node,) = found if len(found) == 1 else (None,)
     if not isinstance(node, exp.Alter) or _extra(node, "this", "kind", "actions"):
         raise _not_read(text)
-    return tuple(
-        change for action in node.args["actions"] for change in _changes(action, schema, known)
-    )
+    actions = node.args["actions"]
+    changes = tuple(change for action in actions for change in _changes(action, schema, known))
+    if not changes:
+        raise _not_read(text)
+    return changes
 
 
 def _changes(action: Any, schema: Schema, dialect: Dialect) -> Iterator[SchemaChange]:
@@ -159,14 +181,26 @@ def _number(text: str, type_: LogicalType, name: str) -> object:
     except decimal.InvalidOperation as error:
         raise InvalidInput(f"the default {text} of column {name!r} is not a number") from error
     if isinstance(type_, Float):
-        return pa.scalar(float(text), pa.float64()).cast(arrow_type(type_))
+        rounded = pa.scalar(float(text), pa.float64()).cast(arrow_type(type_))
+        if math.isinf(rounded.as_py()):
+            raise InvalidInput(
+                f"the default {text} of column {name!r} is out of the range of {type_name(type_)}"
+            )
+        return rounded
     return int(text) if text.lstrip("-").isdigit() else number
 
 
 def _cast(text: str, type_: LogicalType, name: str, dialect: Dialect) -> pa.Scalar:
     operand = ir.Cast(ir.Literal(text, String()), type_)
     row = pa.RecordBatch.from_arrays([pa.nulls(1)], ["row"])
-    values, failed = compute(bind_operand(operand, Schema(0, ()), dialect.semantics), row)
+    try:
+        bound = bind_operand(operand, Schema(0, ()), dialect.semantics)
+    except InvalidPredicate as error:
+        raise InvalidInput(
+            f"the default {text!r} of column {name!r} cannot be written as text: {error}; add the "
+            "column without a default, or with Table.add_column"
+        ) from error
+    values, failed = compute(bound, row)
     if failed.any():
         raise InvalidInput(
             f"the default {text!r} of column {name!r} is no value of type {type_name(type_)}"
