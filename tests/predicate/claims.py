@@ -349,6 +349,16 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
     "list_position": [Sample(call("list_position", X, Y), NUMBERS, Int(8))],
     "lists_share": [Sample(call("lists_share", X, Y), NUMBERS, NUMBERS)],
     **{name: [Sample(call(name, X), NUMBERS)] for name in ("list_min", "list_max")},
+    "slice": [Sample(call("slice", X, *places), NUMBERS) for places in ((1, 1), (2, 9), (1, 0))],
+    **{name: [Sample(call(name, X), NUMBERS)] for name in ("list_distinct", "list_unique")},
+    "map_keys": [Sample(call("map_keys", X), NAMED)],
+    **{
+        name: [
+            *(Sample(call(name, X, Y), type_, Int(8)) for type_ in (Int(8), Int(64))),
+            *(Sample(call(name, X, constant), Int(64)) for constant in (0, 6, -(2**63))),
+        ]
+        for name in ("gcd", "lcm")
+    },
     "list_text": [Sample(call("list_text", call("make_list", X, Y), "-"), String(), String())],
     "json_get": [Sample(call("json_get", X, "a"), Json())],
     "json_get_text": [Sample(call("json_get_text", X, "a"), Json())],

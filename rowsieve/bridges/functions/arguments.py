@@ -14,6 +14,7 @@ from rowsieve.types.logical import (
     Int,
     List,
     LogicalType,
+    Map,
     String,
     Time,
     Timestamp,
@@ -173,6 +174,7 @@ sums_not_floats = Arguments(
     f"{_SUM}; not of floats, which overflow in another way there",
     lambda use: not isinstance(use.result, Float) and _sum(use),
 )
+whole_numbers = Arguments("whole numbers", _all(Int))
 quotients = Arguments(
     "whole numbers or floats of one type",
     lambda use: isinstance(use.result, Int | Float) and use.is_even,
@@ -254,10 +256,23 @@ moved_time = Arguments(
     lambda use: use.types[0] == use.result and all(abs(n) < _LARGEST * 10**6 for n in use.numbers),
 )
 
+formatted_time = Arguments(
+    "dates and timestamps without a time zone, with a constant format",
+    lambda use: isinstance(use.types[0], Date) or is_local(use.types[0]),
+)
+formatted_local_time = Arguments(
+    "timestamps without a time zone, with a constant format", lambda use: is_local(use.types[0])
+)
+
 # Lists
 
 of_list = Arguments("a list", _first(List))
+of_map = Arguments("a map", _first(Map))
 place_from_one = Arguments(
     "a constant place from 1",
     lambda use: _first(List)(use) and 1 <= use.numbers[0] < _LARGEST,
+)
+constant_slice = Arguments(
+    "a constant start from 1 and a constant count",
+    lambda use: all(0 <= n < _LARGEST for n in use.numbers) and use.numbers[0] >= 1,
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from rowsieve.bridges.functions.arguments import of_list, place_from_one
+from rowsieve.bridges.functions.arguments import constant_slice, of_list, of_map, place_from_one
 from rowsieve.bridges.functions.row import Absent, Spelling, function, unverified
 
 _NOT_THERE = "what is not there is NULL"
+_NOT_JUDGED = "lists of it have not been compared with an engine's"
 _SHARED = "a NULL item is no match there"
 
 ROWS = (
@@ -61,6 +62,35 @@ ROWS = (
         datafusion=Absent(),
         duckdb="map_contains({0}, {1})",
         trino=Absent(),
+    ),
+    function(
+        "slice",
+        (),
+        constant_slice,
+        spark=Spelling(("slice({0}, {1}, {2})",), reads=constant_slice),
+        trino=unverified(_NOT_JUDGED, "slice({0}, {1}, {2})"),
+    ),
+    function(
+        "list_distinct",
+        "array_distinct({0})",
+        of_list,
+        postgres=Absent(),
+        duckdb=Absent("its items have no order, and no NULL: write list_unique, their number"),
+        trino=unverified(_NOT_JUDGED, "array_distinct({0})"),
+    ),
+    function(
+        "list_unique",
+        (),
+        of_list,
+        duckdb=Spelling(("list_unique({0})",), ("array_unique({0})", "len(list_distinct({0}))")),
+        **dict.fromkeys(("postgres", "spark", "datafusion", "trino"), Absent()),
+    ),
+    function(
+        "map_keys",
+        "map_keys({0})",
+        of_map,
+        postgres=Absent("it has no maps"),
+        trino=unverified(_NOT_JUDGED, "map_keys({0})"),
     ),
     function("list_element", (), place_from_one, trino=Absent()),
 )

@@ -14,6 +14,7 @@ from rowsieve.bridges.functions.arguments import (
     signed_whole,
     sums,
     sums_not_floats,
+    whole_numbers,
 )
 from rowsieve.bridges.functions.row import SQL_ENGINES, Absent, Spelling, function, unverified
 
@@ -45,6 +46,21 @@ ROWS = (
         duckdb=_QUOTIENT,
     ),
     function("modulo", "{0} % {1}", constant_divisor, datafusion=quotients),
+    *(
+        function(
+            name,
+            f"{name}({{0}}, {{1}})",
+            whole_numbers,
+            postgres=Spelling(
+                (f"{name}(CAST({{0}} AS BIGINT), CAST({{1}} AS BIGINT))",),
+                (f"{name}({{0}}, {{1}})",),
+            ),
+            spark=Absent(),
+            duckdb=Spelling((f"{name}({{0}}, {{1}})",), (f"{word}({{0}}, {{1}})",)),
+            trino=Absent(),
+        )
+        for name, word in (("gcd", "greatest_common_divisor"), ("lcm", "least_common_multiple"))
+    ),
     function("negate", "", signed, spark=signed_short, datafusion=not_bits),
     function("abs", "abs({0})", signed, spark=signed_short, datafusion=one_float),
     function("floor", "floor({0})", one_float),

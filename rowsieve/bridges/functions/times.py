@@ -7,6 +7,8 @@ from rowsieve.bridges.functions.arguments import (
     common_part_of_any,
     constant_text,
     days,
+    formatted_local_time,
+    formatted_time,
     known_unit,
     known_unit_of_any,
     local_times,
@@ -25,7 +27,6 @@ _INSTANT = (
     "arrow_cast(arrow_cast({0}, 'Timestamp(Second, Some(\"UTC\"))'), "
     "'Timestamp(Microsecond, Some(\"UTC\"))')"
 )
-_OTHER_YEARS = "years outside 1 to 9999 have other texts there"
 _UNJUDGED = "its results have not been compared with an engine's"
 
 _OTHER_SPELLINGS = "it reads other texts, too, by rules that are not known here"
@@ -121,17 +122,12 @@ ROWS = (
     function("date_trunc", (), known_unit, datafusion=known_unit_of_any),
     function(
         "format_time",
-        (),
-        **{
-            engine: unverified(_OTHER_YEARS, f"{name}({{0}}, {{1}})")
-            for engine, name in (
-                ("postgres", "to_char"),
-                ("spark", "date_format"),
-                ("datafusion", "to_char"),
-                ("duckdb", "strftime"),
-                ("trino", "date_format"),
-            )
-        },
+        "to_char({0}, {1})",
+        formatted_time,
+        postgres=formatted_local_time,
+        spark="date_format({0}, {1})",
+        duckdb="strftime({0}, {1})",
+        trino=unverified(_UNJUDGED, "date_format({0}, {1})"),
     ),
     function(
         "extract",

@@ -54,7 +54,10 @@ NOT_CONDITIONS = frozenset(
     | {f"extract_{part}" for part in PARTS}
     | {"timezone", "local_time", "instant", "zoned_trunc", "date_bin", "make_list", "make_struct"}
     | {"json_get", "json_get_text", "json_path", "json_path_text"}
-) - {"is_nan", "coalesce", "nullif", "greatest", "least", "starts_with", "ends_with", "contains"}
+) - {
+    *("is_nan", "coalesce", "nullif", "greatest", "least", "starts_with", "ends_with", "contains"),
+    *("map_has_key", "lists_share"),
+}
 
 
 def call(reader: Reads, node: Any) -> ir.Operand:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from rowsieve.bridges.sql.nested_access import element_at
+from rowsieve.bridges.sql.nested_access import SLICED, element_at, sliced
 from rowsieve.bridges.sql.own_calls import array_size
 from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate import ir
@@ -57,8 +57,12 @@ def named_list(reader: Reads, node: Any) -> ir.Operand | None:
         return ir.Call("make_struct", tuple(reader.operand(item) for item in items))
     if name == "make_array" and dialect == "datafusion":
         return made_list(reader, exp.Array(expressions=items))
+    if len(items) == 3 and (name == "list_slice") and dialect in SLICED:
+        return sliced(reader, node, *items)
     if len(items) != 2:
         return None
+    if (dialect, name) == ("duckdb", "map_extract_value"):
+        return ir.Call("map_value", tuple(reader.operand(item) for item in items))
     if name in _ELEMENTS.get(dialect, ()):
         place = reader.operand(items[1])
         if not isinstance(place, ir.Literal) or type(place.value) is not int or not place.value:
@@ -178,6 +182,20 @@ def _contains_all(reader: Reads, node: Any) -> ir.Operand:
             node, "engines differ on NULL items: the second list must be of constants, without NULL"
         )
     return ir.Call("list_contains_all", sides)
+
+
+def _array_slice(reader: Reads, node: Any) -> ir.Operand:
+    """Read `array_slice(list, first, last)`, and `slice(list, start, count)`."""
+    reader.only(node, "this", "start", "end", "is_length")
+    ends = [node.args.get(key) for key in ("start", "end")]
+    if reader.dialect.name in SLICED:
+        return sliced(reader, node, node.this, *ends)
+    return ir.Call("slice", tuple(reader.operand(item) for item in (node.this, *ends)))
+
+
+def _map_keys(reader: Reads, node: Any) -> ir.Operand:
+    reader.only(node, "this")
+    return ir.Call("map_keys", (reader.operand(node.this),))
 
 
 def _contained_by(reader: Reads, node: Any) -> ir.Operand:
@@ -355,6 +373,8 @@ HANDLERS: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
     exp.ArrayContains: contained,
     exp.ArrayPosition: _position,
     exp.ArraySize: _size,
+    exp.ArraySlice: _array_slice,
+    exp.MapKeys: _map_keys,
     exp.ArrayOverlaps: _overlaps,
     exp.ArrayContainsAll: _contains_all,
     exp.ArrayContainedBy: _contained_by,

@@ -16,6 +16,8 @@ from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Int
 
+SLICED = frozenset({"postgres", "duckdb", "datafusion"})  # dialects that have list[1:2]
+_MOST = 2**31 - 1
 PLAIN_PATH = re.compile(r"\{\s*[^\s{},\"\\]+(?:\s*,\s*[^\s{},\"\\]+)*\s*\}")
 
 
@@ -27,6 +29,18 @@ def bracket(reader: Reads, node: Any) -> ir.Operand:
     offset = bool(node.args.get("offset"))
     if reader.dialect.name == "spark" and len(keys) == 1 and (offset or not named):
         return place(reader, node)
+    if reader.dialect.name == "postgres" and _slices_twice(node):
+        raise reader.source.refusal(
+            node, "postgres takes slices of several dimensions; write (list[1:2])[1]"
+        )
+    if len(keys) == 1 and isinstance(keys[0], exp.Slice):
+        if reader.dialect.name not in SLICED or keys[0].args.get("step") is not None:
+            raise reader.source.refusal(node, _SLICES)
+        return sliced(reader, node, node.this, keys[0].this, keys[0].expression)
+    if (found := _value_of_key(reader, node)) is not None:
+        return found
+    if named and (offset or node.args.get("safe")) and reader.dialect.name == "trino":
+        return ir.Call("map_value", (reader.operand(node.this), reader.operand(keys[0])))
     if len(keys) == 1 and isinstance(keys[0], exp.Literal):
         if not keys[0].is_string:
             return _element(reader, node, keys[0])
@@ -37,6 +51,52 @@ def bracket(reader: Reads, node: Any) -> ir.Operand:
     raise reader.source.refusal(
         node, "a subscript is a place in a list from 1, and a struct's member is point.x"
     )
+
+
+def _slices_twice(node: Any) -> bool:
+    """Whether it is a subscript of a subscript, one of them a slice."""
+    inner = node.this
+    return isinstance(inner, exp.Bracket) and any(
+        isinstance(key, exp.Slice) for key in (*node.expressions, *inner.expressions)
+    )
+
+
+def _value_of_key(reader: Reads, node: Any) -> ir.Operand | None:
+    """Read `map_extract(map, 'key')[1]`, the value in a list of at most one; None for others."""
+    inner, (key, *more) = node.this, node.expressions
+    if more or not isinstance(inner, exp.Anonymous) or len(inner.expressions) != 2:
+        return None
+    if inner.name.lower() not in ("map_extract", "element_at") or reader.dialect.name not in (
+        "duckdb",
+        "datafusion",
+    ):
+        return None
+    if not isinstance(key, exp.Literal) or key.is_string or key.name != "0":  # the grammar's 1
+        return None
+    return ir.Call("map_value", tuple(reader.operand(item) for item in inner.expressions))
+
+
+def sliced(reader: Reads, node: Any, values: Any, first: Any, last: Any) -> ir.Operand:
+    """Read the items from one place to another, both included; without a place, to that end."""
+    start, stop = (
+        default if place is None else _place(reader, place)
+        for place, default in ((first, 1), (last, _MOST))
+    )
+    if start is None or stop is None or start < 1:
+        raise reader.source.refusal(node, _SLICES)
+    count = max(min(stop, _MOST) - start + 1, 0)
+    places = (ir.Literal(start, Int(64)), ir.Literal(count, Int(64)))
+    return ir.Call("slice", (reader.operand(values), *places))
+
+
+_SLICES = "a slice has constant places, the first from 1, and no step"
+
+
+def _place(reader: Reads, node: Any) -> int | None:
+    """Return a constant place from 0; None for other operands."""
+    found = reader.operand(node)
+    value = found.value if isinstance(found, ir.Literal) else None
+    return value if type(value) is int and value >= 0 else None
 
 
 def _counted(reader: Reads, node: Any) -> ir.Operand | None:

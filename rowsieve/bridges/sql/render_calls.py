@@ -8,7 +8,7 @@ from rowsieve.bridges.functions import Use, spelling_of
 from rowsieve.bridges.sql.bins import bin_text
 from rowsieve.bridges.sql.intervals import FUNCTIONS as INTERVALS
 from rowsieve.bridges.sql.intervals import interval_text
-from rowsieve.bridges.sql.nested_access import PLAIN_PATH
+from rowsieve.bridges.sql.nested_access import PLAIN_PATH, SLICED
 from rowsieve.bridges.sql.parts import PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.pattern_calls import FOUND, in_flavour
 from rowsieve.bridges.sql.regexes import Flavour, from_re2
@@ -60,6 +60,8 @@ def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
         return _json(call, writer), True
     if name == "list_element" and len(arguments) == 2 and (found := _element(call, writer)):
         return found, False
+    if name == "slice" and len(arguments) == 3 and (found := _slice(call, writer)):
+        return found, dialect.name == "postgres"  # a second subscript there means dimensions
     if name == "regex_matches" and len(arguments) == 2 and (found := _regex(call, writer)):
         return found, False
     if name == "date_trunc" and len(arguments) == 2:
@@ -154,6 +156,20 @@ def _element(call: Call, writer: Writes) -> str | None:
     if writer.dialect.name == "spark":
         return f"get({writer.text(call.arguments[0])}, {place - 1})"
     return f"{writer.atom(call.arguments[0])}[{place}]"
+
+
+def _slice(call: Call, writer: Writes) -> str | None:
+    """Write a slice by its first and last place; None in a dialect that has another form."""
+    start, count = (
+        item.value if isinstance(item, Literal) else None for item in call.arguments[1:]
+    )
+    if (
+        writer.dialect.name not in SLICED
+        or not isinstance(start, int)
+        or not isinstance(count, int)
+    ):
+        return None
+    return f"{writer.atom(call.arguments[0])}[{start}:{start + count - 1}]"
 
 
 def _divides_floats(call: Call, writer: Writes) -> bool:

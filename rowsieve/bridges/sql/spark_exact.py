@@ -375,6 +375,12 @@ def _truncated(exact: SparkExact, node: ir.Call) -> ir.Operand:
     return ir.Call("date_trunc", (ir.Literal(unit, String()), operand))
 
 
+def _formatted(exact: SparkExact, node: ir.Call) -> ir.Operand:
+    """Spark formats an instant: a local time that the session's clocks skip becomes another one."""
+    exact.check_zone()
+    return Exact.call(exact, node)
+
+
 def _moved(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if any(type_of(each) == _INSTANT for each in (node, node.arguments[0])):
         exact.check_zone()
@@ -515,6 +521,7 @@ _CALLS: Mapping[str, _Handler] = {
     "map_value": _map_value,
     "extract": _extract,
     "date_trunc": _date_trunc,
+    "format_time": _formatted,
     **dict.fromkeys(("shift", "shift_timestamp", "add_interval"), _moved),
     "epoch_us": _epoch,
     "timestamp_seconds": _from_seconds,

@@ -39,6 +39,7 @@ _RULES: Mapping[str, str] = {
     "date_trunc": "date_trunc({0}, {1})",
     "list_element": "{0}[{1}]",
     "concat_strict": "{0} || {1}",
+    "slice": "{0}[{1}:{1} + {2} - 1]",
 }
 _OWN_RULES: Mapping[tuple[str, str], str] = {
     ("list_element", "spark"): "get({0}, {1} - 1)",

@@ -103,8 +103,9 @@ _held: dict[str, pa.Table] = {}
 
 
 def hold(table: pa.Table, collation: str = "C") -> Any:
-    """The connection on which these rows are the table `t`, numbered."""
+    """The connection on which these rows are the table `t`, numbered; there are no maps there."""
     found = connection(collation)
+    table = table.select([each.name for each in table.schema if not pa.types.is_map(each.type)])
     before = _held.pop(collation, None)
     if before is None or not before.schema.equals(table.schema):
         _make(found, table.schema)

@@ -107,6 +107,11 @@ CALLS: Mapping[str, list[ir.Operand]] = {
     "list_min": [call("list_min", "$l")],
     "list_max": [call("list_max", "$l")],
     "list_element": [call("list_element", "$l", 1), call("list_element", "$l", 2)],
+    "slice": [
+        *(call("list_length", call("slice", "$l", a, n)) for a, n in ((1, 2), (2, 9), (3, 0))),
+        *(call("list_element", call("slice", "$l", 2, 2), 1), call("slice", "$l", 2, 1)),
+    ],
+    "map_keys": [call("map_keys", "$p"), call("list_length", call("map_keys", "$p"))],
     "regex_matches": [
         call("regex_matches", "$s", pattern) for pattern in ("^a[bc]*", "(x|aa)b?", "^[^a]")
     ],
@@ -131,6 +136,13 @@ OTHERS: Mapping[str, list[ir.Operand]] = {  # not in all three
     "regex_substr": _texts("regex_substr", ("[a-c]+",), ("(a)b",)),
     "regex_count": _texts("regex_count", ("[a-c]",), ("^a",)),
     "regex_position": _texts("regex_position", ("[b-c]",), ("b+",)),
+    "gcd": [call("gcd", "$i", "$k"), call("gcd", "$k", 12), call("gcd", "$y", "$n")],
+    "lcm": [call("lcm", "$i", "$k"), call("lcm", "$k", 12), call("lcm", "$y", "$n")],
+    "list_distinct": [
+        call("list_distinct", "$l"),
+        call("list_length", call("list_distinct", "$l")),
+    ],
+    "list_unique": [call("list_unique", "$l")],
     "sha1_hex": _texts("sha1_hex"),
     "list_position": [call("list_position", "$l", 2)],
     "lists_share": [call("lists_share", "$l", call("make_list", 9, 4))],
@@ -179,6 +191,8 @@ _MOMENTS = [
     ),
 ]
 _INTS = [1, -7, 0, 12, 2**29, -(2**31), 2**31 - 1, 255, -1]
+_LISTS = [[1, 2, 3], [None], [], [9], [4, 5], [2, None, 2, None, 7, 2], [3, 1, 3]]
+_PAIRS = [[("b", 1), ("a", None)], [], [("é", 2)], [("x", 0), ("", 1), ("a", -1)]]
 _LONGS = [5, -25, 1250, 0, 7, 2**62, -(2**63), 2**63 - 1, -1, 255, 2**31]
 
 
@@ -206,7 +220,8 @@ def table(seed: int = 0) -> pa.Table:
         "y": pa.array(column([2024, 2023, 1, 1900, 9999]), pa.int32()),
         "m": pa.array(column([1, 2, 12, 4, 13, 0]), pa.int32()),
         "n": pa.array(column([1, 28, 29, 31, 0]), pa.int32()),
-        "l": pa.array(column([[1, 2, 3], [None], [], [9], [4, 5]]), pa.list_(pa.int64())),
+        "l": pa.array(column(_LISTS), pa.list_(pa.int64())),
+        "p": pa.array(column(_PAIRS), pa.map_(pa.string(), pa.int32())),
     }
     return pa.table(columns)
 

@@ -32,6 +32,7 @@ MOMENTS = [
     datetime.datetime(2013, 6, 3),
     None,
 ]
+MAP = pa.map_(pa.string(), pa.int32())
 TABLE = pa.table(
     {
         "i": pa.array([1, -7, 0, 12, 2**29, None], pa.int32()),
@@ -41,7 +42,10 @@ TABLE = pa.table(
         "s": ["abcabc", "  x ", "", "Éa b", "xxaxx", None],
         "ts": pa.array(MOMENTS, pa.timestamp("us")),
         "day": pa.array([at and at.date() for at in MOMENTS], pa.date32()),
-        "l": pa.array([[1, 2, 3], [None], [], [9], [4, 5], None], pa.list_(pa.int64())),
+        "l": pa.array([[1, 2, 3], [None], [], [9, 9, None], [4, 5], None], pa.list_(pa.int64())),
+        "m": pa.array(
+            [[("a", 1), ("b", 2)], [("b", None)], [], [("", 3)], [("a", None)], None], MAP
+        ),
     }
 ).cast(
     pa.schema(
@@ -54,6 +58,7 @@ TABLE = pa.table(
             ("ts", pa.timestamp("us")),
             ("day", pa.date32()),
             ("l", pa.list_(pa.int64())),
+            ("m", MAP),
         ]
     )
 )
@@ -132,6 +137,17 @@ OF_DAYS = [
 ]
 OWN: dict[str, list[str]] = {
     "duckdb": [
+        *(
+            "len(l[1:2])",
+            "l[2:][1]",
+            "len(l[:2])",
+            "list_slice(l, 2, 3)[1]",
+            "array_slice(l, 1, 1)[1]",
+        ),
+        *("list_unique(l)", "len(list_distinct(l))", "gcd(i, 6)", "lcm(i, k)"),
+        *("greatest_common_divisor(k, i)", "len(map_keys(m))", "map_keys(m)[1]"),
+        *("map_extract(m, 'a')[1]", "element_at(m, 'b')[1]", "map_extract_value(m, 'b')"),
+        *("CASE WHEN map_contains(m, 'b') THEN 1 END", "len(l[3:2])"),
         "CAST(i AS varchar)",
         "CAST(day AS varchar)",
         "starts_with(s, 'ab')",
@@ -164,6 +180,9 @@ OWN: dict[str, list[str]] = {
         ),
     ],
     "datafusion": [
+        *("array_length(l[1:2])", "array_slice(l, 2, 3)[1]", "array_slice(l, 2, 9)[2]"),
+        *("array_distinct(l)[1]", "cardinality(array_distinct(l))", "gcd(i, 6)", "lcm(i, k)"),
+        *("map_keys(m)[1]", "map_extract(m, 'a')[1]", "element_at(m, 'b')[1]"),
         "CAST(i AS varchar)",
         "CAST(day AS varchar)",
         "starts_with(s, 'ab')",
@@ -187,6 +206,10 @@ OWN: dict[str, list[str]] = {
         *("to_char(ts, '%Y-%m-%d %H:%M:%S')", "to_char(day, '%d.%m.%Y')", "trunc(f)"),
     ],
     "spark": [
+        *("size(slice(l, 1, 2))", "get(slice(l, 2, 9), 1)", "size(slice(l, 3, 0))"),
+        *("size(array_distinct(l))", "get(array_distinct(l), 1)", "get(map_keys(m), 0)"),
+        "CASE WHEN map_contains_key(m, 'b') THEN 1 WHEN arrays_overlap(l, array(9, 4)) THEN 2 END",
+        *("date_format(ts, 'yyyy-MM-dd HH:mm:ss')", "date_format(day, \"DDD'/'yyyy\")"),
         "CAST(i AS string)",
         "CAST(day AS string)",
         "startswith(s, 'ab')",
@@ -205,11 +228,27 @@ OWN: dict[str, list[str]] = {
 }
 OF_DUCKDB = (
     *("ends_with", "contains", "len", "ar", "date", "week", "epoch", "extract", "trim", "ltrim"),
-    *("list", "l[-", "rtrim", "prefix", "suffix", "sha1", "trunc", "strf"),
+    *(
+        "len(",
+        "gr",
+        "map",
+        "element",
+        "CASE WHEN map",
+        "l[2:]",
+        "list",
+        "l[-",
+        "rtrim",
+        "prefix",
+        "suffix",
+        "sha1",
+        "trunc",
+        "strf",
+    ),
 )
 OWN["postgres"] = [
     *(text for text in OWN["duckdb"] if not text.startswith(OF_DUCKDB) and text not in OF_DAYS),
     *OF_DAYS,
+    *("array_length(l[1:2], 1)", "(l[2:])[1]", "array_length(l[:2], 1)"),
     *("array_length(l, 1)", "array_length(l, 1) + 1", "array_position(l, 5)", "l[i]"),
     *("date(ts)", "trunc(f)", "encode(sha512(convert_to(s, 'UTF8')), 'hex')"),
     *("to_char(ts, 'YYYY-MM-DD\"T\"HH24:MI:SS')", "to_char(day, 'DD/MM YYYY')"),

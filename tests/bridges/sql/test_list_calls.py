@@ -7,6 +7,9 @@ import math
 import pyarrow as pa
 import pytest
 
+from rowsieve.bridges.session import Session
+from rowsieve.bridges.sql.language import to_text
+from rowsieve.bridges.translation import Exactness
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind
@@ -159,6 +162,10 @@ DATAFUSION = [
     *(f"p {op} named_struct('a', 1, 'b', 'x')" for op in ("=", "<>", "<", ">=")),
 ]
 CASES = [
+    *((name, "l[1:2] = ARRAY[3, 1]") for name in ("postgres", "duckdb", "datafusion")),
+    *((name, "l[2:] = ARRAY[1, 3]") for name in ("postgres", "duckdb")),
+    ("duckdb", "list_unique(l) = 1"),
+    ("datafusion", "array_distinct(l) = [3, 1]"),
     *(("postgres", text) for text in POSTGRES),
     *(("duckdb", text) for text in DUCKDB),
     *(("datafusion", text) for text in DATAFUSION),
@@ -178,6 +185,15 @@ def test_rows_kept_are_those_of_the_engine(dialect: str, text: str) -> None:
 
 
 REFUSED = [
+    ("postgres", "l[1:2][1] = 1", r"write \(list\[1:2\]\)\[1\]"),
+    ("postgres", "l[1][1:2] = ARRAY[1]", r"write \(list\[1:2\]\)\[1\]"),
+    ("postgres", "l[0:2] = ARRAY[1]", "constant places, the first from 1"),
+    ("duckdb", "l[1:3:2] = [1]", "no step"),
+    ("duckdb", "l[-2:] = [1]", "constant places"),
+    ("duckdb", "l[1:i] = [1]", "constant places"),
+    ("datafusion", "array_slice(l, -2, 2) = [1]", "constant places"),
+    ("duckdb", "list_distinct(l) = [1]", "ARRAY DISTINCT"),
+    ("trino", "slice(l, 0, 1) = ARRAY[1]", "constant start from 1"),
     ("postgres", "l = '{1}'", "write its items"),
     ("postgres", "l = ARRAY['x']", "'x' is not a valid int32"),
     ("postgres", "3 > ANY(l)", "only = ANY and <> ALL"),
@@ -206,3 +222,21 @@ def test_a_condition_that_engines_settle_otherwise_is_refused(
 ) -> None:
     with pytest.raises((InvalidPredicate, UnsupportedOperation), match=reason):
         kept(text, dialect)
+
+
+def test_a_slice_in_parentheses_is_written_for_postgres() -> None:
+    predicate = to_predicate("get(slice(l, 2, 2), 0) = 3", "spark", SCHEMA)
+    text = to_text(predicate, SCHEMA, dialect="postgres").exact()
+    assert "[2:3])[1]" in text
+    assert kept(text, "postgres") == JUDGES["postgres"](text, ROWS)
+
+
+@pytest.mark.parametrize(("zone", "is_exact"), [("UTC", True), ("America/New_York", False)])
+def test_spark_formats_local_times_in_its_own_zone(zone: str, is_exact: bool) -> None:
+    """A local time that the clocks of the session skip has another text there."""
+    schema = schema_of(pa.schema([("ts", pa.timestamp("us")), ("day", pa.date32())]))[0]
+    for text in ("strftime(ts, '%H:%M') = '02:30'", "strftime(day, '%Y-%j') > '2024-100'"):
+        predicate = to_predicate(text, "duckdb", schema)
+        session = Session(time_zone=zone)
+        made = to_text(predicate, schema, dialect="spark", session=session)
+        assert (made.exactness is Exactness.EXACT) == is_exact, made.notes
