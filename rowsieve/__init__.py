@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rowsieve.scan import Scan, read_split
     from rowsieve.storage.log_entry import Commit
     from rowsieve.table import Table
+    from rowsieve.types.native_types import to_native
 
 __all__ = [
     "Commit",
@@ -45,6 +46,7 @@ __all__ = [
     "open_table",
     "read_split",
     "register_function",
+    "to_native",
     "translate",
 ]
 __version__ = "0.1.0"
@@ -64,6 +66,7 @@ _HOMES: Final = {
     "open_table": "rowsieve.opening",
     "read_split": "rowsieve.scan",
     "register_function": "rowsieve.predicate.functions.registered",
+    "to_native": "rowsieve.types.native_types",
     "translate": "rowsieve.bridges.translate",
 }
 _PACKAGES: Final = ("errors", "metrics", "objects", "predicate")

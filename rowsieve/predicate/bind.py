@@ -26,6 +26,7 @@ from rowsieve.predicate.members import bind_members
 from rowsieve.predicate.nested_constants import adapted, is_made
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.simplify import simplify
+from rowsieve.predicate.stored_comparisons import as_length, as_stored, lengths
 from rowsieve.predicate.zoned import (
     READ_IN_ZONE,
     at_time_zone,
@@ -38,6 +39,7 @@ from rowsieve.types.logical import (
     Decimal,
     Field,
     Int,
+    Interval,
     LogicalType,
     Map,
     String,
@@ -239,7 +241,14 @@ class _Binder:
             operand, type_ = self.typed_operand(node.operand)
         if is_nested(type_):
             return self.nested_in_list(operand, type_, node.values)
-        common, values = bind_members(type_, node.values, self.semantics)
+        values = node.values
+        if self.semantics.compares_storage:
+            operand, type_ = as_stored(operand, type_)
+        elif isinstance(type_, Interval):
+            operand, type_ = as_length(operand, type_, self.semantics)
+            values = lengths(values)
+        assert type_ is not None
+        common, values = bind_members(type_, values, self.semantics)
         return ir.InList(convert(operand, type_, common, self.semantics), values)
 
     def nested_in_list(

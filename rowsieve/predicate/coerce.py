@@ -31,6 +31,7 @@ from rowsieve.predicate.literal_values import (
 )
 from rowsieve.predicate.nested_types import compare_nested_operands
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.stored_comparisons import as_length, as_stored
 from rowsieve.predicate.zoned import cast_of_session, folded, is_utc
 from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import (
@@ -39,6 +40,7 @@ from rowsieve.types.logical import (
     Decimal,
     Float,
     Int,
+    Interval,
     List,
     LogicalType,
     Map,
@@ -88,6 +90,12 @@ def compare_operands(
         right, right_type = _adapted(right, String(), semantics)
     if isinstance(left_type, List | Struct | Map) or isinstance(right_type, List | Struct | Map):
         return compare_nested_operands(op, left, left_type, right, right_type, semantics)
+    if semantics.compares_storage:
+        left, left_type = as_stored(left, left_type)
+        right, right_type = as_stored(right, right_type)
+    elif isinstance(left_type, Interval) or isinstance(right_type, Interval):
+        left, left_type = as_length(left, left_type, semantics)
+        right, right_type = as_length(right, right_type, semantics)
     for type_ in (left_type, right_type):
         if type_ is not None and not is_ordered(type_):
             raise InvalidPredicate(

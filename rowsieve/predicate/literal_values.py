@@ -19,6 +19,8 @@ from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import Literal, PhysicalValue
 from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
+from rowsieve.types.interval_bytes import encoded
+from rowsieve.types.interval_texts import parse_interval
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -26,6 +28,7 @@ from rowsieve.types.logical import (
     Decimal,
     Float,
     Int,
+    Interval,
     Json,
     List,
     LogicalType,
@@ -135,6 +138,8 @@ def parse_text(text: str, type_: LogicalType) -> PhysicalValue:
             if not _UUID.fullmatch(stripped.lower()):
                 _refuse(text, type_)
             return uuid.UUID(stripped).bytes
+        case Interval():
+            return _interval(stripped, text)
         case Date():
             return _days(stripped, text, type_)
         case Time():
@@ -148,6 +153,14 @@ def parse_text(text: str, type_: LogicalType) -> PhysicalValue:
                 f"the text {text!r} cannot become a {type_name(type_)}, which has no "
                 "literal; compare one of its fields instead"
             )
+
+
+def _interval(stripped: str, text: str) -> bytes:
+    try:
+        parts = parse_interval(stripped)
+        return encoded(parts.months, parts.days, parts.micros)
+    except (ValueError, OverflowError) as error:
+        raise InvalidPredicate(f"the text {text!r} is not an interval: {error}") from error
 
 
 def scalar(literal: Literal) -> pa.Scalar:

@@ -1,8 +1,8 @@
 """Type checks for comparisons of lists and structs.
 
 Two nested types are comparable if they have one shape, and each pair of values inside compares by
-value without rounding, except for float64 with another number. Maps, JSON, and orders that the
-engine does not define are rejected.
+value without rounding, except for float64 with another number. Maps, JSON, intervals, and orders
+that the engine does not define are rejected.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from rowsieve.types.logical import (
     Field,
     Float,
     Int,
+    Interval,
     Json,
     List,
     LogicalType,
@@ -70,7 +71,7 @@ def are_comparable(left: LogicalType, right: LogicalType) -> bool:
             return alike and all(
                 are_comparable(one.type, other.type) for one, other in zip(a, b, strict=True)
             )
-        case (Map() | Json(), _) | (_, Map() | Json()):
+        case (Map() | Json() | Interval(), _) | (_, Map() | Json() | Interval()):
             return False
         case (Int() | Decimal(), Int() | Decimal()) | (Float(), Float()):
             return True

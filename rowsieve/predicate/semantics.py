@@ -109,6 +109,10 @@ class Semantics:
     `decimal_overflow`: the outcome of a decimal sum, product or quotient with more digits than its
     type. `casts_wrap`: a CAST of a number to an integer keeps the lowest bits, as in Java.
 
+    `thirty_day_months`: intervals compare by their length, with months of 30 days; otherwise a
+    comparison of them is refused. `compares_storage`: the engine sees JSON as text and intervals as
+    bytes, and compares these.
+
     `nested_nulls`: how NULL compares inside lists and structs. `nested_zeros_differ`: -0.0 is below
     0.0 inside them, and for nullif, greatest and least; otherwise the two are equal.
 
@@ -141,6 +145,8 @@ class Semantics:
     full_case: bool = False
     floors_are_longs: bool = False
     lenient_float_casts: bool = False
+    thirty_day_months: bool = False
+    compares_storage: bool = False
     nested_nulls: NestedNulls = NestedNulls.GREATEST
     nested_zeros_differ: bool = False
     decimal_overflow: OnFailure = OnFailure.ERROR
@@ -198,15 +204,17 @@ class Semantics:
         return _BY_NAME[name]
 
 
-Semantics.SQL = Semantics("sql")
+Semantics.SQL = Semantics("sql", thirty_day_months=True)
 Semantics.POSTGRES = Semantics(
     "postgres",
+    thirty_day_months=True,
     digit_rounding=DigitRounding.SHORT_DECIMAL,
     nan_has_sign=False,
     text_reading=TextReading.POSTGRES,
 )
 Semantics.DATAFUSION = Semantics(
     "datafusion",
+    compares_storage=True,
     nan=NanOrder.SIGNED,
     bitwise_lists_from=4,
     integer_overflow=OnFailure.WRAP,
@@ -223,6 +231,7 @@ Semantics.DATAFUSION = Semantics(
 )
 Semantics.SPARK = Semantics(
     "spark",
+    compares_storage=True,
     casts_cut_fractions=True,
     rounds_half_to_even=False,
     digit_rounding=DigitRounding.WIDE_DECIMAL,
@@ -242,6 +251,7 @@ Semantics.SPARK = Semantics(
 )
 Semantics.DUCKDB = Semantics(
     "duckdb",
+    thirty_day_months=True,
     float_division_by_zero=OnFailure.IEEE,
     rounds_half_to_even=False,
     digit_rounding=DigitRounding.SCALED_FINITE,
@@ -268,6 +278,7 @@ Semantics.TRINO = Semantics(
 )
 Semantics.POLARS = Semantics(
     "polars",
+    compares_storage=True,
     integer_overflow=OnFailure.WRAP,
     integer_division_by_zero=OnFailure.NULL,
     float_division_by_zero=OnFailure.IEEE,
@@ -280,6 +291,7 @@ Semantics.POLARS = Semantics(
 )
 Semantics.PYARROW = Semantics(
     "pyarrow",
+    compares_storage=True,
     nan=NanOrder.IEEE,
     bitwise_lists_from=1,
     float_division_by_zero=OnFailure.IEEE,

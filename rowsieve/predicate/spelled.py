@@ -15,7 +15,8 @@ from typing import Any, Final, TypeAlias, assert_never
 
 from rowsieve.predicate import ir
 from rowsieve.shown import printable
-from rowsieve.types.logical import Date, LogicalType, Time, Timestamp, Uuid, type_name
+from rowsieve.types import interval_bytes
+from rowsieve.types.logical import Date, Interval, LogicalType, Time, Timestamp, Uuid, type_name
 
 MOST_CHARACTERS: Final = 400
 _MOST_TEXT: Final = 60  # characters of one constant
@@ -137,6 +138,8 @@ def _constant(value: Any, type_: LogicalType | None = None) -> str:
         case str():
             return _quoted(value)
         case bytes():
+            if isinstance(type_, Interval) and len(value) == 16:
+                return f"INTERVAL '{interval_bytes.spelled(value)}'"
             return _uuid(value) if isinstance(type_, Uuid) else f"X'{_short(value.hex())}'"
         case tuple() | list():
             inner = [_constant(item) for item in value[: _MOST_MEMBERS + 1]]

@@ -17,14 +17,24 @@ import numpy as np
 from rowsieve.predicate import ir
 from rowsieve.predicate.abstract import AbstractValue, from_column, meet
 from rowsieve.predicate.arrays import null_mask
+from rowsieve.predicate.functions.interval_length import LENGTH_TYPE
 from rowsieve.stats.claims import cast_soundly, widen_elsewhere
 from rowsieve.stats.json_expressions import Subjects, cast_of_path, path_of, value_at
 from rowsieve.stats.model import Derived, Subject
-from rowsieve.stats.subjects import AS_INT, AS_LOWER, AS_NUMBER, AS_UPPER, LENGTH, derived
+from rowsieve.stats.subjects import (
+    AS_INT,
+    AS_LOWER,
+    AS_NUMBER,
+    AS_UPPER,
+    INTERVAL_US,
+    LENGTH,
+    derived,
+)
 from rowsieve.types.logical import (
     Decimal,
     Float,
     Int,
+    Interval,
     List,
     LogicalType,
     Map,
@@ -78,6 +88,8 @@ def _call(node: ir.Call, statistics: Subjects) -> AbstractValue | None:
         case ("upper" | "lower") as function, String():
             what = AS_UPPER if function == "upper" else AS_LOWER
             return _value(Derived(column.field_id, what), String(), statistics)
+        case "interval_us", Interval():
+            return _value(Derived(column.field_id, INTERVAL_US), LENGTH_TYPE, statistics)
         case "list_length", List() | Map():
             length = _value(Derived(column.field_id, LENGTH), Int(), statistics)
             return None if length is None else cast_soundly(length, Int(32))

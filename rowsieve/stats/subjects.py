@@ -3,6 +3,7 @@
 Values that are derived from a field:
 
 - `length`: the length of a list or map;
+- `interval_us`: the length of an interval in microseconds, by which SQL compares it;
 - `as_int`, `as_number`: numbers in text; known only if every text of the part is a number;
 - `as_upper`, `as_lower`: text in one case; known only if all text of the part is ASCII;
 - `json/a/b`: the kinds of values at a JSON path; `json/a/b:int`, `:float`, `:string`: the values
@@ -18,11 +19,13 @@ from typing import Final
 
 import pyarrow as pa
 
+from rowsieve.predicate.functions.interval_length import LENGTH_TYPE
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.types import logical
 from rowsieve.types.encodings import arrow_type
 
 LENGTH: Final = "length"
+INTERVAL_US: Final = "interval_us"
 AS_INT: Final = "as_int"
 AS_NUMBER: Final = "as_number"
 AS_UPPER: Final = "as_upper"
@@ -32,6 +35,7 @@ JSON: Final = "json"
 
 _DERIVED: dict[str, logical.LogicalType] = {
     LENGTH: logical.Int(),
+    INTERVAL_US: LENGTH_TYPE,
     AS_INT: logical.Int(),
     AS_NUMBER: logical.Decimal(38, 18),
     AS_UPPER: logical.String(),
@@ -99,6 +103,8 @@ def derived(subject: Derived) -> Described | None:
 def _describe(field: logical.Field, *, repeated: bool) -> Iterator[Described]:
     yield Described(field.id, field.type, repeated)
     match field.type:
+        case logical.Interval():
+            yield Described(Derived(field.id, INTERVAL_US), LENGTH_TYPE, repeated)
         case logical.Struct(fields=members):
             for member in members:
                 yield from _describe(member, repeated=repeated)

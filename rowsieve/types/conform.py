@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.errors import SchemaMismatch
-from rowsieve.types import logical
+from rowsieve.types import interval_bytes, logical
 from rowsieve.types.encodings import (
     BOOL8_EXTENSION,
     arrow_field,
@@ -39,6 +39,7 @@ _ALL_VALID = (
     logical.Time,
     logical.Timestamp,
     logical.Uuid,
+    logical.Interval,
 )
 """Types whose Arrow type holds nothing but valid values; text may not be UTF-8, and NaN has many
 forms."""
@@ -196,6 +197,8 @@ def _convert_flat(
 def _cast(values: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_decimal(target) and pa.types.is_integer(values.type):
         values = values.cast(pa.decimal128(20, 0))  # holds every integer; the rescale checks
+    if pa.types.is_interval(values.type) or pa.types.is_duration(values.type):
+        return interval_bytes.from_arrow(values)
     converted = values.cast(target)
     if not (pa.types.is_decimal(target) or pa.types.is_floating(target)):
         return converted
@@ -316,6 +319,8 @@ def _is_accepted(source: pa.DataType, type_: logical.LogicalType) -> bool:
             return is_bytes(source)
         case logical.Uuid():
             return is_bytes(source)
+        case logical.Interval():
+            return bool(types.is_interval(source) or types.is_duration(source) or is_bytes(source))
         case logical.Date():
             return bool(types.is_date(source))
         case logical.Time():

@@ -9,7 +9,7 @@ converts data of other sources to these types.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Any, assert_never
 
@@ -23,12 +23,22 @@ FIELD_ID_KEY = b"PARQUET:field_id"
 EXTENSION_KEY = b"ARROW:extension:name"
 UUID_EXTENSION = b"rowsieve.uuid.1"
 JSON_EXTENSION = b"rowsieve.json.1"
+INTERVAL_EXTENSION = b"rowsieve.interval.1"
 BOOL8_EXTENSION = b"arrow.bool8"  # of Arrow's specification: a boolean in a byte
 
 DEEPEST_LEVELS = 90  # pyarrow reads files of up to 98 levels, with the row and the leaf
 
 _OURS = b"rowsieve."
-_OUR_FORMS = {UUID_EXTENSION: "16 fixed bytes", JSON_EXTENSION: "text"}
+_EXTENSIONS: Mapping[type[logical.LogicalType], bytes] = {
+    logical.Uuid: UUID_EXTENSION,
+    logical.Json: JSON_EXTENSION,
+    logical.Interval: INTERVAL_EXTENSION,
+}
+_OUR_FORMS = {
+    UUID_EXTENSION: "16 fixed bytes",
+    JSON_EXTENSION: "text",
+    INTERVAL_EXTENSION: "16 fixed bytes",
+}
 _UUID_NAMES = (UUID_EXTENSION, b"arrow.uuid")
 _JSON_NAMES = (JSON_EXTENSION, b"arrow.json")
 _INTEGERS: dict[tuple[int, bool], Callable[[], Any]] = {
@@ -64,7 +74,7 @@ def arrow_type(type_: logical.LogicalType) -> pa.DataType:
             return pa.time64("us")
         case logical.Timestamp(utc=utc):
             return pa.timestamp("us", tz="UTC" if utc else None)
-        case logical.Uuid():
+        case logical.Uuid() | logical.Interval():
             return pa.binary(16)
         case logical.List(element=element):
             return pa.list_(arrow_field(element))
@@ -79,10 +89,8 @@ def arrow_type(type_: logical.LogicalType) -> pa.DataType:
 def arrow_field(field: logical.Field) -> pa.Field:
     """Return the Arrow field: storage type, nullability, and the id as metadata."""
     metadata = {FIELD_ID_KEY: str(field.id).encode()}
-    if isinstance(field.type, logical.Uuid):
-        metadata[EXTENSION_KEY] = UUID_EXTENSION
-    elif isinstance(field.type, logical.Json):
-        metadata[EXTENSION_KEY] = JSON_EXTENSION
+    if (extension := _EXTENSIONS.get(type(field.type))) is not None:
+        metadata[EXTENSION_KEY] = extension
     return pa.field(field.name, arrow_type(field.type), field.nullable, metadata)
 
 
@@ -164,8 +172,11 @@ def check_nesting(field: pa.Field) -> None:
 
 def _logical_type(field: pa.Field, allocate: Callable[[], int]) -> logical.LogicalType:
     extension, type_ = _unwrapped(field)
-    if extension in _UUID_NAMES and pa.types.is_fixed_size_binary(type_) and type_.byte_width == 16:
-        return logical.Uuid()
+    if pa.types.is_fixed_size_binary(type_) and type_.byte_width == 16:
+        if extension in _UUID_NAMES:
+            return logical.Uuid()
+        if extension == INTERVAL_EXTENSION:
+            return logical.Interval()
     if extension in _JSON_NAMES and is_text(type_):
         return logical.Json()
     if extension == BOOL8_EXTENSION:
@@ -271,6 +282,8 @@ def _flat_type(type_: pa.DataType) -> logical.LogicalType | None:
         return logical.Time()
     if pa.types.is_timestamp(type_):
         return logical.Timestamp(utc=type_.tz is not None, zone=type_.tz or "UTC")
+    if pa.types.is_interval(type_) or pa.types.is_duration(type_):
+        return logical.Interval()
     return None
 
 
@@ -301,17 +314,13 @@ def _remedy(type_: pa.DataType) -> str:
         return "it has no values: cast it to the type that the column should have"
     if pa.types.is_decimal(type_):
         return "cast it to a decimal of at most 38 digits, 0 to all of them after the point"
-    if pa.types.is_duration(type_):
-        return "cast it to int64, and give the unit in the column's name"
-    if pa.types.is_interval(type_):
-        return "store its months, days and nanoseconds as a struct of int32, int32 and int64"
     if pa.types.is_union(type_):
         return "store a column for each of its types, or JSON text"
     if pa.types.is_struct(type_):
         return "it has no fields: give it one, or leave the column out"
     return (
-        "cast it to bool, a number, decimal(<=38), string, binary, date, time, timestamp, or a "
-        "list, struct or map of these"
+        "cast it to bool, a number, decimal(<=38), string, binary, date, time, timestamp, "
+        "interval, or a list, struct or map of these"
     )
 
 

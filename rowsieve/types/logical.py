@@ -81,6 +81,14 @@ class Json:
 
 
 @dataclass(frozen=True, slots=True)
+class Interval:
+    """Months, days and microseconds; compared by total length, see `rowsieve.types.interval_bytes`.
+
+    Different intervals may be equal (1 month and 30 days), so it cannot be a key.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class List:
     """A list of one element type."""
 
@@ -114,6 +122,7 @@ LogicalType: TypeAlias = (
     | Timestamp
     | Uuid
     | Json
+    | Interval
     | List
     | Struct
     | Map
@@ -164,6 +173,8 @@ def type_name(type_: LogicalType) -> str:
             return "uuid"
         case Json():
             return "json"
+        case Interval():
+            return "interval"
         case List(element=element):
             return f"list<{type_name(element.type)}>"
         case Struct(fields=fields):
@@ -181,5 +192,5 @@ def is_nested(type_: LogicalType) -> bool:
 
 
 def is_ordered(type_: LogicalType) -> bool:
-    """Whether values have a total order that statistics and keys may use."""
-    return not isinstance(type_, List | Struct | Map | Json)
+    """Whether stored values have a total order that statistics and keys may use."""
+    return not isinstance(type_, List | Struct | Map | Json | Interval)

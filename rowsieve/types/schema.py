@@ -23,6 +23,7 @@ from rowsieve.types.logical import (
     Field,
     Float,
     Int,
+    Interval,
     Json,
     List,
     LogicalType,
@@ -48,6 +49,7 @@ _FLAT: tuple[LogicalType, ...] = (
     Timestamp(utc=True),
     Uuid(),
     Json(),
+    Interval(),
 )
 _SIMPLE: Mapping[str, LogicalType] = {type_name(type_): type_ for type_ in _FLAT}
 _NAME = operator.attrgetter("name")
@@ -211,6 +213,7 @@ def _type_to_json(type_: LogicalType) -> str | dict[str, Any]:
             | Timestamp()
             | Uuid()
             | Json()
+            | Interval()
         ):
             return type_name(type_)
         case _:

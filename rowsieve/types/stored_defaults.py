@@ -83,7 +83,7 @@ def _text(scalar: pa.Scalar, type_: logical.LogicalType) -> str:
             return str(scalar.value)
         case logical.Float():
             return repr(float(scalar.as_py()))
-        case logical.Binary() | logical.Uuid():
+        case logical.Binary() | logical.Uuid() | logical.Interval():
             return bytes(scalar.as_py()).hex()
         case _:
             return str(scalar.as_py())
@@ -106,7 +106,7 @@ def _scalar(text: str, type_: logical.LogicalType, target: pa.DataType) -> pa.Sc
             return pa.array([int(text)], pa.int32()).view(target)[0]
         case logical.Time() | logical.Timestamp():
             return pa.array([int(text)], pa.int64()).view(target)[0]
-        case logical.Binary() | logical.Uuid():
+        case logical.Binary() | logical.Uuid() | logical.Interval():
             return pa.scalar(bytes.fromhex(text), target)
         case logical.String() | logical.Json():
             return pa.scalar(text, target)

@@ -28,6 +28,7 @@ from rowsieve.predicate.interpret import interpret_operand
 from rowsieve.predicate.literal_values import int_range
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
+from rowsieve.types.interval_bytes import encoded
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -36,6 +37,7 @@ from rowsieve.types.logical import (
     Field,
     Float,
     Int,
+    Interval,
     Json,
     List,
     LogicalType,
@@ -360,6 +362,7 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
         for name in ("gcd", "lcm")
     },
     "list_text": [Sample(call("list_text", call("make_list", X, Y), "-"), String(), String())],
+    "interval_us": [Sample(call("interval_us", X), Interval())],
     "json_get": [Sample(call("json_get", X, "a"), Json())],
     "json_get_text": [Sample(call("json_get_text", X, "a"), Json())],
     "json_path": [Sample(call("json_path", X, "a", "0"), Json())],
@@ -437,6 +440,9 @@ def pool(type_: LogicalType) -> list[Any]:
             return sorted({*edges, -(2**63), 2**63 - 1})
         case Uuid():
             return [bytes(16), b"\x01" * 16, b"a" * 16, b"\xab" * 16, b"\xff" * 16]
+        case Interval():
+            ends = (-(2**31), -1, 0, 1, 2**31 - 1)
+            return [encoded(part, -part // 2, part * 2**31) for part in ends]
         case Json():
             return ['{"a": 1}', '{"a": [2]}', "[]", "{", '{"a": null}']
         case List():

@@ -20,7 +20,8 @@ import rowsieve as rs
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.errors import RowsieveError, SchemaMismatch
 from rowsieve.types.encodings import schema_of
-from rowsieve.types.logical import is_nested, is_ordered, type_name
+from rowsieve.types.interval_bytes import from_arrow
+from rowsieve.types.logical import Interval, LogicalType, is_nested, is_ordered, type_name
 from tests.types.arrow_forms import forms
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "types.md"
@@ -55,6 +56,8 @@ def test_an_accepted_form_is_read_back_in_every_way(name: str, tmp_path: Path) -
     if name == "struct of uuid":
         wanted = [str({"m": None if m is None else m.bytes}) for m in _members(FORMS[name])]
     got = table.scan().to_arrow().column("c")
+    if pa.types.is_duration(FORMS[name].type) or pa.types.is_interval(FORMS[name].type):
+        wanted = [str(value) for value in from_arrow(FORMS[name]).to_pylist()]
     if "zone" not in name:  # instants are printed in the zone of their type
         assert [str(value) for value in got.to_pylist()] == wanted
     dataset = table.to_dataset()
@@ -129,10 +132,18 @@ def _accepted() -> str:
             str(pl.scan_pyarrow_dataset(dataset).collect_schema()["c"]),
             spark_schema(schema.fields)["c"].dataType.simpleString(),
             _compares(table),
-            "of members" if is_nested(type_) else "yes" if is_ordered(type_) else "no",
+            _bounds(type_),
         )
         lines.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")
     return "\n".join(lines)
+
+
+def _bounds(type_: LogicalType) -> str:
+    if isinstance(type_, Interval):
+        return "of lengths"
+    if is_nested(type_):
+        return "of members"
+    return "yes" if is_ordered(type_) else "no"
 
 
 def _duckdb_type(dataset: object) -> str:

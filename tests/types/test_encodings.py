@@ -19,6 +19,7 @@ from rowsieve.types.logical import (
     Field,
     Float,
     Int,
+    Interval,
     Json,
     List,
     LogicalType,
@@ -48,6 +49,7 @@ FLAT: list[LogicalType] = [
     Timestamp(utc=True),
     Uuid(),
     Json(),
+    Interval(),
 ]
 
 
@@ -131,6 +133,8 @@ def test_ids_count_from_one_depth_first() -> None:
         (pa.large_list(pa.int8()), List(Field(2, "item", Int(8)))),
         (pa.list_(pa.int8(), 3), List(Field(2, "item", Int(8)))),
         (pa.list_view(pa.int8()), List(Field(2, "item", Int(8)))),
+        (pa.month_day_nano_interval(), Interval()),
+        (pa.duration("ns"), Interval()),
     ],
 )
 def test_other_layouts_have_the_same_logical_type(arrow: Any, logical: LogicalType) -> None:
@@ -143,8 +147,6 @@ def test_other_layouts_have_the_same_logical_type(arrow: Any, logical: LogicalTy
     [
         pa.decimal256(39, 0),
         pa.decimal128(10, -2),
-        pa.duration("us"),
-        pa.month_day_nano_interval(),
         pa.null(),
         pa.struct([]),
     ],

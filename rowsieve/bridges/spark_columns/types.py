@@ -13,6 +13,7 @@ from rowsieve.types.logical import (
     Field,
     Float,
     Int,
+    Interval,
     Json,
     List,
     LogicalType,
@@ -49,7 +50,7 @@ def spark_type(type_: LogicalType) -> Any:
             return spark.DecimalType(precision, scale)
         case String() | Json() | Uuid():
             return spark.StringType()
-        case Binary():
+        case Binary() | Interval():
             return spark.BinaryType()
         case Date():
             return spark.DateType()

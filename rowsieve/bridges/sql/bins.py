@@ -11,11 +11,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from rowsieve.bridges.sql.intervals import Interval, interval_of
+from rowsieve.bridges.sql.intervals import interval_of
 from rowsieve.bridges.sql.nanoseconds import within_nanoseconds
 from rowsieve.bridges.sql.visits import Reads, Writes
 from rowsieve.predicate.ir import Call, Literal, Operand
 from rowsieve.types.days import DAY_US
+from rowsieve.types.interval_texts import IntervalParts
 from rowsieve.types.logical import Int, Timestamp
 
 _TURN_OF_2000 = 946_684_800_000_000
@@ -47,7 +48,7 @@ def binned(reader: Reads, node: Any) -> Operand:
     return within_nanoseconds(call) if dialect == "datafusion" else call
 
 
-def _origin(dialect: str, width: Interval) -> int:
+def _origin(dialect: str, width: IntervalParts) -> int:
     if dialect == "datafusion":
         return 0
     return _TURN_OF_2000 if width.months else _MONDAY_2000

@@ -1,7 +1,6 @@
 """Intervals in SQL text: `ts + INTERVAL '1 month 2 days'` as a call with its three parts.
 
-An interval is supported only as an operand of `+` and `-`. Its text is parsed strictly: integers
-with units, and fractions of seconds, minutes and hours that are whole microseconds. A date plus an
+An interval is an operand of `+` and `-`, or is compared with a column of intervals. A date plus an
 interval is a timestamp in some engines and a date in others, so each has its own function.
 """
 
@@ -9,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -20,25 +18,11 @@ from sqlglot.tokenizer_core import TokenType
 from rowsieve.bridges.sql.spark_names import INTERVALS, steps
 from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate.ir import Call, Literal, Operand
-from rowsieve.types.logical import Int
+from rowsieve.types.interval_bytes import encoded
+from rowsieve.types.interval_texts import IntervalParts, parse_interval
+from rowsieve.types.logical import Int, Interval
 
 _SECOND = 1_000_000
-_MONTHS = {"month": 1, "mon": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200}
-_DAYS = {"day": 1, "week": 7}
-_MICROS = {
-    "microsecond": 1,
-    "us": 1,
-    "millisecond": 1_000,
-    "ms": 1_000,
-    "second": _SECOND,
-    "sec": _SECOND,
-    "minute": 60 * _SECOND,
-    "min": 60 * _SECOND,
-    "hour": 3_600 * _SECOND,
-}
-_PLURALS = {"centuries": "century"}
-_PIECE = re.compile(r"\s*([+-]?[0-9]{1,12}(?:\.[0-9]{1,9})?)\s*([a-zA-Z]+)\s*", re.ASCII)
-_CLOCK = re.compile(r"\s*([+-]?)([0-9]{1,4}):([0-5][0-9])(?::([0-5][0-9](?:\.[0-9]{1,6})?))?\s*")
 _SPAN = re.compile(
     r"\s*([+-]?)([0-9]{1,9}) ([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2}(?:\.[0-9]{1,6})?)\s*"
 )
@@ -52,24 +36,6 @@ FUNCTIONS: Mapping[str, str] = {
     "spark": "shift",
     "datafusion": "shift",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """Months, days and microseconds, each with its own sign."""
-
-    months: int = 0
-    days: int = 0
-    micros: int = 0
-
-    def __add__(self, other: Interval) -> Interval:
-        return Interval(
-            self.months + other.months, self.days + other.days, self.micros + other.micros
-        )
-
-    def times(self, factor: int) -> Interval:
-        """Multiply each part."""
-        return Interval(self.months * factor, self.days * factor, self.micros * factor)
 
 
 def moved(reader: Reads, node: Any) -> Operand | None:
@@ -86,21 +52,15 @@ def moved(reader: Reads, node: Any) -> Operand | None:
     return _call(reader, node, reader.beside(node.this), right.times(-1 if minus else 1))
 
 
-def parse_interval(text: str) -> Interval:
-    """Parse `1 month 2 days 03:04:05`; ValueError says what is wrong."""
-    found, place = Interval(), 0
-    while place < len(text):
-        if clock := _CLOCK.match(text, place):
-            sign = -1 if clock[1] == "-" else 1
-            seconds = int(clock[2]) * 3_600 + int(clock[3]) * 60 + Fraction(clock[4] or 0)
-            found, place = found + Interval(micros=sign * int(seconds * _SECOND)), clock.end()
-        elif piece := _PIECE.match(text, place):
-            found, place = found + _piece(piece[1], piece[2]), piece.end()
-        else:
-            break
-    if place < len(text) or not text.strip():
-        raise ValueError("write an interval as in '1 month 2 days 03:04:05'")
-    return found
+def constant_interval(reader: Reads, node: Any) -> Literal:
+    """Read an interval that stands alone; refused where the dialect compares it in another way."""
+    found = interval_of(reader, node)
+    if found is None or not reader.dialect.semantics.thirty_day_months:
+        raise reader.source.refusal(node, "an interval is added to a date or a timestamp")
+    try:
+        return Literal(encoded(found.months, found.days, found.micros), Interval())
+    except OverflowError as error:
+        raise reader.source.refusal(node, "the interval is too long") from error
 
 
 def interval_text(call: Call) -> str | None:
@@ -115,7 +75,7 @@ def interval_text(call: Call) -> str | None:
     return " ".join(named) or "0 days"
 
 
-def interval_of(reader: Reads, node: Any) -> Interval | None:
+def interval_of(reader: Reads, node: Any) -> IntervalParts | None:
     """Return the constant interval of a node; None for other nodes."""
     if isinstance(node, exp.Paren):
         return interval_of(reader, node.this)
@@ -126,7 +86,7 @@ def interval_of(reader: Reads, node: Any) -> Interval | None:
         return _multiple(reader, node)
     if reader.dialect.name == "spark" and isinstance(node, exp.Anonymous):
         parts = steps(reader, node) if node.name.lower() in INTERVALS else None
-        return None if parts is None else Interval(months=parts[0], micros=parts[1])
+        return None if parts is None else IntervalParts(months=parts[0], micros=parts[1])
     if not isinstance(node, exp.Interval):
         return None
     reader.only(node, "this", "unit", fraction_in_string=True)
@@ -137,7 +97,7 @@ def interval_of(reader: Reads, node: Any) -> Interval | None:
     if whole is not None and span == "DAY TO SECOND":
         days, hours, minutes = (int(whole[place]) for place in (2, 3, 4))
         seconds = ((days * 24 + hours) * 60 + minutes) * 60 + Fraction(whole[5])
-        return Interval(micros=(-1 if whole[1] == "-" else 1) * int(seconds * _SECOND))
+        return IntervalParts(micros=(-1 if whole[1] == "-" else 1) * int(seconds * _SECOND))
     if isinstance(unit, exp.IntervalSpan) or not isinstance(value, exp.Literal):
         raise reader.source.refusal(node, "write an interval as in INTERVAL '1 month 2 days'")
     text = value.name if unit is None else f"{value.name} {unit.name}"
@@ -160,7 +120,7 @@ def _refuse_what_the_grammar_drops(reader: Reads, node: Any) -> None:
                 )
 
 
-def _multiple(reader: Reads, node: Any) -> Interval | None:
+def _multiple(reader: Reads, node: Any) -> IntervalParts | None:
     sides = (node.this, node.expression)
     for factor, other in (sides, sides[::-1]):
         interval = interval_of(reader, other)
@@ -172,7 +132,7 @@ def _multiple(reader: Reads, node: Any) -> Interval | None:
     return None
 
 
-def _call(reader: Reads, node: Any, operand: Operand, interval: Interval) -> Operand:
+def _call(reader: Reads, node: Any, operand: Operand, interval: IntervalParts) -> Operand:
     parts = (interval.months, interval.days, interval.micros)
     if max(map(abs, parts)) >= _LARGEST:
         raise reader.source.refusal(node, "the interval is too long")
@@ -181,20 +141,3 @@ def _call(reader: Reads, node: Any, operand: Operand, interval: Interval) -> Ope
     if reader.dialect.name == "datafusion" and interval.micros:
         name = "shift_timestamp"  # drops less than a day for a date
     return Call(name, (operand, *(Literal(part, Int(64)) for part in parts)))
-
-
-def _piece(number: str, unit: str) -> Interval:
-    name = unit.lower()
-    name = _PLURALS.get(name, name if name in ("us", "ms") else name.removesuffix("s"))
-    amount = Fraction(number)
-    if name in _MICROS:
-        micros = amount * _MICROS[name]
-        if micros.denominator == 1:
-            return Interval(micros=int(micros))
-    elif amount.denominator == 1 and name in _MONTHS:
-        return Interval(months=int(amount) * _MONTHS[name])
-    elif amount.denominator == 1 and name in _DAYS:
-        return Interval(days=int(amount) * _DAYS[name])
-    elif name not in _MONTHS and name not in _DAYS:
-        raise ValueError(f"{unit!r} is no unit of an interval")
-    raise ValueError(f"{number} {unit} is no whole number of days or microseconds")

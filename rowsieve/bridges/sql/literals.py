@@ -34,6 +34,7 @@ from rowsieve.types.logical import (
     Decimal,
     Float,
     Int,
+    Interval,
     Json,
     List,
     LogicalType,
@@ -130,6 +131,8 @@ def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
             return _decimal(text, type_)
         case Binary():
             return _bytes(text, type_, dialect)
+        case Interval():
+            return parse_text(text, type_)
         case List() | Struct() | Map():
             raise InvalidPredicate(f"a constant cannot be a {type_name(type_)}")
         case _:

@@ -17,6 +17,7 @@ from sqlglot import exp
 from rowsieve.bridges.sql import calls
 from rowsieve.bridges.sql.bins import difference
 from rowsieve.bridges.sql.grammars import SafeEquality
+from rowsieve.bridges.sql.intervals import constant_interval
 from rowsieve.bridges.sql.list_calls import (
     cast_items,
     compare_rows,
@@ -547,4 +548,5 @@ _OPERANDS: Mapping[type[Any], Callable[[Reader, Any], ir.Operand]] = {
     exp.TryCast: _cast,
     exp.Case: _case,
     exp.Collate: _collated,
+    exp.Interval: constant_interval,
 }

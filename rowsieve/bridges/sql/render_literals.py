@@ -7,6 +7,7 @@ from rowsieve.bridges.sql.literals import negated, number, spelt
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.ir import Literal, PhysicalValue
 from rowsieve.predicate.literal_values import natural_type
+from rowsieve.types import interval_bytes
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.logical import (
     Binary,
@@ -15,6 +16,7 @@ from rowsieve.types.logical import (
     Decimal,
     Float,
     Int,
+    Interval,
     List,
     LogicalType,
     String,
@@ -62,6 +64,8 @@ def literal_text(literal: Literal, dialect: Dialect) -> tuple[str, bool]:
             return cast_text(quoted(_spelt(value, type_, dialect), dialect), type_, dialect), False
         case Date() | Time() | Timestamp() if "(" not in dialect.types.get(type_, "("):
             return f"{dialect.types[type_]} '{_spelt(value, type_, dialect)}'", False
+        case Interval() if isinstance(value, bytes) and dialect.semantics.thirty_day_months:
+            return f"INTERVAL '{interval_bytes.spelled(value)}'", False
         case _:
             return cast_text(quoted(_spelt(value, type_, dialect), dialect), type_, dialect), False
 

@@ -23,6 +23,7 @@ from rowsieve.types.logical import (
     Decimal,
     Float,
     Int,
+    Interval,
     Json,
     LogicalType,
     String,
@@ -72,6 +73,8 @@ def held_type(type_: LogicalType) -> LogicalType:
             return Int(bits * 2)
         case Uuid() | Json():
             return String()
+        case Interval():
+            return Binary()
     return type_
 
 

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 
 from rowsieve.bridges.sql.spark_type_names import held_type
 from rowsieve.predicate.ir import Cast, Operand
-from rowsieve.types.logical import Decimal, Float, Int, Json, LogicalType, String, Uuid
+from rowsieve.types.logical import (
+    Binary,
+    Decimal,
+    Float,
+    Int,
+    Interval,
+    Json,
+    LogicalType,
+    String,
+    Uuid,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +39,8 @@ def held(operand: Operand, type_: LogicalType) -> Value:
     """A stored value as Spark holds it."""
     if isinstance(type_, Uuid | Json):
         return Value(Cast(operand, String()), String())
+    if isinstance(type_, Interval):
+        return Value(Cast(operand, Binary()), Binary())
     return Value(operand, held_type(type_), loose=held_type(type_) != type_)
 
 

@@ -50,6 +50,7 @@ from rowsieve.types.logical import (
     Decimal,
     Float,
     Int,
+    Interval,
     Json,
     LogicalType,
     String,
@@ -337,7 +338,7 @@ def _in_near_years(values: pa.Array) -> Mask:
     return far_years.near(days) & ~null_mask(values)
 
 
-def _uuid_to_binary(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
+def _to_binary(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
     return Computed(values.cast(pa.binary()))
 
 
@@ -395,7 +396,8 @@ _RULES: dict[tuple[type, type], CastRule] = {
     (Timestamp, Time): CastRule(_timestamp_to_time, increasing=False, can_fail=False),
     (Time, String): CastRule(text_casts.from_time, increasing=True, can_fail=False),
     (Uuid, String): CastRule(text_casts.from_uuid, increasing=True, can_fail=False),
-    (Uuid, Binary): CastRule(_uuid_to_binary, increasing=True, can_fail=False),
+    (Uuid, Binary): CastRule(_to_binary, increasing=True, can_fail=False),
+    (Interval, Binary): CastRule(_to_binary, increasing=False, can_fail=False),
     (Json, String): CastRule(_same, increasing=True, can_fail=False),
     (String, Bool): _from_text(Bool),
     (String, Int): _from_text(Int),

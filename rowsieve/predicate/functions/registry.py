@@ -16,6 +16,7 @@ from rowsieve.predicate.functions import (
     conditional,
     divisors,
     found_patterns,
+    interval_length,
     java_times,
     json_access,
     list_values,
@@ -64,6 +65,7 @@ _ROOMS = (
     patterns,
     found_patterns,
     json_access,
+    interval_length,
 )
 _ROWS: dict[str, Function] = {row.name: row for room in _ROOMS for row in room.ROWS}
 
