@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rowsieve.bridges.session import Session
     from rowsieve.bridges.translate import translate
     from rowsieve.bridges.translation import Exactness, Translation
+    from rowsieve.catalog import Catalog
     from rowsieve.config import Config, configure
     from rowsieve.opening import create_table, open_table
     from rowsieve.planner.plan import ScanPlan
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from rowsieve.types.native_types import to_native
 
 __all__ = [
+    "Catalog",
     "Commit",
     "Config",
     "Exactness",
@@ -52,6 +54,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES: Final = {
+    "Catalog": "rowsieve.catalog",
     "Commit": "rowsieve.storage.log_entry",
     "Config": "rowsieve.config",
     "Exactness": "rowsieve.bridges.translation",

@@ -16,15 +16,16 @@ from rowsieve.arguments.annotations import Metadata, StorageOptions, Token
 from rowsieve.changes.altering import check_same_columns
 from rowsieve.changes.change import Change
 from rowsieve.changes.ingest import Changes
-from rowsieve.changes.mutation import Mutation, commit_mutation
+from rowsieve.changes.mutation import Mutation, Stale, commit_mutation, never
 from rowsieve.config import current
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.errors import CommitConflict, UnsupportedOperation
 from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics import CommitReport, Reporter, WriterMetrics, send
 from rowsieve.objects import ObjectStore
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest, check_request
+from rowsieve.storage.conflicts import Kind
 from rowsieve.storage.log_entry import Commit, LogEntry
 from rowsieve.storage.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
@@ -202,6 +203,28 @@ class Handle:
         if commit is not None:
             return self._reported(commit, change.started_s)
         return nothing_done(change.operation, snapshot)
+
+    def commit_rewrite(
+        self, operation: str, base: Snapshot, request: CommitRequest, started_s: float
+    ) -> Commit:
+        """Commit a rewrite of parts of `base` that was computed elsewhere; pin its version.
+
+        CommitConflict if a concurrent commit replaced one of the parts, or the table's content.
+        """
+        self._writable(operation)
+        mutation = Mutation(request, Kind.REWRITING, touched_by=never)
+        try:
+            commit, snapshot = commit_mutation(
+                self._log, lambda _: mutation, base, Retries(operation), recompute=False
+            )
+        except Stale as error:
+            raise CommitConflict(
+                f"{operation}: a concurrent commit replaced parts of version {base.version} that "
+                "were rewritten; nothing was committed. Call it again"
+            ) from error
+        self._pin(snapshot)
+        assert commit is not None
+        return self._reported(commit, started_s)
 
     def _latest(self) -> Snapshot:
         with self._lock:

@@ -23,7 +23,7 @@ import typer
 from typer.core import TyperGroup
 
 import rowsieve
-from rowsieve.cli import changing, querying, run_demo, translating
+from rowsieve.cli import calling, changing, querying, run_demo, translating
 from rowsieve.cli.interrupts import (
     INTERRUPTED,
     end_on_interrupt,
@@ -141,6 +141,7 @@ for _command in (
     querying.history,
     querying.inspect,
     changing.compact,
+    calling.call,
     translating.translate,
     run_demo.demo,
 ):

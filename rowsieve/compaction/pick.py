@@ -7,9 +7,10 @@ tombstones, hidden rows, or more than one small part.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import pyarrow.compute as pc
+import numpy as np
 
 from rowsieve.planner.overlap import overlap_groups
 from rowsieve.storage.manifest import PartTable
@@ -17,44 +18,59 @@ from rowsieve.types.keys import KeyOrder
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
-    """Parts that must be rewritten together: an overlap group, or one part without a key."""
+class Unit:
+    """Parts that must be rewritten together: an overlap group, or one part without a key.
+
+    `parts` are indices. `hidden_row_count` counts tombstones and rows of deletion vectors.
+    """
 
     parts: tuple[int, ...]
-    dirty: bool
-    small: bool
+    size_bytes: int
+    row_count: int
+    hidden_row_count: int
+
+    @property
+    def dirty(self) -> bool:
+        """Whether a newer version or a delete may hide one of its rows."""
+        return len(self.parts) > 1 or self.hidden_row_count > 0
 
 
 def pick_runs(parts: PartTable, order: KeyOrder | None, target_bytes: int) -> list[list[int]]:
     """Return the indices of the parts to rewrite, by run; only whole overlap groups."""
-    runs: list[list[_Unit]] = [[]]
-    for unit in _units(parts, order, target_bytes):
-        if unit.dirty or unit.small:
-            runs[-1].append(unit)
-        else:
-            runs.append([])
-    worth = (run for run in runs if len(run) > 1 or any(unit.dirty for unit in run))
+    found = runs_of(
+        units_of(parts, order), lambda unit: unit.dirty or unit.size_bytes < target_bytes // 2
+    )
+    worth = (run for run in found if len(run) > 1 or any(unit.dirty for unit in run))
     return [[part for unit in run for part in unit.parts] for run in worth]
 
 
-def _units(parts: PartTable, order: KeyOrder | None, target_bytes: int) -> list[_Unit]:
-    sizes = pc.add(
-        pc.fill_null(parts.column("data.size_bytes"), 0),
-        pc.fill_null(parts.column("deletes.size_bytes"), 0),
-    ).to_pylist()
-    marked = pc.or_(
-        pc.is_valid(parts.column("deletes.path")), pc.is_valid(parts.column("dv.path"))
-    ).to_pylist()
+def runs_of(units: Sequence[Unit], wanted: Callable[[Unit], bool]) -> list[list[Unit]]:
+    """Return the longest runs of neighbouring units that are all wanted."""
+    runs: list[list[Unit]] = [[]]
+    for unit in units:
+        if wanted(unit):
+            runs[-1].append(unit)
+        else:
+            runs.append([])
+    return [run for run in runs if run]
+
+
+def units_of(parts: PartTable, order: KeyOrder | None) -> list[Unit]:
+    """Return the units in key order; in commit order for a table without a key."""
+    sizes = parts.numbers("data.size_bytes") + parts.numbers("deletes.size_bytes")
+    rows = parts.numbers("data.rows")
+    hidden = parts.numbers("deletes.rows") + parts.numbers("dv.rows")
     if order is None:
-        ages = parts.column("commit_ts_max").to_pylist()
-        groups = [[i] for i in sorted(range(len(parts)), key=lambda i: ages[i])]
+        ages = parts.numbers("commit_ts_max")
+        groups = [[int(i)] for i in np.argsort(ages, kind="stable")]
     else:
         groups = list(overlap_groups(parts.select("key.").table, order))
     return [
-        _Unit(
+        Unit(
             tuple(group),
-            dirty=len(group) > 1 or any(marked[i] for i in group),
-            small=sum(sizes[i] for i in group) < target_bytes // 2,
+            size_bytes=int(sizes[group].sum()),
+            row_count=int(rows[group].sum()),
+            hidden_row_count=int(hidden[group].sum()),
         )
         for group in groups
     ]

@@ -1,0 +1,54 @@
+"""The command that runs statements on procedures: call."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from rowsieve.catalog import Catalog
+from rowsieve.cli.bundles import MeaningOptions, expanded
+from rowsieve.cli.options import AsJson, StorageOptions, Wide, read_pairs
+from rowsieve.cli.output import messages, print_table
+from rowsieve.cli.writing import write_rows
+from rowsieve.procedures.engine import LocalEngine
+
+
+@expanded
+def call(
+    uri: Annotated[str, typer.Argument(metavar="CATALOG", help="The folder or URI of a catalog.")],
+    statement: Annotated[
+        str, typer.Argument(help="CALL system.name(…), SHOW PROCEDURES or DESCRIBE PROCEDURE.")
+    ],
+    *,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print the plan of the call, and run nothing.")
+    ] = False,
+    wide: Wide = False,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+    meaning: MeaningOptions,
+) -> None:
+    """Call a procedure on a table of a catalog."""
+    catalog = Catalog(uri, storage_options=read_pairs(storage_option, "--storage-option"))
+    dialect, session = meaning.dialect, meaning.session
+    if plan:
+        typer.echo(catalog.explain(statement, dialect=dialect, session=session))
+        return
+    columns = TextColumn("tasks"), BarColumn(), MofNCompleteColumn()
+    with Progress(*columns, console=messages(), transient=True) as shown:
+        bar = shown.add_task("tasks", total=None)
+        engine = LocalEngine(
+            progress=lambda done, total: shown.update(bar, completed=done, total=total)
+        )
+        rows = catalog.call(statement, engine=engine, dialect=dialect, session=session)
+    if as_json:
+        write_rows(rows.schema, iter(rows.to_batches()), "json", None)
+        return
+    cells = (row.values() for row in rows.to_pylist())
+    print_table(rows.column_names, [tuple(map(_text, values)) for values in cells], wide=wide)
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,12 @@
+"""The procedures that every catalog has."""
+
+from __future__ import annotations
+
+from rowsieve.procedures.procedure_registry import ProcedureRegistry
+from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
+from rowsieve.procedures.table_procedures import TABLE_PROCEDURES
+
+
+def built_in() -> ProcedureRegistry:
+    """A new registry with all of them."""
+    return ProcedureRegistry([RewriteDataFiles(), *TABLE_PROCEDURES])

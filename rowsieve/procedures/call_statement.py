@@ -1,0 +1,193 @@
+"""Statements that call procedures: `CALL …`, `ALTER TABLE … EXECUTE …`, SHOW and DESCRIBE.
+
+`classify` decides the type of a statement before anything is planned. Arguments are literals only:
+texts in single quotes, numbers, TRUE, FALSE, NULL, `MAP(ARRAY[…], ARRAY[…])`, `map('k', 'v')`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+import sqlglot
+from sqlglot import exp, parser
+from sqlglot.dialects.trino import Trino
+
+from rowsieve.errors import InvalidInput
+from rowsieve.procedures.parameters import Value
+
+_LONGEST: Final = 1_000_000  # characters of a statement
+_CALL = re.compile(r"\s*CALL\s+(.+?)\s*;?\s*", re.DOTALL | re.IGNORECASE)
+_NAME = r'(?:"(?:[^"]|"")+"|`(?:[^`]|``)+`|[\w-]+)'
+_EXECUTE = re.compile(
+    rf"\s*ALTER\s+TABLE\s+({_NAME}(?:\.{_NAME})*)\s+EXECUTE\s+(\w+)\s*"
+    r"(\(.*?\))?\s*(?:WHERE\s+(.+?))?\s*;?\s*",
+    re.DOTALL | re.IGNORECASE,
+)
+_SHOW = re.compile(r"\s*SHOW\s+PROCEDURES\s*;?\s*", re.IGNORECASE)
+_DESCRIBE = re.compile(r"\s*(?:DESCRIBE|DESC)\s+PROCEDURE\s+(?:\w+\.)*(\w+)\s*;?\s*", re.IGNORECASE)
+_PROCEDURES_OF_TABLES: Final[Mapping[str, str]] = {"optimize": "rewrite_data_files"}
+"""What `ALTER TABLE … EXECUTE` calls them, and their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a procedure by name, with its arguments as plain values."""
+
+    procedure: str
+    positional: tuple[Value, ...] = ()
+    named: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ShowProcedures:
+    """`SHOW PROCEDURES`."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeProcedure:
+    """`DESCRIBE PROCEDURE name`."""
+
+    procedure: str
+
+
+Statement: TypeAlias = Call | ShowProcedures | DescribeProcedure
+
+
+def classify(text: str) -> Statement | None:
+    """Read a statement; None for one that does not concern procedures.
+
+    InvalidInput for a call that cannot be read.
+    """
+    if len(text) > _LONGEST:
+        raise InvalidInput(f"the statement has {len(text):,} characters; the limit is {_LONGEST:,}")
+    if _SHOW.fullmatch(text):
+        return ShowProcedures()
+    if found := _DESCRIBE.fullmatch(text):
+        return DescribeProcedure(found[1].lower())
+    if found := _CALL.fullmatch(text):
+        return _call(found[1])
+    if found := _EXECUTE.fullmatch(text):
+        return _execution(*found.groups())
+    return None
+
+
+def _call(text: str) -> Call:
+    node = _parsed(f"system.{text}")  # a name alone could be a keyword
+    while isinstance(node, exp.Dot):  # [catalog.][system.]name(…)
+        node = node.expression
+    if not isinstance(node, exp.Anonymous):
+        raise InvalidInput(
+            f"CALL {text[:60]!r}: name a procedure and its arguments, as in "
+            "CALL system.rewrite_data_files('db', 'table')"
+        )
+    positional: list[Value] = []
+    named: dict[str, Value] = {}
+    name = str(node.this).lower()
+    for argument in node.expressions:
+        if isinstance(argument, exp.Kwarg):
+            key = str(argument.this.name)
+            if key.lower() in named:
+                raise InvalidInput(f"{name}: the argument {key} is given twice; remove one")
+            named[key.lower()] = _value(name, argument.expression)
+        elif named:
+            raise InvalidInput(
+                f"{name}: a positional argument follows a named one; name it, or move it first"
+            )
+        else:
+            positional.append(_value(name, argument))
+    return Call(name, tuple(positional), named)
+
+
+def _execution(table: str, command: str, arguments: str | None, where: str | None) -> Call:
+    """`ALTER TABLE … EXECUTE command(arguments) WHERE …` as the call that it stands for."""
+    if (procedure := _PROCEDURES_OF_TABLES.get(command.lower())) is None:
+        raise InvalidInput(
+            f"ALTER TABLE … EXECUTE {command}: only {', '.join(_PROCEDURES_OF_TABLES)} can be "
+            "executed; call other procedures with CALL system.name(…)"
+        )
+    inner = _call(f"{command}{arguments or '()'}")
+    if inner.positional:
+        raise InvalidInput(
+            f"EXECUTE {command}: name the arguments, as in (file_size_threshold => …)"
+        )
+    options = {name.replace("_", "-"): str(value) for name, value in inner.named.items()}
+    named: dict[str, Value] = {"table": table.replace('"', "").replace("`", "")}
+    if where is not None:
+        named["where"] = where
+    if options:
+        named["options"] = options
+    return Call(procedure, (), named)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return _parser_class()(dialect="trino").parse(Trino().tokenize(text), text)[0]
+    except IndexError as error:  # of sqlglot, for an odd number of a map's arguments
+        raise InvalidInput(f"CALL {text[:60]!r}: a map has a key without a value") from error
+    except (sqlglot.errors.SqlglotError, RecursionError) as error:
+        raise InvalidInput(f"CALL {text[:60]!r} cannot be read: {error}") from error
+
+
+@cache
+def _parser_class() -> Any:
+    """Trino's parser, with Spark's map of alternating keys and values."""
+    theirs: Any = Trino.parser_class
+    functions = {**theirs.FUNCTIONS, "MAP": parser.build_var_map}
+    return type("CallParser", (theirs,), {"FUNCTIONS": functions})
+
+
+def _value(procedure: str, node: Any) -> Value:
+    """The value of a literal."""
+    match node:
+        case exp.Null():
+            return None
+        case exp.Boolean():
+            return bool(node.this)
+        case exp.Literal() if node.is_string:
+            return str(node.this)
+        case exp.Literal() | exp.Neg(this=exp.Literal()):
+            if re.fullmatch(r"-?\d+", whole := node.sql()):
+                return int(whole)
+        case exp.Cast() | exp.TryCast() if isinstance(node.this, exp.Literal):
+            return str(node.this.this)  # TIMESTAMP '…': its text
+        case exp.VarMap() | exp.Map():
+            return _map(procedure, node)
+    raise InvalidInput(
+        f"{procedure}: the argument {node.sql(dialect='trino')} is no literal; give a text in "
+        "single quotes, a whole number, TRUE, FALSE, NULL or a map"
+    )
+
+
+def _map(procedure: str, node: Any) -> Mapping[str, str]:
+    keys, values = _items(node.args["keys"]), _items(node.args["values"])
+    if len(keys) == len(values) == 1 and isinstance(keys[0], exp.Array):  # MAP(ARRAY[…], ARRAY[…])
+        keys, values = _items(keys[0]), _items(values[0])
+    if len(keys) != len(values):
+        raise InvalidInput(
+            f"{procedure}: a map has {len(keys)} keys and {len(values)} values; give as many of "
+            "each"
+        )
+    found = [
+        (_option(procedure, key), _option(procedure, value))
+        for key, value in zip(keys, values, strict=True)
+    ]
+    if len(dict(found)) < len(found):
+        raise InvalidInput(f"{procedure}: a map has a key twice; remove one")
+    return dict(found)
+
+
+def _items(node: Any) -> Sequence[Any]:
+    return node.expressions if isinstance(node, exp.Array) else [node]
+
+
+def _option(procedure: str, node: Any) -> str:
+    match _value(procedure, node):
+        case bool(value):
+            return str(value).lower()
+        case str() | int() as value:
+            return str(value)
+    raise InvalidInput(f"{procedure}: {node.sql()} in a map is no text; write it in single quotes")

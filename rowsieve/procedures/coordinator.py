@@ -1,0 +1,167 @@
+"""Runs statements on the coordinator: resolve, bind, plan, run the tasks, finish.
+
+`finish` is called once, after every task has a complete report; if a task or the engine fails,
+nothing is committed. The context of a call ends with the call, whatever happens.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from rowsieve.bridges.session import Session
+from rowsieve.bridges.where import semantics_of, to_predicate
+from rowsieve.errors import InvalidInput
+from rowsieve.predicate.ir import TRUE
+from rowsieve.procedures.call_plan import OutputNode, optimised, plan_call
+from rowsieve.procedures.call_statement import (
+    Call,
+    DescribeProcedure,
+    ShowProcedures,
+    Statement,
+)
+from rowsieve.procedures.engine import Engine, Job, LocalEngine
+from rowsieve.procedures.parameters import Value, bind_arguments
+from rowsieve.procedures.procedure import (
+    FILTER,
+    SCHEMA,
+    TABLE_NAME,
+    AnyProcedure,
+    CallContext,
+    DistributedProcedure,
+    TargetScan,
+)
+from rowsieve.procedures.procedure_registry import ProcedureRegistry
+from rowsieve.procedures.task_reports import fragments_by_task
+from rowsieve.table import Table
+
+FindTable = Callable[[str, str], Table]
+"""Returns the table of a namespace and a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    """Runs calls of the procedures of one registry on tables found by name."""
+
+    registry: ProcedureRegistry
+    find: FindTable
+    engine: Engine | None = None
+    dialect: str = "postgres"
+    session: Session | None = None
+
+    def run(self, statement: Statement) -> pa.Table:
+        """Run a statement; return its rows."""
+        match statement:
+            case ShowProcedures():
+                return _shown(self.registry)
+            case DescribeProcedure(procedure=name):
+                return _described(self.registry.resolve(name))
+            case Call():
+                return self._call(statement)
+
+    def plan(self, call: Call) -> OutputNode:
+        """The plan of a call of a distributed procedure; nothing runs."""
+        procedure = self.registry.resolve_distributed(call.procedure)
+        return self._planned(procedure, self._bound(procedure, call))
+
+    def _call(self, call: Call) -> pa.Table:
+        procedure = self.registry.resolve(call.procedure)
+        arguments = self._bound(procedure, call)
+        if isinstance(procedure, DistributedProcedure):
+            return run_plan(self._planned(procedure, arguments), self.engine or LocalEngine())
+        return procedure.call(self._table(arguments), arguments)
+
+    def _bound(self, procedure: AnyProcedure, call: Call) -> dict[str, Value]:
+        positional, named = call.positional, _expanded(procedure.name, call.named)
+        return bind_arguments(procedure.name, procedure.parameters, positional, named)
+
+    def _planned(
+        self, procedure: DistributedProcedure, arguments: Mapping[str, Value]
+    ) -> OutputNode:
+        table = self._table(arguments)
+        table.refresh()
+        where = arguments.get(FILTER.name)
+        semantics = semantics_of(self.dialect, where, self.session)
+        schema = table.snapshot_for_engines().schema
+        predicate = (
+            TRUE
+            if where is None
+            else to_predicate(where, self.dialect, schema, semantics, self.session)
+        )
+        scan = TargetScan(table, predicate, semantics, time.time_ns() // 1000)
+        return optimised(plan_call(procedure, arguments, scan))
+
+    def _table(self, arguments: Mapping[str, Value]) -> Table:
+        return self.find(str(arguments[SCHEMA.name]), str(arguments[TABLE_NAME.name]))
+
+
+def run_plan(plan: OutputNode, engine: Engine) -> pa.Table:
+    """Begin, run the tasks on the engine, and finish once; an engine is cancelled on a failure."""
+    target = plan.target
+    procedure, table = target.procedure, target.scan.table
+    context = CallContext(target.scan)
+    try:
+        handle = procedure.begin(context, target.arguments)
+        job = Job(
+            procedure,
+            handle.tasks,
+            table.storage_options,
+            f"rowsieve: CALL {procedure.name} on {table.uri} at version {handle.version}",
+        )
+        try:
+            reports = list(engine.run(job)) if handle.tasks else []
+        except BaseException:
+            engine.cancel()
+            raise
+        return procedure.finish(context, handle, fragments_by_task(reports, len(handle.tasks)))
+    finally:
+        context.close()
+
+
+def _expanded(procedure: str, named: Mapping[str, Value]) -> dict[str, Value]:
+    """The named arguments; Spark's `table => 'db.t'` and `where` become schema, name, filter."""
+    found = dict(named)
+    if "where" in found:
+        if FILTER.name in found:
+            raise InvalidInput(f"{procedure}: where and {FILTER.name} are the same; give one")
+        found[FILTER.name] = found.pop("where")
+    if "table" in found:
+        table = found.pop("table")
+        if not isinstance(table, str) or table.count(".") < 1:
+            raise InvalidInput(
+                f"{procedure}: table is {table!r}; give the namespace and the name, as in "
+                "table => 'db.events'"
+            )
+        if {SCHEMA.name, TABLE_NAME.name} & found.keys():
+            raise InvalidInput(f"{procedure}: give table, or schema and table_name, not both")
+        found[SCHEMA.name], found[TABLE_NAME.name] = table.rsplit(".", 1)
+    return found
+
+
+def _shown(registry: ProcedureRegistry) -> pa.Table:
+    return pa.table(
+        {
+            "procedure": [procedure.name for procedure in registry],
+            "distributed": [isinstance(each, DistributedProcedure) for each in registry],
+            "meaning": [procedure.meaning for procedure in registry],
+        }
+    )
+
+
+def _described(procedure: AnyProcedure) -> pa.Table:
+    parameters = procedure.parameters
+    return pa.table(
+        {
+            "parameter": [each.name for each in parameters],
+            "type": [each.type.value for each in parameters],
+            "required": [each.required for each in parameters],
+            "default": pa.array(
+                [None if each.default is None else str(each.default) for each in parameters],
+                pa.string(),
+            ),
+            "meaning": [each.meaning for each in parameters],
+        }
+    )

@@ -1,0 +1,81 @@
+"""Where tasks run: the protocol of an engine, and the engine of this process.
+
+Engines differ only in where they run `run_task`; a task and its report are the same everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from threading import Event
+from typing import Protocol
+
+import pyarrow as pa
+
+from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.errors import InvalidInput
+from rowsieve.procedures.procedure import DistributedProcedure
+from rowsieve.procedures.task_reports import run_task
+
+Progress = Callable[[int, int], None]
+"""Called with (tasks finished, tasks in all)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The tasks of one call. `description` is for the engine's own display."""
+
+    procedure: DistributedProcedure
+    tasks: Sequence[bytes]
+    storage_options: StorageOptions
+    description: str
+
+
+class Engine(Protocol):
+    """Runs the tasks of a job."""
+
+    def run(self, job: Job) -> Iterator[pa.RecordBatch]:
+        """Run all tasks; yield the report of each, in any order, possibly more than once."""
+
+    def cancel(self) -> None:
+        """Stop running tasks as soon as possible; `run` then raises."""
+
+
+class LocalEngine:
+    """Runs tasks in threads of this process."""
+
+    def __init__(self, threads: int | None = None, progress: Progress | None = None) -> None:
+        if threads is not None and threads < 1:
+            raise InvalidInput(f"threads must be at least 1, or None for all cores, got {threads}")
+        self._threads = threads or os.cpu_count() or 1
+        self._progress = progress
+        self._cancelled = Event()
+
+    def run(self, job: Job) -> Iterator[pa.RecordBatch]:
+        """Run all tasks; the first failure stops those that have not begun."""
+        self._cancelled.clear()
+        with ThreadPoolExecutor(self._threads, "rowsieve-procedure") as pool:
+            futures = [
+                pool.submit(self._run_one, job, number, task)
+                for number, task in enumerate(job.tasks)
+            ]
+            try:
+                for done, future in enumerate(as_completed(futures), 1):
+                    yield future.result()
+                    if self._progress is not None:
+                        self._progress(done, len(futures))
+            finally:
+                for future in futures:
+                    future.cancel()
+
+    def cancel(self) -> None:
+        """Let no further task begin."""
+        self._cancelled.set()
+
+    def _run_one(self, job: Job, number: int, task: bytes) -> pa.RecordBatch:
+        if self._cancelled.is_set():
+            raise InterruptedError("the call was cancelled; nothing was committed")
+        return run_task(job.procedure, number, task, uuid.uuid4().hex, job.storage_options)

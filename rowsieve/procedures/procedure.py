@@ -1,0 +1,149 @@
+"""What a procedure is: a name, parameters, result columns, and what it does.
+
+A distributed procedure runs in three steps. `begin` runs on the coordinator, pins a version of the
+table and cuts the work into tasks. `work` runs one task on any worker, any number of times, and
+returns fragments: bytes that only this procedure reads. `finish` runs on the coordinator with the
+fragments of every task, each task counted once, and commits.
+
+Soundness: `work` must not commit and must write files under new names only, for a task may run
+twice at the same time. `begin` and `finish` never run on a worker.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+
+from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.procedures.parameters import Parameter, ParameterType, Value
+from rowsieve.table import Table
+
+SCHEMA: Final = Parameter(
+    "schema", ParameterType.TEXT, required=True, meaning="the namespace of the table"
+)
+TABLE_NAME: Final = Parameter(
+    "table_name", ParameterType.TEXT, required=True, meaning="the name of the table"
+)
+FILTER: Final = Parameter(
+    "filter", ParameterType.TEXT, meaning="a condition on the rows to process; all rows without it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetScan:
+    """The rows that a call processes: a table and a condition, at one time."""
+
+    table: Table
+    predicate: Predicate
+    semantics: Semantics
+    now_us: int
+
+
+@dataclass(slots=True)
+class CallContext:
+    """The state of one call on the coordinator; it ends with the call.
+
+    `scanned` are the ids of the parts whose rows the tasks read, `applied_deletes` of those whose
+    deletes the rewritten rows no longer need.
+    """
+
+    target: TargetScan
+    scanned: set[str] = field(default_factory=set)
+    applied_deletes: set[str] = field(default_factory=set)
+
+    @property
+    def table(self) -> Table:
+        """The table that the call processes."""
+        return self.target.table
+
+    def close(self) -> None:
+        """Forget what was recorded."""
+        self.scanned.clear()
+        self.applied_deletes.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """What `begin` decided: the version it pinned, the tasks, and what `finish` needs of them.
+
+    A task is bytes that only this procedure reads; `details` stay on the coordinator.
+    """
+
+    version: int
+    tasks: tuple[bytes, ...]
+    details: Any = None
+
+
+class Procedure(ABC):
+    """A procedure that runs where it is called."""
+
+    name: str
+    meaning: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    columns: pa.Schema
+    """The columns of the result."""
+
+    @abstractmethod
+    def call(self, table: Table, arguments: Mapping[str, Value]) -> pa.Table:
+        """Run on a table; return rows with `columns`."""
+
+
+class DistributedProcedure(ABC):
+    """A procedure whose tasks run on the workers of an engine."""
+
+    name: str
+    meaning: str = ""
+    parameters: tuple[Parameter, ...] = (SCHEMA, TABLE_NAME, FILTER)
+    columns: pa.Schema
+    """The columns of the result."""
+
+    def begin(self, context: CallContext, arguments: Mapping[str, Value]) -> Handle:
+        """Pin a version and cut the work into tasks, on the coordinator."""
+        del context, arguments
+        raise UnsupportedOperation(f"{self.name} does not support distributed execution")
+
+    def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
+        """Run one task on a worker; yield (rows processed, fragment) pairs."""
+        del task, storage_options
+        raise UnsupportedOperation(f"{self.name} does not support distributed execution")
+
+    def finish(
+        self, context: CallContext, handle: Handle, fragments: Sequence[Sequence[bytes]]
+    ) -> pa.Table:
+        """Commit the fragments, given by task, on the coordinator; return rows with `columns`."""
+        del context, handle, fragments
+        raise UnsupportedOperation(f"{self.name} does not support distributed execution")
+
+
+AnyProcedure = Procedure | DistributedProcedure
+
+
+def check_parameters(procedure: AnyProcedure) -> None:
+    """InvalidInput unless names are distinct and a distributed procedure names its table."""
+    names = [parameter.name.lower() for parameter in procedure.parameters]
+    if len(set(names)) < len(names):
+        raise InvalidInput(f"the procedure {procedure.name} has two parameters with one name")
+    if not isinstance(procedure, DistributedProcedure):
+        return
+    known = {parameter.name: parameter for parameter in procedure.parameters}
+    for wanted in (SCHEMA, TABLE_NAME):
+        found = known.get(wanted.name)
+        if found is None or not found.required or found.type is not ParameterType.TEXT:
+            raise InvalidInput(
+                f"the distributed procedure {procedure.name} needs a required parameter "
+                f"{wanted.name} of type {wanted.type.value}; add it to its parameters"
+            )
+    if (found := known.get(FILTER.name)) and (
+        found.required or found.type is not ParameterType.TEXT
+    ):
+        raise InvalidInput(
+            f"the parameter {FILTER.name} of {procedure.name} must be optional and of type "
+            f"{FILTER.type.value}"
+        )

@@ -1,0 +1,89 @@
+"""Procedures that call one method of a table, where they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import pyarrow as pa
+
+from rowsieve.procedures.parameters import Parameter, ParameterType, Value
+from rowsieve.procedures.procedure import SCHEMA, TABLE_NAME, Procedure
+from rowsieve.storage.log_entry import Commit
+from rowsieve.table import Table
+
+_COMMIT: Final = pa.schema(
+    [
+        ("version", pa.int64()),
+        ("rows_written", pa.int64()),
+        ("rows_deleted", pa.int64()),
+        ("parts_added", pa.int64()),
+        ("parts_removed", pa.int64()),
+    ]
+)
+
+
+class _CommitProcedure(Procedure):
+    """Calls a method that returns a commit; its result is one row with the commit's counts."""
+
+    columns = _COMMIT
+
+    def __init__(
+        self,
+        name: str,
+        meaning: str,
+        parameters: tuple[Parameter, ...],
+        commit: Callable[[Table, Mapping[str, Value]], Commit],
+    ) -> None:
+        self.name, self.meaning = name, meaning
+        self.parameters = (SCHEMA, TABLE_NAME, *parameters)
+        self._commit = commit
+
+    def call(self, table: Table, arguments: Mapping[str, Value]) -> pa.Table:
+        """Call the method."""
+        commit = self._commit(table, arguments)
+        row = {name: getattr(commit, name) for name in self.columns.names}
+        return pa.Table.from_pylist([row], schema=self.columns)
+
+
+_VERSION = Parameter(
+    "version", ParameterType.WHOLE, required=True, meaning="the version to restore"
+)
+_TIMESTAMP = Parameter(
+    "timestamp",
+    ParameterType.TEXT,
+    required=True,
+    meaning="restore the version of this time, in ISO 8601 with an offset",
+)
+
+
+def _restored(table: Table, arguments: Mapping[str, Value]) -> Commit:
+    version = arguments["version"]
+    assert isinstance(version, int)
+    return table.restore(version)
+
+
+def _restored_as_of(table: Table, arguments: Mapping[str, Value]) -> Commit:
+    return table.restore(table.scan(as_of=str(arguments["timestamp"])).version)
+
+
+TABLE_PROCEDURES: Final = (
+    _CommitProcedure(
+        "compact",
+        "rewrite small parts and parts with hidden rows, in this process",
+        (),
+        lambda table, _: table.compact(),
+    ),
+    _CommitProcedure(
+        "rollback_to_snapshot",
+        "restore the rows of a version in a new commit",
+        (_VERSION,),
+        _restored,
+    ),
+    _CommitProcedure(
+        "rollback_to_timestamp",
+        "restore the rows of the version of a time in a new commit",
+        (_TIMESTAMP,),
+        _restored_as_of,
+    ),
+)

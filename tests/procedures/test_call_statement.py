@@ -1,0 +1,89 @@
+"""Statements on procedures are read as plain values, or refused with what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from rowsieve.errors import InvalidInput
+from rowsieve.procedures.call_statement import (
+    Call,
+    DescribeProcedure,
+    ShowProcedures,
+    Statement,
+    classify,
+)
+
+REWRITE = "rewrite_data_files"
+
+
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        ("CALL f()", Call("f")),
+        (" call  F ( ) ; ", Call("f")),
+        ("CALL system.f('db', 't')", Call("f", ("db", "t"))),
+        ('CALL "my cat".system.f(1, -2, TRUE, false, NULL)', Call("f", (1, -2, True, False, None))),
+        ("CALL f('it''s', 'a\\b')", Call("f", ("it's", "a\\b"))),
+        (
+            "CALL f(table => 'db.t', where => 'a = ''x''')",
+            Call("f", (), {"table": "db.t", "where": "a = 'x'"}),
+        ),
+        ("CALL f('db', TABLE_NAME => 't')", Call("f", ("db",), {"table_name": "t"})),
+        (
+            "CALL f(o => MAP(ARRAY['a', 'b'], ARRAY['1', 2]))",
+            Call("f", (), {"o": {"a": "1", "b": "2"}}),
+        ),
+        ("CALL f(o => map('a', 'x', 'b', true))", Call("f", (), {"o": {"a": "x", "b": "true"}})),
+        ("CALL f(o => map('a', 'x'))", Call("f", (), {"o": {"a": "x"}})),
+        ("CALL f(o => map())", Call("f", (), {"o": {}})),
+        ("CALL f(TIMESTAMP '2024-01-02 03:04:05 UTC')", Call("f", ("2024-01-02 03:04:05 UTC",))),
+        ("CALL f(\n  'a',\n  n => 5\n)", Call("f", ("a",), {"n": 5})),
+        ("ALTER TABLE db.t EXECUTE optimize", Call(REWRITE, (), {"table": "db.t"})),
+        (
+            "alter table \"db\".t execute optimize(file_size_threshold => '128MB') where b = ')'",
+            Call(
+                REWRITE,
+                (),
+                {"table": "db.t", "where": "b = ')'", "options": {"file-size-threshold": "128MB"}},
+            ),
+        ),
+        ("SHOW PROCEDURES;", ShowProcedures()),
+        ("DESCRIBE PROCEDURE system.F", DescribeProcedure("f")),
+        ("desc procedure f", DescribeProcedure("f")),
+    ],
+)
+def test_statement_is_read(text: str, statement: Statement) -> None:
+    assert classify(text) == statement
+
+
+@pytest.mark.parametrize("text", ["SELECT 1", "", "CALLING f()", "ALTER TABLE t ADD COLUMN a INT"])
+def test_other_statements_are_none(text: str) -> None:
+    assert classify(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("CALL f", "name a procedure and its arguments"),
+        ("CALL f() AS x", "name a procedure and its arguments"),
+        ("CALL f(", "cannot be read"),
+        ("CALL f(a)", "is no literal"),
+        ("CALL f(1.5)", "is no literal"),
+        ("CALL f(1 + 1)", "is no literal"),
+        ('CALL f("x")', "is no literal"),
+        ("CALL f((SELECT 1))", "is no literal"),
+        ("CALL f(a => 1, 2)", "positional argument follows a named one"),
+        ("CALL f(a => 1, A => 2)", "given twice"),
+        ("CALL f(o => map('a', 'b', 'c'))", "key without a value"),
+        ("CALL f(o => MAP(ARRAY['a', 'b'], ARRAY['c']))", "2 keys and 1 values"),
+        ("CALL f(o => map('a', 'b', 'a', 'c'))", "a key twice"),
+        ("CALL f(o => map('a', NULL))", "in a map is no text"),
+        ("ALTER TABLE t EXECUTE vacuum", "only optimize"),
+        ("ALTER TABLE t EXECUTE optimize('x')", "name the arguments"),
+        ("CALL f(" + "(" * 5_000 + ")" * 5_000 + ")", "cannot be read"),
+        ("CALL f('" + "x" * 1_000_000 + "')", "the limit is 1,000,000"),
+    ],
+)
+def test_wrong_call_is_refused_by_its_fault(text: str, reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        classify(text)

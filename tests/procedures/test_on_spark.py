@@ -1,0 +1,102 @@
+"""Procedures on Spark's workers: tasks that fail or run twice, and one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.errors import InvalidInput, StoreError
+from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
+from rowsieve.providers.spark.procedure_engine import SparkEngine
+
+pytestmark = pytest.mark.spark
+
+REWRITE = """
+    CALL system.rewrite_data_files(
+        table => 'db.t', options => map('rewrite-all', 'true', 'max-file-group-size-bytes', '4kb'))
+"""
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> rs.Catalog:
+    catalog = rs.Catalog(tmp_path / "catalog")
+    table = catalog.create_table("db.t", pa.schema([("id", pa.int64())]), ["id"])
+    for start in range(0, 40, 20):  # two overlap groups of two parts each
+        table.upsert(pa.table({"id": range(start, start + 15)}))
+        table.upsert(pa.table({"id": range(start + 10, start + 18)}))
+    return catalog
+
+
+def in_order(table: rs.Table) -> list[int]:
+    found: list[int] = table.scan(order_by_key=True).to_arrow().column("id").to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("kind", ["spark", "client"])
+def test_tasks_run_on_workers_and_commit_once(
+    kind: str, request: pytest.FixtureRequest, catalog: rs.Catalog
+) -> None:
+    engine = SparkEngine(request.getfixturevalue(kind))
+    before = in_order(catalog.open_table("db.t"))
+    (row,) = catalog.call(REWRITE, engine=engine).to_pylist()
+    after = catalog.open_table("db.t")
+    assert row["rewritten_data_files_count"] == 4
+    assert row["version"] == after.version == 5
+    assert after.history(1)[0].parts_added == row["added_data_files_count"]
+    assert in_order(after) == before
+
+
+class FailingOnce(RewriteDataFiles):
+    """Writes its files and then fails, once for each task."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        self._folder, self._most = folder, most
+
+    def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
+        """Fail after writing, as often as asked for."""
+        found = list(super().work(task, storage_options))
+        mine = f"{len(task)}-{sum(task)}"
+        failures = len(list(self._folder.glob(f"{mine}.*")))
+        if failures < self._most:
+            (self._folder / f"{mine}.{failures}").touch()
+            raise StoreError("the worker lost its disk")
+        yield from found
+
+
+@pytest.mark.parametrize(("failures", "fails"), [(1, False), (99, True)])
+def test_failed_tasks_are_run_again_and_their_files_belong_to_nothing(
+    spark: Any, catalog: rs.Catalog, tmp_path: Path, failures: int, *, fails: bool
+) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    catalog.procedures.remove("rewrite_data_files")
+    catalog.procedures.add(FailingOnce(marks, failures))
+    table = catalog.open_table("db.t")
+    before, version = in_order(table), table.version
+    if fails:
+        with pytest.raises(StoreError, match="the worker lost its disk"):
+            catalog.call(REWRITE, engine=SparkEngine(spark))
+        assert table.refresh() == version
+    else:
+        (row,) = catalog.call(REWRITE, engine=SparkEngine(spark)).to_pylist()
+        assert table.refresh() == version + 1
+        assert table.files().num_rows == row["added_data_files_count"]
+    assert in_order(table) == before
+    assert len(list(marks.iterdir())) >= min(failures, 4)
+
+
+def test_engine_needs_a_session() -> None:
+    with pytest.raises(InvalidInput, match="needs a SparkSession, not str"):
+        SparkEngine("local")
+
+
+def test_function_of_a_job_is_dropped(spark: Any, catalog: rs.Catalog) -> None:
+    catalog.call(REWRITE, engine=SparkEngine(spark))
+    names = [row.function for row in spark.sql("SHOW USER FUNCTIONS").collect()]
+    assert not [name for name in names if "rowsieve_" in name]
