@@ -6,7 +6,7 @@ and RE2 has an equivalent (`.` and newlines, Java's `$`, letters of both cases),
 `(?:K|k)` instead of `[Kk]`, which in RE2 next to `|x` also matches the Kelvin sign.
 
 Sources: the syntax pages of RE2 and of Rust's regex, java.util.regex.Pattern, section 9.7.3 of
-PostgreSQL's manual.
+PostgreSQL's manual, Trino's page of regular expression functions.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class Flavour(Enum):
     RE2 = "duckdb"
     RUST = "datafusion"
     JAVA = "spark"
+    TRINO = "trino"  # what Java's syntax, as Joni reads it, shares with RE2/J: either may be set
 
 
 _JAVA_ANY = r"[^\n\r\x{85}\x{2028}\x{2029}]"
@@ -82,6 +83,8 @@ def to_re2(pattern: str, flavour: Flavour, *, ignore_case: bool = False) -> str:
     """Translate a pattern to RE2; ValueError names a construct without a known equivalent."""
     if pattern.startswith("(?i)"):
         pattern, ignore_case = pattern[4:], True
+    if ignore_case and flavour is Flavour.TRINO:
+        raise ValueError("letters of any case; write [aA]")
     folds = ignore_case and flavour in (Flavour.RE2, Flavour.RUST)
     if folds and not pattern.isascii():
         raise ValueError("the case of letters beyond ASCII is folded by tables that differ")
@@ -193,6 +196,8 @@ class _Scanner:
             if most > _MOST_REPEATS or most < least:
                 raise ValueError(f"the count {text!r}")
         if self.pattern.startswith("?", self.place):  # non-greedy: the same texts match
+            if braces and self.flavour is Flavour.TRINO:
+                raise ValueError(f"the quantifier '{text}?'")
             self.place += 1
             text += "?"
         if _QUANTIFIER.match(self.pattern, self.place):
@@ -200,6 +205,8 @@ class _Scanner:
         return text
 
     def any_character(self) -> str:
+        if self.flavour is Flavour.TRINO:
+            raise ValueError("'.', which may or may not match some line breaks; write [^\\n]")
         if self.flavour is Flavour.POSTGRES:
             return _POSTGRES_ANY
         return _JAVA_ANY if self.flavour is Flavour.JAVA else "."
@@ -207,6 +214,8 @@ class _Scanner:
     def end(self) -> str:
         if self.pattern[self.place : self.place + 1] not in ("", ")", "|"):
             raise ValueError("'$' amid a pattern")
+        if self.flavour is Flavour.TRINO:
+            raise ValueError("'$', which may or may not match before a line break")
         if self.flavour is not Flavour.JAVA:
             return "$"
         if re.search(r"\[\^|\\[DSWr]", self.pattern):
@@ -231,6 +240,8 @@ class _Scanner:
     def class_(self, character: str, *, in_set: bool) -> str:
         if character.isupper() and in_set:
             raise ValueError(f"'\\{character}' in brackets")
+        if self.flavour is Flavour.TRINO:
+            raise ValueError(f"the class '\\{character}'; write its members, as in [0-9]")
         if self.flavour is Flavour.RE2:
             return f"\\{character}"
         classes = _UNICODE_CLASSES if self.flavour is Flavour.RUST else _CLASSES

@@ -137,6 +137,8 @@ def _regex(call: Call, writer: Writes) -> str | None:
     except ValueError:
         return None
     operand, text = call.arguments[0], quoted(pattern, writer.dialect)
+    if writer.dialect.name == "trino":
+        return f"regexp_like({writer.text(operand)}, {text})"
     if writer.dialect.name == "duckdb":
         return f"regexp_matches({writer.text(operand)}, {text})"
     # In parentheses: in Spark and DataFusion `s RLIKE 'a' = TRUE` compares the pattern with TRUE.

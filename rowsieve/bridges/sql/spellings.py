@@ -53,6 +53,7 @@ _OWN_RULES: Mapping[tuple[str, str], str] = {
     ("regex_matches", "datafusion"): "{0} ~ {1}",
     ("regex_matches", "spark"): "{0} RLIKE {1}",
     ("regex_matches", "duckdb"): "regexp_matches({0}, {1})",
+    ("regex_matches", "trino"): "regexp_like({0}, {1})",
     ("date_bin", "postgres"): "date_bin(INTERVAL …, {2}, {3})",
     ("date_bin", "datafusion"): "date_bin(INTERVAL …, {2}, {3})",
     ("date_bin", "duckdb"): "time_bucket(INTERVAL …, {2}, {3})",

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowsieve.bridges.sql.language import from_text
+from rowsieve.bridges.sql.language import from_text, to_text
 from rowsieve.bridges.sql.regexes import Flavour, from_re2, to_re2
 from rowsieve.bridges.where import semantics_of, to_predicate
-from rowsieve.errors import InvalidPredicate
+from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import matching
@@ -257,3 +257,28 @@ def test_an_anchored_pattern_prunes_by_its_prefix_and_never_a_match() -> None:
                 assert verdict != Verdict.ALL or found.all()
                 pruned += verdict == Verdict.NONE
     assert pruned > 50
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("a$", "before a line break"),
+        ("a.b", "write \\[\\^"),
+        ("\\d+", "write its members"),
+        ("(?i)a", "of any case"),
+        ("a{2}?", "the quantifier"),
+    ],
+)
+def test_trino_patterns_that_its_libraries_read_differently_are_refused(
+    pattern: str, reason: str
+) -> None:
+    with pytest.raises(UnsupportedOperation, match=reason):
+        kept(f"regexp_like(s, '{pattern}')", "trino")
+
+
+@pytest.mark.parametrize("pattern", ["^a[bc]*", "(a|b)B?", "[^a]", "\\."])
+def test_trino_patterns_that_are_shared_are_read_and_written(pattern: str) -> None:
+    text = f"regexp_like(s, '{pattern}')"
+    assert kept(text, "trino") == JUDGES["duckdb"](text.replace("like", "matches"), ROWS)
+    read = from_text(f"regexp_matches(s, '{pattern}')", SCHEMA, dialect="duckdb").exact()
+    assert to_text(read, SCHEMA, dialect="trino").exact() == text.replace("s,", '"s",')

@@ -145,6 +145,10 @@ FACTS = [  # of its tests of functions of strings and bits: the text, the values
     ("substr(s, 5) = 'ratically' AND substr(s, 5, 6) = 'ratica'", "Quadratically", 0, True),
     ("substr(s, 50) = '' AND substr(s, 50, 10) = ''", "Quadratically", 0, True),
     ("substr(s, 5, 50) = 'ratically' AND substr(s, 5, 0) = ''", "Quadratically", 0, True),
+    ("regexp_like(s, 'Ste(v|ph)en')", "Stephen", 0, True),
+    ("regexp_like(s, '^Ste(v|ph)en')", "Steve", 0, False),
+    ("regexp_like(s, '[a-z]')", "hello world", 0, True),
+    ("regexp_like(s, '^[a-zA-Z]+')", "Hello", 0, True),
     ("starts_with(s, '') AND starts_with(s, 'foo')", "foo", 0, True),
     ("starts_with(s, 'bar') OR starts_with(s, 'foo_bar_baz')", "foo", 0, False),
     ("ends_with(s, '') AND ends_with(s, 'baz')", "foo_bar_baz", 0, True),
@@ -174,7 +178,7 @@ UNASKED = {"nullif", "coalesce"}  # Velox's parser has none of unequal types
 @pytest.mark.skipif(importlib.util.find_spec("pyvelox") is None, reason="pyvelox is not installed")
 def test_written_text_has_the_same_meaning_in_velox() -> None:
     """All functions that are vouched for; there are wheels for Linux and Python up to 3.13."""
-    vouched = verified("trino")
+    vouched = verified("trino") | {"regex_matches"}
     names = [
         name for name in CALLS if {name, name.split("_")[0]} & vouched and name not in LEFT_OUT
     ]
