@@ -59,7 +59,7 @@ def measure(sizes: Sizes, folder: Path) -> Bar:
     """Plan each condition in fresh processes; the slowest and the largest count."""
     uri = str(folder / "table")
     started = time.perf_counter()
-    size_bytes = _table(uri, sizes.parts)
+    size_bytes = table_of_parts(uri, sizes.parts)
     made_s = time.perf_counter() - started
     series = [_asked(name, uri, where, sizes.long_repeats) for name, where in QUESTIONS.items()]
     _commit(uri)
@@ -121,8 +121,8 @@ def _commit(uri: str) -> None:
     expect("parts after the commit", len(changed.parts), count)
 
 
-def _table(uri: str, count: int) -> int:
-    """Create a table of these parts with a checkpoint; returns the size of the checkpoint."""
+def table_of_parts(uri: str, count: int) -> int:
+    """Create a table of this many parts with a checkpoint; returns the size of the checkpoint."""
     store = open_store(uri)
     info = TableInfo(uuid=uuid.uuid4().hex, key=("id",), mode="upsert")
     snapshot = CommitLog(store).create(
