@@ -93,10 +93,10 @@ _DIGITS = 38  # with fewer digits, the result type holds every result
 _NARROW = (Int(64), Float(32))
 # Rules that the guards of comparisons and lists handle.
 GUARDED = frozenset({"name", "nan", "bitwise_lists_from"})
-# Rules that binding writes into the tree, as arguments of calls.
+# Rules that binding writes into the tree: as arguments of calls, as `interval_us` and casts.
 WRITTEN = frozenset(
     {"repeated_time", "skipped_time", "skipped_midnight", "moved_time", "truncated_clock"}
-    | {"hours_make_days"}
+    | {"hours_make_days", "thirty_day_months", "compares_storage"}
 )
 # Rules for years outside 1 to 9999 only, for which translations promise nothing.
 OF_FAR_YEARS = frozenset({"far_years"})

@@ -204,13 +204,16 @@ class Handle:
             return self._reported(commit, change.started_s)
         return nothing_done(change.operation, snapshot)
 
-    def commit_rewrite(
-        self, operation: str, base: Snapshot, request: CommitRequest, started_s: float
-    ) -> Commit:
+    def commit_rewrite(self, base: Snapshot, request: CommitRequest, started_s: float) -> Commit:
         """Commit a rewrite of parts of `base` that was computed elsewhere; pin its version.
 
-        CommitConflict if a concurrent commit replaced one of the parts, or the table's content.
+        `started_s` is its start time by `time.perf_counter`. CommitConflict if a concurrent commit
+        replaced one of the parts, or the table's content.
         """
+        return changes(request.operation)(Handle._commit_rewrite)(self, base, request, started_s)
+
+    def _commit_rewrite(self, base: Snapshot, request: CommitRequest, started_s: float) -> Commit:
+        operation = request.operation
         self._writable(operation)
         mutation = Mutation(request, Kind.REWRITING, touched_by=never)
         try:

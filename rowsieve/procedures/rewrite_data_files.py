@@ -151,7 +151,7 @@ class RewriteDataFiles(DistributedProcedure):
             removed=tuple(sorted(context.scanned)),
             rows_written=int(added.numbers("data.rows").sum()),
         )
-        commit = context.table.commit_rewrite(self.name, rewrite.base, request, rewrite.started_s)
+        commit = context.table.commit_rewrite(rewrite.base, request, rewrite.started_s)
         deletes = len(context.applied_deletes)
         return self._result(rewrite.removed, added, deletes, commit.version)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from rowsieve.arguments.checking import checked
 from rowsieve.types.encodings import (
     EXTENSION_KEY,
     INTERVAL_EXTENSION,
@@ -19,6 +20,7 @@ from rowsieve.types.encodings import (
 from rowsieve.types.interval_bytes import to_arrow
 
 
+@checked
 def to_native(rows: pa.Table | pa.RecordBatch) -> pa.Table:
     """Return the rows with `arrow.uuid`, `arrow.json` and `month_day_nano_interval` columns.
 

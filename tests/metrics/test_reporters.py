@@ -31,6 +31,7 @@ from rowsieve.metrics import (
     prometheus,
 )
 from rowsieve.metrics.reports import Report
+from rowsieve.storage.commit_request import CommitRequest
 from rowsieve.storage.manifest import PartTable
 from tests.small_tables import fresh_uri, keyed, kv
 
@@ -259,6 +260,11 @@ def failing_changes(table: Table) -> dict[str, Callable[[], object]]:
         "set_properties": lambda: table.set_properties({"nothing": "1"}),
         "unset_properties": lambda: table.unset_properties(["nothing"]),
         "write_spark": lambda: table.write_spark(object(), "append"),
+        "rewrite_data_files": lambda: table.commit_rewrite(
+            table.snapshot_for_engines(),
+            CommitRequest("rewrite_data_files", removed=("nothing",)),
+            0.0,
+        ),
     }
 
 
@@ -312,10 +318,10 @@ def test_each_change_that_fails_is_reported_with_its_error(table: Table, kept: K
 
 
 def test_every_changing_method_reports_what_it_raises() -> None:
-    changing = set(failing_changes(keyed({"k": [1], "v": [1]}))) - {"apply"} | {
-        "apply_changes",
-        "compact",
-    }
+    changing = set(failing_changes(keyed({"k": [1], "v": [1]}))) - {
+        "apply",
+        "rewrite_data_files",
+    } | {"apply_changes", "compact", "commit_rewrite"}
     changing |= set(failing_alterations(keyed({"k": [1], "v": [1]})))
     returns_commit = {
         name
