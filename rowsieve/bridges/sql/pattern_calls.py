@@ -27,6 +27,8 @@ from rowsieve.predicate.functions.patterns import BY_LOCALE
 from rowsieve.types.logical import Int
 
 _FLAVOURS = {flavour.value: flavour for flavour in Flavour}
+# Trino's two libraries may find different matches, so calls that return matches are refused.
+_FINDING = {name: flavour for name, flavour in _FLAVOURS.items() if flavour is not Flavour.TRINO}
 
 
 def regex(reader: Reads, node: Any) -> ir.Predicate:
@@ -116,7 +118,7 @@ _REPLACES = ("regex_replace", "regex_replace_first")
 def found(reader: Reads, node: Any, call: ir.Call) -> ir.Call:
     """Read a call that returns matches, with its pattern translated to RE2."""
     name, arguments = reader.dialect.name, list(call.arguments)
-    if (flavour := _FLAVOURS.get(name)) is None:
+    if (flavour := _FINDING.get(name)) is None:
         raise reader.source.refusal(node, f"regular expressions of {name} are not read")
     texts = [_constant(item) for item in arguments]
     if texts[1] is None or (call.function in _REPLACES and texts[2] is None):
@@ -137,7 +139,7 @@ def found(reader: Reads, node: Any, call: ir.Call) -> ir.Call:
 
 def in_flavour(call: ir.Call, dialect: str) -> ir.Call | None:
     """Translate the pattern of a call to the dialect's syntax; None if impossible."""
-    flavour = _FLAVOURS.get(dialect)
+    flavour = _FINDING.get(dialect)
     texts = [_constant(item) for item in call.arguments]
     if flavour is None or texts[1] is None or texts[-1] == BY_LOCALE:
         return None

@@ -113,7 +113,7 @@ FUNCTIONS = {
     *("octet_length", "position", "radians", "repeat", "replace", "reverse", "right", "round"),
     *("rpad", "rtrim", "sign", "split_part", "sqrt", "starts_with", "strpos", "substr"),
     *("substring", "to_timestamp", "transaction_timestamp", "translate", "upper"),
-    *("array_to_string", "date", "pi", "trunc"),
+    *("array_to_string", "date", "gcd", "lcm", "pi", "trunc"),
 }
 OPERATORS = {
     *("+", "-", "*", "/", "%", "<", "<=", "=", "<>", ">=", ">", "&", "|", "#", "<<", ">>", "||"),
