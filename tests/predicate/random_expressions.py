@@ -1,7 +1,7 @@
 """Random typed expressions: every function of the registry over one another, from a seed.
 
-A call is one of the sample calls of `claims` whose columns are replaced by expressions of their
-types, drawn the same way; so a function that joins the registry with its samples is drawn at once.
+A call is one of the `sample_calls` whose columns are replaced by expressions of their types, drawn
+the same way; so a function that joins the registry with its samples is drawn at once.
 Up to four levels, 64 nodes and nine columns.
 """
 
@@ -18,7 +18,8 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Bool, Decimal, LogicalType, String, is_ordered
-from tests.predicate.claims import SAMPLES, Sample, cast_samples, pool, schema_of
+from tests.predicate.sample_calls import SAMPLES, Sample, cast_samples
+from tests.predicate.sample_ranges import pool, schema_of
 from tests.strategies import arrow_array
 
 MAX_NODES, MAX_DEPTH, MAX_COLUMNS = 64, 4, 9

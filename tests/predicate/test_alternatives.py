@@ -18,7 +18,8 @@ from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.interpret import Verdict, interpret, interpret_operand
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Float, Int, LogicalType, String
-from tests.predicate.claims import Parts, draw_parts, outside, schema_of
+from tests.predicate.claims import outside
+from tests.predicate.sample_ranges import Parts, draw_parts, schema_of
 from tests.profiles import DEEP_FACTOR, IS_DEEP
 from tests.strategies import SEMANTICS, arrow_array
 

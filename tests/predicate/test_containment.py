@@ -15,7 +15,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Int
 from tests.oracle_texts import known_texts
 from tests.predicate.claims import outside
-from tests.predicate.test_interpret import statistics, widened
+from tests.predicate.part_statistics import statistics, widened
 from tests.profiles import examples
 from tests.strategies import (
     COLUMN_TYPES,

@@ -13,8 +13,9 @@ from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.functions.registry import FUNCTIONS
 from rowsieve.predicate.interpret import Verdict, interpret, interpret_operand
 from rowsieve.predicate.ir import Call, walk
-from tests.predicate.claims import draw_parts, outside, shown
+from tests.predicate.claims import outside, shown
 from tests.predicate.random_expressions import MAX_NODES, Expressions, semantics_of
+from tests.predicate.sample_ranges import draw_parts
 from tests.profiles import DEEP_FACTOR, IS_DEEP
 
 EXAMPLES = 20_000 * DEEP_FACTOR if IS_DEEP else 5_000

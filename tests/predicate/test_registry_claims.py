@@ -11,7 +11,8 @@ import pytest
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.semantics import Semantics
 from tests.oracle_texts import known_texts
-from tests.predicate.claims import SAMPLES, cast_samples, precision, violations
+from tests.predicate.claims import precision, violations
+from tests.predicate.sample_calls import SAMPLES, cast_samples
 from tests.profiles import DEEP_FACTOR, IS_DEEP
 from tests.strategies import SEMANTICS
 

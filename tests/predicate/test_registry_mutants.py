@@ -31,7 +31,8 @@ from rowsieve.predicate.ir import Call, Cast
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Interval, Json, is_ordered
 from tests.oracle_texts import known_texts
-from tests.predicate.claims import SAMPLES, Sample, cast_samples, precision, violations
+from tests.predicate.claims import precision, violations
+from tests.predicate.sample_calls import SAMPLES, Sample, cast_samples
 from tests.predicate.test_registry_claims import KNOWN
 from tests.strategies import SEMANTICS
 

@@ -20,7 +20,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Decimal, Float, Int, LogicalType
 from tests.predicate.claims import outside
-from tests.predicate.test_interpret import statistics
+from tests.predicate.part_statistics import statistics
 from tests.profiles import examples
 from tests.strategies import COLUMN_TYPES
 

@@ -18,8 +18,8 @@ from rowsieve.predicate.zoned import zoned_trunc
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, LogicalType, String, Timestamp
 from tests.predicate.claims import outside, shown
+from tests.predicate.part_statistics import check, statistics
 from tests.predicate.test_evaluate import answers, expected
-from tests.predicate.test_interpret import check, statistics
 from tests.profiles import examples
 from tests.strategies import COLUMN_TYPES, SCHEMA
 from tests.zoned_strategies import Change, changes, conditions, operands

@@ -21,7 +21,7 @@ from rowsieve.predicate.interpret import interpret
 from rowsieve.predicate.ir import Predicate, root_conjuncts
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
-from tests.predicate.test_interpret import Known, statistics
+from tests.predicate.part_statistics import Known, statistics
 from tests.redraw.inputs import as_json
 from tests.strategies import SCHEMA, SEMANTICS
 

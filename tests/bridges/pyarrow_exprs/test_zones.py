@@ -23,7 +23,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Timestamp
 from rowsieve.types.time_zones import RepeatedTime, SkippedTime
-from tests.predicate.test_interpret import Known
+from tests.predicate.part_statistics import Known
 from tests.zones import EDGES
 
 F = pc.field

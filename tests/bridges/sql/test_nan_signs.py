@@ -24,7 +24,7 @@ from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from tests.bridges.sql.engines import datafusion_rows
-from tests.predicate.test_interpret import Known
+from tests.predicate.part_statistics import Known
 from tests.small_tables import fresh_uri
 
 NUMBERS = [1.0, math.nan, None, -1.0, 0.0, -0.0, math.inf, -math.inf]
