@@ -7,6 +7,7 @@ infinities, the ends of the integers, empty and non-ASCII text, days before 1970
 from __future__ import annotations
 
 import decimal
+import functools
 import math
 from typing import Any
 
@@ -141,23 +142,31 @@ def arrow_array(values: list[Any], type_: LogicalType) -> pa.Array:
     return pa.array(values, storage)
 
 
-@st.composite
-def batches(draw: st.DrawFn, min_rows: int = 0, max_rows: int = 6) -> pa.RecordBatch:
-    """A batch of the schema."""
-    row_count = draw(st.integers(min_rows, max_rows))
-    columns = {}
-    for name, type_ in COLUMN_TYPES.items():
-        pool = values_of(type_)
-        if name == "t":
-            pool = st.sampled_from(_SPELLED + _MOMENTS)
-        cells = st.lists(st.none() | pool, min_size=row_count, max_size=row_count)
-        columns[name] = arrow_array(draw(cells), type_)
-    members = st.fixed_dictionaries(
-        {"x": st.none() | st.integers(-2, 2), "y": st.none() | st.sampled_from(_TEXTS)}
-    )
-    pairs = draw(st.lists(st.none() | members, min_size=row_count, max_size=row_count))
-    columns["pair"] = pa.array(pairs, arrow_type(PAIR))
-    return pa.record_batch(columns)
+def _cells(pool: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | pool
+
+
+_CELLS: dict[str, st.SearchStrategy[Any]] = {
+    name: _cells(st.sampled_from(_SPELLED + _MOMENTS) if name == "t" else values_of(type_))
+    for name, type_ in COLUMN_TYPES.items()
+}
+_PAIRS = _cells(
+    st.fixed_dictionaries({"x": _cells(st.integers(-2, 2)), "y": _cells(st.sampled_from(_TEXTS))})
+)
+_ROW = st.tuples(*_CELLS.values(), _PAIRS)
+
+
+@functools.cache
+def batches(min_rows: int = 0, max_rows: int = 6) -> st.SearchStrategy[pa.RecordBatch]:
+    """Batches of the schema. Cells are drawn row by row from strategies that are made once."""
+    return st.lists(_ROW, min_size=min_rows, max_size=max_rows).map(_batch)
+
+
+def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    cells = list(map(list, zip(*rows, strict=True))) or [[] for _ in SCHEMA.fields]
+    types = (*COLUMN_TYPES.values(), PAIR)
+    arrays = map(arrow_array, cells, types)
+    return pa.record_batch(dict(zip((*COLUMN_TYPES, "pair"), arrays, strict=True)))
 
 
 def literals_of(type_: LogicalType) -> st.SearchStrategy[ir.Literal]:
