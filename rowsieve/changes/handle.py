@@ -204,18 +204,33 @@ class Handle:
             return self._reported(commit, change.started_s)
         return nothing_done(change.operation, snapshot)
 
-    def commit_rewrite(self, base: Snapshot, request: CommitRequest, started_s: float) -> Commit:
+    def commit_rewrite(
+        self,
+        base: Snapshot,
+        request: CommitRequest,
+        started_s: float,
+        *,
+        own_commits: Sequence[str] = (),
+    ) -> Commit:
         """Commit a rewrite of parts of `base` that was computed elsewhere; pin its version.
 
         `started_s` is its start time by `time.perf_counter`. CommitConflict if a concurrent commit
-        replaced one of the parts, or the table's content.
+        replaced one of the parts, or the table's content. `own_commits` are ids of commits of the
+        same call since `base`, which rewrote other parts.
         """
-        return changes(request.operation)(Handle._commit_rewrite)(self, base, request, started_s)
+        reported = changes(request.operation)(Handle._commit_rewrite)
+        return reported(self, base, request, started_s, own_commits)
 
-    def _commit_rewrite(self, base: Snapshot, request: CommitRequest, started_s: float) -> Commit:
+    def _commit_rewrite(
+        self,
+        base: Snapshot,
+        request: CommitRequest,
+        started_s: float,
+        own_commits: Sequence[str],
+    ) -> Commit:
         operation = request.operation
         self._writable(operation)
-        mutation = Mutation(request, Kind.REWRITING, touched_by=never)
+        mutation = Mutation(request, Kind.REWRITING, touched_by=never, own_commits=own_commits)
         try:
             commit, snapshot = commit_mutation(
                 self._log, lambda _: mutation, base, Retries(operation), recompute=False

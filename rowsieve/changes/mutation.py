@@ -52,13 +52,15 @@ class Mutation:
     """A change computed from a snapshot, and the checks for conflicting commits.
 
     `touched_by`: the commit changed a row that this change writes. `matched_by`: the commit added a
-    row that this change would have read; checked under serializable isolation only.
+    row that this change would have read; checked under serializable isolation only. `own_commits`
+    are ids of commits that the same call made before, of other parts; they never conflict.
     """
 
     request: CommitRequest
     kind: Kind
     touched_by: Check
     matched_by: Check = never
+    own_commits: Sequence[str] = ()
 
 
 class Stale(Exception):
@@ -188,6 +190,8 @@ class AnyOf:
 
 
 def _conflicts(mutation: Mutation, entry: LogEntry, isolation: Isolation) -> bool:
+    if entry.commit_id in mutation.own_commits:
+        return False
     if entry.schema is not None and mutation.kind is not Kind.REWRITING:
         return True  # names may mean other columns now, whatever else the commit did
     match resolve(mutation.kind, entry.operation):

@@ -114,10 +114,11 @@ def _line(node: PlanNode) -> str:
         case TableFinishNode():
             return "TableFinish [one commit]"
         case CallDistributedProcedureNode(target=target):
+            defaults = {each.name: each.default for each in target.procedure.parameters}
             given = ", ".join(
                 f"{name} => {value!r}"
                 for name, value in target.arguments.items()
-                if value is not None
+                if value != defaults[name]
             )
             outputs = ", ".join(REPORT.names)
             return f"CallDistributedProcedure [{target.procedure.name}({given})] => [{outputs}]"

@@ -1,13 +1,14 @@
 """Runs statements on the coordinator: resolve, bind, plan, run the tasks, finish.
 
 `finish` is called once, after every task has a complete report; if a task or the engine fails,
-nothing is committed. The context of a call ends with the call, whatever happens.
+nothing is committed. Of a procedure with stages this holds for every stage. The context of a call
+ends with the call, whatever happens.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -32,6 +33,7 @@ from rowsieve.procedures.procedure import (
     AnyProcedure,
     CallContext,
     DistributedProcedure,
+    Handle,
     TargetScan,
 )
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
@@ -101,24 +103,59 @@ class Coordinator:
 def run_plan(plan: OutputNode, engine: Engine) -> pa.Table:
     """Begin, run the tasks on the engine, and finish once; an engine is cancelled on a failure."""
     target = plan.target
-    procedure, table = target.procedure, target.scan.table
+    procedure = target.procedure
     context = CallContext(target.scan)
     try:
         handle = procedure.begin(context, target.arguments)
-        job = Job(
-            procedure,
-            handle.tasks,
-            table.storage_options,
-            f"rowsieve: CALL {procedure.name} on {table.uri} at version {handle.version}",
-        )
-        try:
-            reports = list(engine.run(job)) if handle.tasks else []
-        except BaseException:
-            engine.cancel()
-            raise
-        return procedure.finish(context, handle, fragments_by_task(reports, len(handle.tasks)))
+        if handle.stages:
+            _run_stages(procedure, context, handle, engine)
+            return procedure.finish(context, handle, [])
+        fragments = _run_tasks(procedure, context, handle, range(len(handle.tasks)), engine)
+        return procedure.finish(context, handle, fragments)
     finally:
         context.close()
+
+
+def _run_tasks(
+    procedure: DistributedProcedure,
+    context: CallContext,
+    handle: Handle,
+    numbers: range,
+    engine: Engine,
+) -> list[Sequence[bytes]]:
+    """Run some tasks on the engine; return the fragments of each."""
+    table = context.table
+    job = Job(
+        procedure,
+        handle.tasks[numbers.start : numbers.stop],
+        table.storage_options,
+        f"rowsieve: CALL {procedure.name} on {table.uri} at version {handle.version}",
+        handle.max_concurrent,
+    )
+    try:
+        reports = list(engine.run(job)) if job.tasks else []
+    except BaseException:
+        engine.cancel()
+        raise
+    return fragments_by_task(reports, len(job.tasks))
+
+
+def _run_stages(
+    procedure: DistributedProcedure, context: CallContext, handle: Handle, engine: Engine
+) -> None:
+    """Run and commit stage after stage; raise the last error if all of them failed."""
+    first = failures = 0
+    for number, count in enumerate(handle.stages):
+        numbers = range(first, first + count)
+        first += count
+        try:
+            fragments = _run_tasks(procedure, context, handle, numbers, engine)
+            procedure.commit_stage(context, handle, number, fragments)
+        except Exception:
+            failures += 1
+            if failures == len(handle.stages):
+                raise
+            procedure.stage_failed(handle, number)
 
 
 def _expanded(procedure: str, named: Mapping[str, Value]) -> dict[str, Value]:

@@ -26,12 +26,16 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The tasks of one call. `description` is for the engine's own display."""
+    """Tasks of one call, of which at most `max_concurrent` run at a time.
+
+    `description` is for the engine's own display.
+    """
 
     procedure: DistributedProcedure
     tasks: Sequence[bytes]
     storage_options: StorageOptions
     description: str
+    max_concurrent: int | None = None
 
 
 class Engine(Protocol):
@@ -57,7 +61,8 @@ class LocalEngine:
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
         """Run all tasks; the first failure stops those that have not begun."""
         self._cancelled.clear()
-        with ThreadPoolExecutor(self._threads, "rowsieve-procedure") as pool:
+        threads = min(self._threads, job.max_concurrent or self._threads)
+        with ThreadPoolExecutor(threads, "rowsieve-procedure") as pool:
             futures = [
                 pool.submit(self._run_one, job, number, task)
                 for number, task in enumerate(job.tasks)

@@ -3,7 +3,8 @@
 A distributed procedure runs in three steps. `begin` runs on the coordinator, pins a version of the
 table and cuts the work into tasks. `work` runs one task on any worker, any number of times, and
 returns fragments: bytes that only this procedure reads. `finish` runs on the coordinator with the
-fragments of every task, each task counted once, and commits.
+fragments of every task, each task counted once, and commits. A procedure whose handle has stages
+commits each of them by itself: a stage that fails loses only its own work.
 
 Soundness: `work` must not commit and must write files under new names only, for a task may run
 twice at the same time. `begin` and `finish` never run on a worker.
@@ -73,12 +74,16 @@ class CallContext:
 class Handle:
     """What `begin` decided: the version it pinned, the tasks, and what `finish` needs of them.
 
-    A task is bytes that only this procedure reads; `details` stay on the coordinator.
+    A task is bytes that only this procedure reads; `details` stay on the coordinator. `stages` are
+    numbers of consecutive tasks that are run and committed before the next ones begin; without
+    stages all tasks are committed by `finish`. At most `max_concurrent` tasks run at a time.
     """
 
     version: int
     tasks: tuple[bytes, ...]
     details: Any = None
+    stages: tuple[int, ...] = ()
+    max_concurrent: int | None = None
 
 
 class Procedure(ABC):
@@ -114,10 +119,28 @@ class DistributedProcedure(ABC):
         del task, storage_options
         raise UnsupportedOperation(f"{self.name} does not support distributed execution")
 
+    def commit_stage(
+        self,
+        context: CallContext,
+        handle: Handle,
+        number: int,
+        fragments: Sequence[Sequence[bytes]],
+    ) -> None:
+        """Commit the fragments of one stage, given by task, on the coordinator."""
+        del context, handle, number, fragments
+        raise UnsupportedOperation(f"{self.name} does not commit in stages")
+
+    def stage_failed(self, handle: Handle, number: int) -> None:
+        """Note that a stage was not committed; the next one follows."""
+        del handle, number
+
     def finish(
         self, context: CallContext, handle: Handle, fragments: Sequence[Sequence[bytes]]
     ) -> pa.Table:
-        """Commit the fragments, given by task, on the coordinator; return rows with `columns`."""
+        """Commit the fragments, given by task, on the coordinator; return rows with `columns`.
+
+        After stages there are no fragments left.
+        """
         del context, handle, fragments
         raise UnsupportedOperation(f"{self.name} does not support distributed execution")
 

@@ -1,30 +1,31 @@
 """`rewrite_data_files`: rewrite small, large and overlapping parts into parts of the target size.
 
 The filter selects every part that may hold a matching row; rows that do not match are rewritten
-with them and never lost. With `strict`, a filter that whole parts cannot enforce is refused.
+with them and never lost. With `strict`, a filter that whole parts cannot enforce is refused. Tables
+without a key can be sorted by columns or by a Z-order; parts of a table with a key are always in
+its order. Partial progress commits groups of parts one after the other.
 
 Soundness: only whole overlap groups are rewritten, and a task rewrites neighbouring groups, so no
 other part of the version holds any of its keys. Its rows may get the newest commit_ts of its inputs
-(invariant 11), and its tombstones have nothing left to delete (trap T28). The commit fails if one
-of the inputs is no longer live (rule 13, trap T25).
+(invariant 11), and its tombstones have nothing left to delete (trap T28). A commit fails if one of
+its inputs is no longer live (rule 13, trap T25).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.arguments.annotations import StorageOptions
-from rowsieve.compaction.pick import Unit, runs_of, units_of
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.executor.execute import Execution
-from rowsieve.objects import open_store
-from rowsieve.planner.plan import ScanPlan
+from rowsieve.objects import ObjectStore, open_store
+from rowsieve.planner.plan import ScanPlan, table_columns
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.procedures.key_cuts import key_ranges
@@ -39,32 +40,66 @@ from rowsieve.procedures.procedure import (
     TargetScan,
 )
 from rowsieve.procedures.rewrite_options import RewriteOptions
+from rowsieve.procedures.rewrite_selection import groups_to_rewrite, has_deletes
+from rowsieve.procedures.sort_order import SortOrder
+from rowsieve.procedures.sorted_rows import sorted_rows
 from rowsieve.storage.commit_request import CommitRequest
 from rowsieve.storage.manifest import PartTable
-from rowsieve.storage.part_writer import ROW_GROUP_ROWS, PartWriter, target_part_bytes
+from rowsieve.storage.part_writer import PartWriter, target_part_bytes
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
 
 
 class RewriteTask(msgspec.Struct, frozen=True):
-    """One task: the plan of its input parts, and the properties of the table to write with."""
+    """One task: the plan of its input parts, the table's properties, and the order to sort by."""
 
     plan: bytes
     properties: dict[str, str]
+    order: SortOrder | None = None
 
 
 @dataclass(frozen=True, slots=True)
+class _Group:
+    """Parts that are replaced together, by the rows of one or more tasks."""
+
+    parts: PartTable
+    task_count: int
+
+    @property
+    def newest(self) -> int:
+        """The newest commit_ts of the parts."""
+        found: int = pc.max(self.parts.column("commit_ts_max")).as_py()
+        return found
+
+
+@dataclass(slots=True)
 class _Rewrite:
-    """What `begin` decided: the version, its parts to replace, and the newest commit_ts by task."""
+    """What `begin` decided, and what the stages have done since."""
 
     base: Snapshot
-    newest: tuple[int, ...]
-    removed: PartTable
+    groups: Sequence[_Group]
+    stages: Sequence[Sequence[_Group]]
     started_s: float
+    added: list[PartTable] = field(default_factory=list)
+    removed: list[PartTable] = field(default_factory=list)
+    failed_parts: int = 0
+    commit_ids: list[str] = field(default_factory=list)
+    version: int = 0
+
+
+_COUNTS = (
+    "rewritten_data_files_count",
+    "added_data_files_count",
+    "rewritten_bytes_count",
+    "added_bytes_count",
+    "failed_data_files_count",
+    "removed_delete_files_count",
+    "version",
+)
 
 
 class RewriteDataFiles(DistributedProcedure):
-    """Rewrites data files on workers and commits once."""
+    """Rewrites data files on workers and commits once, or once for each stage."""
 
     name = "rewrite_data_files"
     meaning = "rewrite small, large and overlapping parts into parts of the target size"
@@ -78,17 +113,20 @@ class RewriteDataFiles(DistributedProcedure):
             default={},
             meaning="target-file-size-bytes, min-input-files, rewrite-all and others",
         ),
+        Parameter("strategy", ParameterType.TEXT, meaning="'binpack' or 'sort'"),
+        Parameter(
+            "sort_order",
+            ParameterType.TEXT,
+            meaning="'a DESC NULLS LAST, b' or 'zorder(a, b)', for tables without a key",
+        ),
+        Parameter(
+            "dry_run",
+            ParameterType.FLAG,
+            default=False,
+            meaning="only count the files that would be rewritten",
+        ),
     )
-    columns = pa.schema(
-        [
-            ("rewritten_data_files_count", pa.int64()),
-            ("added_data_files_count", pa.int64()),
-            ("rewritten_bytes_count", pa.int64()),
-            ("added_bytes_count", pa.int64()),
-            ("removed_delete_files_count", pa.int64()),
-            ("version", pa.int64()),
-        ]
-    )
+    columns = pa.schema([(name, pa.int64()) for name in _COUNTS])
 
     def begin(self, context: CallContext, arguments: Mapping[str, Value]) -> Handle:
         """Pin the version, select parts, and cut them into tasks of neighbouring parts."""
@@ -96,25 +134,33 @@ class RewriteDataFiles(DistributedProcedure):
         snapshot = context.table.snapshot_for_engines()
         given = arguments["options"]
         assert isinstance(given, Mapping)
-        target = target_part_bytes(snapshot.table.properties)
-        options = RewriteOptions.of(given, target)
+        options = RewriteOptions.of(given, target_part_bytes(snapshot.table.properties))
+        order = _sort_order(snapshot, arguments["strategy"], arguments["sort_order"])
+        found = groups_to_rewrite(snapshot, context.target, options)
+        if arguments["dry_run"]:
+            groups = [_Group(parts, 0) for parts in found]
+            rewrite = _Rewrite(snapshot, groups, (), started_s)
+            rewrite.removed += found
+            return Handle(snapshot.version, (), rewrite)
+        tasks: list[bytes] = []
+        groups = []
         properties = dict(snapshot.table.properties)
         properties["target_part_bytes"] = str(options.target_file_size_bytes)
-        plans: list[ScanPlan] = []
-        newest: list[int] = []
-        removed: list[PartTable] = []
-        for group in _task_units(snapshot, context.target, options):
-            parts = snapshot.parts.take([part for unit in group for part in unit.parts])
-            found = _plans(snapshot, context.target, parts, options)
-            plans += found
-            newest += [pc.max(parts.column("commit_ts_max")).as_py()] * len(found)
-            removed.append(parts)
-            _record(context, parts)
-        tasks = (RewriteTask(plan.to_bytes(), properties) for plan in plans)
+        for parts in found:
+            plans = _plans(snapshot, context.target, parts, options)
+            groups.append(_Group(parts, len(plans)))
+            tasks += [
+                msgspec.msgpack.encode(RewriteTask(plan.to_bytes(), properties, order))
+                for plan in plans
+            ]
+            context.scanned.update(parts.part_ids)
+        stages = _stages(groups, options.max_commits) if options.partial_progress else []
         return Handle(
             snapshot.version,
-            tuple(msgspec.msgpack.encode(task) for task in tasks),
-            _Rewrite(snapshot, tuple(newest), PartTable.empty().append(*removed), started_s),
+            tuple(tasks),
+            _Rewrite(snapshot, groups, stages, started_s),
+            stages=tuple(sum(group.task_count for group in stage) for stage in stages),
+            max_concurrent=options.max_concurrent,
         )
 
     def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
@@ -125,117 +171,133 @@ class RewriteDataFiles(DistributedProcedure):
         key = KeyOrder.of(plan.schema, plan.key).fields if plan.key else ()
         writer = PartWriter(store, plan.schema, key, work.properties, plan.version)
         row_count = 0
-        for batch in Execution(plan, store, threads=1).read():
-            row_count += batch.num_rows
-            writer.write(batch)
+        for rows in _rows(plan, store, work.order):
+            row_count += rows.num_rows
+            writer.write(rows)
         yield row_count, writer.finish().to_ipc()
+
+    def commit_stage(
+        self,
+        context: CallContext,
+        handle: Handle,
+        number: int,
+        fragments: Sequence[Sequence[bytes]],
+    ) -> None:
+        """Replace the parts of the stage's groups in one commit."""
+        rewrite = handle.details
+        assert isinstance(rewrite, _Rewrite)
+        self._commit(context, rewrite, rewrite.stages[number], fragments)
+
+    def stage_failed(self, handle: Handle, number: int) -> None:
+        """Count the parts of a stage that was not committed."""
+        rewrite = handle.details
+        assert isinstance(rewrite, _Rewrite)
+        rewrite.failed_parts += sum(_file_count(group.parts) for group in rewrite.stages[number])
 
     def finish(
         self, context: CallContext, handle: Handle, fragments: Sequence[Sequence[bytes]]
     ) -> pa.Table:
-        """Replace the scanned parts by the new ones in one commit; without tasks commit nothing."""
+        """Replace the scanned parts by the new ones in one commit, unless stages have done so."""
         rewrite = handle.details
         assert isinstance(rewrite, _Rewrite)
-        if not handle.tasks:
-            return self._result(PartTable.empty(), PartTable.empty(), 0, handle.version)
+        if fragments:
+            self._commit(context, rewrite, rewrite.groups, fragments)
+        removed, added = PartTable.empty().append(*rewrite.removed), rewrite.added
+        row = {
+            "rewritten_data_files_count": _file_count(removed),
+            "added_data_files_count": sum(map(_file_count, added)),
+            "rewritten_bytes_count": _size_bytes(removed),
+            "added_bytes_count": sum(map(_size_bytes, added)),
+            "failed_data_files_count": rewrite.failed_parts,
+            "removed_delete_files_count": sum(has_deletes(removed)),
+            "version": rewrite.version or handle.version,
+        }
+        return pa.Table.from_pylist([row], schema=self.columns)
+
+    def _commit(
+        self,
+        context: CallContext,
+        rewrite: _Rewrite,
+        groups: Sequence[_Group],
+        fragments: Sequence[Sequence[bytes]],
+    ) -> None:
+        removed = PartTable.empty().append(*(group.parts for group in groups))
+        newest = [group.newest for group in groups for _ in range(group.task_count)]
         added = PartTable.empty().append(
             *(
-                PartTable.from_ipc(fragment).with_commit_ts(newest)
-                for newest, found in zip(rewrite.newest, fragments, strict=True)
+                PartTable.from_ipc(fragment).with_commit_ts(commit_ts)
+                for commit_ts, found in zip(newest, fragments, strict=True)
                 for fragment in found
             )
         )
         request = CommitRequest(
             operation=self.name,
             added=added,
-            removed=tuple(sorted(context.scanned)),
+            removed=tuple(sorted(removed.part_ids)),
             rows_written=int(added.numbers("data.rows").sum()),
         )
-        commit = context.table.commit_rewrite(rewrite.base, request, rewrite.started_s)
-        deletes = len(context.applied_deletes)
-        return self._result(rewrite.removed, added, deletes, commit.version)
-
-    def _result(
-        self, removed: PartTable, added: PartTable, delete_files: int, version: int
-    ) -> pa.Table:
-        row = {
-            "rewritten_data_files_count": _file_count(removed),
-            "added_data_files_count": _file_count(added),
-            "rewritten_bytes_count": _size_bytes(removed),
-            "added_bytes_count": _size_bytes(added),
-            "removed_delete_files_count": delete_files,
-            "version": version,
-        }
-        return pa.Table.from_pylist([row], schema=self.columns)
-
-
-def _task_units(snapshot: Snapshot, scan: TargetScan, options: RewriteOptions) -> list[list[Unit]]:
-    """The units of each task: neighbouring, selected by the filter, and worth a rewrite."""
-    key = snapshot.table.key
-    units = units_of(snapshot.parts, KeyOrder.of(snapshot.schema, key) if key else None)
-    selected = _selected(snapshot, scan, strict=options.strict)
-
-    def is_candidate(unit: Unit) -> bool:
-        if selected is not None and selected.isdisjoint(unit.parts):
-            return False
-        divides = unit.row_count > ROW_GROUP_ROWS  # parts consist of whole row groups
-        fits = options.min_file_size_bytes <= unit.size_bytes and not (
-            divides and unit.size_bytes > options.max_file_size_bytes
+        commit = context.table.commit_rewrite(
+            rewrite.base, request, rewrite.started_s, own_commits=rewrite.commit_ids
         )
-        return options.rewrite_all or unit.dirty or not fits
+        rewrite.commit_ids.append(commit.commit_id)
+        rewrite.version = commit.version
+        rewrite.removed.append(removed)
+        rewrite.added.append(added)
+        marked = zip(removed.part_ids, has_deletes(removed), strict=True)
+        context.applied_deletes.update(part_id for part_id, has in marked if has)
 
-    worth = (run for run in runs_of(units, is_candidate) if _is_worth(run, options))
-    return [group for run in worth for group in _cut(run, options.max_file_group_size_bytes)]
 
-
-def _selected(snapshot: Snapshot, scan: TargetScan, *, strict: bool) -> frozenset[int] | None:
-    """The indices of the parts that may hold a row that matches the filter; None for all."""
-    if scan.predicate == TRUE:
-        return None
-    plan = plan_scan(
-        snapshot,
-        scan.table.uri,
-        predicate=scan.predicate,
-        semantics=scan.semantics,
-        now_us=scan.now_us,
-    )
-    pieces = [piece for split in plan.splits for piece in split.pieces]
-    if strict and any(
-        piece.residual or any(read.residual for read in piece.reads) for piece in pieces
-    ):
+def _sort_order(snapshot: Snapshot, strategy: Value, text: Value) -> SortOrder | None:
+    """The order to sort by; None for bin-packing."""
+    if strategy is None:
+        strategy = "binpack" if text is None else "sort"
+    if str(strategy).lower() not in ("binpack", "sort"):
         raise InvalidInput(
-            "rewrite_data_files: strict is set, and some parts hold rows that match the filter "
-            "beside rows that may not; rewrite whole parts without strict, or use a filter on the "
-            "key that whole parts match"
+            f"rewrite_data_files: strategy is {strategy!r}; give 'binpack' or 'sort'"
         )
-    index = {part_id: i for i, part_id in enumerate(snapshot.parts.part_ids)}
-    return frozenset(index[part.part_id] for piece in pieces for part in piece.parts)
-
-
-def _is_worth(run: Sequence[Unit], options: RewriteOptions) -> bool:
-    parts = sum(len(unit.parts) for unit in run)
-    rows = sum(unit.row_count for unit in run)
-    hidden = sum(unit.hidden_row_count for unit in run)
-    return (
-        options.rewrite_all
-        or parts >= options.min_input_files
-        or sum(unit.size_bytes for unit in run) > options.max_file_size_bytes
-        or 0 < options.delete_ratio * rows <= hidden
+    if str(strategy).lower() == "binpack":
+        if text is not None:
+            raise InvalidInput(
+                "rewrite_data_files: sort_order is for strategy => 'sort', and strategy is "
+                "'binpack'; remove one of them"
+            )
+        return None
+    key = snapshot.table.key
+    if text is None:
+        if key:
+            return None  # its rows are always in the order of its key
+        raise InvalidInput(
+            "rewrite_data_files: the table has no key to sort by; give for example "
+            "sort_order => 'a DESC NULLS LAST, b' or sort_order => 'zorder(a, b)'"
+        )
+    order = SortOrder.of(str(text), snapshot.schema)
+    if not key:
+        return order
+    if order.is_prefix_of(key):
+        return None
+    raise UnsupportedOperation(
+        f"rewrite_data_files: sort_order {text!r} differs from the key ({', '.join(key)}); parts "
+        "of a table with a key are always in its order. Create a table with another key, or "
+        "without one"
     )
 
 
-def _cut(run: Sequence[Unit], most_bytes: int) -> Iterator[list[Unit]]:
-    """Cut a run into tasks of at most `most_bytes`, unless a single unit has more."""
-    group: list[Unit] = []
-    size = 0
-    for unit in run:
-        if group and size + unit.size_bytes > most_bytes:
-            yield group
-            group, size = [], 0
-        group.append(unit)
-        size += unit.size_bytes
-    if group:
-        yield group
+def _stages(groups: Sequence[_Group], count: int) -> list[Sequence[_Group]]:
+    """Cut the groups into at most `count` runs of about equal length."""
+    size = max(1, -(-len(groups) // count))
+    return [groups[start : start + size] for start in range(0, len(groups), size)]
+
+
+def _rows(
+    plan: ScanPlan, store: ObjectStore, order: SortOrder | None
+) -> Iterator[pa.Table | pa.RecordBatch]:
+    """The visible rows of the plan, sorted if there is an order."""
+
+    def read(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        only = plan if columns is None else replace(plan, columns=table_columns(columns))
+        return Execution(only, store, threads=1).read()
+
+    return read(None) if order is None else sorted_rows(read, order, plan.schema)
 
 
 def _plans(
@@ -257,15 +319,6 @@ def _plans(
         )
         for keys in ranges
     ]
-
-
-def _record(context: CallContext, parts: PartTable) -> None:
-    """Record the parts as scanned, and their deletes as applied to every row that they hide."""
-    context.scanned.update(parts.part_ids)
-    marked = parts.column("deletes.path").is_valid().to_pylist()
-    context.applied_deletes.update(
-        part_id for part_id, has in zip(parts.part_ids, marked, strict=True) if has
-    )
 
 
 def _file_count(parts: PartTable) -> int:

@@ -6,12 +6,23 @@ import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any, Final
 
 from rowsieve.errors import InvalidInput
 
 _UNITS: Final = {"": 1, "b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
 _SIZE = re.compile(r"(\d+)\s*([a-z]*)")
+
+
+class JobOrder(Enum):
+    """Which groups are rewritten first."""
+
+    NONE = "none"
+    BYTES_ASCENDING = "bytes-asc"
+    BYTES_DESCENDING = "bytes-desc"
+    FILES_ASCENDING = "files-asc"
+    FILES_DESCENDING = "files-desc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +32,8 @@ class RewriteOptions:
     A part is a candidate if its size is below `min_file_size_bytes` or above `max_file_size_bytes`,
     if deletes or newer versions may hide some of its rows, or with `rewrite_all`. A run of
     candidates is rewritten if it has at least `min_input_files` parts, if it is larger than the
-    target, or if deletes hide at least `delete_ratio` of its rows.
+    target, if deletes hide at least `delete_ratio` of its rows, or if `delete_file_threshold`
+    files of deletes belong to parts that are rewritten together.
     """
 
     target_file_size_bytes: int
@@ -32,6 +44,11 @@ class RewriteOptions:
     delete_ratio: float = 0.3
     rewrite_all: bool = False
     strict: bool = False
+    delete_file_threshold: int | None = None
+    max_concurrent: int | None = None
+    partial_progress: bool = False
+    max_commits: int = 10
+    job_order: JobOrder = JobOrder.NONE
 
     @classmethod
     def of(cls, options: Mapping[str, str], target_bytes: int) -> RewriteOptions:
@@ -110,6 +127,16 @@ def _ratio(name: str, text: str) -> float:
     return value
 
 
+def _job_order(name: str, text: str) -> JobOrder:
+    try:
+        return JobOrder(text.strip().lower())
+    except ValueError:
+        raise InvalidInput(
+            f"rewrite_data_files: the option {name} is {text!r}; give one of "
+            f"{', '.join(order.value for order in JobOrder)}"
+        ) from None
+
+
 _READERS: Final[Mapping[str, tuple[str, Callable[[str, str], Any]]]] = {
     "target-file-size-bytes": ("target_file_size_bytes", size_bytes),
     "min-file-size-bytes": ("min_file_size_bytes", size_bytes),
@@ -121,4 +148,9 @@ _READERS: Final[Mapping[str, tuple[str, Callable[[str, str], Any]]]] = {
     "delete-ratio-threshold": ("delete_ratio", _ratio),
     "rewrite-all": ("rewrite_all", _flag),
     "strict": ("strict", _flag),
+    "delete-file-threshold": ("delete_file_threshold", _whole),
+    "max-concurrent-file-group-rewrites": ("max_concurrent", _whole),
+    "partial-progress.enabled": ("partial_progress", _flag),
+    "partial-progress.max-commits": ("max_commits", _whole),
+    "rewrite-job-order": ("job_order", _job_order),
 }

@@ -38,12 +38,18 @@ def catalog(tmp_path: Path) -> rs.Catalog:
 
 
 def rewrite(
-    catalog: rs.Catalog, where: str | None = None, engine: Any = None, **options: str
+    catalog: rs.Catalog,
+    where: str | None = None,
+    engine: Any = None,
+    order: str | None = None,
+    **options: str,
 ) -> dict[str, Any]:
     """Call the procedure on `db.t`; return its row."""
     pairs = ", ".join(f"'{name.replace('_', '-')}', '{value}'" for name, value in options.items())
     condition = "" if where is None else f", where => '{where.replace(chr(39), chr(39) * 2)}'"
-    text = f"CALL system.rewrite_data_files(table => 'db.t', options => map({pairs}){condition})"
+    sort = "" if order is None else f", sort_order => '{order}'"
+    arguments = f"table => 'db.t', options => map({pairs}){condition}{sort}"
+    text = f"CALL system.rewrite_data_files({arguments})"
     (row,) = catalog.call(text, engine=engine).to_pylist()
     return dict(row)
 
@@ -143,7 +149,7 @@ def test_wrong_options_are_refused_by_name(
 
 
 class During(LocalEngine):
-    """Runs the tasks, then something else before the coordinator finishes."""
+    """Runs the tasks, then once something else before the coordinator commits."""
 
     def __init__(self, then: Any) -> None:
         super().__init__(1)
@@ -153,6 +159,7 @@ class During(LocalEngine):
         """Run the tasks, then the other change."""
         yield from super().run(job)
         self._then()
+        self._then = lambda: None
 
 
 def test_upserts_and_deletes_meanwhile_keep_their_rows(catalog: rs.Catalog) -> None:
@@ -276,18 +283,24 @@ OPTIONS = st.fixed_dictionaries(
         "min_input_files": st.sampled_from(["1", "2", "5"]),
         "max_file_group_size_bytes": st.sampled_from(["1", "2kb", "6kb"]),
         "target_file_size_bytes": st.sampled_from(["1kb", "100kb"]),
+        "delete_file_threshold": st.sampled_from(["1", "3"]),
+        "rewrite_job_order": st.sampled_from(["bytes-desc", "files-asc"]),
+        "partial-progress.enabled": st.sampled_from(["true", "false"]),
+        "partial-progress.max-commits": st.sampled_from(["1", "2", "10"]),
     },
 )
+ORDERS = st.sampled_from([None, None, "v DESC, id", "zorder(id, v)"])
 FILTERS = st.sampled_from([None, "id < 10", "v = '1'", "id BETWEEN 5 AND 20 OR v IS NULL", "1 = 0"])
 
 
 @examples(40, promised=1_000)
-@given(CHANGES, CHANGES, OPTIONS, FILTERS, st.booleans())
+@given(CHANGES, CHANGES, OPTIONS, FILTERS, ORDERS, st.booleans())
 def test_rows_are_the_same_before_and_after(
     changes: list[tuple[str, list[int]]],
     meanwhile: list[tuple[str, list[int]]],
     options: dict[str, str],
     where: str | None,
+    order: str | None,
     keyed: bool,
 ) -> None:
     catalog = rs.Catalog(fresh_uri())
@@ -306,7 +319,8 @@ def test_rows_are_the_same_before_and_after(
     pinned, held = table.scan(version=table.version), rows(table)
     other = catalog.open_table("db.t")
     try:
-        rewrite(catalog, where, engine=During(lambda: apply(other, meanwhile, 100)), **options)
+        during = During(lambda: apply(other, meanwhile, 100))
+        rewrite(catalog, where, during, None if keyed else order, **options)
     except CommitConflict:  # a delete replaced the deletion vector of a part that was rewritten
         assert not keyed
     if other.version == table.version:  # there was nothing to rewrite, so no task ran

@@ -1,9 +1,9 @@
 """Runs the tasks of a procedure on Spark's workers, in classic sessions and through Connect.
 
-A task is one row of one partition, and an Arrow UDF runs it; so pandas is not needed. Spark
-repeats a task that failed, and may run one twice. Every attempt writes files under names of its
-own, and the coordinator counts the report that Spark returns, so the files of other attempts belong
-to nothing.
+A task is one row, in a partition of its own unless the job limits how many run at a time. An Arrow
+UDF runs it, so pandas is not needed. Spark repeats a task that failed, and may run one twice. Every
+attempt writes files under names of its own, and the coordinator counts the report that Spark
+returns, so the files of other attempts belong to nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class SparkEngine:
         self._spark.addTag(self._name)
         self._describe(job.description)
         try:
-            frame = self._spark.range(0, count, 1, count)
+            partitions = min(count, job.max_concurrent or count)
+            frame = self._spark.range(0, count, 1, partitions)
             rows = frame.selectExpr(f"{self._name}(id) AS {_REPORT}").collect()
         except Exception as error:
             if (own := error_from_worker(str(error))) is not None:
