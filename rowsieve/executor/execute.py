@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import groupby, islice
 from typing import TypeAlias
@@ -101,7 +102,7 @@ class Execution:
 
     def part_rows(self) -> Iterator[PartRows]:
         """The rows of every read and how pruning found them; a part may occur several times."""
-        with self._naming_missing(), ReadAhead(1, 0) as ahead:
+        with self._naming_missing(), self._ahead() as ahead:
             self._expect(self._plan.splits)
             for _, group in groupby(_pieces(self._plan.splits), key=lambda piece: piece.parts):
                 same = list(group)
@@ -347,6 +348,32 @@ def resolve(plan: ScanPlan, store: ObjectStore, *, threads: int | None = None) -
     if plan.resolved is not None:
         return plan
     return with_rows(plan, Execution(plan, store, threads=threads).part_rows())
+
+
+def refine(plan: ScanPlan, store: ObjectStore) -> ScanPlan:
+    """Return a resolved plan without the rows that its filter refutes.
+
+    For a plan whose filter was replaced by a stricter one after it was resolved. Opens footers,
+    bloom filters and page indexes; hidden rows are left out already, so any column may prune.
+    """
+    if plan.filter is None or not plan.pruning or plan.resolved is None:
+        return plan
+    reads = [
+        (piece.parts[read.part], read) for piece in _pieces(plan.splits) for read in piece.reads
+    ]
+    files = {part.part_id: part.data for part, read in reads if read.residual and part.data}
+    with files_of(store, plan.version):
+        found = find_candidates(store, list(files.values()), plan.filter, plan.schema)
+    left = {part_id: each.rows for part_id, each in zip(files, found, strict=True)}
+    return with_rows(
+        plan,
+        (
+            replace(part, rows=part.rows.intersect(left[part.part_id]))
+            if part.part_id in left
+            else part
+            for part in plan.resolved
+        ),
+    )
 
 
 def _given(batch: pa.RecordBatch) -> pa.RecordBatch:

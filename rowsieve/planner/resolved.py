@@ -1,10 +1,11 @@
-"""Resolve a plan: add the rows to read of each part, and drop parts without rows."""
+"""Resolve a plan: add the rows to read of each part, drop parts without rows, join small splits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 import msgspec
+import numpy as np
 
 from rowsieve.planner.part_rows import PartRows, joined_by_part, within
 from rowsieve.planner.plan import Piece, PlannedPart, Pruned, ScanPlan, Split
@@ -41,6 +42,43 @@ def rows_by_part(plan: ScanPlan) -> Mapping[str, RowSet] | None:
     if plan.resolved is None:
         return None
     return {part.part_id: part.rows for part in plan.resolved}
+
+
+def join_small_splits(plan: ScanPlan, split_bytes: int) -> ScanPlan:
+    """Join neighbouring splits of a resolved plan whose pages to read have few stored bytes.
+
+    A joined split reads at most about `split_bytes`. For a plan without order and limit.
+    """
+    if plan.resolved is None or plan.ordered or plan.limit is not None:
+        return plan
+    rows = {part.part_id: part for part in plan.resolved}
+    joined: list[list[Piece]] = []
+    open_bytes = 0
+    for split in plan.splits:
+        size_bytes = sum(_bytes_to_read(piece, rows) for piece in split.pieces)
+        if joined and open_bytes + size_bytes <= split_bytes:
+            joined[-1] += split.pieces
+            open_bytes += size_bytes
+        else:
+            joined.append([*split.pieces])
+            open_bytes = size_bytes
+    return msgspec.structs.replace(plan, splits=tuple(Split(tuple(each)) for each in joined))
+
+
+def _bytes_to_read(piece: Piece, rows: Mapping[str, PartRows]) -> int:
+    """Estimate the stored bytes of the pages with a row to read."""
+    size_bytes = 0
+    for read in piece.reads:
+        part = piece.parts[read.part]
+        data, found = part.data, rows[part.part_id]
+        assert data is not None
+        here = within(found.rows, *read.row_range(data.rows))
+        page_rows = found.page_rows or 1  # unknown: the rows count alone
+        starts, stops = here.ranges()
+        first, last = starts // page_rows, (stops - 1) // page_rows
+        pages = int((last - first + 1).sum()) - int(np.count_nonzero(first[1:] == last[:-1]))
+        size_bytes += data.size_bytes * min(pages * page_rows, data.rows) // max(data.rows, 1)
+    return size_bytes
 
 
 def _left(piece: Piece, rows: Mapping[str, RowSet]) -> Piece:

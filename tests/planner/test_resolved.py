@@ -22,8 +22,9 @@ from rowsieve.errors import EvaluationError, InvalidInput
 from rowsieve.executor.execute import resolve
 from rowsieve.planner.cache import PlanCache
 from rowsieve.planner.part_rows import PartRows
-from rowsieve.planner.plan import PLAN_FORMAT
+from rowsieve.planner.plan import PLAN_FORMAT, Split
 from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.planner.resolved import join_small_splits
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.rowset import RowSet
@@ -89,7 +90,8 @@ def test_a_resolved_plan_returns_what_the_scan_returns(
         assert found.to_arrow().column("k").equals(expected.column("k"))
     assert found.count() == expected.num_rows
     assert rows_of(by_files(made, again)) == rows_of(expected)
-    alone = [rs.read_split(split).read_all() for split in again.splits_to_bytes()]
+    joined = join_small_splits(again, split_bytes)
+    alone = [rs.read_split(split).read_all() for split in joined.splits_to_bytes()]
     assert rows_of(pa.concat_tables([expected.slice(0, 0), *alone])) == rows_of(expected)
 
 
@@ -126,6 +128,18 @@ def test_who_reads_a_resolved_plan_looks_nothing_up(where: str | None, ordered: 
     calls = calls_of(lambda: found.append(table.scan(plan=plan).to_arrow()))
     assert not any(calls[name] for name in LOOK_UPS)
     assert found[0].sort_by("k").equals(expected.sort_by("k"))
+
+
+def test_splits_with_few_pages_to_read_are_joined() -> None:
+    table = appended(*({"k": [*range(i, i + 64)], "v": [i] * 64} for i in range(0, 320, 64)))
+    part_bytes = max(table.files().column("size_bytes").to_pylist())
+    cut = plan_scan(table.snapshot_for_engines(), table.uri, now_us=0, split_bytes=1)
+    plan = table.scan(plan=cut).plan(resolve=True)
+    counts = [len(join_small_splits(plan, part_bytes * n).splits) for n in (1, 2, 100)]
+    assert (len(plan.splits), counts) == (40, [5, 3, 1])
+    pages = table.scan("k = 5 OR k = 197 OR k = 261").plan(resolve=True)  # a page of each part
+    cut = msgspec.structs.replace(pages, splits=tuple(Split((p,)) for p in pages.splits[0].pieces))
+    assert (len(cut.splits), len(join_small_splits(cut, part_bytes).splits)) == (3, 1)
 
 
 def test_a_resolved_plan_says_what_left_out_which_rows() -> None:

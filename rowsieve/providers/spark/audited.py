@@ -18,7 +18,7 @@ import pyarrow as pa
 from rowsieve.config import current
 from rowsieve.errors import InvalidInput
 from rowsieve.executor.audit import Auditor
-from rowsieve.executor.execute import Execution
+from rowsieve.executor.execute import Execution, resolve
 from rowsieve.executor.read_settings import ReadSettings
 from rowsieve.metrics import Reporter, ScanMetrics, ScanReport, send
 from rowsieve.objects import ObjectStore
@@ -35,9 +35,9 @@ def audited_plan(
     store: ObjectStore,
     reporter: Reporter | None,
 ) -> ScanPlan:
-    """Choose the plan to read, with or without pruning; the audit may raise UnsoundPruning.
+    """Choose the plan to read, with or without pruning, and resolve it.
 
-    The plan and the audit are reported, even if the audit raises.
+    The audit may raise UnsoundPruning. The plan and the audit are reported, even if one fails.
     """
     started_s = time.perf_counter()
     planned = pruned() if settings.skips else whole()
@@ -53,6 +53,9 @@ def audited_plan(
         outcome = auditor.run()
         if outcome.violations and settings.skips:
             planned = whole()
+        audited_s = time.perf_counter()
+        planned = resolve(planned, store)
+        planning_s += time.perf_counter() - audited_s
     except BaseException as error:
         _report(reporter, planned, planned_metrics(planned), type(error).__name__, started_s)
         raise

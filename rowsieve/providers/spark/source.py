@@ -2,7 +2,9 @@
 
 A read is pinned to one version when Spark requests its schema. This object carries the version to
 every scan of the DataFrame, so two scans of one statement never see two versions (invariant 23).
-The plan's splits are Spark's partitions; each task gets its split as bytes.
+The driver resolves the plan: it opens footers, bloom filters and page indexes and finds hidden rows
+once. The plan's splits are Spark's partitions; each task gets its split with the rows to read as
+bytes, and only reads them. Conditions that need the session's settings prune in the task.
 
 There is no `pushFilters`: in Spark 4.1 to 4.3, the filters of one scan leak into other scans of the
 same DataFrame and lose rows. Spark filters above the source; the option `where` prunes.
@@ -24,9 +26,11 @@ from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.bridges.where import to_predicate
 from rowsieve.config import DEFAULT
 from rowsieve.errors import InvalidInput, SnapshotExpired
+from rowsieve.executor.execute import refine
 from rowsieve.objects import open_store
 from rowsieve.planner.plan import ScanPlan, table_columns
 from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.planner.resolved import join_small_splits
 from rowsieve.planner.splits import split_bytes_for_cores
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import Predicate
@@ -123,6 +127,7 @@ class RowsieveReader(DataSourceReader):
             store,
             reporter_of(options.reporter),
         )
+        plan = join_small_splits(plan, _split_bytes(options, snapshot))
         return [InputPartition(split) for split in plan.splits_to_bytes()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -138,6 +143,7 @@ class RowsieveReader(DataSourceReader):
                 lambda name: None if context is None else context.getLocalProperty(name),
                 ansi=self._pinned.ansi_default,
             )
+            plan = refine(plan, open_store(plan.table_uri, self._options.storage))
         schema = plan.schema.select(tuple(column.name for column in plan.columns))
         target = arrow_schema_of(spark_schema(schema))
         store = open_store(plan.table_uri, self._options.storage)
@@ -168,12 +174,15 @@ def plan_read(
         columns=table_columns(output_schema(options, snapshot.schema).names),
         semantics=semantics,
         now_us=now_us,
-        split_bytes=options.split_bytes
-        or split_bytes_for_cores(
-            snapshot.parts, least=SMALLEST_SPLIT_BYTES, most=DEFAULT.split_bytes
-        ),
+        split_bytes=_split_bytes(options, snapshot),
         in_process=False,
         pruning=pruning,
+    )
+
+
+def _split_bytes(options: ReadOptions, snapshot: Snapshot) -> int:
+    return options.split_bytes or split_bytes_for_cores(
+        snapshot.parts, least=SMALLEST_SPLIT_BYTES, most=DEFAULT.split_bytes
     )
 
 
