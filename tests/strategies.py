@@ -27,12 +27,14 @@ from rowsieve.types.logical import (
     Float,
     Int,
     LogicalType,
+    Numeric,
     String,
     Struct,
     Time,
     Timestamp,
     Uuid,
 )
+from rowsieve.types.numeric_bytes import from_text
 from rowsieve.types.schema import Schema
 
 IEEE = Semantics(
@@ -139,6 +141,8 @@ def arrow_array(values: list[Any], type_: LogicalType) -> pa.Array:
         return pa.array(values, pa.int32()).view(storage)
     if isinstance(type_, Time | Timestamp):
         return pa.array(values, pa.int64()).view(storage)
+    if isinstance(type_, Numeric):
+        return from_text(pa.array(values, pa.string()))
     return pa.array(values, storage)
 
 

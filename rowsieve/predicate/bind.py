@@ -26,7 +26,13 @@ from rowsieve.predicate.members import bind_members
 from rowsieve.predicate.nested_constants import adapted, is_made
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.simplify import simplify
-from rowsieve.predicate.stored_comparisons import as_length, as_stored, lengths
+from rowsieve.predicate.stored_comparisons import (
+    as_exact,
+    as_length,
+    as_stored,
+    exact_members,
+    lengths,
+)
 from rowsieve.predicate.zoned import (
     READ_IN_ZONE,
     at_time_zone,
@@ -42,6 +48,7 @@ from rowsieve.types.logical import (
     Interval,
     LogicalType,
     Map,
+    Numeric,
     String,
     Struct,
     Timestamp,
@@ -247,6 +254,9 @@ class _Binder:
         elif isinstance(type_, Interval):
             operand, type_ = as_length(operand, type_, self.semantics)
             values = lengths(values)
+        elif isinstance(type_, Numeric):
+            operand, type_ = as_exact(operand, type_)
+            values = exact_members(values)
         assert type_ is not None
         common, values = bind_members(type_, values, self.semantics)
         return ir.InList(convert(operand, type_, common, self.semantics), values)
@@ -356,6 +366,9 @@ class _Binder:
         operand, type_ = self.typed_operand(node)
         if isinstance(type_, Map):
             return self.call(ir.Call("map_value", (operand, ir.Literal(name))))
+        if isinstance(type_, Numeric) and name.lower() in ("approx", "exact"):
+            read = "numeric_approx" if name.lower() == "approx" else "numeric_bytes"
+            return self.call(ir.Call(read, (operand,)))
         if not isinstance(type_, Struct):
             raise InvalidPredicate(
                 f"a {type_name(type_)} has no field {name!r}; only a struct has fields"

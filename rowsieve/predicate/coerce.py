@@ -31,7 +31,7 @@ from rowsieve.predicate.literal_values import (
 )
 from rowsieve.predicate.nested_types import compare_nested_operands
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.predicate.stored_comparisons import as_length, as_stored
+from rowsieve.predicate.stored_comparisons import as_length, as_numbers, as_stored
 from rowsieve.predicate.zoned import cast_of_session, folded, is_utc
 from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import (
@@ -44,6 +44,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Numeric,
     String,
     Struct,
     Timestamp,
@@ -96,6 +97,8 @@ def compare_operands(
     elif isinstance(left_type, Interval) or isinstance(right_type, Interval):
         left, left_type = as_length(left, left_type, semantics)
         right, right_type = as_length(right, right_type, semantics)
+    elif isinstance(left_type, Numeric) or isinstance(right_type, Numeric):
+        left, left_type, right, right_type = as_numbers(left, left_type, right, right_type)
     for type_ in (left_type, right_type):
         if type_ is not None and not is_ordered(type_):
             raise InvalidPredicate(

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import Literal, PhysicalValue
+from rowsieve.types import numeric_bytes
 from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.interval_bytes import encoded
@@ -33,6 +34,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Numeric,
     String,
     Struct,
     Time,
@@ -140,6 +142,8 @@ def parse_text(text: str, type_: LogicalType) -> PhysicalValue:
             return uuid.UUID(stripped).bytes
         case Interval():
             return _interval(stripped, text)
+        case Numeric():
+            return _exact_number(stripped, text)
         case Date():
             return _days(stripped, text, type_)
         case Time():
@@ -163,18 +167,25 @@ def _interval(stripped: str, text: str) -> bytes:
         raise InvalidPredicate(f"the text {text!r} is not an interval: {error}") from error
 
 
+def _exact_number(stripped: str, text: str) -> bytes:
+    try:
+        return numeric_bytes.encoded(stripped)
+    except ValueError as error:
+        raise InvalidPredicate(f"the text {text!r} is not a numeric: {error}") from error
+
+
 def scalar(literal: Literal) -> pa.Scalar:
     """Return the Arrow scalar of a bound literal."""
     assert literal.type is not None
     storage, value = arrow_type(literal.type), literal.value
     try:
-        if is_nested(literal.type):
+        if is_nested(literal.type) or isinstance(literal.type, Numeric):
             return array_of((value,), literal.type)[0]
         if value is not None and pa.types.is_temporal(storage):
             plain = pa.int32() if pa.types.is_date32(storage) else pa.int64()
             return pa.array([value], plain).view(storage)[0]
         return pa.scalar(value, storage)
-    except (pa.ArrowException, TypeError, OverflowError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InvalidPredicate(
             f"the constant {value!r} is not a valid {type_name(literal.type)}"
         ) from error
@@ -198,6 +209,9 @@ def array_of(values: Sequence[PhysicalValue], type_: LogicalType) -> pa.Array:
                 for place, field in enumerate(fields)
             ]
             return pa.StructArray.from_arrays(columns, fields=list(storage), mask=missing)
+        case Numeric():
+            exact = pa.array(values, pa.binary()).to_pylist()  # TypeError for other values
+            return numeric_bytes.from_exact(exact)
         case Map():
             raise InvalidPredicate(
                 f"a {type_name(type_)} has no constants; compare one of its values"
@@ -243,6 +257,8 @@ def from_scalar(value: pa.Scalar, type_: LogicalType) -> Literal:
     match type_:
         case Date() | Time() | Timestamp():
             return Literal(int(value.value), type_)
+        case Numeric():
+            return Literal(value["exact"].as_py(), type_)
         case List(element=element):
             items = tuple(from_scalar(item, element.type).value for item in value.values)
             return Literal(items, type_)

@@ -20,6 +20,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Numeric,
     Struct,
     type_name,
 )
@@ -71,7 +72,9 @@ def are_comparable(left: LogicalType, right: LogicalType) -> bool:
             return alike and all(
                 are_comparable(one.type, other.type) for one, other in zip(a, b, strict=True)
             )
-        case (Map() | Json() | Interval(), _) | (_, Map() | Json() | Interval()):
+        case (Map() | Json() | Interval() | Numeric(), _):
+            return False
+        case (_, Map() | Json() | Interval() | Numeric()):
             return False
         case (Int() | Decimal(), Int() | Decimal()) | (Float(), Float()):
             return True

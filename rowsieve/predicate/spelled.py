@@ -15,8 +15,17 @@ from typing import Any, Final, TypeAlias, assert_never
 
 from rowsieve.predicate import ir
 from rowsieve.shown import printable
-from rowsieve.types import interval_bytes
-from rowsieve.types.logical import Date, Interval, LogicalType, Time, Timestamp, Uuid, type_name
+from rowsieve.types import interval_bytes, numeric_bytes
+from rowsieve.types.logical import (
+    Date,
+    Interval,
+    LogicalType,
+    Numeric,
+    Time,
+    Timestamp,
+    Uuid,
+    type_name,
+)
 
 MOST_CHARACTERS: Final = 400
 _MOST_TEXT: Final = 60  # characters of one constant
@@ -140,6 +149,8 @@ def _constant(value: Any, type_: LogicalType | None = None) -> str:
         case bytes():
             if isinstance(type_, Interval) and len(value) == 16:
                 return f"INTERVAL '{interval_bytes.spelled(value)}'"
+            if isinstance(type_, Numeric):
+                return f"NUMERIC '{_short(numeric_bytes.spelled(value))}'"
             return _uuid(value) if isinstance(type_, Uuid) else f"X'{_short(value.hex())}'"
         case tuple() | list():
             inner = [_constant(item) for item in value[: _MOST_MEMBERS + 1]]

@@ -19,17 +19,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.metrics import WriterMetrics
-from rowsieve.predicate.functions.interval_length import LENGTH_TYPE
 from rowsieve.stats.consistency import is_consistent
 from rowsieve.stats.json_paths import JsonCollector
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from rowsieve.stats.selection import NOTHING_MORE, StatisticsOptions
-from rowsieve.stats.subjects import INTERVAL_US, LENGTH, TEXT_FACTS
+from rowsieve.stats.subjects import COMPARABLES, LENGTH, TEXT_FACTS
 from rowsieve.stats.text_facts import SampledTextCollector, TextCollector
 from rowsieve.stats.trim import drop_sampled, trim
 from rowsieve.stats.values import Extremes, ValueCollector, Values, extremes_together
-from rowsieve.types.interval_bytes import total_us
-from rowsieve.types.logical import Field, Int, Interval, List, Map, Struct
+from rowsieve.types.logical import Field, Int, List, Map, Struct
 
 
 class ColumnCollector(Protocol):
@@ -146,11 +144,12 @@ class FieldCollector:
         self.field = field
         self._values = ValueCollector(field.type, repeated=repeated)
         self._lengths: ValueCollector | None = None
-        self._interval_lengths: ValueCollector | None = None
+        self._comparables = [
+            (each, ValueCollector(each.type, repeated=repeated))
+            for each in COMPARABLES.get(type(field.type), ())
+        ]
         self._members: list[FieldCollector] = []
         match field.type:
-            case Interval():
-                self._interval_lengths = ValueCollector(LENGTH_TYPE, repeated=repeated)
             case Struct(fields=fields):
                 self._members = [FieldCollector(each, repeated=repeated) for each in fields]
             case List(element=element):
@@ -163,9 +162,9 @@ class FieldCollector:
     def add(self, values: Values, known: Extremes | None = None) -> None:
         """Account for the field's values in a batch; `known` are their extremes."""
         self._values.add(values, known)
-        if self._interval_lengths is not None:
+        for each, collector in self._comparables:
             for chunk in values.chunks if isinstance(values, pa.ChunkedArray) else [values]:
-                self._interval_lengths.add(total_us(chunk))
+                collector.add(each.kernel(chunk))
         if not self._members:
             return
         if self._lengths is not None:
@@ -188,8 +187,8 @@ class FieldCollector:
         yield self.field.id, self._values.finish()
         if self._lengths is not None:
             yield Derived(self.field.id, LENGTH), self._lengths.finish()
-        if self._interval_lengths is not None:
-            yield Derived(self.field.id, INTERVAL_US), self._interval_lengths.finish()
+        for each, collector in self._comparables:
+            yield Derived(self.field.id, each.what), collector.finish()
         for member in self._members:
             yield from member.finish()
 

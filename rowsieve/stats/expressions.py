@@ -17,7 +17,6 @@ import numpy as np
 from rowsieve.predicate import ir
 from rowsieve.predicate.abstract import AbstractValue, from_column, meet
 from rowsieve.predicate.arrays import null_mask
-from rowsieve.predicate.functions.interval_length import LENGTH_TYPE
 from rowsieve.stats.claims import cast_soundly, widen_elsewhere
 from rowsieve.stats.json_expressions import Subjects, cast_of_path, path_of, value_at
 from rowsieve.stats.model import Derived, Subject
@@ -26,7 +25,7 @@ from rowsieve.stats.subjects import (
     AS_LOWER,
     AS_NUMBER,
     AS_UPPER,
-    INTERVAL_US,
+    COMPARABLES,
     LENGTH,
     derived,
 )
@@ -34,7 +33,6 @@ from rowsieve.types.logical import (
     Decimal,
     Float,
     Int,
-    Interval,
     List,
     LogicalType,
     Map,
@@ -84,12 +82,13 @@ def _call(node: ir.Call, statistics: Subjects) -> AbstractValue | None:
     column = as_member(node.arguments[0]) if node.arguments else None
     if column is None:
         return None
+    for each in COMPARABLES.get(type(column.type), ()):
+        if each.what == node.function:
+            return _value(Derived(column.field_id, each.what), each.type, statistics)
     match node.function, column.type:
         case ("upper" | "lower") as function, String():
             what = AS_UPPER if function == "upper" else AS_LOWER
             return _value(Derived(column.field_id, what), String(), statistics)
-        case "interval_us", Interval():
-            return _value(Derived(column.field_id, INTERVAL_US), LENGTH_TYPE, statistics)
         case "list_length", List() | Map():
             length = _value(Derived(column.field_id, LENGTH), Int(), statistics)
             return None if length is None else cast_soundly(length, Int(32))

@@ -4,6 +4,7 @@ Values that are derived from a field:
 
 - `length`: the length of a list or map;
 - `interval_us`: the length of an interval in microseconds, by which SQL compares it;
+- `numeric_bytes`, `numeric_approx`: the exact bytes of an unbounded number, and its float;
 - `as_int`, `as_number`: numbers in text; known only if every text of the part is a number;
 - `as_upper`, `as_lower`: text in one case; known only if all text of the part is ASCII;
 - `json/a/b`: the kinds of values at a JSON path; `json/a/b:int`, `:float`, `:string`: the values
@@ -12,7 +13,7 @@ Values that are derived from a field:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -20,12 +21,14 @@ from typing import Final
 import pyarrow as pa
 
 from rowsieve.predicate.functions.interval_length import LENGTH_TYPE
+from rowsieve.predicate.functions.unbounded_numbers import APPROX_TYPE, EXACT_TYPE
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.types import logical
 from rowsieve.types.encodings import arrow_type
+from rowsieve.types.interval_bytes import total_us
+from rowsieve.types.numeric_bytes import approx_of, exact_of
 
 LENGTH: Final = "length"
-INTERVAL_US: Final = "interval_us"
 AS_INT: Final = "as_int"
 AS_NUMBER: Final = "as_number"
 AS_UPPER: Final = "as_upper"
@@ -33,9 +36,28 @@ AS_LOWER: Final = "as_lower"
 TEXT_FACTS: Final = frozenset({AS_INT, AS_NUMBER, AS_UPPER, AS_LOWER})
 JSON: Final = "json"
 
+
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """What conditions compare instead of the stored values: a function's name, type and kernel."""
+
+    what: str
+    type: logical.LogicalType
+    kernel: Callable[[pa.Array], pa.Array]
+
+
+COMPARABLES: Mapping[type[logical.LogicalType], tuple[Comparable, ...]] = {
+    logical.Interval: (Comparable("interval_us", LENGTH_TYPE, total_us),),
+    logical.Numeric: (
+        Comparable("numeric_bytes", EXACT_TYPE, exact_of),
+        Comparable("numeric_approx", APPROX_TYPE, approx_of),
+    ),
+}
+"""By type, the subjects of its statistics that have bounds."""
+
 _DERIVED: dict[str, logical.LogicalType] = {
     LENGTH: logical.Int(),
-    INTERVAL_US: LENGTH_TYPE,
+    **{each.what: each.type for found in COMPARABLES.values() for each in found},
     AS_INT: logical.Int(),
     AS_NUMBER: logical.Decimal(38, 18),
     AS_UPPER: logical.String(),
@@ -102,9 +124,9 @@ def derived(subject: Derived) -> Described | None:
 
 def _describe(field: logical.Field, *, repeated: bool) -> Iterator[Described]:
     yield Described(field.id, field.type, repeated)
+    for found in COMPARABLES.get(type(field.type), ()):
+        yield Described(Derived(field.id, found.what), found.type, repeated)
     match field.type:
-        case logical.Interval():
-            yield Described(Derived(field.id, INTERVAL_US), LENGTH_TYPE, repeated)
         case logical.Struct(fields=members):
             for member in members:
                 yield from _describe(member, repeated=repeated)

@@ -1,9 +1,9 @@
 """Convert rows of other sources to a table's storage types, or reject them with the reason.
 
 Soundness: a conversion changes the type of a value, never its meaning. Integers must fit, decimals
-and times must be exact, and floats must round-trip. Text never becomes a number, and a local time
-never becomes an instant. NaN becomes the canonical NaN, so equal values have equal bits (invariant
-I5).
+and times must be exact, and floats must round-trip. Text becomes a number only in a `numeric`
+column, whose values no other Arrow type holds, and a local time never becomes an instant. NaN
+becomes the canonical NaN, so equal values have equal bits (invariant I5).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.errors import SchemaMismatch
-from rowsieve.types import interval_bytes, logical
+from rowsieve.types import interval_bytes, logical, numeric_bytes
 from rowsieve.types.encodings import (
     BOOL8_EXTENSION,
     arrow_field,
@@ -182,7 +182,9 @@ def _convert_flat(
 ) -> pa.Array:
     source = values.type
     try:
-        if source != target:
+        if isinstance(type_, logical.Numeric):
+            values = _numbers(values)
+        elif source != target:
             values = _cast(values, target)
         if isinstance(type_, logical.String | logical.Json):
             values.validate(full=True)  # bounds and comparisons need valid UTF-8
@@ -192,6 +194,14 @@ def _convert_flat(
             f"without loss: {error}"
         ) from error
     return _canonical_floats(values, zeros=False) if isinstance(type_, logical.Float) else values
+
+
+def _numbers(values: pa.Array) -> pa.Array:
+    if pa.types.is_struct(values.type):
+        return numeric_bytes.checked(values)
+    if is_text(values.type):
+        return numeric_bytes.from_text(values)
+    return numeric_bytes.from_numbers(values)
 
 
 def _cast(values: pa.Array, target: pa.DataType) -> pa.Array:
@@ -321,6 +331,9 @@ def _is_accepted(source: pa.DataType, type_: logical.LogicalType) -> bool:
             return is_bytes(source)
         case logical.Interval():
             return bool(types.is_interval(source) or types.is_duration(source) or is_bytes(source))
+        case logical.Numeric():
+            number = types.is_decimal(source) or types.is_integer(source)
+            return bool(number or is_text(source) or numeric_bytes.is_stored(source))
         case logical.Date():
             return bool(types.is_date(source))
         case logical.Time():

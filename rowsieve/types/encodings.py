@@ -16,7 +16,7 @@ from typing import Any, assert_never
 import pyarrow as pa
 
 from rowsieve.errors import SchemaMismatch
-from rowsieve.types import logical
+from rowsieve.types import logical, numeric_bytes
 from rowsieve.types.schema import Schema
 
 FIELD_ID_KEY = b"PARQUET:field_id"
@@ -24,6 +24,7 @@ EXTENSION_KEY = b"ARROW:extension:name"
 UUID_EXTENSION = b"rowsieve.uuid.1"
 JSON_EXTENSION = b"rowsieve.json.1"
 INTERVAL_EXTENSION = b"rowsieve.interval.1"
+NUMERIC_EXTENSION = b"rowsieve.numeric.1"
 BOOL8_EXTENSION = b"arrow.bool8"  # of Arrow's specification: a boolean in a byte
 
 DEEPEST_LEVELS = 90  # pyarrow reads files of up to 98 levels, with the row and the leaf
@@ -33,11 +34,13 @@ _EXTENSIONS: Mapping[type[logical.LogicalType], bytes] = {
     logical.Uuid: UUID_EXTENSION,
     logical.Json: JSON_EXTENSION,
     logical.Interval: INTERVAL_EXTENSION,
+    logical.Numeric: NUMERIC_EXTENSION,
 }
 _OUR_FORMS = {
     UUID_EXTENSION: "16 fixed bytes",
     JSON_EXTENSION: "text",
     INTERVAL_EXTENSION: "16 fixed bytes",
+    NUMERIC_EXTENSION: "a struct of approx and exact",
 }
 _UUID_NAMES = (UUID_EXTENSION, b"arrow.uuid")
 _JSON_NAMES = (JSON_EXTENSION, b"arrow.json")
@@ -76,6 +79,8 @@ def arrow_type(type_: logical.LogicalType) -> pa.DataType:
             return pa.timestamp("us", tz="UTC" if utc else None)
         case logical.Uuid() | logical.Interval():
             return pa.binary(16)
+        case logical.Numeric():
+            return numeric_bytes.STORAGE
         case logical.List(element=element):
             return pa.list_(arrow_field(element))
         case logical.Struct(fields=fields):
@@ -177,6 +182,8 @@ def _logical_type(field: pa.Field, allocate: Callable[[], int]) -> logical.Logic
             return logical.Uuid()
         if extension == INTERVAL_EXTENSION:
             return logical.Interval()
+    if extension == NUMERIC_EXTENSION and (numeric_bytes.is_stored(type_) or is_text(type_)):
+        return logical.Numeric()
     if extension in _JSON_NAMES and is_text(type_):
         return logical.Json()
     if extension == BOOL8_EXTENSION:
@@ -270,8 +277,10 @@ def _flat_type(type_: pa.DataType) -> logical.LogicalType | None:
         return logical.Int(int(type_.bit_width), bool(pa.types.is_signed_integer(type_)))
     if pa.types.is_floating(type_):
         return logical.Float(max(int(type_.bit_width), 32))
-    if pa.types.is_decimal(type_) and 0 <= type_.scale <= type_.precision <= 38:
-        return logical.Decimal(int(type_.precision), int(type_.scale))
+    if pa.types.is_decimal(type_):
+        precision, scale = int(type_.precision), int(type_.scale)
+        fits = 0 <= scale <= precision <= 38
+        return logical.Decimal(precision, scale) if fits else logical.Numeric()
     if is_text(type_):
         return logical.String()
     if is_bytes(type_):
@@ -312,8 +321,6 @@ def _remedy(type_: pa.DataType) -> str:
     """Say what to do with values of a type that tables do not have."""
     if pa.types.is_null(type_):
         return "it has no values: cast it to the type that the column should have"
-    if pa.types.is_decimal(type_):
-        return "cast it to a decimal of at most 38 digits, 0 to all of them after the point"
     if pa.types.is_union(type_):
         return "store a column for each of its types, or JSON text"
     if pa.types.is_struct(type_):

@@ -89,6 +89,14 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Numeric:
+    """A number of any size, see `rowsieve.types.numeric_bytes`; NaN is equal to itself and last.
+
+    It is stored as an approximate float and exact bytes; it cannot be a key (invariant I5).
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class List:
     """A list of one element type."""
 
@@ -123,6 +131,7 @@ LogicalType: TypeAlias = (
     | Uuid
     | Json
     | Interval
+    | Numeric
     | List
     | Struct
     | Map
@@ -175,6 +184,8 @@ def type_name(type_: LogicalType) -> str:
             return "json"
         case Interval():
             return "interval"
+        case Numeric():
+            return "numeric"
         case List(element=element):
             return f"list<{type_name(element.type)}>"
         case Struct(fields=fields):
@@ -193,4 +204,4 @@ def is_nested(type_: LogicalType) -> bool:
 
 def is_ordered(type_: LogicalType) -> bool:
     """Whether stored values have a total order that statistics and keys may use."""
-    return not isinstance(type_, List | Struct | Map | Json | Interval)
+    return not isinstance(type_, List | Struct | Map | Json | Interval | Numeric)

@@ -1,7 +1,7 @@
-"""Rows of a scan with Arrow's own types for UUIDs, JSON and intervals.
+"""Rows of a scan with Arrow's own types for UUIDs, JSON and intervals, and text for numerics.
 
-Scans give these as 16 bytes or text with the name of an extension in the field's metadata. Engines
-know Arrow's types instead: DuckDB reads them as UUID, JSON and INTERVAL.
+Scans give these as bytes, text or structs with the name of an extension in the field's metadata.
+Engines know Arrow's types instead: DuckDB reads them as UUID, JSON and INTERVAL.
 """
 
 from __future__ import annotations
@@ -15,32 +15,42 @@ from rowsieve.types.encodings import (
     EXTENSION_KEY,
     INTERVAL_EXTENSION,
     JSON_EXTENSION,
+    NUMERIC_EXTENSION,
     UUID_EXTENSION,
 )
 from rowsieve.types.interval_bytes import to_arrow
+from rowsieve.types.numeric_bytes import to_text
 
 
 @checked
 def to_native(rows: pa.Table | pa.RecordBatch) -> pa.Table:
     """Return the rows with `arrow.uuid`, `arrow.json` and `month_day_nano_interval` columns.
 
-    Columns inside lists, structs and maps stay as they are. OverflowError for an interval whose
-    microseconds span more than 292 years, which Arrow's type cannot hold. Rows with native types
-    can be written to a table again.
+    Unbounded numbers become text: no other Arrow type holds them. Columns inside lists, structs and
+    maps stay as they are. OverflowError for an interval whose microseconds span more than 292
+    years, which Arrow's type cannot hold. The result can be written to a table again.
     """
     table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
     for place, field in enumerate(table.schema):
         extension = (field.metadata or {}).get(EXTENSION_KEY)
-        if extension not in (UUID_EXTENSION, JSON_EXTENSION, INTERVAL_EXTENSION):
+        if extension not in _EXTENSIONS:
             continue
         chunks = table.column(place).chunks or [pa.array([], field.type)]
         column = pa.chunked_array([_native(chunk, extension) for chunk in chunks])
-        table = table.set_column(place, pa.field(field.name, column.type, field.nullable), column)
+        # Only the name says that the text is a number.
+        kept = {EXTENSION_KEY: extension} if extension == NUMERIC_EXTENSION else None
+        named = pa.field(field.name, column.type, field.nullable, kept)
+        table = table.set_column(place, named, column)
     return table
+
+
+_EXTENSIONS = (UUID_EXTENSION, JSON_EXTENSION, INTERVAL_EXTENSION, NUMERIC_EXTENSION)
 
 
 def _native(values: pa.Array, extension: bytes) -> Any:
     if extension == INTERVAL_EXTENSION:
         return to_arrow(values)
+    if extension == NUMERIC_EXTENSION:
+        return to_text(values)
     own = pa.uuid() if extension == UUID_EXTENSION else pa.json_()
     return pa.ExtensionArray.from_storage(own, values)

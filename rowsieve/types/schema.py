@@ -28,6 +28,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Numeric,
     String,
     Struct,
     Time,
@@ -50,6 +51,7 @@ _FLAT: tuple[LogicalType, ...] = (
     Uuid(),
     Json(),
     Interval(),
+    Numeric(),
 )
 _SIMPLE: Mapping[str, LogicalType] = {type_name(type_): type_ for type_ in _FLAT}
 _NAME = operator.attrgetter("name")
@@ -214,6 +216,7 @@ def _type_to_json(type_: LogicalType) -> str | dict[str, Any]:
             | Uuid()
             | Json()
             | Interval()
+            | Numeric()
         ):
             return type_name(type_)
         case _:

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from rowsieve.errors import CorruptData, InvalidSchemaChange, SchemaMismatch
-from rowsieve.types import logical
+from rowsieve.types import logical, numeric_bytes
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import arrow_type
 
@@ -85,6 +85,8 @@ def _text(scalar: pa.Scalar, type_: logical.LogicalType) -> str:
             return repr(float(scalar.as_py()))
         case logical.Binary() | logical.Uuid() | logical.Interval():
             return bytes(scalar.as_py()).hex()
+        case logical.Numeric():
+            return numeric_bytes.spelled(scalar["exact"].as_py())
         case _:
             return str(scalar.as_py())
 
@@ -108,6 +110,8 @@ def _scalar(text: str, type_: logical.LogicalType, target: pa.DataType) -> pa.Sc
             return pa.array([int(text)], pa.int64()).view(target)[0]
         case logical.Binary() | logical.Uuid() | logical.Interval():
             return pa.scalar(bytes.fromhex(text), target)
+        case logical.Numeric():
+            return numeric_bytes.from_text(pa.array([text]))[0]
         case logical.String() | logical.Json():
             return pa.scalar(text, target)
         case _:

@@ -23,6 +23,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Numeric,
     String,
     Time,
     Timestamp,
@@ -341,6 +342,8 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
         for name in ("gcd", "lcm")
     },
     "list_text": [Sample(call("list_text", call("make_list", X, Y), "-"), String(), String())],
+    "numeric_bytes": [Sample(call("numeric_bytes", X), Numeric())],
+    "numeric_approx": [Sample(call("numeric_approx", X), Numeric())],
     "interval_us": [Sample(call("interval_us", X), Interval())],
     "json_get": [Sample(call("json_get", X, "a"), Json())],
     "json_get_text": [Sample(call("json_get_text", X, "a"), Json())],

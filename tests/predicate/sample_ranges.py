@@ -33,6 +33,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Numeric,
     String,
     Time,
     Timestamp,
@@ -117,6 +118,8 @@ def pool(type_: LogicalType) -> list[Any]:
         case Interval():
             ends = (-(2**31), -1, 0, 1, 2**31 - 1)
             return [encoded(part, -part // 2, part * 2**31) for part in ends]
+        case Numeric():
+            return ["-Infinity", "-1e400", "-0.5", "0", "0.1", "9" * 40, "1e400", "NaN"]
         case Json():
             return ['{"a": 1}', '{"a": [2]}', "[]", "{", '{"a": null}']
         case List():

@@ -29,7 +29,7 @@ from rowsieve.predicate.functions.row import (
 )
 from rowsieve.predicate.ir import Call, Cast
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Interval, Json, is_ordered
+from rowsieve.types.logical import Interval, Json, Numeric, is_ordered
 from tests.oracle_texts import known_texts
 from tests.predicate.claims import precision, violations
 from tests.predicate.sample_calls import SAMPLES, Sample, cast_samples
@@ -145,7 +145,11 @@ def known(name: str) -> list[int]:
     return precision(SAMPLES[name])
 
 
-UNORDERED = {Json, Interval}  # no range of them is known, so no claim of a direction is used
+UNORDERED = {
+    Json,
+    Interval,
+    Numeric,
+}  # no range of them is known, so no claim of a direction is used
 CASTS = sorted((pair for pair in casts._RULES if UNORDERED.isdisjoint(pair)), key=str)
 
 

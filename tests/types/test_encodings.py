@@ -24,6 +24,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Numeric,
     String,
     Struct,
     Time,
@@ -50,6 +51,7 @@ FLAT: list[LogicalType] = [
     Uuid(),
     Json(),
     Interval(),
+    Numeric(),
 ]
 
 
@@ -134,6 +136,8 @@ def test_ids_count_from_one_depth_first() -> None:
         (pa.list_(pa.int8(), 3), List(Field(2, "item", Int(8)))),
         (pa.list_view(pa.int8()), List(Field(2, "item", Int(8)))),
         (pa.month_day_nano_interval(), Interval()),
+        (pa.decimal256(39, 0), Numeric()),
+        (pa.decimal128(10, -2), Numeric()),
         (pa.duration("ns"), Interval()),
     ],
 )
@@ -145,8 +149,6 @@ def test_other_layouts_have_the_same_logical_type(arrow: Any, logical: LogicalTy
 @pytest.mark.parametrize(
     "arrow",
     [
-        pa.decimal256(39, 0),
-        pa.decimal128(10, -2),
         pa.null(),
         pa.struct([]),
     ],

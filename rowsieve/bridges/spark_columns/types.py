@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, assert_never
 
+from rowsieve.bridges.sql.spark_type_names import NUMERIC_PARTS
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -18,6 +19,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Numeric,
     String,
     Struct,
     Time,
@@ -58,6 +60,8 @@ def spark_type(type_: LogicalType) -> Any:
             return spark.TimeType(6)
         case Timestamp(utc=utc):
             return spark.TimestampType() if utc else spark.TimestampNTZType()
+        case Numeric():
+            return spark_schema(NUMERIC_PARTS.fields)
         case List(element=element):
             return spark.ArrayType(spark_type(element.type), element.nullable)
         case Struct():

@@ -39,6 +39,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Numeric,
     String,
     Struct,
     Time,
@@ -46,6 +47,7 @@ from rowsieve.types.logical import (
     Uuid,
     type_name,
 )
+from rowsieve.types.numeric_bytes import spelled
 from rowsieve.types.time_zones import zone
 
 INT64 = Int(64)
@@ -131,7 +133,7 @@ def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
             return _decimal(text, type_)
         case Binary():
             return _bytes(text, type_, dialect)
-        case Interval():
+        case Interval() | Numeric():
             return parse_text(text, type_)
         case List() | Struct() | Map():
             raise InvalidPredicate(f"a constant cannot be a {type_name(type_)}")
@@ -172,6 +174,8 @@ def spelt(value: PhysicalValue, type_: LogicalType, dialect: Dialect) -> str:
         case Timestamp(utc=utc) if isinstance(value, int):
             days, clock = divmod(value, DAY_US)
             return f"{_date_text(days)} {_clock_text(clock)}{'+00:00' if utc else ''}"
+        case Numeric() if isinstance(value, bytes):
+            return spelled(value)
         case Uuid() if isinstance(value, bytes):
             return str(uuid.UUID(bytes=value))
         case Decimal(scale=scale) if isinstance(value, decimal.Decimal):

@@ -6,6 +6,8 @@
 | uuid, json | string; a UUID in the usual form, in lower case |
 | timestamp, timestamptz | timestamp_ntz, timestamp |
 | time | time(6) |
+| interval | binary |
+| numeric | struct of approx and exact |
 | all others | their namesakes |
 """
 
@@ -21,12 +23,15 @@ from rowsieve.types.logical import (
     Bool,
     Date,
     Decimal,
+    Field,
     Float,
     Int,
     Interval,
     Json,
     LogicalType,
+    Numeric,
     String,
+    Struct,
     Time,
     Timestamp,
     Uuid,
@@ -55,6 +60,9 @@ _DDL: Final[Mapping[str, str]] = {
     "long": "bigint",
 }
 
+NUMERIC_PARTS: Final = Struct((Field(0, "approx", Float(64)), Field(0, "exact", Binary())))
+"""An unbounded number: its nearest float, and bytes that sort like the numbers."""
+
 _SYNONYMS: Final[Mapping[str, str]] = {
     "real": "float",
     "dec": "decimal(10,0)",
@@ -75,6 +83,8 @@ def held_type(type_: LogicalType) -> LogicalType:
             return String()
         case Interval():
             return Binary()
+        case Numeric():
+            return NUMERIC_PARTS
     return type_
 
 

@@ -35,6 +35,7 @@ from rowsieve.predicate.functions import (
     spark_times,
     text_casts,
     trino_texts,
+    unbounded_numbers,
 )
 from rowsieve.predicate.functions.decimal_rounding import rounded
 from rowsieve.predicate.functions.decimals import int_as_decimal, narrowed
@@ -53,6 +54,7 @@ from rowsieve.types.logical import (
     Interval,
     Json,
     LogicalType,
+    Numeric,
     String,
     Time,
     Timestamp,
@@ -398,6 +400,12 @@ _RULES: dict[tuple[type, type], CastRule] = {
     (Uuid, String): CastRule(text_casts.from_uuid, increasing=True, can_fail=False),
     (Uuid, Binary): CastRule(_to_binary, increasing=True, can_fail=False),
     (Interval, Binary): CastRule(_to_binary, increasing=False, can_fail=False),
+    (Int, Numeric): CastRule(unbounded_numbers.to_numeric, increasing=False, can_fail=False),
+    (Decimal, Numeric): CastRule(unbounded_numbers.to_numeric, increasing=False, can_fail=False),
+    (Numeric, Float): CastRule(unbounded_numbers.to_float, increasing=False, can_fail=True),
+    (Numeric, Decimal): CastRule(unbounded_numbers.to_decimal, increasing=False, can_fail=True),
+    (Numeric, String): CastRule(unbounded_numbers.to_string, increasing=False, can_fail=False),
+    (String, Numeric): CastRule(unbounded_numbers.text_to_numeric, increasing=False, can_fail=True),
     (Json, String): CastRule(_same, increasing=True, can_fail=False),
     (String, Bool): _from_text(Bool),
     (String, Int): _from_text(Int),

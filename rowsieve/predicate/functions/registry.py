@@ -34,6 +34,7 @@ from rowsieve.predicate.functions import (
     text_pieces,
     time_parsing,
     time_texts,
+    unbounded_numbers,
     zoned_times,
 )
 from rowsieve.predicate.functions.row import Argument, Function, Signature
@@ -66,6 +67,7 @@ _ROOMS = (
     found_patterns,
     json_access,
     interval_length,
+    unbounded_numbers,
 )
 _ROWS: dict[str, Function] = {row.name: row for room in _ROOMS for row in room.ROWS}
 

@@ -6,6 +6,8 @@
 | uuid, json | string; a UUID in the usual form, in lower case |
 | timestamp, timestamptz | timestamp_ntz, timestamp |
 | time | time(6) |
+| interval | binary |
+| numeric | struct of approx and exact |
 | all others | the type of the same name |
 
 Soundness: conversion never changes a value, only its representation; a value from Spark that does

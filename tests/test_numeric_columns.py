@@ -1,0 +1,246 @@
+"""Columns of unbounded numbers through a table: conditions, pruning, engines, schema changes."""
+
+from __future__ import annotations
+
+import decimal
+import random
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+from datafusion import SessionContext
+
+import rowsieve as rs
+from rowsieve.errors import InvalidPredicate, RowsieveError, SchemaMismatch
+from rowsieve.types.numeric_bytes import STORAGE, encoded, to_text
+
+D = decimal.Decimal
+FIELD = pa.field("n", pa.string(), metadata={"ARROW:extension:name": "rowsieve.numeric.1"})
+TEXTS = [
+    *("0", "1", "-1", "0.1", "-0.1", "1.5", "2", "10", "-10", "99.99", "1e20", "-1e20"),
+    *("123456789012345678901234567890123456789012345.5", "1e400", "-1e400", "1e-400", "-1e-400"),
+    *("9007199254740992", "9007199254740993", "9007199254740994", "0.1000000000000000000000001"),
+    *("NaN", "Infinity", "-Infinity", "9" * 80, "-" + "9" * 80),
+]
+CONSTANTS = ["0", "1", "1.5", "9007199254740993", "1e20", "-1e400", "0.1", "NaN", "-inf", "9" * 80]
+OPERATORS = ["=", "<>", "<", "<=", ">", ">="]
+
+
+def _rank(text: str) -> tuple[int, D]:
+    number = D(text)
+    return (1, D(0)) if number.is_nan() else (0, number)
+
+
+def _holds(one: str, operator: str, other: str) -> bool:
+    a, b = _rank(one), _rank(other)
+    return {
+        "=": a == b, "<>": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b
+    }[operator]  # fmt: skip
+
+
+def _table(path: Path, texts: list[str | None], part_rows: int = 4) -> rs.Table:
+    schema = pa.schema([pa.field("id", pa.int64()), FIELD])
+    table = rs.create_table(str(path / "t"), schema, key=["id"])
+    for start in range(0, len(texts), part_rows):
+        values = pa.array(texts[start : start + part_rows], pa.string())
+        table.upsert(pa.table({"id": range(start, start + len(values)), "n": values}))
+    return table
+
+
+def _kept(table: rs.Table, where: str, **settings: object) -> list[int]:
+    found = table.scan(where=where, **settings).to_arrow()  # type: ignore[arg-type]
+    return sorted(found.column("id").to_pylist())
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> tuple[rs.Table, list[str | None]]:
+    chooser = random.Random(11)
+    texts: list[str | None] = [*sorted(TEXTS, key=_rank), None]
+    for _ in range(60):
+        digits = "".join(chooser.choice("0019") for _ in range(chooser.choice([1, 3, 40])))
+        texts.append(f"{chooser.choice(['', '-'])}{digits}e{chooser.randint(-50, 20)}")
+    return _table(tmp_path_factory.mktemp("n"), texts), texts
+
+
+@pytest.mark.parametrize("constant", CONSTANTS)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_numbers_compare_exactly(
+    operator: str, constant: str, numbers: tuple[rs.Table, list[str | None]]
+) -> None:
+    table, texts = numbers
+    wanted = [
+        place for place, text in enumerate(texts) if text and _holds(text, operator, constant)
+    ]
+    where = f"n {operator} '{constant}'"
+    assert _kept(table, where) == wanted
+    assert _kept(table, where, pruning="off") == wanted
+    assert _kept(table, f"NOT n {operator} '{constant}'") == [
+        place for place, text in enumerate(texts) if text and place not in wanted
+    ]
+    if constant[-1].isdigit() and "e" not in constant and len(constant) < 38:
+        assert _kept(table, f"n {operator} {constant}") == wanted
+        assert _kept(table, f"n {operator} {constant}", dialect="duckdb") == wanted
+
+
+def test_lists_distinct_and_null(numbers: tuple[rs.Table, list[str | None]]) -> None:
+    table, texts = numbers
+    wanted = [place for place, text in enumerate(texts) if text in ("2", "99.99")]
+    assert _kept(table, "n IN (2, 99.99, 7)") == wanted
+    assert _kept(table, "n IN ('2', '99.990')") == wanted
+    assert _kept(table, "n IS NULL") == [place for place, text in enumerate(texts) if not text]
+    assert _kept(table, "n IS DISTINCT FROM 2") == [
+        place for place, text in enumerate(texts) if text != "2"
+    ]
+    assert _kept(table, "n BETWEEN 1 AND 2") == [
+        place
+        for place, text in enumerate(texts)
+        if text and _holds(text, ">=", "1") and _holds(text, "<=", "2")
+    ]
+
+
+def test_a_float_compares_as_a_float(numbers: tuple[rs.Table, list[str | None]]) -> None:
+    table, texts = numbers
+    same = [place for place, text in enumerate(texts) if text and float(D(text)) == 2.0**53]
+    assert len(same) == 2
+    assert _kept(table, "n = CAST('9007199254740992' AS double precision)") == same
+    beyond = [place for place, text in enumerate(texts) if text and _rank(text)[1] > D("1.8e308")]
+    nans = [place for place, text in enumerate(texts) if text == "NaN"]
+    assert _kept(table, "n > CAST(1e308 AS double precision)") == sorted(beyond + nans)
+
+
+def test_columns_compare_with_other_numbers(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), FIELD, ("i", pa.int64()), ("d", pa.decimal128(38, 2))])
+    table = rs.create_table(str(tmp_path / "t"), schema, key=["id"])
+    decimals = pa.array([D("1.50"), D(0), D(2), None], pa.decimal128(38, 2))
+    rows = {"id": range(4), "n": ["1.5", "-7", "2", "3"], "i": [1, -7, 3, 3], "d": decimals}
+    table.upsert(pa.table(rows))
+    assert _kept(table, "n = i") == [1, 3]
+    assert _kept(table, "n > i") == [0]
+    assert _kept(table, "i > n") == [2]
+    assert _kept(table, "n = d") == [0, 2]
+    assert _kept(table, "n = n") == [0, 1, 2, 3]
+    assert _kept(table, "CAST(n AS text) = '-7'") == [1]
+    assert _kept(table, "CAST(n AS decimal(10, 0)) = 2") == [0, 2]
+    assert _kept(table, "CAST(n AS double precision) < 1.6") == [0, 1]
+
+
+def test_exact_bounds_skip_parts(tmp_path: Path) -> None:
+    texts: list[str | None] = [f"{10**40 + place}.5" for place in range(16)]
+    table = _table(tmp_path, texts)
+    scan = table.scan(where=f"n = '{10**40 + 9}.5'")
+    assert scan.to_arrow().column("id").to_pylist() == [9]
+    assert scan.metrics.parts_read == 1
+    assert table.scan(where=f"n > '{10**40 + 15}.5'").explain().parts_read == 0
+    assert table.scan(where="n < CAST(1e39 AS double precision)").explain().parts_read == 0
+
+
+def test_engines_see_a_float_and_bytes_that_sort(
+    numbers: tuple[rs.Table, list[str | None]],
+) -> None:
+    table, texts = numbers
+    wanted = [
+        place for place, text in enumerate(texts) if text and not D(text).is_nan() and D(text) > 10
+    ]
+    limit, nan = encoded(10), encoded("NaN")
+    dataset = table.to_dataset()
+    context = SessionContext()
+    context.register_table("t", table)
+    found = context.sql(
+        f"SELECT id FROM t WHERE n['exact'] > X'{limit.hex()}' AND n['exact'] < X'{nan.hex()}'"
+    ).to_arrow_table()
+    assert sorted(found.column("id").to_pylist()) == wanted
+    near = context.sql("SELECT id FROM t WHERE n['approx'] > 10 AND n['approx'] <> 'NaN'::double")
+    assert sorted(near.to_arrow_table().column("id").to_pylist()) == wanted
+    seen = duckdb.execute("SELECT id FROM dataset WHERE n.approx > 10 AND NOT isnan(n.approx)")
+    assert sorted(row[0] for row in seen.fetchall()) == wanted
+    for frame in (pl.scan_pyarrow_dataset(dataset), table.scan_polars()):
+        approx = pl.col("n").struct.field("approx")
+        got = frame.filter((approx > 10) & approx.is_not_nan()).sort("id").collect()
+        assert got["id"].to_list() == wanted
+    same = context.sql("SELECT count(*) AS found FROM t WHERE n = n").to_arrow_table()
+    assert same.column("found").to_pylist() == [len(texts) - texts.count(None)]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param(pa.array(["1x"]), id="text"),
+        pytest.param(pa.array(["1e131072"]), id="too many digits"),
+        pytest.param(pa.array([1.5]), id="float"),
+        pytest.param(pa.array([True]), id="boolean"),
+        pytest.param(pa.array([{"approx": 1.0, "exact": b""}], STORAGE), id="no bytes"),
+        pytest.param(pa.array([{"approx": 1.0, "exact": None}], STORAGE), id="NULL bytes"),
+        pytest.param(pa.array([{"approx": 1.0, "exact": b"\x09"}], STORAGE), id="class"),
+        pytest.param(pa.array([{"approx": 1.0, "exact": b"\x03\x80"}], STORAGE), id="short"),
+        pytest.param(pa.array([{"approx": 1.0, "exact": encoded(2)}], STORAGE), id="float off"),
+        pytest.param(pa.array([{"approx": None, "exact": encoded(2)}], STORAGE), id="no float"),
+        pytest.param(
+            pa.array([{"approx": 2.0, "exact": encoded(2) + b"\x00"}], STORAGE), id="zeros"
+        ),
+        pytest.param(
+            pa.array([{"approx": 2.0, "exact": encoded(2)[:-1] + b"\xff"}], STORAGE), id="digit"
+        ),
+    ],
+)
+def test_a_malformed_number_is_refused(values: pa.Array, tmp_path: Path) -> None:
+    table = rs.create_table(
+        str(tmp_path / "t"), pa.schema([pa.field("id", pa.int64()), FIELD]), key=["id"]
+    )
+    with pytest.raises(SchemaMismatch, match="column 'n'"):
+        table.upsert(pa.table({"id": [1], "n": values}))
+    assert table.version == 0
+
+
+@pytest.mark.parametrize(
+    "where", ["n = 'many'", "n = TRUE", "n LIKE '1%'", "n = DATE '2024-01-01'"]
+)
+def test_a_comparison_with_another_type_is_refused(
+    where: str, numbers: tuple[rs.Table, list[str | None]]
+) -> None:
+    with pytest.raises(InvalidPredicate):
+        numbers[0].scan(where=where).to_arrow()
+
+
+def test_wide_decimals_are_numbers_of_any_size(tmp_path: Path) -> None:
+    values = pa.array([D("1.25"), None, D(10) ** 70], pa.decimal256(76, 2))
+    table = rs.create_table(str(tmp_path / "t"), {"id": [1, 2, 3], "n": values}, key=["id"])
+    stored = table.scan().to_arrow().column("n").combine_chunks()
+    assert to_text(stored).to_pylist() == ["1.25", None, str(10**70)]
+    table.upsert(table.scan().to_arrow())
+    assert _kept(table, "n > 2") == [3]
+    assert rs.to_native(table.scan().to_arrow()).column("n").to_pylist() == [
+        "1.25", None, str(10**70)
+    ]  # fmt: skip
+
+
+def test_a_number_is_no_key(tmp_path: Path) -> None:
+    with pytest.raises(RowsieveError, match="numeric"):
+        rs.create_table(str(tmp_path / "t"), pa.schema([FIELD]), key=["n"])
+
+
+def test_an_added_number_has_its_default_in_old_rows(tmp_path: Path) -> None:
+    table = rs.create_table(str(tmp_path / "t"), {"id": [1]}, key=["id"])
+    table.add_column("n", "numeric", default=D("1e30"))
+    table.upsert(pa.table({"id": [2], "n": ["7"]}))
+    table = rs.open_table(table.uri)
+    assert _kept(table, "n = 1e30") == [1]
+    assert _kept(table, "n < 1e30") == [2]
+    table.compact()
+    assert _kept(table, "n = 1e30") == [1]
+
+
+def test_numbers_inside_lists_and_structs_are_kept(tmp_path: Path) -> None:
+    rows = pa.table(
+        {
+            "id": [1, 2],
+            "s": pa.array([{"n": D(10) ** 50}, None], pa.struct([("n", pa.decimal256(60, 0))])),
+            "l": pa.array([[D("0.5"), None], []], pa.list_(pa.decimal256(60, 2))),
+        }
+    )
+    table = rs.create_table(str(tmp_path / "t"), rows, key=["id"])
+    assert _kept(table, "(s).n > 5") == [1]
+    assert _kept(table, "(s).n > '1e51'") == []
+    got = table.scan().to_arrow().column("l").to_pylist()
+    assert [None if item is None else item["approx"] for item in got[0]] == [0.5, None]
