@@ -14,6 +14,11 @@ TableUri: TypeAlias = Annotated[str | os.PathLike[str], ANY_TEXT, Example("'s3:/
 
 ColumnNames: TypeAlias = Annotated[Sequence[str], Example("['id']", "a list of names")]
 
+ColumnPath: TypeAlias = Annotated[
+    str | Sequence[str], Example("'address.city'", "a name, a path, or a list of a path's steps")
+]
+"""A column, or a field inside one."""
+
 Moment: TypeAlias = Annotated[datetime | str, Example("'2013-02-08T12:00:00+00:00'")]
 """An aware datetime, or ISO-8601 text with an offset."""
 

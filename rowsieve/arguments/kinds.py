@@ -272,6 +272,10 @@ class Either(Kind):
         nested = [misfit for misfit in misfits if misfit.place]
         if len(nested) == 1:
             raise nested[0]  # the outer kind was right
+        pairs = zip(self._kinds, misfits, strict=True)
+        of_text = [misfit for kind, misfit in pairs if isinstance(kind, Text)]
+        if of_text and isinstance(value, str):  # it is text, and says what is wrong with it
+            raise of_text[0]
         relevant = [misfit for misfit in misfits if misfit.wanted != "None"]
         raise relevant[0] if len(relevant) == 1 else self.refused(value)
 

@@ -2,8 +2,8 @@
 
 Soundness: a schema change is computed on the newest version. It takes effect on that version's
 columns only: if another commit changes the columns meanwhile, this one is a CommitConflict. The
-first change makes the table need a reader that finds columns by id, so that an older Rowsieve
-refuses the table instead of reading it by name.
+first change makes the table need a reader that finds columns by id, or fields inside them as well,
+so that an older Rowsieve refuses the table instead of reading it by name.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from rowsieve.changes.change import Change
 from rowsieve.errors import CommitConflict, InvalidInput, InvalidSchemaChange, UnsupportedOperation
 from rowsieve.stats.selection import named_ids
 from rowsieve.storage.commit_log import CommitRequest
-from rowsieve.storage.snapshot import SCHEMA_CHANGES, Snapshot
-from rowsieve.types.evolution import SchemaChange, evolve
+from rowsieve.storage.snapshot import FIELD_CHANGES, SCHEMA_CHANGES, Snapshot
+from rowsieve.types.evolution import SchemaChange, changes_fields, evolve, why_not_held
 from rowsieve.types.schema import Schema
-from rowsieve.types.widening import is_widened
 
 
 def alter_columns(
@@ -35,7 +34,10 @@ def alter_columns(
     _check_properties(head, schema)
     names = {field.id: field.name for field in schema}
     key = tuple(names[head.schema.field(name).id] for name in head.table.key)
-    features = tuple(sorted({*head.table.features, SCHEMA_CHANGES}))
+    needed = {SCHEMA_CHANGES}
+    if changes_fields(head.schema, schema, head.table.key):
+        needed.add(FIELD_CHANGES)
+    features = tuple(sorted({*head.table.features, *needed}))
     info = dataclasses.replace(head.table, features=features, key=key)
     return dataclasses.replace(
         change.request(None), info=info, schema=schema, next_field_id=next_field_id
@@ -57,17 +59,9 @@ def check_same_columns(operation: str, schema_id: int, head: Snapshot) -> None:
 
 def check_restorable(head: Snapshot, target: Snapshot) -> None:
     """UnsupportedOperation if the head lacks a column of the version to restore."""
-    kept = {field.id: field for field in head.schema}
-    lost = [field.name for field in target.schema if field.id not in kept]
-    changed = [
-        field.name
-        for field in target.schema
-        if field.id in kept and not is_widened(field.type, kept[field.id].type)
-    ]
-    if lost or changed:
-        what = f"dropped {', '.join(lost)}" if lost else f"changed {', '.join(changed)}"
+    if why := why_not_held(target.schema.fields, head.schema.fields):
         raise UnsupportedOperation(
-            f"restore: the table has {what} since version {target.version}, so the rows of that "
+            f"restore: the table has {why} since version {target.version}, so the rows of that "
             f"version would not come back whole; read it with scan(version={target.version}) and "
             "write what you need"
         )

@@ -10,14 +10,15 @@ from typing import Any, Literal, Self, TypeAlias
 import pyarrow as pa
 
 from rowsieve.arguments import checked_methods
-from rowsieve.arguments.annotations import ColumnNames, Metadata
+from rowsieve.arguments.annotations import ColumnNames, ColumnPath, Metadata
 from rowsieve.arguments.kinds import described
 from rowsieve.bridges.sql.alterations import alterations_of
 from rowsieve.changes.altering import alter_columns
 from rowsieve.changes.change import Change
 from rowsieve.changes.configuring import Configuring
+from rowsieve.changes.defaults import with_defaults
 from rowsieve.changes.handle import changes, nothing_done
-from rowsieve.changes.ingest import Changes, with_defaults
+from rowsieve.changes.ingest import Changes
 from rowsieve.errors import InvalidInput, InvalidSchemaChange
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.log_entry import Commit
@@ -33,6 +34,7 @@ from rowsieve.types.evolution import (
     SetDefault,
     WidenColumn,
 )
+from rowsieve.types.field_paths import Path, shown_path
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema, named_type
 from rowsieve.types.schema_diff import changes_towards, columns_to_add
@@ -57,7 +59,7 @@ class Alteration:
 
     def add_column(
         self,
-        name: str,
+        name: ColumnPath,
         type: Any,  # noqa: A002 - the word that users expect
         default: Any = None,
         after: str | None = None,
@@ -65,31 +67,33 @@ class Alteration:
         nullable: bool = True,
     ) -> Alteration:
         """Add a column, as `Table.add_column` does."""
-        return self._append(AddColumn(_field(name, type, nullable=nullable), default, after))
+        return self._append(
+            AddColumn(_path(name), _field(name, type, nullable=nullable), default, after)
+        )
 
-    def drop_column(self, name: str) -> Alteration:
+    def drop_column(self, name: ColumnPath) -> Alteration:
         """Remove a column, as `Table.drop_column` does."""
-        return self._append(DropColumn(name))
+        return self._append(DropColumn(_path(name)))
 
-    def rename_column(self, name: str, new_name: str) -> Alteration:
+    def rename_column(self, name: ColumnPath, new_name: str) -> Alteration:
         """Rename a column, as `Table.rename_column` does."""
-        return self._append(RenameColumn(name, new_name))
+        return self._append(RenameColumn(_path(name), new_name))
 
-    def widen_column(self, name: str, type: Any) -> Alteration:  # noqa: A002 - as above
+    def widen_column(self, name: ColumnPath, type: Any) -> Alteration:  # noqa: A002 - as above
         """Widen a column, as `Table.widen_column` does."""
-        return self._append(WidenColumn(name, _field(name, type, nullable=True)))
+        return self._append(WidenColumn(_path(name), _field(name, type, nullable=True)))
 
     def reorder_columns(self, names: ColumnNames) -> Alteration:
         """Reorder the columns, as `Table.reorder_columns` does."""
         return self._append(ReorderColumns(tuple(names)))
 
-    def relax_not_null(self, name: str) -> Alteration:
+    def relax_not_null(self, name: ColumnPath) -> Alteration:
         """Allow NULL in a column, as `Table.relax_not_null` does."""
-        return self._append(RelaxNotNull(name))
+        return self._append(RelaxNotNull(_path(name)))
 
-    def set_default(self, name: str, default: Any) -> Alteration:
+    def set_default(self, name: ColumnPath, default: Any) -> Alteration:
         """Change the default of new rows, as `Table.set_default` does."""
-        return self._append(SetDefault(name, default))
+        return self._append(SetDefault(_path(name), default))
 
     def sql(self, text: str, dialect: str = "postgres") -> Alteration:
         """Add the actions of an ALTER TABLE: `ADD COLUMN b bigint DEFAULT 50, DROP COLUMN c`.
@@ -124,7 +128,11 @@ class Alteration:
 
 
 class Evolving(Configuring):
-    """Base class of `Table` with the changes of columns; none of them reads or writes a row."""
+    """Base class of `Table` with the changes of columns; none of them reads or writes a row.
+
+    A column's name may be the path of a field inside a column: "address.city" in a struct,
+    "tags.element" in a list, "prices.value" in a map. In a list of the steps, these may have dots.
+    """
 
     def alter(self, *, metadata: Metadata | None = None) -> Alteration:
         """Return an `Alteration` that makes several changes of columns in one commit.
@@ -138,7 +146,7 @@ class Evolving(Configuring):
     @changes("alter")
     def add_column(
         self,
-        name: str,
+        name: ColumnPath,
         type: Any,  # noqa: A002 - the word that users expect
         default: Any = None,
         after: str | None = None,
@@ -148,36 +156,39 @@ class Evolving(Configuring):
     ) -> Commit:
         """Add a column as the last one, or behind the column `after`.
 
+        A path such as "address.city" adds a field to a struct, behind its field `after`.
         `type` is a pyarrow type, or text such as "int64" or "decimal(10,2)". All rows that exist
         have the value `default`, for ever; an append that lacks the column gets it too. No file is
         written or read. InvalidSchemaChange if the table has a column of that name.
         """
         field = _field(name, type, nullable=nullable)
-        return self._alter(self._latest(), (AddColumn(field, default, after),), metadata)
+        return self._alter(
+            self._latest(), (AddColumn(_path(name), field, default, after),), metadata
+        )
 
     @changes("alter")
-    def drop_column(self, name: str, *, metadata: Metadata | None = None) -> Commit:
+    def drop_column(self, name: ColumnPath, *, metadata: Metadata | None = None) -> Commit:
         """Remove a column from the next version on; earlier versions still show it.
 
         A column that is added later under the same name is another column: it has none of the
         values of this one. InvalidSchemaChange for a key column and for the last column.
         """
-        return self._alter(self._latest(), (DropColumn(name),), metadata)
+        return self._alter(self._latest(), (DropColumn(_path(name)),), metadata)
 
     @changes("alter")
     def rename_column(
-        self, name: str, new_name: str, *, metadata: Metadata | None = None
+        self, name: ColumnPath, new_name: str, *, metadata: Metadata | None = None
     ) -> Commit:
         """Rename a column from the next version on; its values and statistics stay.
 
         A key column keeps its place in the key. InvalidSchemaChange if the name is taken.
         """
-        return self._alter(self._latest(), (RenameColumn(name, new_name),), metadata)
+        return self._alter(self._latest(), (RenameColumn(_path(name), new_name),), metadata)
 
     @changes("alter")
     def widen_column(
         self,
-        name: str,
+        name: ColumnPath,
         type: Any,  # noqa: A002 - the word that users expect
         *,
         metadata: Metadata | None = None,
@@ -189,7 +200,7 @@ class Evolving(Configuring):
         InvalidSchemaChange for any other type, and for a key column.
         """
         field = _field(name, type, nullable=True)
-        return self._alter(self._latest(), (WidenColumn(name, field),), metadata)
+        return self._alter(self._latest(), (WidenColumn(_path(name), field),), metadata)
 
     @changes("alter")
     def reorder_columns(self, names: ColumnNames, *, metadata: Metadata | None = None) -> Commit:
@@ -197,17 +208,19 @@ class Evolving(Configuring):
         return self._alter(self._latest(), (ReorderColumns(tuple(names)),), metadata)
 
     @changes("alter")
-    def relax_not_null(self, name: str, *, metadata: Metadata | None = None) -> Commit:
+    def relax_not_null(self, name: ColumnPath, *, metadata: Metadata | None = None) -> Commit:
         """Allow NULL in a column. InvalidSchemaChange for a key column."""
-        return self._alter(self._latest(), (RelaxNotNull(name),), metadata)
+        return self._alter(self._latest(), (RelaxNotNull(_path(name)),), metadata)
 
     @changes("alter")
-    def set_default(self, name: str, default: Any, *, metadata: Metadata | None = None) -> Commit:
+    def set_default(
+        self, name: ColumnPath, default: Any, *, metadata: Metadata | None = None
+    ) -> Commit:
         """Change the value that an appended row gets if the data lacks the column; None is NULL.
 
         Rows that exist keep what they have.
         """
-        return self._alter(self._latest(), (SetDefault(name, default),), metadata)
+        return self._alter(self._latest(), (SetDefault(_path(name), default),), metadata)
 
     @changes("alter")
     def evolve(self, schema: pa.Schema, *, metadata: Metadata | None = None) -> Commit:
@@ -266,8 +279,18 @@ class Evolving(Configuring):
         return self._commit(change, base, lambda head: alter_columns(change, base, head, wanted))
 
 
-def _field(name: str, type_: Any, *, nullable: bool) -> pa.Field:
+def _path(name: ColumnPath) -> Path:
+    """Return text as it is, and a list of steps as a tuple; InvalidInput without a step."""
+    if isinstance(name, str):
+        return name
+    if not name:
+        raise InvalidInput("name is an empty list; give a column's name, such as 'address.city'")
+    return tuple(name)
+
+
+def _field(path: ColumnPath, type_: Any, *, nullable: bool) -> pa.Field:
     """Return the Arrow field of a column; `type_` is an Arrow type, a field with one, or text."""
+    name = shown_path(_path(path))
     if isinstance(type_, pa.Field):
         return type_.with_name(name).with_nullable(nullable and bool(type_.nullable))
     if isinstance(type_, pa.DataType):

@@ -16,16 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.changes.defaults import with_defaults
 from rowsieve.changes.pandas_data import from_pandas, is_pandas
 from rowsieve.changes.polars_data import refuse_polars_objects
 from rowsieve.changes.python_data import from_python, gives, is_python_data, kind_of
 from rowsieve.errors import InvalidData, InvalidInput, KeyViolation, SchemaMismatch
-from rowsieve.predicate.arrays import repeated as repeated_constant
 from rowsieve.types.conform import canonical_key, conform
 from rowsieve.types.encodings import arrow_schema, check_nesting
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
-from rowsieve.types.stored_defaults import constant
 
 OnDuplicate = Literal["error", "last"]
 
@@ -186,23 +185,6 @@ def prepare_rows(
 def prepare_appended(table: pa.Table, schema: Schema) -> pa.Table:
     """Convert rows of a table without a key to the schema's types; see `with_defaults`."""
     return conform(with_defaults(table, schema), schema)
-
-
-def with_defaults(table: pa.Table, schema: Schema) -> pa.Table:
-    """Add the columns that the rows lack, with their default; NULL unless they have another one."""
-    have = {name.lower() for name in table.column_names}
-    absent = [
-        each
-        for each in schema
-        if each.name.lower() not in have and (each.nullable or each.default is not None)
-    ]
-    if not absent:
-        return table
-    defaults = [
-        repeated_constant(constant(each.default, each.type), table.num_rows) for each in absent
-    ]
-    names = [*table.column_names, *(each.name for each in absent)]
-    return pa.table([*table.columns, *defaults], names=names)
 
 
 def prepare_keys(table: pa.Table, schema: Schema, order: KeyOrder, operation: str) -> pa.Table:

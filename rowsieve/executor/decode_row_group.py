@@ -11,12 +11,13 @@ stored with a dictionary is decoded to dictionary arrays, because these are chea
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rowsieve.errors import CorruptData
 from rowsieve.executor.joined_groups import FEW
@@ -26,7 +27,9 @@ from rowsieve.objects import ObjectStore, Place
 from rowsieve.parquet.chunks import chunk_span
 from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.footer import read_metadata
-from rowsieve.parquet.leaf_columns import leaves_of, names_by_id, schema_id_of
+from rowsieve.parquet.footer_cache import cached_per_footer
+from rowsieve.parquet.leaf_columns import fields_by_id, leaves_of, names_by_id, schema_id_of
+from rowsieve.parquet.nested_columns import NestedColumn, nested_column
 from rowsieve.parquet.page_reader import PageReader
 from rowsieve.parquet.pages import PageDirectory, Pages
 from rowsieve.parquet.spans import Span, requests
@@ -34,10 +37,10 @@ from rowsieve.predicate.arrays import as_type, repeated
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import FileRef
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Decimal, Field, Float, Int
+from rowsieve.types.logical import Field, is_nested
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant
-from rowsieve.types.widening import widened
+from rowsieve.types.widening import WIDE_TYPES, widened
 
 COLUMNS_AT_ONCE = 4  # per decoding call: amortizes the call, and fits into the processor's cache
 PAGE_COLUMNS_AT_ONCE = 8  # decoding these costs as much as opening the pages again
@@ -178,15 +181,15 @@ class RowGroup:
         step = max(len(stored), 1) if together else COLUMNS_AT_ONCE
         for first in range(0, len(stored), step):
             some = stored[first : first + step]
-            names = [each for each in some if isinstance(each, str)]
+            fields = columns.fields[first : first + step]
             table = None
-            if names:
-                table, read_bytes = self.file.read(self.number, names, pages)
+            if any(isinstance(each, str) for each in some):
+                table, read_bytes = self.file.read(self.number, fields, pages)
                 size_bytes += read_bytes
-            for each, field in zip(some, columns.fields[first : first + step], strict=True):
+            for each, field in zip(some, fields, strict=True):
                 if isinstance(each, str):
                     assert table is not None
-                    yield _joined(_as_now(table.column(each), field))
+                    yield _joined(self.file.as_now(table.column(each), field))
                 else:
                     yield repeated(each, self._row_count(pages))
         read = [(self.number, self.row_count)]
@@ -245,32 +248,59 @@ class OpenFile:
 
     def spans(self, row_group: int, columns: Schema, pages: Pages | None) -> list[Span]:
         """The byte ranges that one `read` of all these columns requests from the store."""
-        names = [each for each in self.stored(columns) if isinstance(each, str)]
-        if not names:
+        fields = [field for field in columns.fields if field.id in self._names]
+        if not fields:
             return []
         if pages is not None:
             assert self._pages is not None
-            return self._pages.spans(row_group, names, pages)
+            return self._pages.spans(row_group, [self._names[each.id] for each in fields], pages)
         group = self._metadata.row_group(row_group)
-        leaves = (leaf for name in names for leaf in self._leaves[name])
-        return requests(chunk_span(group.column(leaf)) for leaf in leaves)
+        return requests(chunk_span(group.column(leaf)) for leaf in self._leaves_of(fields))
 
     def rows_by_group(self, row_group: int, pages: Pages) -> list[tuple[int, int]]:
         """The row groups that these pages belong to, each with the number of rows in its pages."""
         assert self._pages is not None
         return self._pages.rows_by_group(row_group, pages)
 
+    def as_now(self, column: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
+        """Convert a decoded column to the table's type; text may stay in a dictionary."""
+        if is_nested(field.type):
+            return self._nested(field).adapted(column)
+        if isinstance(field.type, WIDE_TYPES):
+            return widened(column, arrow_type(field.type))
+        return column
+
+    def _nested(self, field: Field) -> NestedColumn:
+        known = _nested_columns(self._metadata)
+        if (found := known.get(field)) is None:
+            stored = fields_by_id(self._metadata)[field.id]
+            written_with = schema_id_of(self._metadata)
+            found = known[field] = nested_column(stored, field, written_with, self.path)
+        return found
+
+    def _leaves_of(self, fields: Iterable[Field]) -> list[int]:
+        """The leaf numbers of the columns, without those of fields that were dropped."""
+        found: list[int] = []
+        for field in fields:
+            leaves = self._leaves[self._names[field.id]]
+            if is_nested(field.type):
+                leaves = [leaves[place] for place in self._nested(field).leaves]
+            found += leaves
+        return found
+
     def read(
-        self, row_group: int, names: Sequence[str], pages: Pages | None
+        self, row_group: int, columns: Iterable[Field], pages: Pages | None
     ) -> tuple[pa.Table, int]:
         """Decode columns of a row group, or only these pages; also returns the bytes read.
 
-        Page 0 is the first of `row_group`; pages may belong to the row groups after it.
+        Columns that the file lacks are left out. Page 0 is the first of `row_group`; pages may
+        belong to the row groups after it.
         """
+        fields = [field for field in columns if field.id in self._names]
         if pages is not None:
             assert self._pages is not None
-            return self._pages.read(row_group, names, pages)
-        leaves = [leaf for name in names for leaf in self._leaves[name]]
+            return self._pages.read(row_group, [self._names[each.id] for each in fields], pages)
+        leaves = self._leaves_of(fields)
         try:
             reader = self._idle.pop()
         except IndexError:
@@ -366,11 +396,10 @@ def _runs(pages: Pages) -> list[Pages]:
     return np.split(pages, np.flatnonzero(np.diff(pages) > 1) + 1)
 
 
-def _as_now(column: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
-    """Cast a column that was widened since the file was written; text may stay in a dictionary."""
-    if isinstance(field.type, Int | Float | Decimal):
-        return widened(column, arrow_type(field.type))
-    return column
+@cached_per_footer
+def _nested_columns(_: pq.FileMetaData) -> dict[Field, NestedColumn]:
+    """How to read the nested columns of a file, by the table's column."""
+    return {}
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:

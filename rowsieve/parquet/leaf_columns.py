@@ -41,11 +41,11 @@ def file_columns(metadata: pq.FileMetaData) -> dict[int, FileColumn]:
     found: dict[int, FileColumn] = {}
     schema = metadata.schema
     fields = list(schema.to_arrow_schema())
-    counts = [_leaf_count(field.type) for field in fields]
+    counts = [leaf_count(field.type) for field in fields]
     if sum(counts) != metadata.num_columns:
         return found
     for field, end in zip(fields, accumulate(counts), strict=True):
-        for index, path, member in _single_leaves(field, end - _leaf_count(field.type)):
+        for index, path, member in _single_leaves(field, end - leaf_count(field.type)):
             field_id = (member.metadata or {}).get(FIELD_ID_KEY)
             leaf = schema.column(index)
             if field_id is None or leaf.path != path:  # the path of a repeated leaf is longer
@@ -64,12 +64,12 @@ def _single_leaves(field: pa.Field, first: int) -> Iterator[tuple[int, str, pa.F
     for member in field.type:
         for index, path, leaf in _single_leaves(member, first):
             yield index, f"{field.name}.{path}", leaf
-        first += _leaf_count(member.type)
+        first += leaf_count(member.type)
 
 
 def leaves_by_name(schema: pa.Schema) -> dict[str, list[int]]:
     """The leaf numbers of each top-level column of a file with this Arrow schema."""
-    ends = list(accumulate(_leaf_count(field.type) for field in schema))
+    ends = list(accumulate(leaf_count(field.type) for field in schema))
     starts = [0, *ends[:-1]]
     return {
         field.name: list(range(start, end))
@@ -80,8 +80,14 @@ def leaves_by_name(schema: pa.Schema) -> dict[str, list[int]]:
 @cached_per_footer
 def names_by_id(metadata: pq.FileMetaData) -> dict[int, str]:
     """The names in the file of its top-level columns, by field id; cached with its metadata."""
+    return {field_id: field.name for field_id, field in fields_by_id(metadata).items()}
+
+
+@cached_per_footer
+def fields_by_id(metadata: pq.FileMetaData) -> dict[int, pa.Field]:
+    """The top-level columns of a file, by field id; cached with its metadata."""
     return {
-        int(field_id): field.name
+        int(field_id): field
         for field in metadata.schema.to_arrow_schema()
         if (field_id := (field.metadata or {}).get(FIELD_ID_KEY)) is not None
     }
@@ -115,7 +121,8 @@ def dictionary_columns(metadata: pq.FileMetaData) -> list[str]:
     ]
 
 
-def _leaf_count(type_: pa.DataType) -> int:
+def leaf_count(type_: pa.DataType) -> int:
+    """The number of leaves of a type."""
     if not type_.num_fields:
         return 1
-    return sum(_leaf_count(type_.field(i).type) for i in range(type_.num_fields))
+    return sum(leaf_count(type_.field(i).type) for i in range(type_.num_fields))

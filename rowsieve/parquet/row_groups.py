@@ -30,7 +30,7 @@ from rowsieve.predicate.abstract import AbstractColumn, AbstractValue
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.ir import BoundColumn, Operand
 from rowsieve.stats.expressions import value_of
-from rowsieve.stats.fills import fills_of
+from rowsieve.stats.fills import fill_for, fills_of
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.subjects import describe
 from rowsieve.types.logical import LogicalType, is_ordered
@@ -95,13 +95,13 @@ class RowGroupStatistics:
 
         None if the column may not be used, or it is not known that the file is older.
         """
-        fill = self._fills.get(subject)
+        fills = self._fills.get(subject)
         usable = self._known is None or subject in self._known
-        if fill is None or not usable or not is_ordered(fill.type):
+        if fills is None or not usable or not is_ordered(fills[0].type):
             return None
         written_with = schema_id_of(self._metadata) if self._footer.columns else None
-        older = written_with is not None and written_with < fill.added
-        return fill.repeated(count) if older else None
+        fill = None if written_with is None else fill_for(fills, written_with)
+        return None if fill is None else fill.repeated(count)
 
     def type_of(self, subject: Subject) -> LogicalType | None:
         """The type of a column or struct member; None for other subjects."""

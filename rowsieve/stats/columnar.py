@@ -9,7 +9,7 @@ a column has the statistics of the column's fill default (trap T20).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, Protocol, TypeAlias
 
@@ -22,7 +22,7 @@ from rowsieve.predicate.abstract import AbstractColumn, AbstractValue, inverted
 from rowsieve.predicate.arrays import as_mask
 from rowsieve.predicate.ir import BoundColumn, Operand
 from rowsieve.stats.expressions import value_of
-from rowsieve.stats.fills import fills_of
+from rowsieve.stats.fills import Fill, fills_of
 from rowsieve.stats.json_kinds import EVERYTHING
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.subjects import Described, derived, describe
@@ -183,22 +183,31 @@ class PartStatistics:
             counts = np.full(self.part_count, -1, dtype=np.int64)
         else:
             counts = np.maximum(_int64(column, missing=-1), -1)
-        if (older := self.older(subject)) is None:
-            return counts
-        fill = self._fills[subject]
-        filled = {"null_count": fill.is_null, "nan_count": fill.is_nan}[fact]
-        rows = _int64(self._manifest.columns.column("data.rows"), missing=0)
-        return np.where(older, rows if filled else np.int64(0), counts)
+        for fill, older in self._older(subject):
+            rows = _int64(self._manifest.columns.column("data.rows"), missing=0)
+            filled = {"null_count": fill.is_null, "nan_count": fill.is_nan}[fact]
+            unsure = fill.maybe_null and not fill.is_null and (filled or fact == "null_count")
+            known = np.int64(-1) if unsure else rows if filled else np.int64(0)
+            counts = np.where(older, known, counts)
+        return counts
 
     def older(self, subject: Subject) -> Mask | None:
         """(n,) whether the part is older than the subject's column; None if no part is."""
-        if subject not in self._fills:
-            return None
+        newest = next(self._older(subject), None)
+        return None if newest is None else newest[1]
+
+    def _older(self, subject: Subject) -> Iterator[tuple[Fill, Mask]]:
+        """The fills of the subject, newest first, each with (n,) whether the part is older.
+
+        A part that several fills apply to has the value of the last one.
+        """
         columns = self._manifest.columns
-        if columns.schema.get_field_index("schema_id") < 0:
-            return None
-        older = _int64(columns.column("schema_id"), missing=0) < self._fills[subject].added
-        return older if older.any() else None
+        if subject not in self._fills or columns.schema.get_field_index("schema_id") < 0:
+            return
+        schema_ids = _int64(columns.column("schema_id"), missing=0)
+        for fill in reversed(self._fills[subject]):
+            if (older := schema_ids < fill.added).any():
+                yield fill, older
 
     def _bounds(
         self, described: Described, sane: Mask, nan_free: Mask
@@ -225,8 +234,8 @@ class PartStatistics:
         if bound.null_count and self._manifest.key_ids[:1] == (subject,):
             column = self._of_type(f"key.{subject}.{fact}", type_)
             bound = bound if column is None else pc.coalesce(bound, _joined(column))
-        if (older := self.older(subject)) is not None:
-            bound = pc.if_else(pa.array(older), self._fills[subject].bound, bound)
+        for fill, older in self._older(subject):
+            bound = pc.if_else(pa.array(older), fill.bound, bound)
         return bound
 
     def _column(self, subject: Subject, fact: str, type_: pa.DataType) -> pa.ChunkedArray | None:

@@ -18,7 +18,8 @@ READER_VERSION: Final = 1  # the newest protocol that this code reads
 WRITER_VERSION: Final = 2
 ISOLATION_WRITER: Final = 2  # the first writer that keeps tables serializable
 SCHEMA_CHANGES: Final = "schema_changes"  # columns were added, dropped or changed: read by id
-FEATURES: Final[frozenset[str]] = frozenset({SCHEMA_CHANGES})  # what this code supports
+FIELD_CHANGES: Final = "field_changes"  # fields inside columns, keys or dates were changed
+FEATURES: Final[frozenset[str]] = frozenset({SCHEMA_CHANGES, FIELD_CHANGES})  # what is supported
 MODES: Final = ("upsert", "append")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -3,7 +3,8 @@
 Columns are identified by their id. An id is never used again, so a column that is dropped and added
 again under its old name is another column, and no old value or statistic belongs to it (trap T19).
 A change edits only the schema, never a file: rows of older schemas are read by id, and have the
-fill default of the columns that were added since.
+fill default of the columns that were added since. The same holds for fields inside structs, lists
+and maps, which are named by a path (`rowsieve.types.field_paths`).
 
 Soundness: a change that would alter the meaning of a stored value, or lose a key, is
 InvalidSchemaChange with the reason.
@@ -18,8 +19,20 @@ from typing import TypeAlias, assert_never
 import pyarrow as pa
 
 from rowsieve.errors import InvalidSchemaChange
-from rowsieve.types.encodings import logical_type
-from rowsieve.types.logical import Field, type_name
+from rowsieve.types.encodings import arrow_field, check_nesting, logical_type
+from rowsieve.types.field_paths import (
+    Chain,
+    Path,
+    children,
+    is_inside_key,
+    parent_of,
+    resolve,
+    shown,
+    shown_path,
+    siblings,
+    with_field,
+)
+from rowsieve.types.logical import Date, Field, Struct, is_nested, type_name
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant_text
 from rowsieve.types.widening import is_widened
@@ -30,8 +43,11 @@ class AddColumn:
     """Add a column behind `after`, or as the last one; `default` is a Python value or a scalar.
 
     The default is the value of the column in all rows that exist, and in new rows that lack it.
+    `path` names it, or a new field of a struct; the name of `field` is not used. `after` is the
+    name of a column, or of another field of that struct.
     """
 
+    path: Path
     field: pa.Field
     default: object = None
     after: str | None = None
@@ -41,14 +57,14 @@ class AddColumn:
 class DropColumn:
     """Remove a column; its values stay in the files, and earlier versions still show them."""
 
-    name: str
+    path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
-    """Give a column another name; it keeps its id, its values and its statistics."""
+    """Give a column or field another name; it keeps its id, its values and its statistics."""
 
-    name: str
+    path: Path
     new_name: str
 
 
@@ -56,7 +72,7 @@ class RenameColumn:
 class WidenColumn:
     """Give a column a type that holds all values of its present one; `field` has the new type."""
 
-    name: str
+    path: Path
     field: pa.Field
 
 
@@ -71,14 +87,14 @@ class ReorderColumns:
 class RelaxNotNull:
     """Allow NULL in a column."""
 
-    name: str
+    path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class SetDefault:
     """Change the value of new rows that lack the column; rows that exist keep what they have."""
 
-    name: str
+    path: Path
     default: object
 
 
@@ -101,45 +117,96 @@ def evolve(
         match change:
             case AddColumn():
                 found, next_field_id = _add(found, change, next_field_id)
-            case DropColumn(name=name):
-                found = _drop(found, name, key_ids)
+            case DropColumn(path=path):
+                found = _drop(found, resolve(found, path), key_ids)
             case RenameColumn():
-                found = _rename(found, change)
+                found = _rename(found, resolve(found, change.path), change.new_name)
             case WidenColumn():
-                found = _widen(found, change, key_ids)
+                found = _widen(found, resolve(found, change.path), change.field, key_ids)
             case ReorderColumns(names=names):
                 found = _reorder(found, names)
-            case RelaxNotNull(name=name):
-                found = _relax(found, name, key_ids)
+            case RelaxNotNull(path=path):
+                found = _relax(found, resolve(found, path), key_ids)
             case SetDefault():
-                found = _set_default(found, change)
+                found = _set_default(found, resolve(found, change.path), change.default)
             case _:
                 assert_never(change)
     return found, next_field_id
 
 
+def changes_fields(old: Schema, new: Schema, key: Sequence[str] = ()) -> bool:
+    """Whether a reader must know more than which columns were added, dropped or made wider numbers.
+
+    True if a field inside a column, the type of a key column, or a date was changed.
+    """
+    kept = {field.id: field for field in new}
+    key_ids = {old.field(name).id for name in key}
+    return any(
+        field.type != kept[field.id].type
+        and (is_nested(field.type) or isinstance(field.type, Date) or field.id in key_ids)
+        for field in old
+        if field.id in kept
+    )
+
+
 def why_not_written_before(old: Schema, new: Schema) -> str:
     """Return why rows written with `old` must not become visible under `new`; empty if they may.
 
-    A column that a writer wrote must not have been dropped or changed since (invariant 14).
+    A field that a writer wrote must not have been dropped or changed since (invariant 14).
+    """
+    return _why_not(old.fields, new.fields, old.id, "column")
+
+
+def _why_not(old: Sequence[Field], new: Sequence[Field], written_with: int, what: str) -> str:
+    kept = {field.id: field for field in new}
+    for field in old:
+        now = kept.get(field.id)
+        if now is None:
+            return f"{what} {field.name!r} was dropped"
+        inside = [[child for _, child in children(each.type)] for each in (field, now)]
+        if type(now.type) is not type(field.type) or (
+            not is_nested(now.type) and now.type != field.type
+        ):
+            return f"{what} {field.name!r} has another type"
+        if field.nullable and not now.nullable:
+            return f"{what} {field.name!r} was made NOT NULL"
+        if why := _why_not(inside[0], inside[1], written_with, f"in {field.name!r} the field"):
+            return why
+    before = {field.id for field in old}
+    for field in new:
+        if field.id not in before and field.added <= written_with:
+            return f"{what} {field.name!r} was restored"
+    return ""
+
+
+def why_not_held(old: Sequence[Field], new: Sequence[Field]) -> str:
+    """Return why rows of the fields `old` are not whole under the fields `new`; empty if they are.
+
+    A field may have been renamed, moved or widened since.
     """
     kept = {field.id: field for field in new}
     for field in old:
         now = kept.get(field.id)
         if now is None:
-            return f"column {field.name!r} was dropped"
-        if now.type != field.type:
-            return f"the type of column {field.name!r} was changed"
-    before = {field.id for field in old}
-    for field in new:
-        if field.id not in before and field.added <= old.id:
-            return f"column {field.name!r} was restored"
+            return f"dropped {field.name}"
+        if is_nested(field.type) or is_nested(now.type):
+            inside = [[child for _, child in children(each.type)] for each in (field, now)]
+            if type(now.type) is not type(field.type):
+                return f"changed {field.name}"
+            if why := why_not_held(*inside):
+                return f"{why} in {field.name}"
+        elif not is_widened(field.type, now.type):
+            return f"changed {field.name}"
+        if field.nullable and not now.nullable:
+            return f"disallowed NULL in {field.name}"
     return ""
 
 
 def _add(schema: Schema, change: AddColumn, next_field_id: int) -> tuple[Schema, int]:
-    name = change.field.name
-    _check_name(schema, name)
+    parent, name = parent_of(schema, change.path)
+    others, shown_name = siblings(schema, parent), shown_path(change.path)
+    _check_name(others, name)
+    _refuse_in_key(parent, f"add {shown_name!r}")
     last = next_field_id - 1
 
     def allocate() -> int:
@@ -148,61 +215,81 @@ def _add(schema: Schema, change: AddColumn, next_field_id: int) -> tuple[Schema,
         return last
 
     field_id = allocate()
-    type_ = logical_type(change.field, allocate)
-    text = constant_text(change.default, type_, name)
+    type_ = logical_type(change.field.with_name(name), allocate)
+    text = constant_text(change.default, type_, shown_name)
     if text is None and not change.field.nullable:
         raise InvalidSchemaChange(
-            f"cannot add column {name!r} as NOT NULL without a default: rows that exist would have "
-            "no value; give a default, or make the column nullable"
+            f"cannot add column {shown_name!r} as NOT NULL without a default: rows that exist "
+            "would have no value; give a default, or make the column nullable"
         )
     field = Field(field_id, name, type_, bool(change.field.nullable), schema.id, text, text)
-    place = len(schema)
+    place = len(others)
     if change.after is not None:
-        place = schema.fields.index(schema.field(change.after)) + 1
-    fields = (*schema.fields[:place], field, *schema.fields[place:])
-    return Schema(schema.id, fields), last + 1
+        place = others.index(_among(others, change.after, schema, parent)) + 1
+    fields = (*others[:place], field, *others[place:])
+    if not parent:
+        return Schema(schema.id, fields), last + 1
+    found = with_field(schema, parent, replace(parent[-1], type=Struct(fields)))
+    check_nesting(arrow_field(next(each for each in found if each.id == parent[0].id)))
+    return found, last + 1
 
 
-def _drop(schema: Schema, name: str, key_ids: frozenset[int]) -> Schema:
-    field = schema.field(name)
+def _among(others: Sequence[Field], name: str, schema: Schema, parent: Chain) -> Field:
+    """Return the column or field named `name` next to a new one."""
+    if not parent:
+        return schema.field(name)
+    return Schema(schema.id, tuple(others)).field(name)
+
+
+def _drop(schema: Schema, chain: Chain, key_ids: frozenset[int]) -> Schema:
+    field, name = chain[-1], shown(chain)
     if field.id in key_ids:
         raise InvalidSchemaChange(
             f"cannot drop column {field.name!r}: it belongs to the key, which identifies the rows; "
             "create a table with another key"
         )
-    if len(schema) == 1:
+    _refuse_in_key(chain, f"drop {name!r}")
+    if len(siblings(schema, chain[:-1])) == 1:
         raise InvalidSchemaChange(
-            f"cannot drop column {field.name!r}: it is the last one; add another column first"
+            f"cannot drop column {name!r}: it is the last one; add another column first"
+            if len(chain) == 1
+            else f"cannot drop {name!r}: it is the last field of its struct; add another field "
+            "first, or drop the whole column"
         )
-    return Schema(schema.id, tuple(each for each in schema if each.id != field.id))
+    return with_field(schema, chain, None)
 
 
-def _rename(schema: Schema, change: RenameColumn) -> Schema:
-    field = schema.field(change.name)
-    if field.name == change.new_name:
-        raise InvalidSchemaChange(f"column {field.name!r} already has this name")
-    others = tuple(each for each in schema if each.id != field.id)
-    _check_name(Schema(schema.id, others), change.new_name)
-    return _with(schema, replace(field, name=change.new_name))
+def _rename(schema: Schema, chain: Chain, new_name: str) -> Schema:
+    field, name = chain[-1], shown(chain)
+    others = siblings(schema, chain[:-1])
+    if field.name == new_name:
+        raise InvalidSchemaChange(f"column {name!r} already has this name")
+    _check_name([each for each in others if each.id != field.id], new_name)
+    return with_field(schema, chain, replace(field, name=new_name))
 
 
-def _widen(schema: Schema, change: WidenColumn, key_ids: frozenset[int]) -> Schema:
-    field = schema.field(change.name)
-    new = logical_type(change.field, lambda: 0)
-    shown = f"column {field.name!r} from {type_name(field.type)} to {type_name(new)}"
+def _widen(schema: Schema, chain: Chain, wanted: pa.Field, key_ids: frozenset[int]) -> Schema:
+    field = chain[-1]
+    new = logical_type(wanted, lambda: 0)
+    shown_change = f"column {shown(chain)!r} from {type_name(field.type)} to {type_name(new)}"
+    if is_nested(field.type) or is_nested(new):
+        raise InvalidSchemaChange(
+            f"cannot widen {shown_change}: lists, structs and maps stay what they are; widen, add "
+            "or drop the fields inside by their paths, as in 'address.city' or 'tags.element'"
+        )
     if field.type == new:
-        raise InvalidSchemaChange(f"cannot widen {shown}: it has this type already")
+        raise InvalidSchemaChange(f"cannot widen {shown_change}: it has this type already")
     if field.id in key_ids:
         raise InvalidSchemaChange(
-            f"cannot widen {shown}: it belongs to the key, and widening key columns is not "
+            f"cannot widen {shown_change}: it belongs to the key, and widening key columns is not "
             "supported yet"
         )
     if not is_widened(field.type, new):
         raise InvalidSchemaChange(
-            f"cannot widen {shown}: not every value of the old type is one of the new type in the "
-            "same order; add a column of the new type, and update it from the old one"
+            f"cannot widen {shown_change}: not every value of the old type is one of the new type "
+            "in the same order; add a column of the new type, and update it from the old one"
         )
-    return _with(schema, replace(field, type=new))
+    return with_field(schema, chain, replace(field, type=new))
 
 
 def _reorder(schema: Schema, names: Sequence[str]) -> Schema:
@@ -215,35 +302,41 @@ def _reorder(schema: Schema, names: Sequence[str]) -> Schema:
     return Schema(schema.id, (*first, *rest))
 
 
-def _relax(schema: Schema, name: str, key_ids: frozenset[int]) -> Schema:
-    field = schema.field(name)
+def _relax(schema: Schema, chain: Chain, key_ids: frozenset[int]) -> Schema:
+    field, name = chain[-1], shown(chain)
     if field.id in key_ids:
         raise InvalidSchemaChange(
             f"cannot allow NULL in column {field.name!r}: it belongs to the key, which identifies "
             "the rows"
         )
     if field.nullable:
-        raise InvalidSchemaChange(f"column {field.name!r} may be NULL already")
-    return _with(schema, replace(field, nullable=True))
+        raise InvalidSchemaChange(f"column {name!r} may be NULL already")
+    _refuse_in_key(chain, f"allow NULL in {name!r}")
+    return with_field(schema, chain, replace(field, nullable=True))
 
 
-def _set_default(schema: Schema, change: SetDefault) -> Schema:
-    field = schema.field(change.name)
-    text = constant_text(change.default, field.type, field.name)
+def _set_default(schema: Schema, chain: Chain, default: object) -> Schema:
+    field, name = chain[-1], shown(chain)
+    text = constant_text(default, field.type, name)
     if field.default == text:
-        raise InvalidSchemaChange(f"column {field.name!r} has this default already")
-    return _with(schema, replace(field, default=text))
+        raise InvalidSchemaChange(f"column {name!r} has this default already")
+    siblings(schema, chain[:-1])  # items of lists and maps have no default
+    return with_field(schema, chain, replace(field, default=text))
 
 
-def _with(schema: Schema, field: Field) -> Schema:
-    """Replace the field of the same id."""
-    return Schema(schema.id, tuple(field if each.id == field.id else each for each in schema))
+def _refuse_in_key(chain: Chain, what: str) -> None:
+    """Refuse a change inside the keys of a map: keys that differ could become equal."""
+    if is_inside_key(chain):
+        raise InvalidSchemaChange(
+            f"cannot {what}: it is inside the key of a map, and keys that differ now could become "
+            "equal; add another column, and update it from this one"
+        )
 
 
-def _check_name(schema: Schema, name: str) -> None:
+def _check_name(others: Sequence[Field], name: str) -> None:
     if not name:
         raise InvalidSchemaChange("a column has the empty name; give it a name")
-    same = [each.name for each in schema if each.name.lower() == name.lower()]
+    same = [each.name for each in others if each.name.lower() == name.lower()]
     if same:
         raise InvalidSchemaChange(
             f"there is a column {same[0]!r} already, so no other one can be named {name!r}; drop "

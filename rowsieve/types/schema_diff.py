@@ -1,30 +1,28 @@
 """Which changes give a table the columns of another schema, or of data.
 
-Columns are matched by name, exactly or else uniquely ignoring case. No column is dropped, renamed
-or moved: names alone do not say that this is meant.
+Columns, and fields inside them, are matched by name, exactly or else uniquely ignoring case. None
+is dropped, renamed or moved: names alone do not say that this is meant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
 from rowsieve.errors import InvalidSchemaChange
-from rowsieve.types.encodings import arrow_type, logical_type
+from rowsieve.types.encodings import is_list, logical_type
 from rowsieve.types.evolution import AddColumn, SchemaChange, WidenColumn
-from rowsieve.types.logical import Field, is_nested, type_name
+from rowsieve.types.field_paths import ELEMENT, KEY, VALUE, children
+from rowsieve.types.logical import Field, Map, Struct, is_nested, type_name
 from rowsieve.types.schema import Schema
 from rowsieve.types.widening import is_widened
 
 
 def columns_to_add(schema: Schema, wanted: pa.Schema) -> tuple[SchemaChange, ...]:
-    """Return the additions of the columns that only `wanted` has; they may be NULL."""
-    return tuple(
-        AddColumn(pa.field(field.name, field.type, metadata=field.metadata))
-        for field in wanted
-        if _found(schema, field.name) is None
-    )
+    """Return the additions of the columns and fields that only `wanted` has; they may be NULL."""
+    found = _additions([(field.name, field) for field in schema], list(wanted), ())
+    return tuple(found)
 
 
 def changes_towards(schema: Schema, wanted: pa.Schema) -> tuple[SchemaChange, ...]:
@@ -33,36 +31,84 @@ def changes_towards(schema: Schema, wanted: pa.Schema) -> tuple[SchemaChange, ..
     InvalidSchemaChange for a column whose type differs otherwise. A column that already holds all
     values of the wanted type stays as it is.
     """
-    return tuple(_changes(schema, wanted))
+    columns = [(field.name, field) for field in schema]
+    return (*columns_to_add(schema, wanted), *_wider(columns, _named(list(wanted)), ()))
 
 
-def _changes(schema: Schema, wanted: pa.Schema) -> Iterator[SchemaChange]:
-    yield from columns_to_add(schema, wanted)
+def arrow_children(type_: pa.DataType) -> list[tuple[str, pa.Field]]:
+    """The fields directly inside an Arrow type, each with its step in a path."""
+    if pa.types.is_struct(type_):
+        return _named([type_.field(i) for i in range(type_.num_fields)])
+    if pa.types.is_map(type_):
+        return [(KEY, type_.key_field), (VALUE, type_.item_field)]
+    return [(ELEMENT, type_.value_field)] if is_list(type_) else []
+
+
+_Fields = Sequence[tuple[str, Field]]
+
+
+def _additions(
+    known: _Fields, wanted: Sequence[pa.Field], path: tuple[str, ...]
+) -> Iterator[SchemaChange]:
     for field in wanted:
-        column = _found(schema, field.name)
-        if column is None:
+        if (match := _found(known, field.name)) is None:
+            new = pa.field(field.name, field.type, metadata=field.metadata)
+            yield AddColumn((*path, field.name), new)
             continue
-        if is_nested(column.type):
-            if arrow_type(column.type) != field.type:
-                raise _unrelated(column, str(field.type))
+        yield from _inside(match, field.type, path)
+
+
+def _inside(
+    match: tuple[str, Field], wanted: pa.DataType, path: tuple[str, ...]
+) -> Iterator[SchemaChange]:
+    """The additions inside a column that both sides have."""
+    step, column = match
+    here = (*path, step)
+    inner = list(children(column.type))
+    if pa.types.is_struct(wanted) and isinstance(column.type, Struct):
+        yield from _additions(inner, [field for _, field in arrow_children(wanted)], here)
+        return
+    outer = dict(arrow_children(wanted))
+    for child in inner:
+        is_key = isinstance(column.type, Map) and child[0] == KEY
+        if child[0] in outer and not is_key:
+            yield from _inside(child, outer[child[0]].type, here)
+
+
+def _wider(
+    known: _Fields, wanted: Sequence[tuple[str, pa.Field]], path: tuple[str, ...]
+) -> Iterator[SchemaChange]:
+    for step, field in wanted:
+        if (match := _found(known, step)) is None:
             continue
+        name, column = match
+        here = (*path, name)
         new = logical_type(field, lambda: 0)
+        if is_nested(column.type) or is_nested(new):
+            if type(column.type) is not type(new):
+                raise _unrelated(here, column, type_name(new))
+            yield from _wider(list(children(column.type)), arrow_children(field.type), here)
+            continue
         if is_widened(new, column.type):
             continue
         if not is_widened(column.type, new):
-            raise _unrelated(column, type_name(new))
-        yield WidenColumn(column.name, field)
+            raise _unrelated(here, column, type_name(new))
+        yield WidenColumn(here, field)
 
 
-def _found(schema: Schema, name: str) -> Field | None:
-    exact = [field for field in schema if field.name == name]
-    found = exact or [field for field in schema if field.name.lower() == name.lower()]
+def _named(fields: Sequence[pa.Field]) -> list[tuple[str, pa.Field]]:
+    return [(field.name, field) for field in fields]
+
+
+def _found(known: _Fields, name: str) -> tuple[str, Field] | None:
+    exact = [each for each in known if each[0] == name]
+    found = exact or [each for each in known if each[0].lower() == name.lower()]
     return found[0] if found else None
 
 
-def _unrelated(column: Field, wanted: str) -> InvalidSchemaChange:
+def _unrelated(path: Sequence[str], column: Field, wanted: str) -> InvalidSchemaChange:
     return InvalidSchemaChange(
-        f"column {column.name!r} is {type_name(column.type)} in the table and {wanted} in the "
+        f"column {'.'.join(path)!r} is {type_name(column.type)} in the table and {wanted} in the "
         "wanted columns, which does not hold all its values in the same order; leave the column as "
         "it is, or add one under another name"
     )

@@ -6,11 +6,16 @@ taken of the narrow values still hold.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 
 from rowsieve.types import logical
 from rowsieve.types.encodings import arrow_type
+
+WIDE_TYPES: Final = (logical.Int, logical.Float, logical.Decimal)
+"""Types that a column may have been widened to."""
 
 
 def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:
@@ -30,8 +35,7 @@ def is_widened(old: logical.LogicalType, new: logical.LogicalType) -> bool:
     """Whether a column of type `old` may become one of type `new` without a change of a value."""
     if logical.is_nested(old) or logical.is_nested(new):
         return old == new
-    kinds = (logical.Int, logical.Float, logical.Decimal)
-    same = any(isinstance(old, kind) and isinstance(new, kind) for kind in kinds)
+    same = any(isinstance(old, kind) and isinstance(new, kind) for kind in WIDE_TYPES)
     return old == new or (same and holds_all_of(arrow_type(new), arrow_type(old)))
 
 

@@ -10,7 +10,7 @@ import decimal
 import logging
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,10 +32,12 @@ from rowsieve.types.evolution import (
     SetDefault,
     WidenColumn,
 )
+from rowsieve.types.field_paths import resolve
 from rowsieve.types.logical import Field, Float, Json, LogicalType, String, type_name
 from rowsieve.types.schema import Schema
 
 _LONGEST = 100_000  # characters
+_BETWEEN = "\x1f"  # the steps of a path that is one name for the grammar
 
 
 @contextmanager
@@ -73,9 +75,11 @@ def alterations_of(
             f"the change has {len(text):,} characters, at most {_LONGEST:,} are read"
         )
     try:
-        if too_deep(sqlglot.tokenize(text, read=known.grammar)) is not None:
+        whole = f"ALTER TABLE t {text}"
+        tokens = sqlglot.tokenize(whole, read=known.grammar)
+        if too_deep(tokens) is not None:
             raise InvalidInput("the change is nested too deep")
-        found = sqlglot.parse(f"ALTER TABLE t {text}", read=known.grammar)
+        found = sqlglot.parse(_one_name(whole, tokens, known.grammar), read=known.grammar)
     except (sqlglot.ParseError, sqlglot.TokenError) as error:
         raise _not_read(text) from error
     (node,) = found if len(found) == 1 else (None,)
@@ -97,10 +101,10 @@ def _changes(action: Any, schema: Schema, dialect: Dialect) -> Iterator[SchemaCh
         case exp.Drop() if action.args.get("kind") == "COLUMN":
             _only(action, "kind", "tables")
             for column in action.args["tables"]:
-                yield DropColumn(_name(column))
+                yield DropColumn(_path(column))
         case exp.RenameColumn():
             _only(action, "this", "to")
-            yield RenameColumn(_name(action.this), _name(action.args["to"]))
+            yield RenameColumn(_path(action.this), _name(action.args["to"]))
         case exp.AlterColumn():
             yield _altered(action, schema, dialect)
         case _:
@@ -111,7 +115,8 @@ def _added(action: Any, dialect: Dialect) -> Iterator[SchemaChange]:
     from sqlglot import exp  # noqa: PLC0415
 
     _only(action, "this", "kind", "constraints", "position")
-    name, after, first = _name(action), None, False
+    path, after, first = _path(action.this), None, False
+    name = path[-1]
     if (position := action.args.get("position")) is not None:
         first = position.args.get("position") == "FIRST"
         after = None if first else _name(position.this)
@@ -127,24 +132,27 @@ def _added(action: Any, dialect: Dialect) -> Iterator[SchemaChange]:
                 default = _constant(value, name, type_, dialect)
             case _:
                 raise _not_read(constraint.sql())
-    yield AddColumn(arrow_field(Field(0, name, type_, nullable)), default, after)
+    yield AddColumn(path, arrow_field(Field(0, name, type_, nullable)), default, after)
     if first:
-        yield ReorderColumns((name,))
+        if len(path) > 1:
+            raise _not_read(action.sql())
+        yield ReorderColumns(path)
 
 
 def _altered(action: Any, schema: Schema, dialect: Dialect) -> SchemaChange:
-    name = _name(action)
+    path = _path(action.this)
+    name = path[-1]
     given = {key for key, value in action.args.items() if value not in (None, False)} - {"this"}
     if given == {"dtype"}:
         type_ = _type(action.args["dtype"], name, dialect)
-        return WidenColumn(name, arrow_field(Field(0, name, type_)))
+        return WidenColumn(path, arrow_field(Field(0, name, type_)))
     if given == {"default"}:
-        type_ = schema.field(name).type
-        return SetDefault(name, _constant(action.args["default"], name, type_, dialect))
+        type_ = resolve(schema, path)[-1].type
+        return SetDefault(path, _constant(action.args["default"], name, type_, dialect))
     if given == {"drop"}:
-        return SetDefault(name, None)
+        return SetDefault(path, None)
     if given == {"drop", "allow_null"}:
-        return RelaxNotNull(name)
+        return RelaxNotNull(path)
     raise _not_read(action.sql())
 
 
@@ -217,15 +225,47 @@ def _type(node: Any, name: str, dialect: Dialect) -> LogicalType:
         raise InvalidInput(f"the column {name!r}: {error}") from error
 
 
-def _name(node: Any) -> str:
-    """Return the name of a column; nested fields and qualified names are refused."""
+def _one_name(text: str, tokens: Sequence[Any], dialect: str | None) -> str:
+    """Return the text with each path `a.b` as one quoted name: the grammars do not read all paths.
+
+    InvalidInput for a name with the character that separates the steps in it.
+    """
+    from sqlglot import exp  # noqa: PLC0415
+    from sqlglot.tokenizer_core import TokenType  # noqa: PLC0415
+
+    if _BETWEEN in text:
+        raise _not_read(text)
+    pieces, done, place = [], 0, 0
+    while place + 2 < len(tokens):
+        last = place
+        while last + 2 < len(tokens) and tokens[last + 1].token_type == TokenType.DOT:
+            last += 2
+        if last > place:
+            steps = _BETWEEN.join(token.text for token in tokens[place : last + 1 : 2])
+            quoted = exp.to_identifier(steps, quoted=True).sql(dialect)
+            pieces += [text[done : tokens[place].start], quoted]
+            done = tokens[last].end + 1
+        place = last + 1
+    return "".join([*pieces, text[done:]])
+
+
+def _path(node: Any) -> tuple[str, ...]:
+    """Return the steps of a column's name: `address.city` is a field of the column `address`."""
     from sqlglot import exp  # noqa: PLC0415
 
-    if isinstance(node, exp.Column) and _extra(node, "this"):
+    if isinstance(node, exp.Column | exp.Table) and _extra(node, "this"):
+        raise _not_read(node.sql())
+    return tuple(str(node.name).split(_BETWEEN))
+
+
+def _name(node: Any) -> str:
+    """Return the name of a column; InvalidInput for a path."""
+    path = _path(node)
+    if len(path) > 1:
         raise InvalidInput(
-            f"{node.sql()!r} is not a column of its own; fields inside columns cannot be changed"
+            f"{'.'.join(path)!r} is a path; write only the name inside what the field belongs to"
         )
-    return str(node.name)
+    return path[0]
 
 
 def _extra(node: Any, *allowed: str) -> set[str]:
@@ -242,7 +282,8 @@ def _only(node: Any, *allowed: str) -> None:
 
 def _not_read(text: str) -> InvalidInput:
     return InvalidInput(
-        f"cannot read the change {text!r}; write ADD COLUMN name type [NOT NULL] [DEFAULT constant]"
-        " [FIRST | AFTER name], DROP COLUMN name, RENAME COLUMN name TO name, ALTER COLUMN name "
-        "TYPE type, ALTER COLUMN name SET DEFAULT constant, DROP DEFAULT or DROP NOT NULL"
+        f"cannot read the change {text.replace(_BETWEEN, '.')!r}; write ADD COLUMN name type "
+        "[NOT NULL] [DEFAULT constant] [FIRST | AFTER name], DROP COLUMN name, RENAME COLUMN name "
+        "TO name, ALTER COLUMN name TYPE type, ALTER COLUMN name SET DEFAULT constant, DROP "
+        "DEFAULT or DROP NOT NULL"
     )
