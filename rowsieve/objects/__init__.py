@@ -14,7 +14,14 @@ from rowsieve.objects.fetching import FetchingStore, aside, begin, together
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import Location, local_folder
 from rowsieve.objects.remote import RemoteStore
-from rowsieve.objects.store import ObjectExists, ObjectNotFound, ObjectStore, Place, SyncFailed
+from rowsieve.objects.store import (
+    NotCreated,
+    ObjectExists,
+    ObjectNotFound,
+    ObjectStore,
+    Place,
+    SyncFailed,
+)
 from rowsieve.objects.store_opening import open_store
 from rowsieve.objects.uploads import Uploads
 
@@ -22,6 +29,7 @@ __all__ = [
     "FetchingStore",
     "LocalStore",
     "Location",
+    "NotCreated",
     "ObjectExists",
     "ObjectNotFound",
     "ObjectStore",

@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Final, TypeVar
 
 from rowsieve.errors import CorruptData, StoreError
-from rowsieve.objects.store import ObjectExists, ObjectNotFound, ObjectStore, SyncFailed
+from rowsieve.objects.store import NotCreated, ObjectExists, ObjectNotFound, ObjectStore, SyncFailed
 
 PATIENCE_S: Final = 60.0
 _ATTEMPTS: Final = 5
@@ -27,7 +27,8 @@ def put_fresh(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
     """Create an object under a name that nobody else uses (it contains a fresh uuid).
 
     "Already exists" may be the result of a hidden retry of our own put, so the stored bytes decide.
-    StoreError if no attempt succeeds; CorruptData if the name holds other bytes.
+    StoreError if no attempt succeeds, NotCreated at once; CorruptData if the name holds other
+    bytes.
     """
     patience = Patience(_ATTEMPTS)
     while True:
@@ -36,6 +37,8 @@ def put_fresh(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
             store.put_new(path, data)
         except SyncFailed as error:
             raise StoreError(f"{error}; no commit refers to it") from error
+        except NotCreated:
+            raise
         except (ObjectExists, StoreError) as error:
             problem = error
         else:

@@ -16,7 +16,7 @@ import io
 import os
 import stat
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -28,6 +28,7 @@ from rowsieve.objects.location import Location
 from rowsieve.objects.store import (
     TEMPORARY_PREFIX,
     NativeFile,
+    NotCreated,
     ObjectExists,
     ObjectNotFound,
     Paths,
@@ -39,6 +40,14 @@ from rowsieve.objects.store import (
 )
 
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS, errno.EXDEV)
+# Errors that a retry does not change, and what to do.
+_ADVICE: Final[Mapping[int, str]] = {
+    errno.ENOSPC: "free space on this disk, then repeat the call",
+    errno.EDQUOT: "free space within this user's quota, then repeat the call",
+    errno.EROFS: "the file system is mounted read-only: the table can be read there, not changed",
+    errno.EACCES: "this process lacks the permission: run it as a user who has it, or grant it",
+    errno.EFBIG: "files are limited in size there (see ulimit -f): set a lower target_part_bytes",
+}
 
 
 class _FsyncError(OSError):
@@ -111,15 +120,17 @@ class LocalStore:
         directory = final.parent
         temporary = directory / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
         with self._failing("create", path):
-            self._ensure_directory(directory)
-            try:
-                _write_synced(temporary, data)
-            except FileNotFoundError:  # the directory was removed after it was created
-                self._durable.clear()
+            with self._creating(path):
                 self._ensure_directory(directory)
-                _write_synced(temporary, data)
+                try:
+                    _write_synced(temporary, data)
+                except FileNotFoundError:  # the directory was removed after it was created
+                    self._durable.clear()
+                    self._ensure_directory(directory)
+                    _write_synced(temporary, data)
             try:
-                os.link(temporary, final)
+                with self._creating(path):
+                    os.link(temporary, final)
             except FileExistsError:
                 raise self._object_exists(path) from None
             except OSError as error:
@@ -218,10 +229,24 @@ class LocalStore:
                     f"{self.uri} is a file, or lies in one; a table is a directory: give the path "
                     "of a directory"
                 ) from None
-            target = path or "the directory"
-            raise StoreError(
-                f"cannot {action} {target} in {self.uri}: {error.strerror or error}"
-            ) from error
+            raise StoreError(self._failure(action, path, error)) from error
+
+    @contextmanager
+    def _creating(self, path: str) -> Iterator[None]:
+        """Convert errors that leave no file, and that a retry does not change, to NotCreated."""
+        try:
+            yield
+        except _FsyncError:
+            raise
+        except OSError as error:
+            if error.errno not in _ADVICE:
+                raise
+            raise NotCreated(self._failure("create", path, error)) from error
+
+    def _failure(self, action: str, path: str, error: OSError) -> str:
+        advice = f"; {_ADVICE[error.errno]}" if error.errno in _ADVICE else ""
+        target = path or "the directory"
+        return f"cannot {action} {target} in {self.uri}: {error.strerror or error}{advice}"
 
     @contextmanager
     def _syncing_visible(self, path: str) -> Iterator[None]:

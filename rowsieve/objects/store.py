@@ -36,6 +36,10 @@ class ObjectExists(RowsieveError):
         self.path = path
 
 
+class NotCreated(StoreError):
+    """A put created nothing, and another try would fail too: the disk is full or not writable."""
+
+
 class SyncFailed(StoreError):
     """An fsync failed: its data may be lost, even if a later fsync succeeds.
 

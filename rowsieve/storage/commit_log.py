@@ -31,6 +31,7 @@ from rowsieve.errors import (
     UnsupportedProtocol,
 )
 from rowsieve.objects import (
+    NotCreated,
     ObjectExists,
     ObjectNotFound,
     SyncFailed,
@@ -236,6 +237,8 @@ class CommitLog(LogReader):
                 self._store.put_new(path, data)
             except SyncFailed as error:
                 raise _unsynced(entry, error) from error
+            except NotCreated as error:
+                raise StoreError(f"{entry.operation}: {error}; nothing was committed") from error
             except (ObjectExists, StoreError) as error:
                 problem = error
             else:
@@ -254,7 +257,7 @@ class CommitLog(LogReader):
                 return None
             try:
                 self._store.make_durable(path)
-            except SyncFailed as error:
+            except StoreError as error:
                 raise _unsynced(entry, error) from error
             return ours
 
@@ -412,9 +415,9 @@ def _entry_of(draft: _Draft, head: Snapshot) -> LogEntry:
     )
 
 
-def _unsynced(entry: LogEntry, error: SyncFailed) -> StoreError:
+def _unsynced(entry: LogEntry, error: StoreError) -> StoreError:
     """Build the error for a commit whose entry may not be on disk (invariants, rule 3)."""
-    if not error.stands:
+    if isinstance(error, SyncFailed) and not error.stands:
         return StoreError(f"{entry.operation}: {error}; nothing was committed")
     return StoreError(
         f"{entry.operation}: {error}. Readers see commit {entry.commit_id} as version "

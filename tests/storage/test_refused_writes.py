@@ -1,0 +1,145 @@
+"""A disk that refuses writes: full, read-only, forbidden. Reads go on, and errors give advice."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import rowsieve as rs
+from rowsieve.cli import app as cli
+from rowsieve.errors import StoreError
+from rowsieve.objects import durable
+from tests.ordinary_user import ordinary_user
+
+REFUSALS = {
+    errno.ENOSPC: "free space on this disk",
+    errno.EDQUOT: "within this user's quota",
+    errno.EROFS: "mounted read-only",
+    errno.EACCES: "lacks the permission",
+    errno.EFBIG: "target_part_bytes",
+}
+CHANGES: dict[str, Callable[[rs.Table], object]] = {
+    "upsert": lambda table: table.upsert({"id": [7], "v": [7]}),
+    "delete": lambda table: table.delete("v > 1"),
+    "update": lambda table: table.update({"v": "v + 1"}),
+    "overwrite": lambda table: table.overwrite({"id": [7], "v": [7]}),
+    "compact": lambda table: table.compact(),
+    "set_properties": lambda table: table.set_properties({"audit_percent": "5"}),
+    "restore": lambda table: table.restore(version=0),
+}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> rs.Table:
+    table = rs.create_table(tmp_path / "t", pa.table({"id": [1, 2], "v": [1, 2]}), key=["id"])
+    table.upsert({"id": [2], "v": [3]})
+    return table
+
+
+@pytest.fixture(autouse=True)
+def _no_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refusal that no retry changes is not retried."""
+
+    def again(_: durable.Patience) -> bool:
+        raise AssertionError("it was tried again")
+
+    monkeypatch.setattr(durable.Patience, "again", again)
+
+
+@pytest.fixture
+def forbidden(table: rs.Table) -> Iterator[Path]:
+    """The table's folder, in which nobody may write."""
+    folder = Path(table.uri.removeprefix("file://"))
+    folders = [folder, *(each for each in folder.rglob("*") if each.is_dir())]
+    for each in folders:
+        each.chmod(0o555)
+    with ordinary_user():
+        yield folder
+    for each in folders:
+        each.chmod(stat.S_IRWXU)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_in_a_read_only_folder_fails_at_once_and_says_so(
+    change: str, forbidden: Path
+) -> None:
+    table = rs.open_table(forbidden)
+    with pytest.raises(StoreError, match=r"cannot create .*: Permission denied; this process lack"):
+        CHANGES[change](table)
+    assert rs.open_table(forbidden).version == 1
+
+
+def test_a_table_in_a_read_only_folder_is_read(forbidden: Path) -> None:
+    table = rs.open_table(forbidden)
+    assert table.scan("v > 1").to_arrow().to_pylist() == [{"id": 2, "v": 3}]
+    assert rs.open_table(forbidden, version=0).scan().count() == 2
+    assert table.to_dataset().to_table().num_rows == len(table) == len(table.to_polars()) == 2
+    assert [commit.version for commit in table.history()] == [1, 0]
+    runner = CliRunner()
+    query = runner.invoke(cli.app, ["query", "SELECT count(*) AS n FROM t", str(forbidden)])
+    assert (query.exit_code, "2" in query.output) == (0, True), query.output
+    refused = runner.invoke(cli.app, ["delete", str(forbidden), "id = 2"])
+    assert (refused.exit_code, refused.output.count("\n")) == (5, 1), refused.output
+    assert "run it as a user who has it" in refused.output
+
+
+def test_a_table_is_not_created_in_a_read_only_folder(forbidden: Path) -> None:
+    with pytest.raises(StoreError, match="lacks the permission"):
+        rs.create_table(forbidden / "inner" / "u", {"id": [1]}, key=["id"])
+
+
+def test_a_forbidden_file_says_why_it_is_not_read(table: rs.Table) -> None:
+    folder = Path(table.uri.removeprefix("file://"))
+    for each in (folder / "data").iterdir():
+        each.chmod(0)
+    with ordinary_user(), pytest.raises(StoreError, match=r"cannot read .*; this process lacks"):
+        rs.open_table(folder).scan().to_arrow()
+
+
+@pytest.mark.parametrize("call", ["open", "write", "link"])
+@pytest.mark.parametrize("number", REFUSALS, ids=errno.errorcode.get)
+def test_a_disk_that_refuses_a_write_gives_advice(
+    number: int, call: str, table: rs.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = list(Path(table.uri.removeprefix("file://")).rglob("*"))
+    real = getattr(os, call)
+
+    def refuse(*arguments: Any, **options: Any) -> Any:
+        if call == "open" and not arguments[1] & os.O_CREAT:
+            return real(*arguments, **options)
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, call, refuse)
+    with pytest.raises(StoreError, match=REFUSALS[number]) as raised:
+        table.upsert({"id": [7], "v": [7]})
+    with pytest.raises(StoreError, match=r"set_properties: .*; nothing was committed"):
+        table.set_properties({"audit_percent": "5"})
+    monkeypatch.undo()
+    assert os.strerror(number) in str(raised.value)
+    assert list(Path(table.uri.removeprefix("file://")).rglob("*")) == before
+    assert table.upsert({"id": [7], "v": [7]}).version == 2
+
+
+def test_a_commit_whose_folder_cannot_be_synced_is_said_to_be_visible(
+    table: rs.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def no_descriptor(path: Any, flags: int, *mode: int) -> int:
+        if flags & os.O_DIRECTORY and str(path).endswith("log"):
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return real(path, flags, *mode)
+
+    monkeypatch.setattr(os, "open", no_descriptor)
+    with pytest.raises(StoreError, match=r"Readers see commit [0-9a-f]{32} as version 2 unless"):
+        table.set_properties({"audit_percent": "5"})
+    monkeypatch.undo()
+    assert rs.open_table(table.uri).version == 2
