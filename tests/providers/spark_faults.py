@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,44 @@ class DyingTasks(RowsieveWriter):
         return message
 
 
+class FailingTwice(RowsieveWriter):
+    """Every task fails twice: once after it has put its files, and once before its last row."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        context: Any = TaskContext.get()
+        if context.attemptNumber() == 1:
+            next(iterator, None)
+            raise ValueError("the second attempt fails")
+        message = super().write(iterator)
+        if context.attemptNumber() == 0:
+            raise ValueError("the first attempt fails")
+        return message
+
+
+class KilledTasks(RowsieveWriter):
+    """The process of every task is killed twice: before it puts files, and after."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        context: Any = TaskContext.get()
+        if context.attemptNumber() == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        message = super().write(iterator)
+        if context.attemptNumber() == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return message
+
+
+class OneFailsForGood(RowsieveWriter):
+    """The task of the least key fails whenever it runs; the others succeed."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        message = super().write(iterator)
+        context: Any = TaskContext.get()
+        if context.partitionId() == 0:
+            raise ValueError("it always fails")
+        return message
+
+
 class FailingAfterCommit(RowsieveWriter):
     """The commit lands, and then its process fails; `abort` notes that it was called."""
 
@@ -74,6 +113,9 @@ class BehindAnotherTable(RowsieveWriter):
 FAULTS: dict[str, type[RowsieveWriter]] = {
     "failing_tasks": FailingTasks,
     "dying_tasks": DyingTasks,
+    "failing_twice": FailingTwice,
+    "killed_tasks": KilledTasks,
+    "one_fails_for_good": OneFailsForGood,
     "failing_after_commit": FailingAfterCommit,
     "behind_another": BehindAnother,
     "behind_another_table": BehindAnotherTable,

@@ -156,8 +156,13 @@ def test_a_key_deleted_in_two_tasks_is_refused_unless_grouped(spark: Any, table:
     assert content(table) == {}
 
 
-@pytest.mark.parametrize("fault", ["failing_tasks", "dying_tasks"])
-def test_tasks_that_run_again_write_once(spark: Any, table: rs.Table, fault: str) -> None:
+@pytest.mark.parametrize(
+    ("fault", "attempts_with_files"),
+    [("failing_tasks", 2), ("dying_tasks", 2), ("failing_twice", 2), ("killed_tasks", 2)],
+)
+def test_tasks_that_run_again_write_once(
+    spark: Any, table: rs.Table, fault: str, attempts_with_files: int
+) -> None:
     faulty = frame(spark, 5, 6, 7, 8, partitions=2).write.format("rowsieve_faulty")
     faulty.mode("append").options(**{"mode": "upsert", "metadata.fault": fault}).save(table.uri)
     assert content(table) == {0: "v0", 1: "v1", 2: "v2", 5: "v5", 6: "v6", 7: "v7", 8: "v8"}
@@ -165,7 +170,16 @@ def test_tasks_that_run_again_write_once(spark: Any, table: rs.Table, fault: str
     table.refresh()
     listed = table.snapshot_for_engines().parts.table.column("data.path").to_pylist()
     orphans = data_files(table) - {path.removeprefix("data/") for path in listed}
-    assert len(orphans) == 2
+    assert len(orphans) == attempts_with_files
+
+
+def test_a_task_that_always_fails_fails_the_write(spark: Any, table: rs.Table) -> None:
+    faulty = frame(spark, 5, 6, 7, 8, partitions=2).write.format("rowsieve_faulty")
+    with pytest.raises(Exception, match="it always fails"):
+        faulty.mode("append").options(
+            **{"mode": "upsert", "metadata.fault": "one_fails_for_good"}
+        ).save(table.uri)
+    assert unchanged(table)
 
 
 def test_an_abort_after_the_commit_undoes_nothing(

@@ -52,12 +52,12 @@ def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
     if isinstance(columns, str):
         raise InvalidInput(f"columns= must be a list of names, not the text {columns!r}")
     options = {"version": str(table.version), **_storage(table)}
+    schema = table.snapshot_for_engines().schema
     if isinstance(where, str):
-        meant = semantics_of_session(spark, where)
+        meant = semantics_of_session(spark, where, schema)
         options |= {"where": where, "time_zone": meant.time_zone}
         options["ansi"] = str(meant.is_ansi).lower()
     elif where is not None:
-        schema = table.snapshot_for_engines().schema
         with using(spark):  # Columns use this session's settings, even if another is active
             predicate = to_predicate(where, "spark", schema)
             options["predicate"] = predicate_option(predicate, semantics_of("spark", where))
@@ -65,7 +65,7 @@ def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
         options["columns"] = msgspec.json.encode(list(columns)).decode()
     options |= _process_switches(table)
     checked = ReadOptions.parse({"path": table.uri, **options})
-    check_read(checked, table.snapshot_for_engines().schema)
+    check_read(checked, schema)
     return spark.read.format("rowsieve").options(**options).load(table.uri)
 
 

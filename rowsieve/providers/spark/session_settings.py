@@ -26,6 +26,7 @@ from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.spark.name_case import check_case, name_in_another_case
 from rowsieve.types.schema import Schema
 
 ANSI: Final = "spark.sql.ansi.enabled"
@@ -53,9 +54,14 @@ _OTHERS: Final = (
 )
 
 
-def semantics_of_session(session: Any, text: str) -> Semantics:
+def semantics_of_session(session: Any, text: str, schema: Schema) -> Semantics:
     """The semantics of SQL text under a session's current settings; classic or Spark Connect."""
-    _check_plain(text, lambda name, plain: str(session.conf.get(name, plain)))
+
+    def setting(name: str, plain: str) -> str:
+        return str(session.conf.get(name, plain))
+
+    _check_plain(text, setting)
+    check_case(name_in_another_case(text, schema), setting)
     ansi = str(session.conf.get(ANSI)).lower() == "true"
     return Semantics.of_spark(ansi=ansi, time_zone=str(session.conf.get(TIME_ZONE)))
 

@@ -37,6 +37,7 @@ from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.audited import audited_plan, reported_rows, reporter_of
+from rowsieve.providers.spark.name_case import check_case, name_in_another_case
 from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
 from rowsieve.providers.spark.session_settings import (
     ansi_default,
@@ -61,6 +62,7 @@ class Pinned:
     version: int
     now_us: int
     ansi_default: bool
+    other_case: str | None = None  # a name in the text that a case-sensitive session does not find
 
 
 class RowsieveSource(DataSource):
@@ -80,10 +82,15 @@ class RowsieveSource(DataSource):
         options = ReadOptions.parse(self.options)
         store = open_store(options.uri, options.storage)
         snapshot = resolve_snapshot(CommitLog(store), options.version, options.as_of)
-        self._pinned = Pinned(
-            snapshot.table.uuid, snapshot.version, time.time_ns() // 1000, ansi_default()
-        )
         check_read(options, snapshot.schema)  # rejects an invalid filter now; partitions() plans
+        follows = options.where is not None and options.semantics is None
+        self._pinned = Pinned(
+            snapshot.table.uuid,
+            snapshot.version,
+            time.time_ns() // 1000,
+            ansi_default(),
+            name_in_another_case(options.where or "TRUE", snapshot.schema) if follows else None,
+        )
         reporter_of(options.reporter)
         found: StructType = spark_schema(output_schema(options, snapshot.schema))
         return found
@@ -132,17 +139,12 @@ class RowsieveReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one split, in Spark's types."""
+        check_case(self._pinned.other_case, lambda name, plain: _property_of_task(name) or plain)
         if partition.value is None:
             return
         plan = ScanPlan.from_bytes(partition.value)
         if (text := self._options.where) is not None and not self._used_whole_text(plan):
-            context = TaskContext.get()
-            plan = plan_in_task(
-                plan,
-                text,
-                lambda name: None if context is None else context.getLocalProperty(name),
-                ansi=self._pinned.ansi_default,
-            )
+            plan = plan_in_task(plan, text, _property_of_task, ansi=self._pinned.ansi_default)
             plan = refine(plan, open_store(plan.table_uri, self._options.storage))
         schema = plan.schema.select(tuple(column.name for column in plan.columns))
         target = arrow_schema_of(spark_schema(schema))
@@ -155,6 +157,12 @@ class RowsieveReader(DataSourceReader):
         if self._options.semantics is not None:
             return True
         return session_independent(self._options.where or "", plan.schema)[1]
+
+
+def _property_of_task(name: str) -> str | None:
+    """A local property of this task: settings of the session that are set are among them."""
+    context = TaskContext.get()
+    return None if context is None else context.getLocalProperty(name)
 
 
 def plan_read(
