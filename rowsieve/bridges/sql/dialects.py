@@ -9,6 +9,7 @@ raise; they never approximate.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -55,6 +56,7 @@ class Dialect:
     quote: str = '"'  # of identifiers
     backslash_strings: bool = False  # '\'' inside strings, instead of ''
     hex_strings: bool = False  # strings with a quote or a backslash are written as bytes
+    variables: re.Pattern[str] | None = None  # the engine replaces them anywhere in a text
     exponent_is_float: bool = True  # 1e5 is a double
     point_is_float: bool = False  # 1.5 is a double
     zeros_count: bool = False  # 0.5 uses two of a decimal's 38 digits
@@ -167,6 +169,7 @@ SPARK = Dialect(
     gives_types=True,
     quote="`",
     backslash_strings=True,
+    variables=re.compile(r"\$\{(?:\w+?:)?\S+?\}", re.ASCII),  # `ConfigReader` of Spark 4.3
     divides_integers=False,
     bracket_members=True,
     types={

@@ -164,7 +164,19 @@ def _parsed(text: str, dialect: Dialect) -> tuple[Source, Any]:
 
 def _source(text: str, dialect: Dialect) -> Source:
     check_text(text)
+    _check_variables(text, dialect)
     return _checked(_tokenised(text, dialect))
+
+
+def _check_variables(text: str, dialect: Dialect) -> None:
+    """Refuse text with a variable, which the engine replaces by a setting before it parses."""
+    if dialect.variables is not None and (found := dialect.variables.search(text)):
+        raise InvalidPredicate(
+            f"cannot read the filter at offset {found.start()}, {found[0]!r}: {dialect.name} "
+            "replaces it by a setting of the session, even inside a string; write its value, or "
+            "\\u0024{ for these characters in a string",
+            position=found.start(),
+        )
 
 
 def _checked(source: Source) -> Source:

@@ -186,6 +186,10 @@ class Writer:
 
     def _identifier(self, name: str) -> str:
         quote = self.dialect.quote
+        if self.dialect.variables is not None and "${" in name:
+            raise UnsupportedOperation(
+                f"{self.dialect.name} replaces ${{…}} in SQL text, and the name {name!r} has it"
+            )
         return f"{quote}{name.replace(quote, quote * 2)}{quote}"
 
     def _member(self, operand: ir.Operand, name: str) -> str:

@@ -56,6 +56,8 @@ def _texts(
 def _strings(array: pa.Array, dialect: Dialect) -> pa.Array | None:
     if dialect.hex_strings and pc.any(pc.match_substring_regex(array, r"['\\]")).as_py():
         return None
+    if dialect.variables is not None and pc.any(pc.match_substring(array, "${")).as_py():
+        return None
     if dialect.backslash_strings:
         array = pc.replace_substring(array, "\\", "\\\\")
     quotes = pc.replace_substring(array, "'", "\\'" if dialect.backslash_strings else "''")

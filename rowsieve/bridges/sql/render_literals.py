@@ -30,10 +30,12 @@ from rowsieve.types.logical import (
 
 def quoted(text: str, dialect: Dialect) -> str:
     """Format a string constant."""
-    if dialect.hex_strings and ("'" in text or "\\" in text):
+    has_variable = dialect.variables is not None and "${" in text
+    if dialect.hex_strings and ("'" in text or "\\" in text or has_variable):
         return cast_text(f"X'{text.encode().hex()}'", String(), dialect)
     if dialect.backslash_strings:
-        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        text = text.replace("\\", "\\\\").replace("'", "\\'")
+        return "'" + (text.replace("${", "\\u0024{") if has_variable else text) + "'"
     return "'" + text.replace("'", "''") + "'"
 
 
