@@ -244,9 +244,9 @@ class LocalStore:
             raise NotCreated(self._failure("create", path, error)) from error
 
     def _failure(self, action: str, path: str, error: OSError) -> str:
-        advice = f"; {_ADVICE[error.errno]}" if error.errno in _ADVICE else ""
-        target = path or "the directory"
-        return f"cannot {action} {target} in {self.uri}: {error.strerror or error}{advice}"
+        advice = _ADVICE.get(error.errno or 0)
+        found = f"{error.strerror or error}; {advice}" if advice else error.strerror or error
+        return f"cannot {action} {path or 'the directory'} in {self.uri}: {found}"
 
     @contextmanager
     def _syncing_visible(self, path: str) -> Iterator[None]:

@@ -49,7 +49,8 @@ def conditions() -> list[str]:
     return [*(f"s = {text}" for text in quoted), f"s IN ({', '.join(quoted)})", "s LIKE '%${x}%'"]
 
 
-def bound(predicate: Predicate) -> BoundPredicate:
+def bound(predicate: Predicate | None) -> BoundPredicate:
+    assert predicate is not None
     return bind(predicate, SCHEMA, Semantics.SPARK)
 
 
